@@ -1,0 +1,1 @@
+"""Vocabulary every other layer shares: errors, source places, element types, shapes, settings."""

@@ -1,0 +1,43 @@
+"""How native CPU kernels are called: shared by the code generator and by the driver.
+
+    void kernel(ptr args, ptr launch, i64 begin, i64 end, ptr scratch)
+
+runs the logical blocks whose linear numbers are begin .. end - 1, in that order; the last grid axis
+varies fastest. `args` is an array of 64-bit slots, in parameter order: a tensor or output gives its
+address, then its extents, then its strides (in elements); a scalar gives its bits in the low end of
+one slot (integers extended by their own sign); a pointer gives its address. `launch` is an array of
+64-bit words, laid out below; a worker checks CANCEL before each block. `scratch` is
+`Artifact.scratch_bytes` of memory aligned to 64 bytes, one per worker.
+
+A print record is: i64 bytes in all (a multiple of 8), i64 site, i64 linear block, then the operands'
+elements in their memory form, row-major, each operand padded to a multiple of 8 bytes. Room for it
+is taken by an atomic add to PRINT_USED; one that does not fit in PRINT_CAPACITY is not written.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+MAX_GRID_RANK = 8
+SCRATCH_ALIGNMENT = 64
+
+
+class LaunchWord(IntEnum):
+    """Positions of the 64-bit words of the launch record."""
+
+    GRID = 0
+    """The grid, MAX_GRID_RANK words, missing axes 1."""
+    CANCEL = 8
+    """Not 0: start no further block."""
+    ERROR_TAKEN = 9
+    """0 until the first failure, which sets it to 1 by compare-and-swap and fills the rest."""
+    ERROR_SITE = 10
+    ERROR_BLOCK = 11
+    ERROR_INDEX = 12
+    ERROR_EXTENT = 13
+    PRINT_BUFFER = 14
+    PRINT_CAPACITY = 15
+    PRINT_USED = 16
+
+
+LAUNCH_WORDS = 17

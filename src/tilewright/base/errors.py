@@ -1,0 +1,191 @@
+"""The exception tree and the one picture all diagnostics are drawn in.
+
+    Error
+      CompileError       a kernel cannot be compiled; points at the source, has a `code`
+      ShapeError         host shapes or dtypes do not fit          (also a ValueError)
+      BorrowError        ownership rules were broken               (also a RuntimeError)
+      DeviceError
+        DriverError      the driver refused (out of memory, bad handle, ...)
+        ContextError     a device cannot be used
+        KernelCacheError the kernel cache failed
+        SchedulingError  no stream could be had
+        LaunchError      a launch was refused, or a check in a kernel failed
+        InternalError    a bug in Tilewright
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from .source import Place, Span
+
+
+class Code(StrEnum):
+    """What can be wrong with a kernel; each has one golden message in the tests."""
+
+    SYNTAX = "unsupported-syntax"
+    SOURCE = "no-source"
+    NAME = "unknown-name"
+    ATTRIBUTE = "unknown-attribute"
+    ANNOTATION = "bad-annotation"
+    CALL = "bad-call"
+    TYPE = "wrong-type"
+    DTYPE = "wrong-dtype"
+    PROMOTION = "no-promotion"
+    LITERAL = "literal-out-of-range"
+    BROADCAST = "shapes-do-not-broadcast"
+    SHAPE = "wrong-shape"
+    POWER_OF_TWO = "not-a-power-of-two"
+    RANK = "wrong-rank"
+    READ_ONLY = "read-only-tensor"
+    NOT_STATIC = "not-a-constant"
+    NOT_INFERRED = "cannot-infer"
+    TRUTH = "truth-of-a-tile"
+    UNBOUND = "maybe-unbound"
+    LOOP_TYPE = "type-changes-in-loop"
+    BRANCH_TYPE = "type-differs-between-branches"
+    SELECT = "cannot-be-selected"
+    RECURSION = "recursion"
+    UNSAFE = "needs-unsafe"
+    CAPTURE = "captured-value"
+    INDEX = "index-out-of-range"
+    PADDING = "padding-not-neutral"
+    ASSERTION = "assertion"
+    RESOURCES = "too-large"
+    INTERNAL = "internal"
+
+
+class Error(Exception):
+    """Base of everything Tilewright raises on purpose.
+
+    `expected`, `got` and `hint` are part of the text and stay readable as attributes.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        expected: str | None = None,
+        got: str | None = None,
+        hint: str | None = None,
+        places: tuple[tuple[str, Place], ...] = (),
+        span: Span | None = None,
+        code: Code | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.expected = expected
+        self.got = got
+        self.hint = hint
+        self.places = places
+        self.span = span
+        self.code = code
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self._fields())
+
+    def _fields(self) -> dict[str, Any]:
+        names = ("expected", "got", "hint", "places", "span", "code")
+        return {name: getattr(self, name) for name in names}
+
+
+def _rebuild(cls: type[Error], message: str, fields: dict[str, Any]) -> Error:
+    return cls(message, **fields)
+
+
+class CompileError(Error):
+    """A kernel cannot be compiled; the text shows the source line and a caret."""
+
+
+class ShapeError(Error, ValueError):
+    """Shapes, ranks or dtypes given on the host do not fit."""
+
+
+class BorrowError(Error, RuntimeError):
+    """A tensor was used against the ownership rules."""
+
+
+class DeviceError(Error):
+    """Something went wrong with a device or with work on it."""
+
+
+class DriverError(DeviceError):
+    """The driver refused a request, for instance for lack of memory."""
+
+
+class ContextError(DeviceError):
+    """A device cannot be found or used."""
+
+
+class KernelCacheError(DeviceError):
+    """The kernel cache failed in a way that cannot be passed over."""
+
+
+class SchedulingError(DeviceError):
+    """No stream could be had for an operation."""
+
+
+class LaunchError(DeviceError):
+    """A launch was refused, or a check inside a running kernel failed."""
+
+
+class InternalError(DeviceError):
+    """A bug in Tilewright itself."""
+
+
+class PaddingWarning(UserWarning):
+    """A reduction runs over elements that padding may have filled."""
+
+
+def render(error: Error) -> str:
+    """Draw the picture: message, place, source line with caret, expected and got, calls, hint."""
+    head = f"[{error.code}] {error.message}" if error.code else error.message
+    lines = [head]
+    if error.span is not None:
+        lines += picture(error.span)
+    lines += _facts(error)
+    if error.span is not None:
+        lines += _call_chain(error.span)
+    if error.hint:
+        lines.append(f"  hint: {error.hint}")
+    return "\n".join(lines)
+
+
+def _facts(error: Error) -> list[str]:
+    lines = []
+    if error.expected is not None:
+        lines.append(f"  expected: {error.expected}")
+    if error.got is not None:
+        lines.append(f"  got: {error.got}")
+    lines += [f"  {label}: {place}" for label, place in error.places]
+    return lines
+
+
+def picture(span: Span) -> list[str]:
+    """Draw the place, its source line and the caret under it."""
+    lines = [f"  --> {span.place}"]
+    text = span.file.line(span.line)
+    if text is None:
+        return lines
+    gutter = str(span.line)
+    pad = " " * len(gutter)
+    end = span.end_column if span.end_line == span.line else len(text)
+    # Columns count UTF-8 bytes, as ast does; the caret needs characters.
+    before = len(text.encode()[: span.column].decode(errors="ignore"))
+    until = len(text.encode()[:end].decode(errors="ignore"))
+    caret = "^" * max(until - before, 1)
+    blank = "".join("\t" if c == "\t" else " " for c in text[:before])
+    return [*lines, f"{pad} |", f"{gutter} | {text}", f"{pad} | {blank}{caret}"]
+
+
+def _call_chain(span: Span) -> list[str]:
+    lines, caller = [], span.caller
+    inner = span
+    while caller is not None:
+        lines.append(f"  in `{inner.function}`, called at {caller.place}")
+        inner, caller = caller, caller.caller
+    return lines

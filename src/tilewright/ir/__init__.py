@@ -1,0 +1,31 @@
+"""Typed IR as data: types, values, declared ops, builder, printer, verifier, rewriting."""
+
+from .core import Block, Func, LaunchCheck, Op, Value
+from .ops import FAMILIES, OPS
+from .signature import OutputSpec, ParamSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
+from .types import I1, I32, TOKEN, PtrType, TensorType, TileType, TokenType, Type, ViewType
+
+__all__ = [
+    "FAMILIES",
+    "I1",
+    "I32",
+    "OPS",
+    "TOKEN",
+    "Block",
+    "Func",
+    "LaunchCheck",
+    "Op",
+    "OutputSpec",
+    "ParamSpec",
+    "PointerSpec",
+    "PtrType",
+    "ScalarSpec",
+    "Signature",
+    "TensorSpec",
+    "TensorType",
+    "TileType",
+    "TokenType",
+    "Type",
+    "Value",
+    "ViewType",
+]

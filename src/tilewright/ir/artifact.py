@@ -1,0 +1,84 @@
+"""What a backend hands over to be launched, and what a launch can report back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..base.source import Span
+from .core import Func, LaunchCheck, Op
+from .opdef import Effect
+from .signature import Signature
+from .types import TileType
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An op that may report from a running kernel: a check, an assertion or a print."""
+
+    kind: str
+    span: Span | None
+    tensor: str = ""
+    axis: int = 0
+    message: str = ""
+    template: tuple[Any, ...] = ()
+    types: tuple[TileType, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The first failed check or assertion of a launch; `block` is the logical block index."""
+
+    site: Site
+    block: tuple[int, ...]
+    index: int = 0
+    extent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One print record: the values are NumPy arrays (rank 0 for scalars)."""
+
+    site: Site
+    block: tuple[int, ...]
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """Compiled code with all that a launch of it needs.
+
+    `code` is the backend's own: an object file for the CPU, the function itself for the reference.
+    `scratch_bytes` is what each worker must hand in. `decisions` are lines for `explain()`.
+    """
+
+    name: str
+    target: str
+    signature: Signature
+    code: bytes | Func = field(repr=False)
+    launch_checks: tuple[LaunchCheck, ...] = ()
+    sites: tuple[Site, ...] = ()
+    scratch_bytes: int = 0
+    decisions: tuple[str, ...] = ()
+
+
+REPORTING = Effect.CHECK | Effect.PRINT
+
+
+def reporting_ops(func: Func) -> list[Op]:
+    """The ops that may report, in walk order; an op's position is its site number."""
+    return [op for op in func.walk() if op.defn.effects & REPORTING]
+
+
+def sites_of(func: Func) -> tuple[Site, ...]:
+    """The sites of a function, in the order of `reporting_ops`."""
+    return tuple(_site(op) for op in reporting_ops(func))
+
+
+def _site(op: Op) -> Site:
+    if op.name == "check":
+        return Site("check", op.span, op.attrs["tensor"], op.attrs["axis"])
+    if op.name == "assert":
+        return Site("assert", op.span, message=op.attrs["message"])
+    types = tuple(v.tile for v in op.operands)
+    return Site("print", op.span, template=op.attrs["template"], types=types)

@@ -1,0 +1,66 @@
+"""The closed sets of attribute values that ops take."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Rounding(StrEnum):
+    """How a result that does not fit its type is rounded."""
+
+    NEAREST_EVEN = "nearest_even"
+    ZERO = "zero"
+    NEG_INF = "neg_inf"
+    POS_INF = "pos_inf"
+    APPROX = "approx"
+    FULL = "full"
+
+
+class Overflow(StrEnum):
+    """What an integer op promises about overflow; results wrap all the same."""
+
+    NONE = "none"
+    NO_SIGNED_WRAP = "no_signed_wrap"
+    NO_UNSIGNED_WRAP = "no_unsigned_wrap"
+    NO_WRAP = "no_wrap"
+
+
+class Predicate(StrEnum):
+    """What a comparison asks."""
+
+    EQ = "eq"
+    NE = "ne"
+    LT = "lt"
+    LE = "le"
+    GT = "gt"
+    GE = "ge"
+
+
+class Ordering(StrEnum):
+    """Memory order of an atomic, a load or a store."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+
+
+class Scope(StrEnum):
+    """Among whom a memory order holds."""
+
+    TILE_BLOCK = "tile_block"
+    DEVICE = "device"
+    SYSTEM = "system"
+
+
+class AtomicMode(StrEnum):
+    """What an atomic read-modify-write does; add, max and min follow the element type."""
+
+    ADD = "add"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    MAX = "max"
+    MIN = "min"
+    XCHG = "xchg"

@@ -1,0 +1,132 @@
+"""IR as data: values, ops, blocks, functions. Ops are declared in `ir.ops`, never subclassed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..base.source import Span
+from .opdef import OpDef
+from .signature import Signature
+from .types import TensorType, TileType, Type, ViewType
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """One SSA value; compared by identity. `name` only helps the printer."""
+
+    type: Type
+    name: str = ""
+
+    @property
+    def tile(self) -> TileType:
+        """The type of a value known to be a tile."""
+        assert isinstance(self.type, TileType), f"expected a tile, got {self.type}"
+        return self.type
+
+    @property
+    def view(self) -> ViewType:
+        """The type of a value known to be a view."""
+        assert isinstance(self.type, ViewType), f"expected a view, got {self.type}"
+        return self.type
+
+    @property
+    def tensor(self) -> TensorType:
+        """The type of a value known to be a tensor."""
+        assert isinstance(self.type, TensorType), f"expected a tensor, got {self.type}"
+        return self.type
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """A straight run of ops ending in a terminator, with arguments."""
+
+    args: tuple[Value, ...] = ()
+    ops: list[Op] = field(default_factory=list)
+
+    @property
+    def terminator(self) -> Op:
+        """The last op."""
+        return self.ops[-1]
+
+    def walk(self) -> Iterator[Op]:
+        """All ops in order, those inside regions after the op that holds them."""
+        for op in self.ops:
+            yield op
+            for region in op.regions:
+                yield from region.walk()
+
+
+@dataclass(eq=False, slots=True)
+class Op:
+    """One operation: its declaration, operands in declared order, attributes, results, regions.
+
+    `sizes` counts how many operands each declared operand took (0 or 1 for `?`, any for `*`).
+    """
+
+    defn: OpDef
+    operands: tuple[Value, ...]
+    sizes: tuple[int, ...]
+    attrs: Mapping[str, Any]
+    results: tuple[Value, ...]
+    regions: tuple[Block, ...]
+    span: Span | None
+
+    @property
+    def name(self) -> str:
+        """The op's name without its dialect."""
+        return self.defn.name
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+    def all(self, name: str) -> tuple[Value, ...]:
+        """The operands that the declared operand `name` took."""
+        start = 0
+        for spec, count in zip(self.defn.operands, self.sizes, strict=True):
+            if spec.name == name:
+                return self.operands[start : start + count]
+            start += count
+        raise KeyError(f"{self.name} has no operand {name!r}")
+
+    def one(self, name: str) -> Value:
+        """The operand `name`, which must be there."""
+        (value,) = self.all(name)
+        return value
+
+    def maybe(self, name: str) -> Value | None:
+        """The optional operand `name`, or None."""
+        values = self.all(name)
+        return values[0] if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCheck:
+    """A condition over launch-known values, evaluated on the host before each launch.
+
+    `expr` is nested tuples: ("ge", a, b), ("extent", param, axis), ("tiles", param, axis, tile),
+    ("grid", axis), ("scalar", param), ("const", n), ... as listed in `ir.launch_expr`.
+    """
+
+    expr: tuple[Any, ...]
+    message: str
+    span: Span | None
+
+
+@dataclass(eq=False, slots=True)
+class Func:
+    """One kernel for one signature: parameters in order, a body, what to check before a launch."""
+
+    name: str
+    signature: Signature
+    params: tuple[Value, ...]
+    body: Block
+    launch_checks: tuple[LaunchCheck, ...] = ()
+
+    def walk(self) -> Iterator[Op]:
+        """All ops of the body in order."""
+        return self.body.walk()

@@ -1,0 +1,19 @@
+"""All ops by name, one file per family."""
+
+from __future__ import annotations
+
+from ..opdef import OpDef
+from . import (
+    arithmetic, atomics, bitwise, comparison, control, conversion, creation, debug, grid, layout,
+    math, matmul, memory, pointer, reduction, token,
+)  # fmt: skip
+
+FAMILIES: dict[str, tuple[OpDef, ...]] = {
+    "control": control.OPS, "grid": grid.OPS, "creation": creation.OPS,
+    "arithmetic": arithmetic.OPS, "math": math.OPS, "comparison": comparison.OPS,
+    "bitwise": bitwise.OPS, "conversion": conversion.OPS, "layout": layout.OPS,
+    "reduction": reduction.OPS, "matmul": matmul.OPS, "memory": memory.OPS,
+    "pointer": pointer.OPS, "atomics": atomics.OPS, "debug": debug.OPS, "token": token.OPS,
+}  # fmt: skip
+
+OPS: dict[str, OpDef] = {op.name: op for family in FAMILIES.values() for op in family}

@@ -1,0 +1,25 @@
+"""Device print and assert: records in launch buffers, never a trap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...base.dtypes import bool_
+from ..opdef import Effect, declare
+from ..types import Type
+from .rules import Attrs, none, scalar
+
+
+def _assert(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    scalar(types[0], bool_)
+    return ()
+
+
+OPS = (
+    declare("print", "core", "args*", none,
+            "Writes a record; `template` is a tuple of str, and (n, spec) for operand n.",
+            attrs={"template": ()}, effects=Effect.PRINT),
+    declare("assert", "core", "cond", _assert,
+            "Records a failed assertion with `message` if cond is false.",
+            attrs={"message": ""}, effects=Effect.CHECK),
+)  # fmt: skip

@@ -1,0 +1,61 @@
+"""Shapes of tiles: the elements stay, their arrangement changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..opdef import declare
+from ..types import I32, TileType, Type
+from .rules import Attrs, need, tile
+
+
+def _reshape(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    arg = tile(types[0])
+    result = arg.with_shape(attrs["shape"])
+    need(result.size == arg.size, f"{arg} has not as many elements as {result}")
+    return (result,)
+
+
+def _broadcast(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    arg, shape = tile(types[0]), attrs["shape"]
+    need(arg.rank == len(shape), f"rank of {arg} is not {len(shape)}")
+    need(all(a in (1, n) for a, n in zip(arg.shape, shape, strict=True)), f"{arg} to {shape}")
+    return (arg.with_shape(shape),)
+
+
+def _permute(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    arg, order = tile(types[0]), attrs["order"]
+    need(sorted(order) == list(range(arg.rank)), f"{order} is no permutation of {arg}'s axes")
+    return (arg.with_shape(tuple(arg.shape[k] for k in order)),)
+
+
+def _cat(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    a, b, axis = tile(types[0]), tile(types[1]), attrs["axis"]
+    need(a.elem == b.elem and a.rank == b.rank and 0 <= axis < a.rank, f"{a} and {b}")
+    for k in range(a.rank):
+        need(k == axis or a.shape[k] == b.shape[k], f"{a} and {b} differ on axis {k}")
+    shape = (*a.shape[:axis], a.shape[axis] + b.shape[axis], *a.shape[axis + 1 :])
+    return (TileType(a.elem, shape),)
+
+
+def _extract(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    arg, shape = tile(types[0]), attrs["shape"]
+    need(len(shape) == arg.rank == len(types) - 1, f"{arg} needs {arg.rank} indices")
+    need(all(t == I32 for t in types[1:]), "indices are scalar i32")
+    need(all(n % m == 0 for n, m in zip(arg.shape, shape, strict=True)), f"{shape} in {arg}")
+    return (arg.with_shape(shape),)
+
+
+OPS = (
+    declare("reshape", "tile", "arg", _reshape, "The same elements in row-major order.",
+            attrs={"shape": ()}),
+    declare("broadcast", "tile", "arg", _broadcast, "Repeats along axes of length 1.",
+            attrs={"shape": ()}),
+    declare("permute", "tile", "arg", _permute, "Result axis i is argument axis order[i].",
+            attrs={"order": ()}),
+    declare("cat", "tile", "lhs rhs", _cat, "Both, one after the other along `axis`.",
+            attrs={"axis": 0}),
+    declare("extract", "tile", "arg index*", _extract,
+            "The part of `shape` at `index`, counted in parts; an index outside wraps (modulo).",
+            attrs={"shape": ()}),
+)  # fmt: skip

@@ -1,0 +1,113 @@
+"""Result rules shared by op declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...base.dtypes import AnyDType, bool_
+from ..opdef import Rule, TypeRuleError
+from ..types import PtrType, TensorType, TileType, Type, ViewType
+
+Attrs = Mapping[str, Any]
+
+
+def need(ok: bool, message: str) -> None:
+    """Refuse with a message unless ok."""
+    if not ok:
+        raise TypeRuleError(message)
+
+
+def tile(t: Type) -> TileType:
+    """Refuse anything that is not a tile."""
+    need(isinstance(t, TileType), f"expected a tile, got {t}")
+    assert isinstance(t, TileType)
+    return t
+
+
+def view(t: Type) -> ViewType:
+    """Refuse anything that is not a view."""
+    need(isinstance(t, ViewType), f"expected a view, got {t}")
+    assert isinstance(t, ViewType)
+    return t
+
+
+def tensor(t: Type) -> TensorType:
+    """Refuse anything that is not a tensor."""
+    need(isinstance(t, TensorType), f"expected a tensor, got {t}")
+    assert isinstance(t, TensorType)
+    return t
+
+
+def number(t: Type) -> TileType:
+    """Refuse anything that is not a tile of numbers."""
+    result = tile(t)
+    need(not result.is_pointer, f"expected numbers, got {t}")
+    return result
+
+
+def is_float(d: AnyDType) -> bool:
+    """Floats with arithmetic."""
+    return d.is_float and d.has_arithmetic
+
+
+def is_int(d: AnyDType) -> bool:
+    """Integers."""
+    return d.is_int
+
+
+def is_bits(d: AnyDType) -> bool:
+    """Integers and bool."""
+    return d.is_int or d.is_bool
+
+
+def same(accepts: Callable[[AnyDType], bool]) -> Rule:
+    """All operands have one type, whose elements are accepted; so has the result."""
+
+    def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        first = number(types[0])
+        need(accepts(first.dtype), f"elements of {first} are not accepted")
+        need(all(t == first for t in types), f"operands differ: {', '.join(map(str, types))}")
+        return (first,)
+
+    return rule
+
+
+def compare(accepts: Callable[[AnyDType], bool]) -> Rule:
+    """Two operands of one type; booleans of the same shape."""
+    base = same(accepts)
+
+    def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        return (tile(base(types, attrs)[0]).with_elem(bool_),)
+
+    return rule
+
+
+def convert(source: Callable[[AnyDType], bool], target: Callable[[AnyDType], bool]) -> Rule:
+    """One operand; the same shape with element `to`."""
+
+    def rule(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+        arg, to = number(types[0]), attrs["to"]
+        need(source(arg.dtype), f"cannot convert from {arg}")
+        need(target(to), f"cannot convert to {to}")
+        return (arg.with_elem(to),)
+
+    return rule
+
+
+def none(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    """No results."""
+    return ()
+
+
+def scalar(t: Type, dtype: AnyDType) -> None:
+    """Refuse anything that is not a scalar of this dtype."""
+    need(t == TileType(dtype), f"expected a scalar {dtype.name}, got {t}")
+
+
+def pointer(t: Type) -> PtrType:
+    """The pointer type of a tile of pointers."""
+    elem = tile(t).elem
+    need(isinstance(elem, PtrType), f"expected pointers, got {t}")
+    assert isinstance(elem, PtrType)
+    return elem

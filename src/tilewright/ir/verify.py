@@ -1,0 +1,115 @@
+"""The specification of well-formed IR, run between stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .core import Block, Func, Op, Value
+from .opdef import TypeRuleError
+from .printer import print_func
+from .types import Type
+
+
+class InvalidIR(Exception):
+    """IR that breaks its own rules: a bug in the stage that made it."""
+
+
+def verify(func: Func, stage: str = "") -> None:
+    """Refuse IR that is not well formed, naming the stage that made it."""
+    try:
+        _Verifier().function(func)
+    except InvalidIR as error:
+        where = f" after {stage}" if stage else ""
+        raise InvalidIR(f"invalid IR{where}: {error}\n{print_func(func)}") from None
+
+
+class _Verifier:
+    def __init__(self) -> None:
+        self.visible: set[Value] = set()
+        self.loops: list[tuple[Type, ...]] = []
+        self.scopes: list[tuple[Type, ...]] = []
+
+    def function(self, func: Func) -> None:
+        self.visible.update(func.params)
+        self.block(func.body, ("return",), ())
+
+    def block(self, block: Block, ends: Sequence[str], yielded: tuple[Type, ...]) -> None:
+        outer = set(self.visible)
+        self.visible.update(block.args)
+        _need(bool(block.ops), "a block without a terminator")
+        for op in block.ops[:-1]:
+            _need(not op.defn.terminator, f"{op.name} in the middle of a block")
+            self.op(op)
+        last = block.terminator
+        _need(last.defn.terminator, f"a block that ends in {last.name}")
+        self.op(last)
+        self.terminator(last, ends, yielded)
+        self.visible = outer
+
+    def op(self, op: Op) -> None:
+        for value in op.operands:
+            _need(value in self.visible, f"{op.name} uses a value that is not visible")
+        try:
+            types = op.defn.rule([v.type for v in op.operands], op.attrs)
+        except TypeRuleError as error:
+            raise InvalidIR(f"{op.name}: {error}") from None
+        _need(types == tuple(v.type for v in op.results), f"{op.name} has wrong result types")
+        _need(len(op.regions) == op.defn.regions, f"{op.name} has wrong number of regions")
+        self.regions(op)
+        self.visible.update(op.results)
+
+    def regions(self, op: Op) -> None:
+        results = tuple(v.type for v in op.results)
+        if op.name in ("for", "loop"):
+            self.loop(op, results)
+        elif op.name == "if":
+            for region in op.regions:
+                self.block(region, ("yield",), results)
+        elif op.name == "scope":
+            self.scopes.append(results)
+            self.block(op.regions[0], ("leave",), ())
+            self.scopes.pop()
+        elif op.regions:
+            self.combiner(op)
+
+    def loop(self, op: Op, results: tuple[Type, ...]) -> None:
+        (body,) = op.regions
+        first = (op.one("lower").type,) if op.name == "for" else ()
+        expected = (*first, *results)
+        _need(tuple(v.type for v in body.args) == expected, f"{op.name} block arguments")
+        self.loops.append(results)
+        self.block(body, ("continue", "break"), ())
+        self.loops.pop()
+
+    def combiner(self, op: Op) -> None:
+        (body,) = op.regions
+        scalars = tuple(v.tile.with_shape(()) for v in op.operands)
+        pairs = tuple(t for t in scalars for _ in range(2))
+        _need(tuple(v.type for v in body.args) == pairs, f"{op.name} block arguments")
+        for inner in body.walk():
+            _need(inner.defn.pure or inner.name == "yield", f"{inner.name} inside {op.name}")
+        self.block(body, ("yield",), scalars)
+
+    def terminator(self, op: Op, ends: Sequence[str], yielded: tuple[Type, ...]) -> None:
+        given = tuple(v.type for v in op.operands)
+        if op.name == "yield":
+            _need("yield" in ends, "yield outside if, reduce and scan")
+            expected = yielded
+        elif op.name in ("continue", "break"):
+            _need(bool(self.loops), f"{op.name} outside a loop")
+            expected = self.loops[-1]
+        elif op.name == "leave":
+            _need(bool(self.scopes), "leave outside a scope")
+            expected = self.scopes[-1]
+        else:
+            expected = ()
+        _need(given == expected, f"{op.name} passes {_show(given)}, expected {_show(expected)}")
+
+
+def _show(types: tuple[Type, ...]) -> str:
+    return f"({', '.join(map(str, types))})"
+
+
+def _need(ok: bool, message: str) -> None:
+    if not ok:
+        raise InvalidIR(message)
