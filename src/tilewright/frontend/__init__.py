@@ -1,0 +1,1 @@
+"""From a Python function to typed IR: capture, resolve, interpret, with rules per op family."""

@@ -1,0 +1,294 @@
+"""The builder that rules write IR with: it knows the source place, coerces, promotes, complains."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from ..base.dtypes import AnyDType, DType, DTypeMeta, as_dtype, bool_, i32, is_dtype
+from ..base.errors import Code, CompileError, PaddingWarning, render
+from ..base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
+from ..base.source import Span
+from ..ir import Block, PtrType, Signature, TileType, Value
+from ..ir.builder import Builder
+from . import promote
+from .values import OutputRef, PartitionRef, TensorRef
+
+
+class Emitter(Builder):
+    """Emits ops at the current source place; rules get one as their first argument.
+
+    `inline` runs a Python function of the kernel on given values; the interpreter sets it.
+    """
+
+    inline: Callable[[Any, Sequence[Any]], Any]
+
+    def __init__(self, signature: Signature, *, unsafe: bool) -> None:
+        super().__init__(Block())
+        self.signature = signature
+        self.unsafe = unsafe
+        self.unsafe_depth = 0
+        self.warned: set[str] = set()
+
+    # --- complaining -------------------------------------------------------------------------
+
+    def fail(
+        self,
+        code: Code,
+        message: str,
+        *,
+        expected: str | None = None,
+        got: str | None = None,
+        hint: str | None = None,
+        span: Span | None = None,
+    ) -> NoReturn:
+        """Raise a CompileError at the current place (or at `span`)."""
+        where = span or self.span
+        raise CompileError(message, expected=expected, got=got, hint=hint, span=where, code=code)
+
+    def warn(self, message: str, hint: str) -> None:
+        """Warn at the current place, once per text."""
+        text = render(CompileError(message, hint=hint, span=self.span, code=Code.PADDING))
+        if text not in self.warned:
+            self.warned.add(text)
+            warnings.warn(text, PaddingWarning, stacklevel=2)
+
+    def require_unsafe(self, what: str) -> None:
+        """Refuse what needs an unsafe entry, or `with tw.unsafe():`, outside of one."""
+        if not self.unsafe and self.unsafe_depth == 0:
+            self.fail(
+                Code.UNSAFE,
+                f"{what} is only allowed in unsafe code",
+                hint="mark the kernel @tw.entry(unsafe=True) and launch it inside `with tw.unsafe():`",
+            )
+
+    # --- static arguments --------------------------------------------------------------------
+
+    def static_int(self, x: Any, what: str) -> int:
+        """An int known while compiling."""
+        if isinstance(x, bool) or not isinstance(x, int):
+            hint = "use a literal, a shape, or a keyword-only `tl.Const[int]` parameter"
+            self.fail(
+                Code.NOT_STATIC,
+                f"{what} must be known while compiling",
+                expected="a constant int",
+                got=describe(x),
+                hint=hint,
+            )
+        return int(x)
+
+    def static_bool(self, x: Any, what: str) -> bool:
+        """A bool known while compiling."""
+        if not isinstance(x, bool):
+            self.fail(
+                Code.NOT_STATIC,
+                f"{what} must be known while compiling",
+                expected="True or False",
+                got=describe(x),
+            )
+        return x
+
+    def static_axis(self, x: Any, rank: int, what: str = "axis") -> int:
+        """An axis of a tile of this rank; negative ones count from the end."""
+        axis = self.static_int(x, what)
+        if not -rank <= axis < rank:
+            self.fail(
+                Code.RANK,
+                f"{what} {axis} is out of range",
+                expected=f"-{rank} <= {what} < {rank}" if rank else "a tile with axes",
+                got=str(axis),
+            )
+        return axis % rank
+
+    def static_dtype(self, x: Any) -> AnyDType:
+        """An element type known while compiling."""
+        if is_dtype(x):
+            return as_dtype(x)
+        try:
+            if isinstance(x, Value | TensorRef | OutputRef | PartitionRef):
+                raise TypeError
+            return as_dtype(x)
+        except TypeError:
+            self.fail(
+                Code.DTYPE,
+                "not an element type",
+                expected="an element type such as tilewright.f32",
+                got=describe(x),
+            )
+
+    def static_shape(self, x: Any, what: str = "shape") -> Shape:
+        """A shape of a tile: constant powers of two."""
+        dims = x if isinstance(x, tuple | list) else (x,)
+        shape = tuple(self.static_int(n, f"{what}[{k}]") for k, n in enumerate(dims))
+        for k, n in enumerate(shape):
+            if not is_power_of_two(n):
+                self.fail(
+                    Code.POWER_OF_TWO,
+                    f"tile dimensions must be powers of two, {what}[{k}] is {n}",
+                    expected="1, 2, 4, 8, ...",
+                    got=str(shape),
+                    hint=_power_hint(n),
+                )
+        if size(shape) > MAX_TILE_ELEMENTS:
+            self.fail(
+                Code.RESOURCES,
+                "tile too large",
+                expected=f"at most {MAX_TILE_ELEMENTS} elements",
+                got=f"{shape}: {size(shape)} elements",
+            )
+        return shape
+
+    # --- tiles -------------------------------------------------------------------------------
+
+    def tile(self, x: Any, dtype: AnyDType | None = None, what: str = "operand") -> Value:
+        """A number tile: a Value as it is, a Python number as a scalar (of `dtype` if given)."""
+        if isinstance(x, Value) and isinstance(x.type, TileType):
+            return x
+        if isinstance(x, bool | int | float) or isinstance(type(x), DTypeMeta):
+            return self.number(x, dtype)
+        if isinstance(x, TensorRef | OutputRef | PartitionRef):
+            self.fail(
+                Code.TYPE,
+                f"{what} is {describe(x)}, which has no arithmetic",
+                expected="a tile or a number",
+                got=describe(x),
+                hint=f"load a tile first: {_load_hint(x)}",
+            )
+        self.fail(Code.TYPE, f"{what} is not a tile", expected="a tile or a number", got=describe(x))
+
+    def numbers(self, x: Any, what: str = "operand") -> Value:
+        """A tile whose elements are numbers, not pointers."""
+        value = self.tile(x, what=what)
+        if value.tile.is_pointer:
+            self.fail(Code.TYPE, f"{what} is a pointer", expected="numbers", got=describe(value))
+        return value
+
+    def floats(self, x: Any, what: str = "operand") -> Value:
+        """A tile of floats that have arithmetic; Python numbers become f32."""
+        value = self.numbers(float(x) if type(x) is int else x, what)
+        dtype = value.tile.dtype
+        if not (dtype.is_float and dtype.has_arithmetic):
+            self.fail(
+                Code.DTYPE,
+                f"{what} must be floating point",
+                expected="f16, bf16, f32 or f64",
+                got=describe(value),
+                hint="convert it first: x.astype(tilewright.f32)",
+            )
+        return value
+
+    def number(self, x: Any, dtype: AnyDType | None = None) -> Value:
+        """A Python number as a constant scalar, of `dtype` where given; it must be representable."""
+        if dtype is None:
+            dtype = promote.natural_dtype(x)
+        return self.constant(promote.fit(self, x, dtype), dtype)
+
+    def scalar(self, x: Any, dtype: AnyDType, what: str) -> Value:
+        """A scalar of exactly this dtype."""
+        value = self.numbers(x, what) if isinstance(x, Value) else self.tile(x, dtype, what)
+        if value.tile.rank or value.tile.dtype is not dtype:
+            self.fail(
+                Code.TYPE,
+                f"{what} must be a scalar {dtype.name}",
+                expected=dtype.name,
+                got=describe(value),
+            )
+        return value
+
+    def index(self, x: Any, what: str = "index") -> Value:
+        """A scalar i32; other integers are converted where they fit."""
+        if isinstance(x, Value) and isinstance(x.type, TileType) and not x.type.is_pointer:
+            if x.type.rank == 0 and x.type.dtype is i32:
+                return x
+            if x.type.rank == 0 and x.type.dtype.is_int and x.type.dtype.bits < 32:
+                return self.emit("exti", x, to=i32)
+            self.fail(
+                Code.TYPE,
+                f"{what} must be a scalar i32",
+                expected="an int or a scalar i32",
+                got=describe(x),
+                hint="convert it: tilewright.i32(i)",
+            )
+        if isinstance(x, bool) or not isinstance(x, int):
+            self.fail(
+                Code.TYPE, f"{what} must be an integer", expected="an int or i32", got=describe(x)
+            )
+        return self.number(int(x), i32)
+
+    def condition(self, x: Any, what: str = "condition") -> Value:
+        """A scalar bool."""
+        return self.scalar(x, bool_, what)
+
+    def broadcast_to(self, value: Value, shape: Shape) -> Value:
+        """Broadcast as NumPy: axes of length 1 are put in front, then repeated."""
+        tile = value.tile
+        if tile.shape == shape:
+            return value
+        if broadcast(tile.shape, shape) != shape:
+            self.fail(
+                Code.BROADCAST,
+                f"shape {tile.shape} does not broadcast to {shape}",
+                expected=f"a shape that broadcasts to {shape}",
+                got=str(tile.shape),
+                hint="insert axes with x[:, None] or x[None, :], or use keepdims=True",
+            )
+        ones = (1,) * (len(shape) - tile.rank) + tile.shape
+        if ones != tile.shape:
+            value = self.emit("reshape", value, shape=ones)
+        return value if ones == shape else self.emit("broadcast", value, shape=shape)
+
+    def pair(self, a: Any, b: Any, verb: str = "combine") -> tuple[Value, Value]:
+        """Two operands brought to one dtype by the promotion table and to one shape."""
+        left, right = promote.unify(self, a, b, verb)
+        shape = broadcast(left.tile.shape, right.tile.shape)
+        if shape is None:
+            self.fail(
+                Code.BROADCAST,
+                f"shapes {left.tile.shape} and {right.tile.shape} do not broadcast",
+                expected="equal extents, or 1, on each axis counted from the last",
+                got=f"{left.tile.shape} and {right.tile.shape}",
+                hint="insert axes with x[:, None] or x[None, :], or use keepdims=True",
+            )
+        return self.broadcast_to(left, shape), self.broadcast_to(right, shape)
+
+    def cast(self, value: Value, dtype: AnyDType) -> Value:
+        """Convert the elements, whatever the two types are."""
+        return promote.cast(self, value, dtype)
+
+
+def describe(x: Any) -> str:
+    """Say in a user's words what a value of the kernel is."""
+    if isinstance(x, Value) and isinstance(x.type, TileType):
+        elem = x.type.elem
+        name = f"pointer to {elem.to.name}" if isinstance(elem, PtrType) else elem.name
+        return f"a {name} tile of shape {x.type.shape}" if x.type.shape else f"a scalar {name}"
+    if isinstance(x, TensorRef):
+        return f"tensor `{x.name}`"
+    if isinstance(x, OutputRef):
+        return f"output `{x.name}`"
+    if isinstance(x, PartitionRef):
+        return f"a partition of `{x.name}`"
+    if isinstance(x, DTypeMeta):
+        return f"the element type {x.name}" if x is not DType else "the class DType"
+    if isinstance(x, bool | int | float | str) or x is None:
+        return repr(x)
+    if isinstance(x, tuple | list):
+        inner = ", ".join(describe(v) for v in x)
+        return f"({inner})" if isinstance(x, tuple) else f"[{inner}]"
+    name = getattr(x, "__name__", None)
+    return f"`{name}`" if name else f"a {type(x).__name__}"
+
+
+def _power_hint(n: int) -> str:
+    if n < 1:
+        return "a tile has at least one element along each axis"
+    return f"use {1 << (n - 1).bit_length()}: loads pad beyond the tensor and stores clip"
+
+
+def _load_hint(x: TensorRef | OutputRef | PartitionRef) -> str:
+    if isinstance(x, TensorRef):
+        return f"tl.load_tile_like({x.name}, out) or {x.name}.load_tile(shape, index)"
+    return f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"
+
+

@@ -1,0 +1,55 @@
+"""What a name in a kernel can stand for while it is compiled.
+
+A dynamic tile or scalar is an `ir.Value`; a Python object that is not one of the classes below is
+static: an int, a float, a tuple, an element type, a function, known while compiling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..base.shapes import Shape
+from ..ir import TensorType, Value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TensorRef:
+    """A read-only tensor (`tl.Tensor`), or one made from a raw pointer."""
+
+    value: Value
+    name: str
+
+    @property
+    def type(self) -> TensorType:
+        """The tensor's type."""
+        return self.value.tensor
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OutputRef:
+    """A block's own region of an output (`tl.TensorMut`); `tile` is its static shape."""
+
+    value: Value
+    name: str
+    tile: Shape
+
+    @property
+    def type(self) -> TensorType:
+        """The whole output's type."""
+        return self.value.tensor
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PartitionRef:
+    """A tensor cut into tiles, made in the kernel; `view` has a ViewType.
+
+    `mutable` marks `PartitionMut`: a block's own region cut further.
+    """
+
+    view: Value
+    name: str
+    mutable: bool = False
+
+
+Tensorlike = TensorRef | OutputRef | PartitionRef
+"""Things that name memory: they can be neither carried nor selected."""
