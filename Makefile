@@ -1,0 +1,54 @@
+# `make` alone prints this help. Everything runs in .venv, which the targets make themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= auto
+PYTEST_ARGS ?=
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check types format clean
+
+help:  ## print this help
+	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## /\1\t/' | \
+	    while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+demo: $(VENV)/.base  ## run several kernels on this machine and check them against NumPy
+	@$(BIN)/python examples/demo.py
+
+test: check  ## all checks, then all tests
+	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+
+check: $(VENV)/.dev  ## format, lint and types of the package, the examples and the docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory types
+
+types: $(VENV)/.dev  ## mypy --strict and pyright strict
+	$(BIN)/python tools/snippets.py build/snippets
+	$(BIN)/mypy
+	$(BIN)/mypy build/snippets
+	$(BIN)/pyright
+
+format: $(VENV)/.dev  ## rewrite the sources in house style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## remove the environment and everything built
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@echo "making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+# The stamps make a second run quick; a changed pyproject.toml installs again.
+$(VENV)/.base: pyproject.toml | $(VENV)/bin/python
+	@echo "installing tilewright into $(VENV)"
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	@echo "installing tilewright and the development tools into $(VENV)"
+	@$(PIP) install --editable '.[dev]'
+	@touch $(VENV)/.base $@

@@ -1,0 +1,166 @@
+"""Settings: one table, read from the environment once, frozen, overridable in a `with` block.
+
+This is the only reader of the environment. Code asks `current()` when it needs a setting; a setting
+changed by `override` holds for this task or thread until the block ends.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from .errors import Error
+
+PREFIX = "TILEWRIGHT_"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The value of every setting; the fields are the names of `SETTINGS`."""
+
+    device: str = ""
+    num_threads: int = 0
+    scratch_limit: int = 64 << 20
+    verify: bool = False
+    dump: frozenset[str] = frozenset()
+    dump_dir: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its name in programs, how its variable is read, and what it does."""
+
+    name: str
+    kind: str
+    read: Callable[[str], Any]
+    default: str
+    doc: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable, `TILEWRIGHT_NUM_THREADS` for `num_threads`."""
+        return PREFIX + self.name.upper()
+
+
+def _text(text: str) -> str:
+    return text.strip()
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+UNITS = {"K": 10, "M": 20, "G": 30}
+
+
+def _bytes(text: str) -> int:
+    text = text.strip().upper().removesuffix("IB").removesuffix("B")
+    shift = UNITS.get(text[-1:], 0)
+    return _count(text[:-1] if shift else text) << shift
+
+
+SWITCH = {"1": True, "true": True, "on": True, "0": False, "false": False, "off": False}
+
+
+def _switch(text: str) -> bool:
+    key = text.strip().lower()
+    if key not in SWITCH:
+        raise ValueError(text)
+    return SWITCH[key]
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(word.strip() for word in text.split(",") if word.strip())
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("device", "name", _text, "the CPU",
+            "Where work runs unless a program says otherwise: `cpu` or `reference`."),
+    Setting("num_threads", "count", _count, "0",
+            "Threads of the CPU device; 0 means one per core this process may use."),
+    Setting("scratch_limit", "bytes", _bytes, "64M",
+            "Most scratch memory one block of a CPU kernel may need; more is a CompileError."),
+    Setting("verify", "0 or 1", _switch, "0",
+            "Verify the IR after every pass, not only after the front end and at the end."),
+    Setting("dump", "names", _names, "none",
+            "Stages whose result is shown, comma-separated, or `all`."),
+    Setting("dump_dir", "directory", _text, "standard error",
+            "Where dumps are written, one file per kernel and stage."),
+)  # fmt: skip
+
+
+def from_environment(environment: Mapping[str, str]) -> Config:
+    """Read every setting from a mapping of environment variables; an empty one counts as unset."""
+    _warn_of_unknown(environment)
+    given = {s.name: _read(s, text) for s in SETTINGS if (text := environment.get(s.variable))}
+    return Config(**given)
+
+
+def _read(setting: Setting, text: str) -> Any:
+    try:
+        return setting.read(text)
+    except ValueError:
+        raise Error(
+            f"the environment variable {setting.variable} cannot be read",
+            expected=f"{setting.kind} (default: {setting.default})",
+            got=repr(text),
+            hint=setting.doc,
+        ) from None
+
+
+def _warn_of_unknown(environment: Mapping[str, str]) -> None:
+    known = [s.variable for s in SETTINGS]
+    for name in environment:
+        if name.startswith(PREFIX) and name not in known:
+            near = get_close_matches(name, known, 1)
+            advice = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            warnings.warn(f"{name} is not a setting; {advice}", RuntimeWarning, stacklevel=2)
+
+
+@cache
+def _of_process() -> Config:
+    return from_environment(os.environ)
+
+
+_OVERRIDDEN: ContextVar[Config | None] = ContextVar("tilewright_config", default=None)
+
+
+def current() -> Config:
+    """The settings in force here; the environment is read at the first call."""
+    return _OVERRIDDEN.get() or _of_process()
+
+
+@contextmanager
+def override(**changes: Any) -> Iterator[Config]:
+    """Change settings for a `with` block, in this task or thread only.
+
+    >>> with override(num_threads=2):
+    ...     current().num_threads
+    2
+    """
+    unknown = changes.keys() - {s.name for s in SETTINGS}
+    if unknown:
+        names = ", ".join(s.name for s in SETTINGS)
+        raise TypeError(f"no setting is named {', '.join(sorted(unknown))}; there are {names}")
+    token = _OVERRIDDEN.set(replace(current(), **changes))
+    try:
+        yield current()
+    finally:
+        _OVERRIDDEN.reset(token)
+
+
+def table() -> str:
+    """All settings as a Markdown table, for the documentation."""
+    rows = [f"| `{s.name}` | `{s.variable}` | {s.kind} | {s.default} | {s.doc} |" for s in SETTINGS]
+    head = ["| setting | variable | value | default | meaning |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"

@@ -1,0 +1,47 @@
+"""What all tests share: golden files, rewritten with `--accept`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+GOLDENS = TESTS / "goldens"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--accept", action="store_true", help="write the golden files instead of comparing"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Compare a text with tests/goldens/<path of the test file>/<name of the test>.txt.
+
+    `golden(text)` uses the test's own name; `golden(text, "name")` another one.
+    """
+    folder = GOLDENS / request.path.relative_to(TESTS).with_suffix("")
+    accept = request.config.getoption("--accept")
+
+    def compare(text: str, name: str = "") -> None:
+        path = folder / f"{name or golden_name(request.node.name)}.txt"
+        text = text if text.endswith("\n") else text + "\n"
+        if accept:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        where = path.relative_to(TESTS.parent)
+        assert path.exists(), f"{where} does not exist; run `pytest --accept` and read it\n\n{text}"
+        expected = path.read_text(encoding="utf-8")
+        assert text == expected, f"differs from {where}; if it is right, run `pytest --accept`"
+
+    return compare
+
+
+def golden_name(node: str) -> str:
+    """A test's name as a file name: `test_caret[tab]` is `caret-tab`."""
+    kept = node.removeprefix("test_").replace("[", "-").replace("]", "")
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in kept)

@@ -1,0 +1,215 @@
+"""The shape of the code, kept by test: import rule, size limits, and what must not be there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import subprocess
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from source_tree import (
+    PACKAGE,
+    ROOT,
+    SOURCES,
+    code_lines,
+    functions,
+    imports,
+    modules,
+    python_files,
+    relative,
+)  # fmt: skip
+
+COMPILE_HALF = ("frontend", "analysis", "passes", "backend", "compile")
+RUN_HALF = ("driver", "op", "array", "graph")
+BELOW_LAUNCH = ("base", "lang", "ir", *COMPILE_HALF, *RUN_HALF)
+
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "lang": ("base",),
+    "ir": ("base",),
+    "analysis": ("base", "ir"),
+    "frontend": ("base", "lang", "ir", "analysis"),
+    "passes": ("base", "ir", "analysis"),
+    "backend": ("base", "ir", "analysis"),
+    "compile": ("base", "lang", "ir", "analysis", "frontend", "passes", "backend"),
+    "driver": ("base",),
+    "op": ("base", "driver"),
+    "array": ("base", "driver", "op"),
+    "graph": ("base", "driver", "op", "array"),
+    "launch": BELOW_LAUNCH,
+    "kernels": ("base", "lang", "op", "array", "launch"),
+}
+"""Which folders each folder may import, besides itself. In reading order; the folders above
+`kernels` come with the features they hold. The package's own modules may import everything."""
+
+SEPARATE = ("backend",)
+"""Folders whose subfolders never import each other."""
+
+MAX_FILE, MAX_FUNCTION, MAX_FUNCTION_P90 = 400, 60, 30
+
+ENVIRONMENT_READER = f"{PACKAGE}.base.config"
+
+WHOLE_SYSTEM_TESTS: dict[str, str] = {}
+"""Test files or folders, below tests/host or tests/cpu, that mirror no source, with the reason."""
+
+ALL_MODULES = sorted(modules())
+
+
+@pytest.mark.parametrize("name", ALL_MODULES)
+def test_imports_follow_the_table(name):
+    module = modules()[name]
+    if module.layer == "":
+        return
+    assert module.layer in MAY_IMPORT, f"the folder {module.layer} is not in the import table"
+    allowed = {module.layer, *MAY_IMPORT[module.layer]}
+    for used in imports(module):
+        layer = used.target.split(".")[1] if "." in used.target else ""
+        where = f"{relative(module.path)}:{used.line} imports {used.target}"
+        assert layer in allowed, f"{where}: `{module.layer}` may not import `{layer or PACKAGE}`"
+        if module.layer in SEPARATE and layer == module.layer:
+            assert _same_subfolder(name, used.target), f"{where}: backends are separate"
+
+
+def _same_subfolder(a: str, b: str) -> bool:
+    first, second = a.split(".")[2:3], b.split(".")[2:3]
+    return first == second or not first or not second
+
+
+def test_the_halves_do_not_touch_even_through_others():
+    """What the table allows, followed to its end, keeps the two halves apart."""
+    for half, other in ((COMPILE_HALF, RUN_HALF), (RUN_HALF, COMPILE_HALF)):
+        for layer in half:
+            assert not _reachable(layer) & set(other), f"{layer} reaches the other half"
+
+
+def _reachable(layer: str) -> set[str]:
+    found: set[str] = set()
+    todo = [layer]
+    while todo:
+        for target in MAY_IMPORT[todo.pop()]:
+            if target not in found:
+                found.add(target)
+                todo.append(target)
+    return found
+
+
+def test_the_table_is_in_reading_order():
+    seen: set[str] = set()
+    for layer, targets in MAY_IMPORT.items():
+        assert set(targets) <= seen, f"{layer} may import something that stands below it"
+        seen.add(layer)
+
+
+def test_no_import_cycles():
+    graph = {
+        name: {u.target for u in imports(module)} - {name} for name, module in modules().items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' -> '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("name", ALL_MODULES)
+def test_imports_stand_at_the_top(name):
+    nested = [used for used in imports(modules()[name]) if used.nested]
+    assert not nested, f"{name} imports inside a function: {nested}"
+
+
+@pytest.mark.parametrize("name", ALL_MODULES)
+def test_forbidden_statements(name):
+    for node in ast.walk(modules()[name].tree):
+        assert not isinstance(node, ast.Global), f"{name}:{node.lineno} uses `global`"
+        if isinstance(node, ast.ImportFrom):
+            assert node.names[0].name != "*", f"{name}:{node.lineno} imports *"
+
+
+@pytest.mark.parametrize("name", ALL_MODULES)
+def test_only_config_reads_the_environment(name):
+    if name == ENVIRONMENT_READER:
+        return
+    for node in ast.walk(modules()[name].tree):
+        names = (
+            getattr(node, "attr", None),
+            getattr(node, "id", None),
+            getattr(node, "name", None),
+        )
+        for word in ("environ", "environb", "getenv", "putenv"):
+            assert word not in names, f"{name} touches the environment ({word})"
+
+
+@pytest.mark.parametrize("name", ALL_MODULES)
+def test_nothing_happens_at_import(name):
+    """Calls for their effect at module level are work done merely because of an import."""
+    for node in modules()[name].tree.body:
+        assert not isinstance(node, ast.While | ast.With), f"{name}:{node.lineno} works at import"
+        called = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+        assert not called, f"{name}:{node.lineno} calls something at import"
+
+
+@pytest.mark.parametrize("name", ALL_MODULES)
+def test_module_docstring(name):
+    assert ast.get_docstring(modules()[name].tree), f"{name} does not say what it takes and gives"
+
+
+@pytest.mark.parametrize("path", python_files(), ids=relative)
+def test_file_and_function_length(path):
+    size = len(code_lines(path))
+    assert size <= MAX_FILE, f"{relative(path)} has {size} code lines, limit {MAX_FILE}"
+    for name, line, length in functions(path):
+        where = f"{relative(path)}:{line} `{name}`"
+        assert length <= MAX_FUNCTION, f"{where} has {length} code lines, limit {MAX_FUNCTION}"
+
+
+def test_nine_of_ten_functions_are_short():
+    lengths = [n for m in modules().values() for _, _, n in functions(m.path)]
+    assert statistics.quantiles(lengths, n=10)[-1] <= MAX_FUNCTION_P90
+
+
+def _mirrored_tests() -> list[str]:
+    groups = (ROOT / "tests" / "host", ROOT / "tests" / "cpu")
+    return sorted(relative(p) for g in groups for p in g.rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("path", _mirrored_tests())
+def test_tests_mirror_sources(path):
+    """tests/host/passes/test_hoist.py tests src/tilewright/passes/hoist.py."""
+    below = ROOT / path
+    inside = below.relative_to(ROOT / "tests" / below.relative_to(ROOT / "tests").parts[0])
+    if any(inside.as_posix().startswith(known) for known in WHOLE_SYSTEM_TESTS):
+        return
+    stem = SOURCES / inside.parent / inside.stem.removeprefix("test_")
+    assert stem.with_suffix(".py").exists() or stem.is_dir(), f"{path} mirrors no source file"
+
+
+def test_golden_files_belong_to_tests():
+    goldens = ROOT / "tests" / "goldens"
+    for path in goldens.rglob("*.txt"):
+        test = (ROOT / "tests" / path.parent.relative_to(goldens)).with_suffix(".py")
+        assert test.exists(), f"{relative(path)} belongs to no test"
+
+
+def test_architecture_page_prints_this_table():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", text, re.MULTILINE)
+    printed = {folder: tuple(re.findall(r"`(\w+)`", targets)) for folder, targets in rows}
+    assert printed == MAY_IMPORT
+
+
+def test_no_paths_of_one_machine():
+    """A path of the machine something was written on means nothing to its reader."""
+    private = re.compile(r"(?<![\w.])/(?:work|root|home|Users|tmp/\w)[/\w]")
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.suffix in (".py", ".md", ".toml", ".txt", ".yml", "") and path.is_file():
+            found = private.search(path.read_text(encoding="utf-8", errors="ignore"))
+            assert not found or path.samefile(__file__), f"{name} mentions {found}"

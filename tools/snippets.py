@@ -1,0 +1,71 @@
+"""Takes the Markdown pages, gives their Python blocks as modules that can be run and type-checked.
+
+    python tools/snippets.py build/snippets
+
+A page is one program: its blocks, in order, become one file in which every line keeps its number,
+so that a checker's or a traceback's line is the line of the page. A block marked ```python skip
+(a fragment, or a kernel that is wrong on purpose) is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FENCE = re.compile(r"^```(.*)$")
+
+
+def pages() -> list[Path]:
+    """The README and every page of the documentation."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def extract(text: str, language: str = "python") -> str:
+    """Keep the lines inside blocks of one language; every other line becomes empty."""
+    kept: list[str] = []
+    inside: str | None = None
+    for line in text.splitlines():
+        fence = FENCE.match(line)
+        if fence:
+            inside = fence[1].strip() if inside is None else None
+            kept.append("")
+        else:
+            kept.append(line if inside == language else "")
+    return "\n".join(kept) + "\n"
+
+
+def module_name(page: Path) -> str:
+    """`docs/guide/errors.md` is the module `docs_guide_errors`."""
+    parts = page.relative_to(ROOT).with_suffix("").parts
+    return "_".join(parts).lower().replace("-", "_")
+
+
+def write(folder: Path) -> list[Path]:
+    """Write one module per page that has Python in it; the folder is emptied first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    written: list[Path] = []
+    for page in pages():
+        code = extract(page.read_text(encoding="utf-8"))
+        if code.strip():
+            target = folder / f"{module_name(page)}.py"
+            target.write_text(code, encoding="utf-8")
+            written.append(target)
+    return written
+
+
+def main(arguments: list[str]) -> int:
+    """Write the modules into the folder given."""
+    if len(arguments) != 1:
+        print(__doc__)
+        return 2
+    written = write(Path(arguments[0]))
+    print(f"{len(written)} pages with Python in {arguments[0]}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
