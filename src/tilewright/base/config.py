@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -141,7 +141,7 @@ def current() -> Config:
 
 
 @contextmanager
-def override(**changes: Any) -> Iterator[Config]:
+def override(**changes: Any) -> Generator[Config, None, None]:
     """Change settings for a `with` block, in this task or thread only.
 
     >>> with override(num_threads=2):

@@ -9,9 +9,10 @@ one slot (integers extended by their own sign); a pointer gives its address. `la
 64-bit words, laid out below; a worker checks CANCEL before each block. `scratch` is
 `Artifact.scratch_bytes` of memory aligned to 64 bytes, one per worker.
 
-A print record is: i64 bytes in all (a multiple of 8), i64 site, i64 linear block, then the operands'
-elements in their memory form, row-major, each operand padded to a multiple of 8 bytes. Room for it
-is taken by an atomic add to PRINT_USED; one that does not fit in PRINT_CAPACITY is not written.
+A print record is: i64 bytes in all (a multiple of 8), i64 site, i64 linear block, then the
+operands' elements in their memory form, row-major, each operand padded to a multiple of 8 bytes.
+Room for it is taken by an atomic add to PRINT_USED; one that does not fit in PRINT_CAPACITY is not
+written.
 """
 
 from __future__ import annotations

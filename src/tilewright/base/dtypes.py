@@ -3,7 +3,7 @@ scalars (`u32(n)`) at once. NumPy, ml_dtypes and torch dtypes are accepted by `a
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import ml_dtypes
 import numpy as np
@@ -26,6 +26,7 @@ class DTypeMeta(type):
         kind: str = "",
         np_type: Any = None,
     ) -> DTypeMeta:
+        """Make an element type of so many bits; `kind` is NumPy's letter, `p` for packed pairs."""
         cls = super().__new__(mcs, name, bases, namespace)
         cls.bits = bits
         cls.kind = kind
@@ -54,7 +55,7 @@ class DTypeMeta(type):
     @property
     def is_int(cls) -> bool:
         """Whether this is a signed or unsigned integer type (bool is not)."""
-        return cls.kind in "iu"
+        return cls.kind in ("i", "u")
 
     @property
     def is_signed(cls) -> bool:
@@ -69,7 +70,7 @@ class DTypeMeta(type):
     @property
     def has_arithmetic(cls) -> bool:
         """Whether `+`, `exp` and so on exist; f8, f4 and tf32 only load, store, convert and mma."""
-        return cls.kind in "iu" or cls in (f16, bf16, f32, f64)
+        return cls.is_int or cls.name in ("f16", "bf16", "f32", "f64")
 
 
 class DType(metaclass=DTypeMeta):
@@ -161,7 +162,7 @@ ALL: tuple[AnyDType, ...] = (
 INTS: tuple[AnyDType, ...] = (i8, i16, i32, i64, u8, u16, u32, u64)
 FLOATS: tuple[AnyDType, ...] = (f16, bf16, f32, f64)
 
-_BY_NAME: dict[str, AnyDType] = {t.name: t for t in ALL} | {
+_ALIASES: dict[str, AnyDType] = {
     "bool_": bool_,
     "float16": f16, "half": f16, "bfloat16": bf16,
     "float32": f32, "float": f32, "float64": f64, "double": f64,
@@ -170,13 +171,14 @@ _BY_NAME: dict[str, AnyDType] = {t.name: t for t in ALL} | {
     "float8_e4m3fn": f8e4m3fn, "float8_e5m2": f8e5m2, "float8_e8m0fnu": f8e8m0fnu,
     "float4_e2m1fn": f4e2m1fn, "float4_e2m1fn_x2": f4e2m1fnx2,
 }  # fmt: skip
+_BY_NAME: dict[str, AnyDType] = {t.name: t for t in ALL} | _ALIASES
 _BY_NP: dict[np.dtype[Any], AnyDType] = {
     t.np: t for t in reversed(ALL) if t not in (tf32, f4e2m1fnx2)
 }
 _BY_PYTHON: dict[object, AnyDType] = {bool: bool_, int: i32, float: f32}
 
 
-def is_dtype(x: object) -> bool:
+def is_dtype(x: object) -> TypeGuard[AnyDType]:
     """Tell whether x is one of our element types."""
     return isinstance(x, DTypeMeta) and x.bits > 0
 
@@ -187,10 +189,10 @@ def as_dtype(x: Any) -> AnyDType:
     >>> as_dtype(np.float32), as_dtype("bfloat16"), as_dtype(np.dtype("u4")), as_dtype(f16)
     (f32, bf16, u32, f16)
     """
-    if isinstance(x, DTypeMeta):
-        if x.bits == 0:
-            raise TypeError("expected an element type such as f32, got the base class DType")
+    if is_dtype(x):
         return x
+    if x is DType:
+        raise TypeError("expected an element type such as f32, got the base class DType")
     if x in _BY_PYTHON:
         return _BY_PYTHON[x]
     # torch dtypes are known by their text, so that torch is never imported here.
@@ -216,7 +218,7 @@ def int_range(dtype: AnyDType) -> tuple[int, int]:
 def round_to(dtype: AnyDType, value: float) -> float:
     """Round a Python float to the nearest value of a float type (ties to even)."""
     if dtype is tf32:
-        return round_tf32(np.asarray(value, np.float32)).item()
+        return float(round_tf32(np.asarray(value, np.float32)))
     with np.errstate(over="ignore"):
         return float(np.asarray(value, np.float64).astype(dtype.np).astype(np.float64))
 

@@ -11,6 +11,8 @@
         SchedulingError  no stream could be had
         LaunchError      a launch was refused, or a check in a kernel failed
         InternalError    a bug in Tilewright
+
+All of them survive pickling, so that they can cross processes.
 """
 
 from __future__ import annotations
@@ -156,7 +158,7 @@ def render(error: Error) -> str:
 
 
 def _facts(error: Error) -> list[str]:
-    lines = []
+    lines: list[str] = []
     if error.expected is not None:
         lines.append(f"  expected: {error.expected}")
     if error.got is not None:
@@ -183,8 +185,8 @@ def picture(span: Span) -> list[str]:
 
 
 def _call_chain(span: Span) -> list[str]:
-    lines, caller = [], span.caller
-    inner = span
+    lines: list[str] = []
+    inner, caller = span, span.caller
     while caller is not None:
         lines.append(f"  in `{inner.function}`, called at {caller.place}")
         inner, caller = caller, caller.caller

@@ -29,7 +29,7 @@ def broadcast(a: Shape, b: Shape) -> Shape | None:
     """Broadcast two shapes as NumPy does; None where they do not fit."""
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    dims = []
+    dims: list[int] = []
     for x, y in zip(a, b, strict=True):
         if x != y and 1 not in (x, y):
             return None
@@ -39,7 +39,8 @@ def broadcast(a: Shape, b: Shape) -> Shape | None:
 
 def row_major_strides(shape: Sequence[int]) -> Shape:
     """Strides, in elements, of a contiguous row-major array."""
-    strides, step = [], 1
+    strides: list[int] = []
+    step = 1
     for n in reversed(shape):
         strides.append(step)
         step *= max(n, 1)

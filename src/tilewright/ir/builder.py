@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -41,7 +41,7 @@ def _flatten(defn: OpDef, given: Sequence[Given]) -> tuple[tuple[Value, ...], tu
     sizes: list[int] = []
     for spec, value in zip(defn.operands, padded, strict=True):
         group = () if value is None else (value,) if isinstance(value, Value) else tuple(value)
-        if spec.arity == "" and len(group) != 1 or spec.arity == "?" and len(group) > 1:
+        if (spec.arity == "" and len(group) != 1) or (spec.arity == "?" and len(group) > 1):
             raise TypeRuleError(f"{defn.name}: operand {spec.name!r} got {len(group)} values")
         flat += group
         sizes.append(len(group))
@@ -65,9 +65,7 @@ class Builder:
         self.block = block
         self.span = span
 
-    def op(
-        self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any
-    ) -> Op:
+    def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
         """Append an op and give it."""
         op = make_op(name, *operands, regions=regions, span=self.span, attrs=attrs)
         self.block.ops.append(op)
@@ -82,7 +80,7 @@ class Builder:
         return self.emit("constant", value=value, dtype=dtype, shape=shape)
 
     @contextmanager
-    def at(self, block: Block) -> Iterator[Block]:
+    def at(self, block: Block) -> Generator[Block, None, None]:
         """Append to another block for a while."""
         outer, self.block = self.block, block
         try:

@@ -43,7 +43,7 @@ class Block:
     """A straight run of ops ending in a terminator, with arguments."""
 
     args: tuple[Value, ...] = ()
-    ops: list[Op] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list["Op"])
 
     @property
     def terminator(self) -> Op:

@@ -45,41 +45,44 @@ class LaunchFacts:
 
 def evaluate(expr: Expr, facts: LaunchFacts) -> Any:
     """The value of an expression for one launch."""
-    match expr:
-        case ("const", value):
-            return value
-        case ("extent", param, axis):
-            return facts.extents[param][axis]
-        case ("scalar", param):
-            return facts.scalars[param]
-        case ("grid", axis):
-            return facts.grid[axis]
-        case ("not", a):
-            return not evaluate(a, facts)
-        case (name, a, b):
-            return BINARY[name][1](evaluate(a, facts), evaluate(b, facts))
-    raise ValueError(f"not a launch expression: {expr!r}")
+    name, args = expr[0], expr[1:]
+    if name in BINARY:
+        return BINARY[name][1](evaluate(args[0], facts), evaluate(args[1], facts))
+    match name:
+        case "const":
+            return args[0]
+        case "extent":
+            return facts.extents[args[0]][int(args[1])]
+        case "scalar":
+            return facts.scalars[args[0]]
+        case "grid":
+            return facts.grid[int(args[0])]
+        case "not":
+            return not evaluate(args[0], facts)
+        case _:
+            raise ValueError(f"not a launch expression: {expr!r}")
 
 
 def show(expr: Expr) -> str:
     """The expression as Python-like text."""
-    match expr:
-        case ("const", value):
-            return str(value)
-        case ("extent", param, axis):
-            return f"{param}.shape[{axis}]"
-        case ("scalar", param):
-            return str(param)
-        case ("grid", axis):
-            return f"num_tile_blocks({axis})"
-        case ("not", a):
-            return f"not {show(a)}"
-        case (name, a, b):
-            symbol = BINARY[name][0]
-            if symbol.isidentifier() and symbol not in ("and", "or"):
-                return f"{symbol}({show(a)}, {show(b)})"
-            return f"{_wrap(a)} {symbol} {_wrap(b)}"
-    return repr(expr)
+    name, args = expr[0], expr[1:]
+    match name:
+        case "const" | "scalar":
+            return str(args[0])
+        case "extent":
+            return f"{args[0]}.shape[{args[1]}]"
+        case "grid":
+            return f"num_tile_blocks({args[0]})"
+        case "not":
+            return f"not {_wrap(args[0])}"
+        case _:
+            return _show_binary(BINARY[name][0], *args)
+
+
+def _show_binary(symbol: str, a: Expr, b: Expr) -> str:
+    if symbol.isidentifier() and symbol not in ("and", "or"):
+        return f"{symbol}({show(a)}, {show(b)})"
+    return f"{_wrap(a)} {symbol} {_wrap(b)}"
 
 
 def _wrap(expr: Expr) -> str:

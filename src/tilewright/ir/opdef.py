@@ -84,7 +84,8 @@ def declare(
 ) -> OpDef:
     """Declare an op; `operands` is written as "view index* guard?"."""
     specs = tuple(
-        Operand(word.rstrip("*?"), word[-1] if word[-1] in "*?" else "") for word in operands.split()
+        Operand(word.rstrip("*?"), word[-1] if word[-1] in "*?" else "")
+        for word in operands.split()
     )
     fields = tuple(Attr(key, default) for key, default in (attrs or {}).items())
     return OpDef(name, dialect, specs, fields, rule, doc, effects, regions, terminator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -56,13 +57,16 @@ def _attrs(op: Op) -> str:
     return f" {{{', '.join(shown)}}}" if shown else ""
 
 
-def attr_text(value: Any) -> str:
+def attr_text(value: object) -> str:
     """One attribute value as text."""
     if isinstance(value, Enum):
         return str(value.value)
-    if isinstance(value, tuple):
-        return f"({', '.join(attr_text(v) for v in value)})"
-    return repr(value)
+    text: Callable[[Any], str] = {tuple: _tuple_text}.get(type(value), repr)
+    return text(value)
+
+
+def _tuple_text(items: tuple[Any, ...]) -> str:
+    return f"({', '.join(map(attr_text, items))})"
 
 
 def print_func(func: Func) -> str:

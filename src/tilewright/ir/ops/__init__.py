@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from ..opdef import OpDef
 from . import (
-    arithmetic, atomics, bitwise, comparison, control, conversion, creation, debug, grid, layout,
-    math, matmul, memory, pointer, reduction, token,
+    arithmetic,
+    atomics,
+    bitwise,
+    comparison,
+    control,
+    conversion,
+    creation,
+    debug,
+    grid,
+    layout,
+    math,
+    matmul,
+    memory,
+    pointer,
+    reduction,
+    token,
 )  # fmt: skip
 
 FAMILIES: dict[str, tuple[OpDef, ...]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...base.shapes import Shape
 from ..opdef import declare
 from ..types import I32, TileType, Type
 from .rules import Attrs, need, tile
@@ -24,13 +25,15 @@ def _broadcast(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def _permute(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    arg, order = tile(types[0]), attrs["order"]
+    arg = tile(types[0])
+    order: Shape = attrs["order"]
     need(sorted(order) == list(range(arg.rank)), f"{order} is no permutation of {arg}'s axes")
     return (arg.with_shape(tuple(arg.shape[k] for k in order)),)
 
 
 def _cat(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    a, b, axis = tile(types[0]), tile(types[1]), attrs["axis"]
+    a, b = tile(types[0]), tile(types[1])
+    axis: int = attrs["axis"]
     need(a.elem == b.elem and a.rank == b.rank and 0 <= axis < a.rank, f"{a} and {b}")
     for k in range(a.rank):
         need(k == axis or a.shape[k] == b.shape[k], f"{a} and {b} differ on axis {k}")

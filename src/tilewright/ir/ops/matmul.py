@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...base.dtypes import (
-    AnyDType, bf16, f4e2m1fn, f8e4m3fn, f8e5m2, f8e8m0fnu, f16, f32, f64, i8, i32, tf32, u8,
+    AnyDType,
+    bf16,
+    f4e2m1fn,
+    f8e4m3fn,
+    f8e5m2,
+    f8e8m0fnu,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+    tf32,
+    u8,
 )  # fmt: skip
 from ..opdef import declare
 from ..types import TileType, Type
@@ -16,6 +28,12 @@ FLOAT_ACCUMULATORS: dict[AnyDType, tuple[AnyDType, ...]] = {
     f8e4m3fn: (f16, f32), f8e5m2: (f16, f32),
 }  # fmt: skip
 """Which accumulators each float input type takes."""
+
+SCALE_BLOCKS: dict[tuple[AnyDType, AnyDType], tuple[int, ...]] = {
+    (f8e4m3fn, f8e8m0fnu): (32,), (f8e5m2, f8e8m0fnu): (32,),
+    (f4e2m1fn, f8e8m0fnu): (16, 32), (f4e2m1fn, f8e4m3fn): (16,),
+}  # fmt: skip
+"""How many elements of K one scale may stand for, by element and scale type."""
 
 
 def _shapes(a: TileType, b: TileType, acc: TileType) -> None:
@@ -44,9 +62,7 @@ def _scaled(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     a, b, acc, sa, sb = (number(t) for t in types)
     _shapes(a, b, acc)
     need(a.dtype is b.dtype and sa.dtype is sb.dtype and acc.dtype is f32, "element types")
-    blocks = {f8e4m3fn: {f8e8m0fnu: (32,)}, f8e5m2: {f8e8m0fnu: (32,)},
-              f4e2m1fn: {f8e8m0fnu: (16, 32), f8e4m3fn: (16,)}}  # fmt: skip
-    fits = blocks.get(a.dtype, {}).get(sa.dtype, ())
+    fits = SCALE_BLOCKS.get((a.dtype, sa.dtype), ())
     k = a.shape[-1]
     need(any(sa.shape == (*a.shape[:-1], k // v) for v in fits), f"scale {sa} of {a}")
     need(sb.shape == (*b.shape[:-2], sa.shape[-1], b.shape[-1]), f"scale {sb} of {b}")

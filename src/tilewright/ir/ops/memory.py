@@ -101,4 +101,3 @@ OPS = (
             attrs={"mode": AtomicMode.ADD, "ordering": Ordering.RELAXED, "scope": Scope.DEVICE},
             effects=Effect.READ | Effect.WRITE),
 )  # fmt: skip
-

@@ -20,8 +20,7 @@ def _reduce(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     _check(types, attrs)
     axis = attrs["axis"]
     return tuple(
-        number(t).with_shape((*number(t).shape[:axis], *number(t).shape[axis + 1 :]))
-        for t in types
+        number(t).with_shape((*number(t).shape[:axis], *number(t).shape[axis + 1 :])) for t in types
     )
 
 
