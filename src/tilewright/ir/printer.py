@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import TypeGuard
 
 from .core import Block, Func, Op, Value
 
@@ -61,12 +60,13 @@ def attr_text(value: object) -> str:
     """One attribute value as text."""
     if isinstance(value, Enum):
         return str(value.value)
-    text: Callable[[Any], str] = {tuple: _tuple_text}.get(type(value), repr)
-    return text(value)
+    if _is_tuple(value):
+        return f"({', '.join(map(attr_text, value))})"
+    return repr(value)
 
 
-def _tuple_text(items: tuple[Any, ...]) -> str:
-    return f"({', '.join(map(attr_text, items))})"
+def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    return isinstance(value, tuple)
 
 
 def print_func(func: Func) -> str:
