@@ -122,7 +122,7 @@ def _warn_of_unknown(environment: Mapping[str, str]) -> None:
     known = [s.variable for s in SETTINGS]
     for name in environment:
         if name.startswith(PREFIX) and name not in known:
-            near = get_close_matches(name, known, 1)
+            near = get_close_matches(name, known, 1, cutoff=0.85)
             advice = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
             warnings.warn(f"{name} is not a setting; {advice}", RuntimeWarning, stacklevel=2)
 

@@ -191,8 +191,9 @@ def as_dtype(x: Any) -> AnyDType:
     """
     if is_dtype(x):
         return x
-    if x is DType:
-        raise TypeError("expected an element type such as f32, got the base class DType")
+    # NumPy reads None as float64; here it is more likely a forgotten argument.
+    if x is DType or x is None:
+        raise TypeError(f"expected an element type such as f32, got {x!r}")
     if x in _BY_PYTHON:
         return _BY_PYTHON[x]
     # torch dtypes are known by their text, so that torch is never imported here.
