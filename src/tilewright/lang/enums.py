@@ -1,0 +1,37 @@
+"""The words that ops take as arguments: rounding, overflow, predicates, memory order, padding.
+
+The sets are those of the IR; where one is taken, its text (`"zero"`) is accepted too.
+"""
+
+from __future__ import annotations
+
+from ..ir.attrs import AtomicMode, Ordering, Overflow, Predicate, Rounding, Scope
+
+__all__ = [
+    "AtomicMode",
+    "Ordering",
+    "Overflow",
+    "Predicate",
+    "Rounding",
+    "Scope",
+    "inf",
+    "nan",
+    "neg_inf",
+    "neg_zero",
+    "zero",
+]
+
+zero = 0
+"""Padding that is neutral for sums; the default of every load."""
+
+neg_zero = -0.0
+"""Padding that leaves even the sign of a zero sum alone."""
+
+inf = float("inf")
+"""Padding that is neutral for `reduce_min`."""
+
+neg_inf = float("-inf")
+"""Padding that is neutral for `reduce_max`."""
+
+nan = float("nan")
+"""Padding that shows up in every result it reaches."""

@@ -1,0 +1,37 @@
+"""Turns a typed, empty function into a declaration: a name that has a meaning in kernels only."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_KEY = "__tilewright_rule__"
+
+
+def declared(function: Function) -> Function:
+    """Make `function` a declaration; calling it on the host raises and says what to do."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def outside(*_args: object, **_keywords: object) -> NoReturn:
+        raise TypeError(only_in_kernels(f"tl.{name}"))
+
+    setattr(outside, _KEY, name)
+    return cast("Function", outside)
+
+
+def rule_key(x: object) -> str | None:
+    """The name under which the rule of a declared function stands, or None for anything else."""
+    key = getattr(x, _KEY, None) if callable(x) else None
+    return key if isinstance(key, str) else None
+
+
+def only_in_kernels(what: str) -> str:
+    """The text for a kernel word that was used on the host."""
+    return (
+        f"{what} can only be used inside a kernel\n"
+        "  hint: use it in a function decorated with @tw.entry, or in one that such a kernel calls"
+    )

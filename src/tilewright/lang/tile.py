@@ -1,0 +1,257 @@
+"""The tile as type checkers see it: an immutable value of static shape, with arithmetic.
+
+Nothing here runs: a kernel's operators and methods are given their meaning by the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any, Generic, TypeAlias, overload
+
+from typing_extensions import TypeVar
+
+from ..base.dtypes import bool_, f4e2m1fn, f4e2m1fnx2
+from .marker import only_in_kernels
+
+E = TypeVar("E", default=object)
+"""The element type of a tile or tensor."""
+
+To = TypeVar("To", default=object)
+"""The element type that is converted to."""
+
+Number: TypeAlias = "Tile[Any] | float"
+"""A tile, or a scalar: a Python number, a typed one, or a scalar parameter."""
+
+N = TypeVar("N", bound="Tile[Any] | float")
+"""An operand whose type the result keeps: a tile or a scalar."""
+
+ShapeLike: TypeAlias = int | Sequence[int]
+"""A shape of constants; an int is a shape of rank 1."""
+
+_Axis: TypeAlias = slice | EllipsisType | None
+
+
+class Tile(Generic[E]):
+    """A value held by one block: elements of type E in a shape of constant powers of two.
+
+    Operators work element by element and broadcast as in NumPy. Two tiles of one kind of number
+    widen to the larger type; other mixtures are refused and want an `astype`. Python numbers take
+    the tile's type. Integers wrap; `//` and `%` floor.
+    """
+
+    def __init__(self) -> None:
+        raise TypeError(only_in_kernels("a tile"))
+
+    # --- what is known while compiling ---------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents, constants of the compilation."""
+        ...
+
+    @property
+    def dtype(self) -> type[E]:
+        """The element type."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """The number of axes; a scalar has none."""
+        ...
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes, by NumPy's name."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        ...
+
+    def __len__(self) -> int:
+        """The extent of the first axis."""
+        ...
+
+    # --- arrangement ---------------------------------------------------------------------------
+
+    @property
+    def T(self) -> Tile[E]:  # noqa: N802 - NumPy's name
+        """The tile of rank 2 with its axes swapped."""
+        ...
+
+    def reshape(self, *shape: ShapeLike) -> Tile[E]:
+        """The same elements, in row-major order, in another shape; one extent may be -1."""
+        ...
+
+    def broadcast(self, *shape: ShapeLike) -> Tile[E]:
+        """Repeat along axes of extent 1, and along new axes in front."""
+        ...
+
+    def permute(self, *order: ShapeLike) -> Tile[E]:
+        """Reorder the axes: axis i of the result is axis order[i] of this tile."""
+        ...
+
+    def transpose(self, axis0: int = -2, axis1: int = -1) -> Tile[E]:
+        """Swap two axes, the last two unless said otherwise."""
+        ...
+
+    def __getitem__(self, index: _Axis | tuple[_Axis, ...]) -> Tile[E]:
+        """Insert axes of extent 1: `x[None, :]`, `x[:, None]`, `x[..., None]`."""
+        ...
+
+    # --- conversion ----------------------------------------------------------------------------
+
+    def astype(self, dtype: type[To]) -> Tile[To]:
+        """Convert the elements: rounded to nearest even; float to int saturates, NaN gives 0."""
+        ...
+
+    def item(self) -> E:
+        """The only element of a one-element tile, as a scalar."""
+        ...
+
+    def pack(self) -> Tile[f4e2m1fnx2]:
+        """Join neighbouring f4 along the last axis into bytes."""
+        ...
+
+    def unpack(self) -> Tile[f4e2m1fn]:
+        """Open bytes of two f4 into twice as many elements along the last axis."""
+        ...
+
+    def __bool__(self) -> bool:
+        """The truth of a scalar; a tile with axes has none."""
+        ...
+
+    def __int__(self) -> int:
+        """Convert a scalar to i32, toward zero."""
+        ...
+
+    def __float__(self) -> float:
+        """Convert a scalar to f32."""
+        ...
+
+    # --- reduction and memory ------------------------------------------------------------------
+
+    def sum(self, axis: int, *, keepdims: bool = False) -> Tile[E]:
+        """Add up along an axis."""
+        ...
+
+    def prod(self, axis: int, *, keepdims: bool = False) -> Tile[E]:
+        """Multiply along an axis."""
+        ...
+
+    def max(self, axis: int, *, keepdims: bool = False) -> Tile[E]:
+        """Find the greatest along an axis; NaN wins."""
+        ...
+
+    def min(self, axis: int, *, keepdims: bool = False) -> Tile[E]:
+        """Find the least along an axis; NaN wins."""
+        ...
+
+    def mask(self) -> Tile[bool_]:
+        """Which elements of a loaded tile lie inside its tensor."""
+        ...
+
+    # --- arithmetic ----------------------------------------------------------------------------
+    # The second overload of each is for tiles of two widths: the result has the wider type.
+
+    @overload
+    def __add__(self, other: Tile[E] | float) -> Tile[E]: ...
+    @overload
+    def __add__(self, other: Tile[Any]) -> Tile[Any]: ...
+    def __add__(self, other: Number) -> Tile[Any]:
+        """Add."""
+        ...
+
+    @overload
+    def __sub__(self, other: Tile[E] | float) -> Tile[E]: ...
+    @overload
+    def __sub__(self, other: Tile[Any]) -> Tile[Any]: ...
+    def __sub__(self, other: Number) -> Tile[Any]:
+        """Subtract."""
+        ...
+
+    @overload
+    def __mul__(self, other: Tile[E] | float) -> Tile[E]: ...
+    @overload
+    def __mul__(self, other: Tile[Any]) -> Tile[Any]: ...
+    def __mul__(self, other: Number) -> Tile[Any]:
+        """Multiply."""
+        ...
+
+    @overload
+    def __truediv__(self, other: Tile[E] | float) -> Tile[E]: ...
+    @overload
+    def __truediv__(self, other: Tile[Any]) -> Tile[Any]: ...
+    def __truediv__(self, other: Number) -> Tile[Any]:
+        """Divide floats; integers have `//`."""
+        ...
+
+    @overload
+    def __floordiv__(self, other: Tile[E] | float) -> Tile[E]: ...
+    @overload
+    def __floordiv__(self, other: Tile[Any]) -> Tile[Any]: ...
+    def __floordiv__(self, other: Number) -> Tile[Any]:
+        """Divide and round down; integers by 0 give 0."""
+        ...
+
+    @overload
+    def __mod__(self, other: Tile[E] | float) -> Tile[E]: ...
+    @overload
+    def __mod__(self, other: Tile[Any]) -> Tile[Any]: ...
+    def __mod__(self, other: Number) -> Tile[Any]:
+        """The remainder with the sign of the divisor; integers by 0 give the dividend."""
+        ...
+
+    @overload
+    def __pow__(self, other: Tile[E] | float) -> Tile[E]: ...
+    @overload
+    def __pow__(self, other: Tile[Any]) -> Tile[Any]: ...
+    def __pow__(self, other: Number) -> Tile[Any]:
+        """Raise to a power; small constant ones multiply."""
+        ...
+
+    def __radd__(self, other: float) -> Tile[E]: ...
+    def __rsub__(self, other: float) -> Tile[E]: ...
+    def __rmul__(self, other: float) -> Tile[E]: ...
+    def __rtruediv__(self, other: float) -> Tile[E]: ...
+    def __rfloordiv__(self, other: float) -> Tile[E]: ...
+    def __rmod__(self, other: float) -> Tile[E]: ...
+    def __rpow__(self, other: float) -> Tile[E]: ...
+    def __neg__(self) -> Tile[E]: ...
+    def __pos__(self) -> Tile[E]: ...
+    def __abs__(self) -> Tile[E]: ...
+    def __divmod__(self, other: Tile[E] | float) -> tuple[Tile[E], Tile[E]]: ...
+    def __rdivmod__(self, other: float) -> tuple[Tile[E], Tile[E]]: ...
+
+    def __matmul__(self, other: Tile[Any]) -> Tile[Any]:
+        """The matrix product, in the accumulator type of the elements."""
+        ...
+
+    # --- bits: integers, and the logic of booleans ---------------------------------------------
+
+    def __and__(self, other: Tile[E] | int) -> Tile[E]: ...
+    def __or__(self, other: Tile[E] | int) -> Tile[E]: ...
+    def __xor__(self, other: Tile[E] | int) -> Tile[E]: ...
+    def __lshift__(self, other: Tile[E] | int) -> Tile[E]: ...
+    def __rshift__(self, other: Tile[E] | int) -> Tile[E]: ...
+    def __rand__(self, other: int) -> Tile[E]: ...
+    def __ror__(self, other: int) -> Tile[E]: ...
+    def __rxor__(self, other: int) -> Tile[E]: ...
+    def __rlshift__(self, other: int) -> Tile[E]: ...
+    def __rrshift__(self, other: int) -> Tile[E]: ...
+    def __invert__(self) -> Tile[E]: ...
+
+    # --- comparison: a NaN is unequal to everything, itself included ---------------------------
+
+    def __lt__(self, other: Number) -> Tile[bool_]: ...
+    def __le__(self, other: Number) -> Tile[bool_]: ...
+    def __gt__(self, other: Number) -> Tile[bool_]: ...
+    def __ge__(self, other: Number) -> Tile[bool_]: ...
+
+    # As in NumPy, a comparison gives no bool, which is what `object` promises.
+    def __eq__(self, other: Number) -> Tile[bool_]: ...  # type: ignore[override]
+    def __ne__(self, other: Number) -> Tile[bool_]: ...  # type: ignore[override]
+
+    __hash__ = None  # type: ignore[assignment]
