@@ -14,10 +14,10 @@ __all__ = [
     "Predicate",
     "Rounding",
     "Scope",
-    "inf",
     "nan",
     "neg_inf",
     "neg_zero",
+    "pos_inf",
     "zero",
 ]
 
@@ -27,7 +27,7 @@ zero = 0
 neg_zero = -0.0
 """Padding that leaves even the sign of a zero sum alone."""
 
-inf = float("inf")
+pos_inf = float("inf")
 """Padding that is neutral for `reduce_min`."""
 
 neg_inf = float("-inf")

@@ -23,8 +23,8 @@ def declared(function: Function) -> Function:
     return cast("Function", outside)
 
 
-def rule_key(x: object) -> str | None:
-    """The name under which the rule of a declared function stands, or None for anything else."""
+def declared_name(x: object) -> str | None:
+    """The name of a declared function, under which its rule stands; None for anything else."""
     key = getattr(x, _KEY, None) if callable(x) else None
     return key if isinstance(key, str) else None
 
