@@ -22,19 +22,19 @@ from source_tree import (
     relative,
 )  # fmt: skip
 
-COMPILE_HALF = ("frontend", "analysis", "passes", "backend", "compile")
+COMPILE_HALF = ("analysis", "frontend", "passes", "backend", "compile")
 RUN_HALF = ("driver", "op", "array", "graph")
-BELOW_LAUNCH = ("base", "lang", "ir", *COMPILE_HALF, *RUN_HALF)
+BELOW_LAUNCH = ("base", "ir", "lang", *COMPILE_HALF, *RUN_HALF)
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "base": (),
     "ir": ("base",),
     "lang": ("base", "ir"),
     "analysis": ("base", "ir"),
-    "frontend": ("base", "lang", "ir", "analysis"),
+    "frontend": ("base", "ir", "lang", "analysis"),
     "passes": ("base", "ir", "analysis"),
     "backend": ("base", "ir", "analysis"),
-    "compile": ("base", "lang", "ir", "analysis", "frontend", "passes", "backend"),
+    "compile": ("base", "ir", "lang", "analysis", "frontend", "passes", "backend"),
     "driver": ("base",),
     "op": ("base", "driver"),
     "array": ("base", "driver", "op"),
