@@ -10,8 +10,8 @@ from ..base.dtypes import AnyDType, DType, DTypeMeta, as_dtype, bool_, i32, is_d
 from ..base.errors import Code, CompileError, PaddingWarning, render
 from ..base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
 from ..base.source import Span
-from ..ir import Block, PtrType, Signature, TileType, Value
-from ..ir.builder import Builder
+from ..ir import Block, LaunchCheck, Op, PtrType, Signature, TileType, Value
+from ..ir.builder import Builder, Given
 from . import promote
 from .values import OutputRef, PartitionRef, TensorRef
 
@@ -20,6 +20,11 @@ class Emitter(Builder):
     """Emits ops at the current source place; rules get one as their first argument.
 
     `inline` runs a Python function of the kernel on given values; the interpreter sets it.
+    `depth` is 0 where code surely runs once in every block; only there may an assertion become a
+    launch check.
+    `depth` is 0 where every block of the grid surely passes; the interpreter keeps it.
+    `scalars` names the scalar parameters; `defining` has the op that made each value;
+    `unchecked` has the tiles that were loaded from an index nobody checked.
     """
 
     inline: Callable[[Any, Sequence[Any]], Any]
@@ -29,7 +34,25 @@ class Emitter(Builder):
         self.signature = signature
         self.unsafe = unsafe
         self.unsafe_depth = 0
+        self.depth = 0
+        self.launch_checks: list[LaunchCheck] = []
         self.warned: set[str] = set()
+        self.depth = 0
+        self.scalars: dict[Value, str] = {}
+        self.defining: dict[Value, Op] = {}
+        self.unchecked: set[Value] = set()
+        self.launch_checks: list[LaunchCheck] = []
+
+    def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
+        """Append an op, and remember which values it made."""
+        op = super().op(name, *operands, regions=regions, **attrs)
+        self.defining.update(dict.fromkeys(op.results, op))
+        return op
+
+    def require_at_launch(self, check: LaunchCheck) -> None:
+        """Add a condition the host checks before each launch, once."""
+        if all(check.expr != known.expr for known in self.launch_checks):
+            self.launch_checks.append(check)
 
     # --- complaining -------------------------------------------------------------------------
 

@@ -1,0 +1,14 @@
+"""From a captured kernel to an artifact: pipeline, runner, cache and inspection.
+
+`get` is the way in: it compiles at most once per key, from any number of threads.
+"""
+
+from .cache import KernelCache
+from .key import Key
+from .options import CompileOptions
+
+CACHE = KernelCache()
+get = CACHE.get
+history = CACHE.history
+
+__all__ = ["CACHE", "CompileOptions", "KernelCache", "Key", "get", "history"]

@@ -1,0 +1,121 @@
+"""The kernels compiled in this process: one compilation per key, whoever asks, however often."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from ..frontend.interpret import Captured
+from ..frontend.sources import KernelSource
+from ..ir import Signature
+from ..ir.artifact import Artifact
+from .key import Key, differences
+from .options import CompileOptions
+from .pipeline import compile_kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A compiled kernel and the outside names it must be checked against."""
+
+    artifact: Artifact
+    captured: tuple[Captured, ...]
+
+    def stale(self) -> str | None:
+        """The captured name whose value has changed since, if any."""
+        return next((c.name for c in self.captured if c.changed()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """That a launch compiled, and why."""
+
+    key: Key
+    reason: str
+
+
+@dataclass(eq=False, slots=True)
+class _Kernel:
+    """What is known of one kernel: finished and running compilations, and their history."""
+
+    entries: dict[Key, Future[Entry]] = field(default_factory=dict)
+    history: list[Compilation] = field(default_factory=list)
+
+
+class KernelCache:
+    """All kernels of a process. A failed compilation leaves nothing behind."""
+
+    def __init__(
+        self, compile_: Callable[..., tuple[Artifact, tuple[Captured, ...]]] | None = None
+    ) -> None:
+        self._compile = compile_ or _compile
+        self._kernels: WeakKeyDictionary[KernelSource, _Kernel] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def get(
+        self, kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
+    ) -> Artifact:
+        """The artifact for a key; compiled by the first who asks, awaited by the others."""
+        key = Key.of(signature, target, options)
+        while True:
+            future, mine = self._claim(kernel, key)
+            if mine:
+                return self._fill(kernel, key, future)
+            entry = future.result()
+            changed = entry.stale()
+            if changed is None:
+                return entry.artifact
+            self._drop(kernel, key, future, f"`{changed}`, which it captured, has changed")
+
+    def history(self, kernel: KernelSource) -> tuple[Compilation, ...]:
+        """The compilations of a kernel so far, with their reasons."""
+        with self._lock:
+            known = self._kernels.get(kernel)
+            return tuple(known.history) if known else ()
+
+    def _claim(self, kernel: KernelSource, key: Key) -> tuple[Future[Entry], bool]:
+        with self._lock:
+            known = self._kernels.setdefault(kernel, _Kernel())
+            if key in known.entries:
+                return known.entries[key], False
+            future: Future[Entry] = Future()
+            known.entries[key] = future
+            known.history.append(Compilation(key, _reason(known.history, key)))
+            return future, True
+
+    def _fill(self, kernel: KernelSource, key: Key, future: Future[Entry]) -> Artifact:
+        try:
+            entry = Entry(*self._compile(kernel, key.signature, key.target))
+        except BaseException as error:
+            with self._lock:
+                self._kernels[kernel].entries.pop(key, None)
+            future.set_exception(error)
+            raise
+        future.set_result(entry)
+        return entry.artifact
+
+    def _drop(self, kernel: KernelSource, key: Key, future: Future[Entry], reason: str) -> None:
+        with self._lock:
+            known = self._kernels[kernel]
+            if known.entries.get(key) is future:
+                del known.entries[key]
+                known.history.append(Compilation(key, reason))
+
+
+def _reason(history: list[Compilation], key: Key) -> str:
+    if not history:
+        return "first launch"
+    if history[-1].key == key:
+        return history[-1].reason
+    found = [differences(old.key, key) for old in history]
+    return "; ".join(min(found, key=len)) or "compiled again after a failure"
+
+
+def _compile(
+    kernel: KernelSource, signature: Signature, target: str
+) -> tuple[Artifact, tuple[Captured, ...]]:
+    artifact, built = compile_kernel(kernel, signature, target)
+    return artifact, built.captured

@@ -1,0 +1,60 @@
+"""What a compilation depends on, as one record, and the difference between two of them in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..ir import ParamSpec, Signature
+from .options import CompileOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Everything that can change the code of one kernel, captured names aside."""
+
+    signature: Signature
+    target: str
+    options: CompileOptions
+    kinds: tuple[type, ...] = ()
+    """The types of the constants: True, 1 and 1.0 are equal, but not the same constant."""
+
+    @classmethod
+    def of(cls, signature: Signature, target: str, options: CompileOptions) -> Key:
+        """The key of a compilation."""
+        return cls(signature, target, options, tuple(type(v) for _, v in signature.constants))
+
+
+def differences(old: Key, new: Key) -> list[str]:
+    """Each fact in which two keys differ, as `what: old -> new`."""
+    found = []
+    for a, b in zip(old.signature.params, new.signature.params, strict=True):
+        found += _param(a, b)
+    constants = dict(old.signature.constants)
+    for name, value in new.signature.constants:
+        if repr(constants.get(name)) != repr(value):
+            found.append(f"constant {name}: {constants.get(name)!r} -> {value!r}")
+    for what, a, b in (
+        ("const_grid", old.signature.grid, new.signature.grid),
+        ("grid rank", old.signature.grid_rank, new.signature.grid_rank),
+        ("target", old.target, new.target),
+        ("options", old.options, new.options),
+    ):
+        if a != b:
+            found.append(f"{what}: {a} -> {b}")
+    return found
+
+
+def _param(a: ParamSpec, b: ParamSpec) -> list[str]:
+    if type(a) is not type(b):
+        return [f"{a.name}: {type(a).__name__} -> {type(b).__name__}"]
+    names = [f.name for f in fields(a) if f.name != "name"]
+    pairs = [(name, getattr(a, name), getattr(b, name)) for name in names]
+    return [f"{b.name}.{n}: {_text(x)} -> {_text(y)}" for n, x, y in pairs if x != y]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        inner = ", ".join("?" if v is None else str(v) for v in value)
+        return f"({inner})"
+    return str(value)

@@ -1,0 +1,31 @@
+"""What a launch may ask of the compiler beyond its arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """Hints for the code generator; None leaves the choice to it.
+
+    >>> CompileOptions(occupancy=2).occupancy
+    2
+    """
+
+    occupancy: int | None = None
+    num_cta_in_cga: int | None = None
+    num_worker_warps_per_cta: int | None = None
+    max_divisibility: int | None = None
+
+    def __post_init__(self) -> None:
+        _check("occupancy", self.occupancy, tuple(range(1, 33)))
+        _check("num_cta_in_cga", self.num_cta_in_cga, (1, 2, 4, 8, 16))
+        _check("num_worker_warps_per_cta", self.num_worker_warps_per_cta, (1, 2, 4, 8, 16, 32))
+        _check("max_divisibility", self.max_divisibility, (1, 2, 4, 8, 16))
+
+
+def _check(name: str, value: int | None, allowed: tuple[int, ...]) -> None:
+    if value is not None and value not in allowed:
+        shown = f"1 to {allowed[-1]}" if len(allowed) > 6 else ", ".join(map(str, allowed))
+        raise ValueError(f"{name} must be one of {shown}, got {value!r}")

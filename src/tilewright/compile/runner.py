@@ -1,0 +1,75 @@
+"""Runs the steps of a compilation alike for all backends: times, verifies, dumps, remembers."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..base.config import Config, current
+from ..base.stage import Stage
+from ..ir import Func
+from ..ir.printer import print_func
+from ..ir.verify import verify
+
+
+@dataclass(slots=True)
+class Runner:
+    """One compilation: its steps' times in seconds, and what they showed."""
+
+    kernel: str
+    config: Config = field(default_factory=current)
+    times: dict[str, float] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)
+    keep: bool = False
+    """Whether to keep every stage's text, for `kernel.inspect()`."""
+
+    def step(self, name: str, function: Callable[[Any], Any], argument: Any) -> Any:
+        """Run one step and time it."""
+        start = time.perf_counter()
+        result = function(argument)
+        self.times[name] = self.times.get(name, 0.0) + time.perf_counter() - start
+        return result
+
+    def pass_(self, function: Callable[[Func], Func], func: Func) -> Func:
+        """Run a pass; verified at once where asked for."""
+        name = function.__name__
+        result: Func = self.step(name, function, func)
+        if self.config.verify:
+            verify(result, name)
+        if self.wanted(name):
+            self.show(name, print_func(result))
+        return result
+
+    def verified(self, name: str, func: Func) -> Func:
+        """Verify the IR and show it as the stage `name`."""
+        verify(func, name)
+        if self.wanted(name):
+            self.show(name, print_func(func))
+        return func
+
+    def stage(self, stage: Stage, argument: Any) -> Any:
+        """Run a stage of a backend."""
+        result = self.step(stage.name, stage.run, argument)
+        if self.wanted(stage.name):
+            self.show(stage.name, stage.show(result))
+        return result
+
+    def wanted(self, name: str) -> bool:
+        """Whether anybody wants to see this stage."""
+        return self.keep or name in self.config.dump or "all" in self.config.dump
+
+    def show(self, name: str, text: str) -> None:
+        """Keep a stage's text, and dump it where asked for."""
+        self.shown[name] = text
+        if not (name in self.config.dump or "all" in self.config.dump):
+            return
+        if self.config.dump_dir:
+            folder = Path(self.config.dump_dir)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{self.kernel}.{name}.txt").write_text(text)
+        else:
+            sys.stderr.write(f"=== {self.kernel}: {name} ===\n{text}\n")

@@ -1,0 +1,224 @@
+"""Conditions: `if`, conditional expressions, `and`, `or`, `not`."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Any
+
+from ..base.errors import Code
+from ..ir import I1, Block, TileType, Value
+from .emit import describe
+from .interpret import Flow, Interpreter
+from .joins import Conflict, coerce, join_type, leaves, replace_leaves, same_structure
+
+
+@dataclass(eq=False, slots=True)
+class Branch:
+    """What one branch did: its block, its bindings, and whether its end is reached."""
+
+    block: Block
+    names: dict[str, Any]
+    unsure: dict[str, str]
+    flow: Flow
+
+
+def truth(it: Interpreter, x: Any) -> bool | Value:
+    """A condition: a static bool, or a scalar that is true or false at run time."""
+    if not isinstance(x, Value):
+        return bool(x)
+    if not isinstance(x.type, TileType) or x.type.rank or x.type.is_pointer:
+        it.em.fail(
+            Code.TRUTH, "the truth of a tile is ambiguous", expected="a scalar",
+            got=describe(x),
+            hint="choose per element with tl.where(cond, a, b), or reduce with tl.any or tl.all",
+        )  # fmt: skip
+    return it.em.cast(x, I1.dtype)
+
+
+def run_if(it: Interpreter, node: ast.If) -> Flow:
+    """`if`: chosen while compiling where the condition is static, else both branches."""
+    cond = truth(it, it.eval(node.test))
+    it.mark(node)
+    if isinstance(cond, bool):
+        return it.run(node.body if cond else node.orelse)
+    before = it.frame.snapshot()
+    then = _branch(it, node.body)
+    it.frame.restore(before)
+    if then.flow is Flow.ENDED:
+        # A guard clause: what follows is the other branch, so it need not be nested. It no longer
+        # surely runs, though.
+        it.mark(node)
+        _emit_if(it, cond, then.block, _yield_block(it))
+        it.em.depth += 1
+        return it.run(node.orelse)
+    other = _branch(it, node.orelse)
+    it.frame.restore(before)
+    it.mark(node)
+    _merge(it, node, cond, then, other)
+    return Flow.NEXT
+
+
+def _branch(it: Interpreter, body: list[ast.stmt]) -> Branch:
+    with it.inside(Block()) as block:
+        flow = it.run(body)
+    names, unsure = it.frame.snapshot()
+    return Branch(block, names, unsure, flow)
+
+
+def _yield_block(it: Interpreter) -> Block:
+    block = Block()
+    with it.em.at(block):
+        it.em.op("yield")
+    return block
+
+
+def _emit_if(
+    it: Interpreter, cond: Value, then: Block, other: Block, types: tuple[TileType, ...] = ()
+) -> tuple[Value, ...]:
+    return it.em.op("if", cond, regions=(then, other), types=types).results
+
+
+def _merge(it: Interpreter, node: ast.If, cond: Value, then: Branch, other: Branch) -> None:
+    """Bind each name to what both branches agree on, or to a result of the `if`."""
+    frame = it.frame
+    live = [b for b in (then, other) if b.flow is Flow.NEXT]
+    changed = _changed(frame.names, live)
+    joined: dict[str, list[Any]] = {}
+    for name in changed:
+        if all(name in b.names for b in live):
+            joined[name] = [b.names[name] for b in live]
+        else:
+            frame.unbind(name, f"bound in only one branch of the `if` at line {node.lineno}")
+    for branch in live:
+        for name, why in branch.unsure.items():
+            frame.unbind(name, why)
+            joined.pop(name, None)
+    templates = {name: _join(it, name, values) for name, values in joined.items()}
+    types = [t for tree in templates.values() for t in leaves(tree) if isinstance(t, TileType)]
+    for branch in live:
+        with it.em.at(branch.block):
+            it.em.op("yield", _yielded(it, templates, branch.names))
+    results = list(_emit_if(it, cond, then.block, other.block, tuple(types)))
+    for name, tree in templates.items():
+        frame.bind(name, fill(tree, results))
+
+
+def _changed(before: dict[str, Any], live: list[Branch]) -> list[str]:
+    names = dict.fromkeys(name for b in live for name in b.names)
+    missing = object()
+    return [
+        n for n in names
+        if any(b.names.get(n, missing) is not before.get(n, missing) for b in live)
+    ]  # fmt: skip
+
+
+def fill(tree: Any, results: list[Value]) -> Any:
+    """A template with its TileType leaves replaced by results, taken from the front."""
+    values = [results.pop(0) if isinstance(t, TileType) else t for t in leaves(tree)]
+    return replace_leaves(tree, values)
+
+
+def _join(it: Interpreter, what: str, values: list[Any]) -> Any:
+    """A template: TileType where the value is dynamic, the static itself elsewhere."""
+    if len(values) == 1:
+        flat = [v.type if _is_tile(v) else v for v in leaves(values[0])]
+        return replace_leaves(values[0], flat)
+    first, second = values
+    if not same_structure(first, second):
+        _refuse(it, what, Conflict(Code.BRANCH_TYPE, describe(first), describe(second)))
+    flat = []
+    for a, b in zip(leaves(first), leaves(second), strict=True):
+        if a is b and _is_tile(a):
+            flat.append(a)  # untouched by both branches: no result needed
+            continue
+        joined = join_type(a, b)
+        if isinstance(joined, Conflict):
+            _refuse(it, what, joined)
+        flat.append(a if joined is None else joined)
+    return replace_leaves(first, flat)
+
+
+def _is_tile(x: Any) -> bool:
+    return isinstance(x, Value) and isinstance(x.type, TileType)
+
+
+def _refuse(it: Interpreter, what: str, conflict: Conflict) -> None:
+    if conflict.code is Code.SELECT:
+        it.em.fail(
+            Code.SELECT, f"{what} cannot be chosen at run time",
+            expected="a tile or a number", got=f"{conflict.first} or {conflict.second}",
+            hint="make the condition a constant, or load in both branches",
+        )  # fmt: skip
+    it.em.fail(
+        Code.BRANCH_TYPE, f"{what} has different types in the two branches",
+        expected=conflict.first, got=conflict.second,
+        hint="convert one side, for instance with .astype(...) or tl.full(...)",
+    )  # fmt: skip
+
+
+def _yielded(it: Interpreter, templates: dict[str, Any], names: dict[str, Any]) -> list[Value]:
+    values = []
+    for name, tree in templates.items():
+        for t, leaf in zip(leaves(tree), leaves(names[name]), strict=True):
+            if isinstance(t, TileType):
+                values.append(coerce(it.em, leaf, t))
+    return values
+
+
+def choose(it: Interpreter, cond: Value, first: ast.expr, second: ast.expr | bool) -> Any:
+    """The value of one of two expressions; only the chosen one runs."""
+    sides: list[tuple[Block, Any]] = []
+    for side in (first, second):
+        with it.inside(Block()) as block:
+            sides.append((block, side if isinstance(side, bool) else it.eval(side)))
+    template = _join(it, "the conditional expression", [value for _, value in sides])
+    types = tuple(t for t in leaves(template) if isinstance(t, TileType))
+    for block, value in sides:
+        with it.em.at(block):
+            it.em.op("yield", _yielded(it, {"": template}, {"": value}))
+    return fill(template, list(_emit_if(it, cond, sides[0][0], sides[1][0], types)))
+
+
+def eval_ifexp(it: Interpreter, node: ast.IfExp) -> Any:
+    """`a if cond else b`."""
+    cond = truth(it, it.eval(node.test))
+    it.mark(node)
+    if isinstance(cond, bool):
+        return it.eval(node.body if cond else node.orelse)
+    return choose(it, cond, node.body, node.orelse)
+
+
+def eval_boolop(it: Interpreter, node: ast.BoolOp) -> Any:
+    """`and` and `or`, with short circuit; on tiles an error."""
+    stops_at = isinstance(node.op, ast.Or)
+    return _chain(it, node, node.values, stops_at)
+
+
+def _chain(it: Interpreter, node: ast.BoolOp, values: list[ast.expr], stops_at: bool) -> Any:
+    first = it.eval(values[0])
+    if len(values) == 1:
+        return truth(it, first) if isinstance(first, Value) else first
+    it.mark(node)
+    cond = truth(it, first)
+    if isinstance(cond, bool):
+        return first if cond is stops_at else _chain(it, node, values[1:], stops_at)
+    rest = values[1] if len(values) == 2 else ast.copy_location(
+        ast.BoolOp(node.op, values[1:]), node
+    )  # fmt: skip
+    truthy = ast.copy_location(ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), rest)), rest)
+    ast.fix_missing_locations(truthy)
+    if stops_at:
+        return _or(it, cond, truthy)
+    return choose(it, cond, truthy, False)
+
+
+def _or(it: Interpreter, cond: Value, rest: ast.expr) -> Any:
+    negated = it.em.emit("noti", cond)
+    return choose(it, negated, rest, True)
+
+
+def eval_not(it: Interpreter, x: Any) -> Any:
+    """`not x`."""
+    cond = truth(it, x)
+    return not cond if isinstance(cond, bool) else it.em.emit("noti", cond)

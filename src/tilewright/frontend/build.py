@@ -1,0 +1,75 @@
+"""Builds the IR of a kernel for one signature: the front end's way in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir import (
+    Func, LaunchCheck, OutputSpec, ParamSpec, PointerSpec, PtrType, Signature, TensorSpec,
+    TensorType, TileType, Value,
+)  # fmt: skip
+from .calls import call
+from .emit import Emitter
+from .expressions import EXPRESSIONS
+from .frame import Frame
+from .interpret import Captured, Flow, Interpreter
+from .sources import KernelSource
+from .statements import STATEMENTS
+from .values import OutputRef, TensorRef
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The IR, and the names from outside that it depends on."""
+
+    func: Func
+    captured: tuple[Captured, ...]
+
+
+def build(kernel: KernelSource, signature: Signature) -> Func:
+    """The IR of a kernel for one signature."""
+    return build_captured(kernel, signature).func
+
+
+def build_captured(kernel: KernelSource, signature: Signature) -> Built:
+    """The IR together with what it captured."""
+    em = Emitter(signature, unsafe=kernel.unsafe)
+    frame = Frame(kernel.source)
+    it = Interpreter(em, frame, EXPRESSIONS, STATEMENTS)
+    em.inline = lambda function, values: call(it, function, values, {})
+    params = tuple(_param(spec) for spec in signature.params)
+    for spec, value in zip(signature.params, params, strict=True):
+        frame.bind(spec.name, _reference(spec, value))
+    for name, constant in signature.constants:
+        frame.bind(name, constant)
+    body = em.block
+    node = kernel.source.node
+    assert isinstance(node, ast.FunctionDef)
+    if it.run(node.body) is Flow.NEXT:
+        it.mark(node)
+        em.op("return")
+    checks = _distinct(em.launch_checks)
+    func = Func(kernel.name, signature, params, body, checks)
+    return Built(func, tuple(it.captured.values()))
+
+
+def _param(spec: ParamSpec) -> Value:
+    if isinstance(spec, TensorSpec | OutputSpec):
+        mutable = isinstance(spec, OutputSpec)
+        return Value(TensorType(spec.dtype, spec.shape, spec.strides, mutable, spec.name), spec.name)
+    elem = PtrType(spec.dtype) if isinstance(spec, PointerSpec) else spec.dtype
+    return Value(TileType(elem), spec.name)
+
+
+def _reference(spec: ParamSpec, value: Value) -> Any:
+    if isinstance(spec, OutputSpec):
+        return OutputRef(value, spec.name, spec.tile)
+    return TensorRef(value, spec.name) if isinstance(spec, TensorSpec) else value
+
+
+def _distinct(checks: Sequence[LaunchCheck]) -> tuple[LaunchCheck, ...]:
+    """A loop body is compiled more than once until its types settle; its checks count once."""
+    return tuple({(c.expr, c.message): c for c in checks}.values())

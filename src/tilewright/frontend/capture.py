@@ -1,0 +1,184 @@
+"""Reads annotations: which parameter is an output, a tensor, a scalar, a pointer, a constant."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import typing
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NoReturn
+
+from ..base.dtypes import AnyDType, as_dtype, is_dtype
+from ..base.errors import Code, CompileError
+from ..lang.parameter import CONST, Dyn, Ptr
+from ..lang.tensor import Tensor, TensorMut
+from .sources import FunctionSource, KernelSource, function_source
+from .parameters import Dim, Kind, Parameter
+
+TENSORS: dict[object, Kind] = {TensorMut: "output", Tensor: "tensor"}
+TYPE_VARS = (typing.TypeVar,)
+
+
+def capture(
+    function: Callable[..., Any],
+    *,
+    unsafe: bool = False,
+    source: str | None = None,
+    frame_locals: Mapping[str, Any] | None = None,
+) -> KernelSource:
+    """Capture an entry: find its source, resolve and read its annotations."""
+    found = function_source(function, source)
+    if not isinstance(found.node, ast.FunctionDef):
+        raise CompileError(
+            "a lambda cannot be a kernel", code=Code.ANNOTATION, hint="write it with def"
+        )
+    reader = _Reader(found, found.node, function, frame_locals or {})
+    positional, constants = reader.parameters(unsafe)
+    return KernelSource(found.name, found, positional, constants, unsafe, function.__doc__)
+
+
+class _Reader:
+    def __init__(
+        self,
+        source: FunctionSource,
+        node: ast.FunctionDef,
+        function: Callable[..., Any],
+        frame_locals: Mapping[str, Any],
+    ) -> None:
+        self.source = source
+        self.node = node
+        self.function = function
+        cells = {name: _content(cell) for name, cell in source.cells.items()}
+        params = {p.__name__: p for p in getattr(function, "__type_params__", ())}
+        self.names = ChainMap(params, cells, dict(frame_locals))
+
+    def parameters(self, unsafe: bool) -> tuple[tuple[Parameter, ...], tuple[Parameter, ...]]:
+        args = self.node.args
+        if args.vararg or args.kwarg:
+            star = args.vararg or args.kwarg
+            assert star is not None
+            self.fail(star, f"a kernel cannot take *{star.arg}", hint="name each parameter")
+        self.check_return()
+        signature = inspect.signature(self.function)
+        defaults = {name: p.default for name, p in signature.parameters.items()}
+        positional = tuple(self.one(a, defaults, unsafe) for a in (*args.posonlyargs, *args.args))
+        keyword = tuple(self.one(a, defaults, unsafe) for a in args.kwonlyargs)
+        self.check_places(positional, keyword)
+        return positional, keyword
+
+    def check_return(self) -> None:
+        returns = self.node.returns
+        if returns is not None and self.evaluate(returns) is not None:
+            self.fail(returns, "a kernel returns nothing", expected="-> None",
+                      got=f"-> {ast.unparse(returns)}", hint="write results with out.store(tile)")  # fmt: skip
+
+    def check_places(
+        self, positional: tuple[Parameter, ...], keyword: tuple[Parameter, ...]
+    ) -> None:
+        args = {a.arg: a for a in ast.walk(self.node.args) if isinstance(a, ast.arg)}
+        for p in positional:
+            if p.kind == "const":
+                self.fail(args[p.name], f"constant `{p.name}` must be keyword-only",
+                          hint="put it after a bare `*` in the parameter list")  # fmt: skip
+            if p.default is not inspect.Parameter.empty:
+                self.fail(args[p.name], f"positional parameter `{p.name}` has a default",
+                          hint="put it after a bare `*` in the parameter list")  # fmt: skip
+        for p in keyword:
+            if p.kind not in ("const", "scalar"):
+                self.fail(args[p.name], f"`{p.name}` must be positional",
+                          expected="only constants and scalars after `*`", got=p.kind)  # fmt: skip
+
+    def one(self, arg: ast.arg, defaults: Mapping[str, Any], unsafe: bool) -> Parameter:
+        if arg.annotation is None:
+            self.fail(arg, f"parameter `{arg.arg}` has no annotation",
+                      expected="tl.TensorMut, tl.Tensor, an element type, or tl.Const[...]",
+                      hint=f"write {arg.arg}: tl.Tensor")  # fmt: skip
+        value = self.evaluate(arg.annotation)
+        kind, dtype, dims = self.read(arg, value)
+        if kind == "pointer" and not unsafe:
+            self.fail(arg, f"raw pointer `{arg.arg}` in a safe kernel", code=Code.UNSAFE,
+                      hint="take a tl.Tensor, or mark the kernel @tw.entry(unsafe=True)")  # fmt: skip
+        return Parameter(arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno)
+
+    def read(
+        self, arg: ast.arg, value: Any
+    ) -> tuple[Kind, AnyDType | str | None, tuple[Dim, ...] | None]:
+        origin, args = typing.get_origin(value), typing.get_args(value)
+        if value in TENSORS:
+            return TENSORS[value], None, None
+        if origin in TENSORS:
+            dims = tuple(self.dim(arg, d) for d in args[1:]) if len(args) > 1 else None
+            return TENSORS[origin], self.element(arg, args[0]), dims
+        if origin is Ptr:
+            return "pointer", self.element(arg, args[0]), None
+        if CONST in getattr(value, "__metadata__", ()):
+            return "const", None, None
+        if value in (int, float, bool) or is_dtype(value):
+            return "scalar", as_dtype(value), None
+        if isinstance(value, TYPE_VARS):
+            return "scalar", value.__name__, None
+        self.fail(arg, f"parameter `{arg.arg}` has an annotation that means nothing here",
+                  expected="tl.TensorMut, tl.Tensor, tl.Ptr, an element type, or tl.Const[...]",
+                  got=ast.unparse(arg.annotation) if arg.annotation else "nothing")  # fmt: skip
+
+    def element(self, arg: ast.arg, value: Any) -> AnyDType | str | None:
+        if value is object:
+            return None
+        if isinstance(value, TYPE_VARS):
+            return value.__name__
+        try:
+            return as_dtype(value)
+        except TypeError:
+            self.fail(arg, f"`{arg.arg}`: not an element type",
+                      expected="an element type such as tilewright.f32", got=repr(value))  # fmt: skip
+
+    def dim(self, arg: ast.arg, value: Any) -> Dim:
+        if value is Dyn or value == -1:
+            return None
+        if typing.get_origin(value) is Literal:
+            (value,) = typing.get_args(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value < 0:
+                self.fail(arg, f"`{arg.arg}`: extent {value} is negative",
+                          expected="a positive int, tl.Dyn or a TypeVar")  # fmt: skip
+            return value
+        if isinstance(value, TYPE_VARS):
+            return value.__name__
+        name = _pack_name(value)
+        if name is not None:
+            return ("*", name)
+        self.fail(arg, f"`{arg.arg}`: not an extent", got=repr(value),
+                  expected="tl.Dyn, Literal[n], a TypeVar or *S")  # fmt: skip
+
+    def evaluate(self, node: ast.expr) -> Any:
+        """Evaluate an annotation where the kernel was defined; strings are annotations too."""
+        expression = ast.Expression(node)
+        try:
+            code = compile(expression, self.source.file.name, "eval")
+            value = eval(code, dict(self.source.globals), self.names)
+            if isinstance(value, str):
+                value = eval(value, dict(self.source.globals), self.names)
+        except Exception as error:
+            self.fail(node, f"the annotation `{ast.unparse(node)}` cannot be evaluated: {error}")
+        return value
+
+    def fail(self, node: ast.AST, message: str, *, code: Code = Code.ANNOTATION,
+             expected: str | None = None, got: str | None = None,
+             hint: str | None = None) -> NoReturn:  # fmt: skip
+        raise CompileError(message, code=code, span=self.source.span(node),
+                           expected=expected, got=got, hint=hint)  # fmt: skip
+
+
+def _pack_name(value: Any) -> str | None:
+    """The name behind `*S`, in whichever form the typing module keeps it."""
+    inner = typing.get_args(value)[:1] if typing.get_origin(value) is typing.Unpack else (value,)
+    pack = inner[0] if inner else None
+    return pack.__name__ if isinstance(pack, typing.TypeVarTuple) else None
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None

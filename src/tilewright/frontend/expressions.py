@@ -1,0 +1,268 @@
+"""Expressions: from syntax to values, one small function per kind of node."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..base.errors import Code
+from ..ir import TileType, Value
+from .branches import eval_boolop, eval_ifexp, eval_not
+from .calls import Method, binary, eval_call, is_structure, unary
+from .emit import describe
+from .frame import Closure
+from .interpret import Evaluate, Interpreter, suggestion
+from .loops import RangeOf, assign
+from .rules import PROPERTIES, RULES
+from .values import FormatString, OutputRef, PartitionRef, TensorRef
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+    ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and_", ast.BitOr: "or_",
+    ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
+}  # fmt: skip
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+
+
+def _constant(it: Interpreter, node: ast.Constant) -> Any:
+    if isinstance(node.value, complex | bytes):
+        it.em.fail(Code.SYNTAX, f"{type(node.value).__name__} literals have no meaning in kernels")
+    return node.value
+
+
+def _name(it: Interpreter, node: ast.Name) -> Any:
+    return it.lookup(node.id)
+
+
+def _binop(it: Interpreter, node: ast.BinOp) -> Any:
+    left, right = it.eval(node.left), it.eval(node.right)
+    it.mark(node)
+    return binary(it, BINARY[type(node.op)], left, right)
+
+
+def _unaryop(it: Interpreter, node: ast.UnaryOp) -> Any:
+    value = it.eval(node.operand)
+    it.mark(node)
+    if isinstance(node.op, ast.Not):
+        return eval_not(it, value)
+    return unary(it, UNARY[type(node.op)], value)
+
+
+def _compare(it: Interpreter, node: ast.Compare) -> Any:
+    left = it.eval(node.left)
+    result: Any = None
+    for op, right_node in zip(node.ops, node.comparators, strict=True):
+        right = it.eval(right_node)
+        it.mark(node)
+        part = _compare_one(it, op, left, right)
+        result = part if result is None else _both(it, result, part)
+        left = right
+    return result
+
+
+def _both(it: Interpreter, a: Any, b: Any) -> Any:
+    """`a < b < c`: both comparisons hold, element by element for tiles."""
+    if isinstance(a, bool) and isinstance(b, bool):
+        return a and b
+    if isinstance(a, bool):
+        return b if a else a
+    if isinstance(b, bool):
+        return a if b else b
+    return it.apply("operator.and_", [a, b])
+
+
+def _compare_one(it: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
+    if isinstance(op, ast.Is | ast.IsNot):
+        same = left is right
+        return same if isinstance(op, ast.Is) else not same
+    if isinstance(op, ast.In | ast.NotIn):
+        if isinstance(left, Value) or not isinstance(right, tuple | list | str | range):
+            it.em.fail(Code.TYPE, "`in` works on constants only",
+                       got=f"{describe(left)} in {describe(right)}")  # fmt: skip
+        return (left in right) == isinstance(op, ast.In)
+    return binary(it, COMPARE[type(op)], left, right)
+
+
+def _tuple(it: Interpreter, node: ast.Tuple | ast.List) -> Any:
+    items: list[Any] = []
+    for part in node.elts:
+        if isinstance(part, ast.Starred):
+            items += list(it.eval(part.value))
+        else:
+            items.append(it.eval(part))
+    return tuple(items) if isinstance(node, ast.Tuple) else items
+
+
+def _lambda(it: Interpreter, node: ast.Lambda) -> Closure:
+    return Closure(node, it.frame)
+
+
+def _namedexpr(it: Interpreter, node: ast.NamedExpr) -> Any:
+    value = it.eval(node.value)
+    assign(it, node.target, value)
+    return value
+
+
+def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
+    """A comprehension over something static, unrolled."""
+    (generator, *more) = node.generators
+    over = it.eval(generator.iter)
+    it.mark(node)
+    if more or generator.is_async or not isinstance(over, tuple | list | range | RangeOf):
+        it.em.fail(Code.SYNTAX, "this comprehension is not supported in kernels",
+                   expected="one `for` over something static", got=describe(over))  # fmt: skip
+    if isinstance(over, RangeOf):
+        bounds = (over.start, over.stop, over.step)
+        over = range(*(it.em.static_int(b, "a bound of this range") for b in bounds))
+    before, items = it.frame.snapshot(), []
+    for item in over:
+        assign(it, generator.target, item)
+        if all(it.eval(test) for test in generator.ifs):
+            items.append(it.eval(node.elt))
+    it.frame.restore(before)
+    return items
+
+
+# --- attributes and subscripts ---------------------------------------------------------------
+
+
+def receiver_class(x: Any) -> str | None:
+    """The class of the language that a kernel value belongs to."""
+    if isinstance(x, Value) and isinstance(x.type, TileType):
+        return "PointerTile" if x.type.is_pointer else "Tile"
+    if isinstance(x, TensorRef):
+        return "Tensor"
+    if isinstance(x, OutputRef):
+        return "TensorMut"
+    if isinstance(x, PartitionRef):
+        return "PartitionMut" if x.mutable else "Partition"
+    return None
+
+
+def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
+    owner = it.eval(node.value)
+    it.mark(node)
+    cls = receiver_class(owner)
+    if cls is not None:
+        return _member(it, cls, owner, node.attr)
+    if isinstance(owner, types.ModuleType):
+        return _of_module(it, owner, node.attr)
+    try:
+        value = getattr(owner, node.attr)
+    except AttributeError:
+        it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{node.attr}`")
+    if is_structure(owner) or isinstance(owner, type):
+        return value
+    return it.capture(id(owner), node.attr, lambda: getattr(owner, node.attr))
+
+
+def _of_module(it: Interpreter, module: types.ModuleType, name: str) -> Any:
+    if not hasattr(module, name):
+        known = dir(module)
+        it.em.fail(Code.ATTRIBUTE, f"module `{module.__name__}` has no `{name}`",
+                   hint=suggestion(name, known))  # fmt: skip
+    return it.capture(id(module), name, lambda: getattr(module, name))
+
+
+def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
+    key = f"{cls}.{name}"
+    if key in PROPERTIES:
+        return it.apply(key, [owner])
+    if key in RULES:
+        return Method(key, owner)
+    known = [k.partition(".")[2] for k in RULES if k.startswith(f"{cls}.")]
+    others = [k.partition(".")[0] for k in RULES if k.partition(".")[2] == name]
+    hint = suggestion(name, known) or (
+        f"`{name}` exists on {', '.join(sorted(set(others)))}" if others
+        else f"{cls} has {', '.join(sorted(known))}"
+    )  # fmt: skip
+    read_only = name in ("store", "partition_mut") and cls in ("Tensor", "Partition")
+    if read_only:
+        it.em.fail(
+            Code.READ_ONLY, f"{describe(owner)} is read only", expected="an output (tl.TensorMut)",
+            got=f"{cls}.{name}", hint="annotate the parameter tl.TensorMut and pass a partition",
+        )  # fmt: skip
+    it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{name}`", hint=hint)
+
+
+def _subscript(it: Interpreter, node: ast.Subscript) -> Any:
+    owner = it.eval(node.value)
+    index = it.eval(node.slice)
+    it.mark(node)
+    if receiver_class(owner) in ("Tile", "PointerTile"):
+        return it.apply("operator.getitem", [owner, index])
+    if receiver_class(owner) is not None:
+        it.em.fail(
+            Code.TYPE, f"{describe(owner)} cannot be indexed",
+            hint="load a tile: partition.load([i, j]), tensor.load_tile(shape, index) or"
+            " tl.load_tile_like(tensor, out)",
+        )  # fmt: skip
+    if isinstance(index, Value):
+        it.em.fail(
+            Code.NOT_STATIC, "a tuple is indexed by constants only", got=describe(index),
+            hint="unroll the loop with tl.static_range",
+        )  # fmt: skip
+    try:
+        return owner[index]
+    except (TypeError, IndexError, KeyError) as error:
+        it.em.fail(Code.INDEX, f"this constant index fails: {error}", got=describe(owner))
+
+
+def _slice(it: Interpreter, node: ast.Slice) -> slice:
+    parts = (node.lower, node.upper, node.step)
+    return slice(*(None if p is None else it.eval(p) for p in parts))
+
+
+# --- f-strings -------------------------------------------------------------------------------
+
+
+def _joinedstr(it: Interpreter, node: ast.JoinedStr) -> Any:
+    """An f-string: text while compiling, a format for print where parts are dynamic."""
+    parts: list[Any] = []
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            parts.append(str(part.value))
+        elif isinstance(part, ast.FormattedValue):
+            parts.append(_formatted(it, part))
+    if all(isinstance(p, str) for p in parts):
+        return "".join(parts)
+    return FormatString(tuple(parts))
+
+
+def _formatted(it: Interpreter, node: ast.FormattedValue) -> Any:
+    value = it.eval(node.value)
+    spec = "" if node.format_spec is None else it.eval(node.format_spec)
+    it.mark(node)
+    if not isinstance(spec, str):
+        it.em.fail(Code.NOT_STATIC, "a format specification must be a constant")
+    if isinstance(value, Value):
+        return (value, spec)
+    convert: Callable[[Any], Any] = {114: repr, 97: ascii}.get(node.conversion, lambda x: x)
+    return format(convert(value), spec)
+
+
+EXPRESSIONS: dict[type[ast.AST], Evaluate] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.BinOp: _binop,
+    ast.UnaryOp: _unaryop,
+    ast.BoolOp: eval_boolop,
+    ast.Compare: _compare,
+    ast.IfExp: eval_ifexp,
+    ast.Call: eval_call,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.Tuple: _tuple,
+    ast.List: _tuple,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _namedexpr,
+    ast.ListComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.JoinedStr: _joinedstr,
+}

@@ -1,0 +1,246 @@
+"""Walks the syntax tree of a kernel with values instead of numbers, emitting IR on its way.
+
+The walk itself is two tables, from syntax node to function: `EXPRESSIONS` and `STATEMENTS`. This
+file has what those functions share: the current frame, the captured names, calls into rules.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeAlias
+
+from ..base.errors import Code
+from ..ir import Block, Value
+from ..ir.opdef import TypeRuleError
+from .emit import Emitter, describe
+from .frame import Frame
+from .rules import RULES
+from .sources import BUILTINS
+
+
+class Flow(Enum):
+    """Whether the statements after this one can be reached."""
+
+    NEXT = "next"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A name read from outside the kernel, and what it was: re-checked before each launch."""
+
+    read: Callable[[], Any]
+    value: Any
+    name: str
+
+    def changed(self) -> bool:
+        """Whether the name means something else by now."""
+        now = self.read()
+        if now is self.value:
+            return False
+        plain = isinstance(now, int | float | str | tuple) and type(now) is type(self.value)
+        return not (plain and bool(now == self.value))
+
+
+@dataclass(eq=False, slots=True)
+class Exit:
+    """A place where control leaves a loop or a scope; its terminator is added once types are known."""
+
+    kind: str
+    block: Block
+    values: Any
+    span: Any
+
+
+@dataclass(eq=False, slots=True)
+class Target:
+    """What break, continue and return can leave: a loop, a scope, or an unrolled loop."""
+
+    kind: str
+    exits: list[Exit] = field(default_factory=list)
+    carried: tuple[str, ...] = ()
+    signal: str | None = None
+    """How a round of an unrolled loop ended: break, continue, or by itself."""
+    depth: int = 0
+
+
+Evaluate: TypeAlias = Callable[["Interpreter", Any], Any]
+Run: TypeAlias = Callable[["Interpreter", Any], Flow]
+
+MAX_DEPTH = 64
+
+
+class Interpreter:
+    """The state of one compilation: emitter, frame, what can be left, what was captured."""
+
+    def __init__(
+        self,
+        em: Emitter,
+        frame: Frame,
+        expressions: Mapping[type[ast.AST], Evaluate],
+        statements: Mapping[type[ast.AST], Run],
+    ) -> None:
+        self.em = em
+        self.frame = frame
+        self.expressions = expressions
+        self.statements = statements
+        self.targets: list[Target] = []
+        self.captured: dict[tuple[int, str], Captured] = {}
+        self.loop_memory: dict[tuple[Any, ...], Any] = {}
+        self.depth = 0
+        self.active: list[ast.AST] = []
+
+    # --- walking -----------------------------------------------------------------------------
+
+    def mark(self, node: ast.AST) -> None:
+        """Make this node the place that ops and complaints get."""
+        self.em.span = self.frame.span(node)
+
+    def eval(self, node: ast.expr) -> Any:
+        """The value of an expression."""
+        handler = self.expressions.get(type(node))
+        self.mark(node)
+        if handler is None:
+            self.unsupported(node)
+        return handler(self, node)
+
+    def run(self, body: Sequence[ast.stmt]) -> Flow:
+        """Run statements in order; what follows an end is never reached and is not compiled."""
+        for node in body:
+            self.mark(node)
+            handler = self.statements.get(type(node))
+            if handler is None:
+                self.unsupported(node)
+            if handler(self, node) is Flow.ENDED:
+                return Flow.ENDED
+        return Flow.NEXT
+
+    def unsupported(self, node: ast.AST) -> Any:
+        """Refuse syntax that kernels do not have."""
+        what, hint = SYNTAX.get(type(node), (f"`{type(node).__name__}` syntax", None))
+        self.em.fail(Code.SYNTAX, f"{what} is not supported in kernels", hint=hint)
+
+    @contextmanager
+    def inside(self, block: Block, target: Target | None = None) -> Iterator[Block]:
+        """Emit into a block that may not run, or may run often; optionally as something to leave."""
+        depth = self.em.depth
+        self.em.depth = depth + 1
+        if target is not None:
+            self.targets.append(target)
+        try:
+            with self.em.at(block):
+                yield block
+        finally:
+            self.em.depth = depth
+            if target is not None:
+                self.targets.pop()
+
+    # --- names -------------------------------------------------------------------------------
+
+    def lookup(self, name: str) -> Any:
+        """What a name stands for: local, of an enclosing function, captured, or a builtin."""
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if name in frame.names:
+                return frame.names[name]
+            if name in frame.unsure:
+                self.em.fail(Code.UNBOUND, f"`{name}` may be unbound here", got=frame.unsure[name],
+                             hint=f"give `{name}` a value before, on every path")  # fmt: skip
+            frame = frame.outer
+        return self.from_outside(name)
+
+    def from_outside(self, name: str) -> Any:
+        source = self.frame.source
+        if name in source.cells:
+            cell = source.cells[name]
+            return self.capture(id(cell), name, lambda: cell.cell_contents)
+        if name in source.globals:
+            scope = source.globals
+            return self.capture(id(scope), name, lambda: scope[name])
+        if name in BUILTINS:
+            return BUILTINS[name]
+        known = [*self.frame.names, *source.cells, *source.globals, *BUILTINS]
+        self.em.fail(Code.NAME, f"unknown name `{name}`", hint=suggestion(name, known))
+
+    def capture(self, owner: int, name: str, read: Callable[[], Any]) -> Any:
+        """Read a value from outside the kernel and remember it for later launches."""
+        try:
+            value = read()
+        except (ValueError, AttributeError):  # an empty cell, a module half loaded
+            self.em.fail(Code.NAME, f"`{name}` has no value yet")
+        if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+            self.em.fail(Code.CAPTURE, f"`{name}` is an array from outside the kernel",
+                         expected="a constant", got=f"a {type(value).__name__}",
+                         hint=f"pass it: add a parameter `{name}: tl.Tensor`")  # fmt: skip
+        self.captured[owner, name] = Captured(read, value, name)
+        return value
+
+    # --- rules -------------------------------------------------------------------------------
+
+    def apply(self, key: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Any:
+        """Call the rule for an operation on values."""
+        rule = RULES[key]
+        keywords = dict(kwargs or {})
+        label = key.removeprefix("builtins.").removeprefix("operator.")
+        try:
+            signature(rule).bind(self.em, *args, **keywords)
+        except TypeError as error:
+            self.em.fail(Code.CALL, f"`{label}` cannot be called like this: {error}",
+                         expected=f"{label}{_shown(rule)}")  # fmt: skip
+        try:
+            return rule(self.em, *args, **keywords)
+        except TypeRuleError as error:
+            got = ", ".join(describe(a) for a in args)
+            self.em.fail(Code.TYPE, f"`{label}` does not accept these values: {error}", got=got)
+
+
+def signature(rule: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a rule."""
+    return inspect.signature(rule)
+
+
+def _shown(rule: Callable[..., Any]) -> str:
+    """A rule's signature as the user sees it: without the emitter, without annotations."""
+    parameters = list(signature(rule).parameters.values())[1:]
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    return str(inspect.Signature(plain))
+
+
+def suggestion(name: str, known: Sequence[str]) -> str | None:
+    """A hint naming what the user may have meant."""
+    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("__")], 1, 0.75)
+    return f"did you mean `{close[0]}`?" if close else None
+
+
+def is_dynamic(x: Any) -> bool:
+    """Whether x is only known when the kernel runs."""
+    return isinstance(x, Value)
+
+
+SYNTAX: dict[type[ast.AST], tuple[str, str | None]] = {
+    ast.ClassDef: ("a class definition", "define it outside the kernel"),
+    ast.Try: ("try", "kernels raise nothing; check with assert"),
+    ast.Raise: ("raise", "use assert condition, message"),
+    ast.Import: ("import", "import at the top of the module"),
+    ast.ImportFrom: ("import", "import at the top of the module"),
+    ast.Global: ("global", "return the value instead"),
+    ast.Nonlocal: ("nonlocal", "return the value instead"),
+    ast.Delete: ("del", None),
+    ast.Match: ("match", "use if / elif / else"),
+    ast.Dict: ("a dict", "use a tuple, a NamedTuple or a frozen dataclass"),
+    ast.Set: ("a set", "use a tuple"),
+    ast.DictComp: ("a dict comprehension", "use a for loop"),
+    ast.SetComp: ("a set comprehension", "use a for loop"),
+    ast.Await: ("await", "await on the host, around the launch"),
+    ast.AsyncFor: ("async for", None),
+    ast.AsyncWith: ("async with", None),
+    ast.AsyncFunctionDef: ("async def", None),
+    ast.Yield: ("yield", None),
+    ast.YieldFrom: ("yield from", None),
+}

@@ -1,0 +1,146 @@
+"""Brings the values of one name from several paths together: at the end of branches and loops.
+
+Values are trees of tuples, NamedTuples and frozen dataclasses; only leaves are joined. A leaf that is
+the same static object on all paths stays static; numbers become dynamic; tensors must be the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.dtypes import DTypeMeta
+from ..base.errors import Code
+from ..ir import TileType, Value
+from . import promote
+from .emit import Emitter, describe
+from .values import OutputRef, PartitionRef, TensorRef
+
+
+def is_record(x: Any) -> bool:
+    """Whether x is an instance of a frozen dataclass of the user's."""
+    params = getattr(type(x), "__dataclass_params__", None)
+    refs = (TensorRef, OutputRef, PartitionRef, Value, TileType)
+    return params is not None and params.frozen and not isinstance(x, refs)
+
+
+def children(x: Any) -> list[Any] | None:
+    """The parts of a structured value, or None for a leaf."""
+    if isinstance(x, tuple | list):
+        return list(x)
+    if is_record(x):
+        return [getattr(x, f.name) for f in dataclasses.fields(x)]
+    return None
+
+
+def rebuild(like: Any, parts: Sequence[Any]) -> Any:
+    """A structured value like this one with other parts."""
+    if isinstance(like, tuple):
+        return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+    if isinstance(like, list):
+        return list(parts)
+    names = [f.name for f in dataclasses.fields(like)]
+    return dataclasses.replace(like, **dict(zip(names, parts, strict=True)))
+
+
+def leaves(x: Any) -> list[Any]:
+    """All leaves of a value, left to right."""
+    parts = children(x)
+    return [x] if parts is None else [leaf for part in parts for leaf in leaves(part)]
+
+
+def replace_leaves(x: Any, values: list[Any]) -> Any:
+    """The same tree with its leaves taken from `values`, which is used up from the front."""
+    parts = children(x)
+    if parts is None:
+        return values.pop(0)
+    return rebuild(x, [replace_leaves(part, values) for part in parts])
+
+
+def same_structure(a: Any, b: Any) -> bool:
+    """Whether two values have the same tree."""
+    x, y = children(a), children(b)
+    if x is None or y is None:
+        return x is None and y is None
+    if type(a) is not type(b) or len(x) != len(y):
+        return False
+    return all(same_structure(p, q) for p, q in zip(x, y, strict=True))
+
+
+def is_number(x: Any) -> bool:
+    """Whether x is a static number, which may become dynamic."""
+    return isinstance(x, bool | int | float) or (
+        isinstance(type(x), DTypeMeta) and not isinstance(x, type)
+    )
+
+
+def same_static(a: Any, b: Any) -> bool:
+    """Whether two static leaves are the same."""
+    if a is b:
+        return True
+    if isinstance(a, Value) or isinstance(b, Value) or type(a) is not type(b):
+        return False
+    return is_number(a) and repr(a) == repr(b) or isinstance(a, str) and a == b
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two leaves that cannot be brought together, in the user's words."""
+
+    code: Code
+    first: str
+    second: str
+
+
+def join_type(a: Any, b: Any) -> TileType | Conflict | None:
+    """The type of a leaf that is `a` on one path and `b` on another; None: the same static."""
+    if same_static(a, b):
+        return None
+    if not _joinable(a) or not _joinable(b):
+        return Conflict(Code.SELECT, describe(a), describe(b))
+    if isinstance(a, TileType | Value) and isinstance(b, TileType | Value):
+        x, y = _type(a), _type(b)
+        return x if x == y else Conflict(Code.BRANCH_TYPE, _say(a), _say(b))
+    if isinstance(a, TileType | Value):
+        return _with_number(_type(a), b) or Conflict(Code.BRANCH_TYPE, _say(a), describe(b))
+    if isinstance(b, TileType | Value):
+        return _with_number(_type(b), a) or Conflict(Code.BRANCH_TYPE, describe(a), _say(b))
+    x, y = promote.natural_dtype(a), promote.natural_dtype(b)
+    if x is y:
+        return TileType(x)
+    weak = promote.is_weak(a) and promote.is_weak(b) and x.kind in "if" and y.kind in "if"
+    both = x if x.is_float else y
+    return TileType(both) if weak else Conflict(Code.BRANCH_TYPE, describe(a), describe(b))
+
+
+def _with_number(tile: TileType, number: Any) -> TileType | None:
+    """A typed scalar absorbs a Python number of its kind."""
+    if tile.rank or tile.is_pointer or not promote.is_weak(number):
+        return None
+    dtype, own = tile.dtype, promote.natural_dtype(number)
+    fits = dtype.kind == own.kind or (dtype.is_float and own.kind == "i") or (
+        dtype.kind == "u" and own.kind == "i"
+    )  # fmt: skip
+    return tile if fits else None
+
+
+def _joinable(x: Any) -> bool:
+    return isinstance(x, TileType) or is_number(x) or (
+        isinstance(x, Value) and isinstance(x.type, TileType)
+    )  # fmt: skip
+
+
+def _type(x: TileType | Value) -> TileType:
+    return x if isinstance(x, TileType) else x.tile
+
+
+def _say(x: TileType | Value) -> str:
+    return describe(Value(x) if isinstance(x, TileType) else x)
+
+
+def coerce(em: Emitter, leaf: Any, type_: TileType) -> Value:
+    """A leaf as a Value of the joined type, emitted at the end of its path."""
+    if isinstance(leaf, Value):
+        return leaf
+    return em.number(leaf, type_.dtype)

@@ -1,0 +1,25 @@
+"""What a kernel's signature says about each parameter, read from its annotations."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from ..base.dtypes import AnyDType
+
+Kind: TypeAlias = Literal["output", "tensor", "scalar", "pointer", "const"]
+Dim: TypeAlias = "int | str | None | tuple[str, str]"
+"""A fixed extent, the name of a TypeVar, None for any, or ("*", name) for a TypeVarTuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: `dtype` may be a TypeVar's name, or None for any; so may `dims`."""
+
+    name: str
+    kind: Kind
+    dtype: AnyDType | str | None = None
+    dims: tuple[Dim, ...] | None = None
+    default: Any = inspect.Parameter.empty
+    line: int = 0

@@ -1,0 +1,137 @@
+"""Finds the source of a Python function: its syntax tree, its file, and how its names resolve."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+import linecache
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from ..base.errors import Code, CompileError
+from ..base.source import SourceFile, Span
+from .parameters import Parameter
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
+
+SOURCE_HINT = (
+    "put the kernel in a file or a notebook cell, or make it with tw.exec(source), or pass its "
+    "text with @tw.entry(source=...)"
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FunctionSource:
+    """A Python function as data: its tree, its file and the namespaces its names come from."""
+
+    name: str
+    node: FunctionNode
+    file: SourceFile
+    globals: Mapping[str, Any] = field(repr=False)
+    cells: Mapping[str, types.CellType] = field(repr=False)
+
+    def span(self, node: ast.AST, caller: Span | None = None) -> Span:
+        """The place of a node of this function."""
+        line = getattr(node, "lineno", 1)
+        column = getattr(node, "col_offset", 0)
+        end_line = getattr(node, "end_lineno", None) or line
+        end_column = getattr(node, "end_col_offset", None) or column
+        return Span(self.file, line, column, end_line, end_column, self.name, caller)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelSource:
+    """A captured entry: its source and what its parameters say."""
+
+    name: str
+    source: FunctionSource
+    parameters: tuple[Parameter, ...]
+    constants: tuple[Parameter, ...]
+    unsafe: bool
+    doc: str | None = None
+
+
+def function_source(function: Callable[..., Any], text: str | None = None) -> FunctionSource:
+    """The source of a Python function; `text` is used instead of its file where given."""
+    code: types.CodeType | None = getattr(function, "__code__", None)
+    if code is None:
+        raise CompileError(
+            f"{function!r} is not a Python function",
+            code=Code.SOURCE,
+            expected="a function written with def or lambda",
+            got=type(function).__name__,
+        )
+    if text is None:
+        text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    node = _find(_parse(text), code) if text else None
+    if node is None:
+        raise CompileError(
+            f"the source of `{code.co_name}` cannot be found",
+            code=Code.SOURCE,
+            expected="a function whose source Python can show",
+            got=f"{code.co_filename}:{code.co_firstlineno}",
+            hint=SOURCE_HINT,
+        )
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    file = SourceFile(code.co_filename, text)
+    return FunctionSource(code.co_name, node, file, function.__globals__, cells)
+
+
+@lru_cache(maxsize=64)
+def _parse(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        # The file was edited into something broken after it was imported.
+        return ast.Module([], [])
+
+
+def _find(tree: ast.Module, code: types.CodeType) -> FunctionNode | None:
+    candidates = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+    matching = [n for n in candidates if _name(n) == code.co_name]
+    here = [n for n in matching if _first_line(n) == code.co_firstlineno]
+    if len(here) > 1:
+        return _by_column(here, code)
+    # Text given by hand need not keep the line numbers of the running code.
+    return here[0] if here else matching[0] if len(matching) == 1 else None
+
+
+def _by_column(nodes: list[FunctionNode], code: types.CodeType) -> FunctionNode | None:
+    """Several lambdas stand on one line: the code's own columns tell which it is."""
+    columns = [p[2] for p in code.co_positions() if p[2] is not None and p[0] is not None]
+    inside = [
+        n for n in nodes
+        if columns and n.col_offset <= min(columns) and max(columns) <= (n.end_col_offset or 0)
+    ]  # fmt: skip
+    return inside[-1] if inside else nodes[0]
+
+
+def _name(node: FunctionNode) -> str:
+    return "<lambda>" if isinstance(node, ast.Lambda) else node.name
+
+
+def _first_line(node: FunctionNode) -> int:
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    return min([node.lineno, *(d.lineno for d in decorators)])
+
+
+BUILTINS: Mapping[str, Any] = vars(builtins)
+
+_made = itertools.count(1)
+
+
+def execute(source: str, namespace: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Run Python source that defines kernels and give its namespace.
+
+    Kernels made by plain `exec` have no source to compile; here the text is kept for them.
+    """
+    filename = f"<tilewright source {next(_made)}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    names = {} if namespace is None else namespace
+    names.setdefault("__name__", filename)
+    exec(compile(source, filename, "exec", dont_inherit=True), names)
+    return names
