@@ -1,0 +1,83 @@
+"""The functions one module needs: asked for by name, collected, given back as LLVM text.
+
+Nothing here calls libm or anything LLVM turns into a call, if the target has fused multiply-add,
+rounding instructions and f16 conversions: x86-64-v3 (FMA, SSE4.1, F16C) and AArch64 have them.
+"""
+
+from __future__ import annotations
+
+from . import exponential, hyperbolic, logarithm, power, remainder, trigonometric
+from .conversion import ELEMENT, FLOATS, converter
+from .text import Function, Writer, define
+
+
+def _merge(*tables: dict[str, Function]) -> dict[str, Function]:
+    merged: dict[str, Function] = {}
+    for table in tables:
+        twice = merged.keys() & table.keys()
+        if twice:
+            raise ValueError(f"functions defined twice: {', '.join(sorted(twice))}")
+        merged |= table
+    return merged
+
+
+FUNCTIONS = _merge(
+    exponential.FUNCTIONS,
+    logarithm.FUNCTIONS,
+    trigonometric.FUNCTIONS,
+    hyperbolic.FUNCTIONS,
+    power.FUNCTIONS,
+    remainder.FUNCTIONS,
+)
+BOUNDS = {name: function.bound for name, function in FUNCTIONS.items()}
+"""The greatest error of each function in ulp, by dtype; 0 means exact."""
+MAX_LANES = 64
+
+
+class Library:
+    """Collects the functions a module uses; each is defined once, as `internal alwaysinline`.
+
+    With one lane a function takes and gives scalars, else vectors. Small floats are their bits:
+    f16 and bf16 in i16, f8 and f4 in i8; tf32 is a float.
+    """
+
+    def __init__(self) -> None:
+        self._definitions: dict[str, str] = {}
+        self._declarations: set[str] = set()
+
+    def use(self, name: str, dtype_name: str, lanes: int) -> str:
+        """The symbol of an elementary function, `@tw_exp_f32_x16`."""
+        function = FUNCTIONS.get(name)
+        if function is None or dtype_name not in function.write:
+            raise KeyError(f"no function {name} of {dtype_name}; there are {', '.join(FUNCTIONS)}")
+        symbol = f"@tw_{name}_{dtype_name}_x{lanes}"
+        parameters = (ELEMENT[dtype_name],) * function.arity
+        return self._define(symbol, parameters, lanes, function.write[dtype_name])
+
+    def convert(self, source: str, target: str, lanes: int) -> str:
+        """The symbol of a conversion to a float type, `@tw_convert_f64_bf16_x16`."""
+        if source not in ELEMENT or target not in FLOATS:
+            raise KeyError(f"no conversion from {source} to {target}")
+        symbol = f"@tw_convert_{source}_{target}_x{lanes}"
+        return self._define(symbol, (ELEMENT[source],), lanes, converter(source, target))
+
+    def _define(self, symbol: str, parameters: tuple[str, ...], lanes: int, write: Writer) -> str:
+        if not 1 <= lanes <= MAX_LANES:
+            raise ValueError(f"lanes must be in 1 .. {MAX_LANES}, got {lanes}")
+        if symbol not in self._definitions:
+            text, body = define(symbol, parameters, lanes, write)
+            self._definitions |= body.helpers | {symbol: text}
+            self._declarations |= body.declarations
+        return symbol
+
+    def definitions(self) -> str:
+        """All functions (and constants) used so far, without the intrinsics they call."""
+        return "\n".join(self._definitions.values())
+
+    def declarations(self) -> set[str]:
+        """The `declare` lines of those intrinsics; a module must have each only once."""
+        return set(self._declarations)
+
+    def text(self) -> str:
+        """Declarations and definitions, for a module that has no others."""
+        return "\n".join([*sorted(self._declarations), "", self.definitions()])

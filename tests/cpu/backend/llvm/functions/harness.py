@@ -1,0 +1,134 @@
+"""Compiles single functions of the library and runs them over NumPy arrays; measures ulps."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from tilewright.backend.llvm.functions import FUNCTIONS, Library
+from tilewright.backend.llvm.functions.conversion import ELEMENT
+from tilewright.backend.llvm.functions.text import vector
+
+Array = np.ndarray[Any, Any]
+
+CARRIER = {
+    "double": np.float64, "float": np.float32, "i64": np.int64, "i32": np.int32, "i16": np.int16,
+    "i8": np.int8,
+}  # fmt: skip
+
+
+@cache
+def target_machine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    features = llvm.get_host_cpu_features().flatten()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3)
+
+
+def module_text(
+    symbol: str, source: str, target: str, arity: int, lanes: int, library: Library
+) -> str:
+    """A function `run(in0, in1, out, n)` that applies the symbol to n groups of lanes."""
+    s, t = vector(source, lanes), vector(target, lanes)
+    loads = [
+        f"  %p{i} = getelementptr {source}, ptr %in{i}, i64 %at\n"
+        f"  %x{i} = load {s}, ptr %p{i}, align 1\n"
+        for i in range(arity)
+    ]
+    arguments = ", ".join(f"{s} %x{i}" for i in range(arity))
+    return f"""{library.text()}
+define void @run(ptr %in0, ptr %in1, ptr %out, i64 %n) {{
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %body, label %done
+body:
+  %at = mul i64 %i, {lanes}
+{"".join(loads)}  %y = call {t} {symbol}({arguments})
+  %q = getelementptr {target}, ptr %out, i64 %at
+  store {t} %y, ptr %q, align 1
+  %next = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}}
+"""
+
+
+@cache
+def compile_text(text: str) -> tuple[Any, Any, str]:
+    """The engine, the function `run` and the assembly text."""
+    machine = target_machine()
+    module = llvm.parse_assembly(text)
+    module.triple = machine.triple
+    module.verify()
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    builder.getModulePassManager().run(module, builder)
+    code = machine.emit_object(module)
+    jit = llvm.create_lljit_compiler()
+    library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("run")
+    tracker = library.link(jit, f"library{len(text)}_{abs(hash(text))}")
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    return (jit, tracker), kind(tracker["run"]), machine.emit_assembly(module)
+
+
+def run_symbol(
+    library: Library, symbol: str, source: str, target: str, lanes: int, arrays: tuple[Array, ...]
+) -> Array:
+    text = module_text(symbol, source, target, len(arrays), lanes, library)
+    _engine, function, _ = compile_text(text)
+    n = -(-arrays[0].size // lanes)
+    padded = [np.zeros(n * lanes, CARRIER[source]) for _ in arrays]
+    for whole, array in zip(padded, arrays, strict=True):
+        whole[: array.size] = array
+    out = np.full(n * lanes, 123, CARRIER[target])
+    function(padded[0].ctypes.data, padded[-1].ctypes.data, out.ctypes.data, n)
+    return out[: arrays[0].size]
+
+
+def apply(name: str, dtype: str, *arrays: Array, lanes: int = 8) -> Array:
+    """Run an elementary function over arrays."""
+    library = Library()
+    symbol = library.use(name, dtype, lanes)
+    assert len(arrays) == FUNCTIONS[name].arity
+    return run_symbol(library, symbol, ELEMENT[dtype], ELEMENT[dtype], lanes, arrays)
+
+
+def convert(source: str, target: str, array: Array, lanes: int = 8) -> Array:
+    """Run a conversion over an array of carriers (bits, for small floats)."""
+    library = Library()
+    symbol = library.convert(source, target, lanes)
+    return run_symbol(library, symbol, ELEMENT[source], ELEMENT[target], lanes, (array,))
+
+
+def ulps(got: Array, exact: Array) -> Array:
+    """The error in units of the last place of the exact value's binade, in got's type.
+
+    Agreement on NaN, infinities and signs of zero counts as 0, disagreement as infinity. `exact`
+    has more precision than `got`.
+    """
+    info = np.finfo(got.dtype)
+    wide = exact.dtype.type
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(got.dtype)
+        _, exponent = np.frexp(np.abs(exact))
+        least = info.minexp - info.nmant
+        place = np.ldexp(wide(1), np.maximum(exponent - 1 - info.nmant, least))
+        error = np.abs(got.astype(wide) - exact) / place
+        # Beyond the largest number, count as if the binade went on.
+        clash = np.isinf(got) != np.isinf(rounded)
+        near = clash & np.isinf(got) & (np.abs(exact) < float(info.max) * (1 + 2 * float(info.eps)))
+        beside = clash & np.isinf(rounded) & (np.abs(got) == info.max)
+        error = np.where(np.isinf(rounded) & np.isinf(got), 0, error)
+        error = np.where(clash, np.where(near | beside, 1, np.inf), error)
+        error = np.where(np.isnan(got) | np.isnan(exact), np.inf, error)
+        error = np.where(np.isnan(got) & np.isnan(exact), 0, error)
+        zero = (exact == 0) | (got == 0)
+        return np.where(zero & (np.signbit(got) != np.signbit(exact)), np.inf, error)
