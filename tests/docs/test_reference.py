@@ -1,0 +1,29 @@
+"""The reference pages list exactly what the language declares."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from source_tree import ROOT
+from tilewright.ir import FAMILIES
+
+sys.path.insert(0, str(ROOT / "tools"))
+import reference
+
+DOCUMENTED = [family for family in FAMILIES if reference.page(family).exists()]
+
+
+@pytest.mark.parametrize("family", DOCUMENTED)
+def test_table_of_functions(family):
+    page = reference.page(family)
+    text = page.read_text(encoding="utf-8")
+    assert text == reference.rewritten(family), f"run tools/reference.py: {page.name} is behind"
+    listed = reference.BEGIN in text
+    assert listed or not reference.functions(family), f"{page.name} has no table of functions"
+
+
+def test_every_function_stands_on_a_page():
+    missing = [f for f in FAMILIES if f not in DOCUMENTED and f != "token"]
+    assert not missing, f"no page for {', '.join(missing)}"
