@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeAlias, overload
 
 from typing_extensions import TypeVar
 
-from ..base.dtypes import bool_, f4e2m1fn, f4e2m1fnx2
+from ..base.dtypes import bool_, f4e2m1fn, f4e2m1fnx2, i32
 from .marker import only_in_kernels
 
 E = TypeVar("E", default=object)
@@ -29,7 +29,10 @@ N = TypeVar("N", bound="Tile[Any] | float")
 ShapeLike: TypeAlias = int | Sequence[int]
 """A shape of constants; an int is a shape of rank 1."""
 
-_Axis: TypeAlias = slice | EllipsisType | None
+Axis: TypeAlias = int | Sequence[int] | None
+"""The axes of a reduction: one, several, or all of them."""
+
+_Item: TypeAlias = slice | EllipsisType | None
 
 
 class Tile(Generic[E]):
@@ -97,7 +100,7 @@ class Tile(Generic[E]):
         """Swap two axes, the last two unless said otherwise."""
         ...
 
-    def __getitem__(self, index: _Axis | tuple[_Axis, ...]) -> Tile[E]:
+    def __getitem__(self, index: _Item | tuple[_Item, ...]) -> Tile[E]:
         """Insert axes of extent 1: `x[None, :]`, `x[:, None]`, `x[..., None]`."""
         ...
 
@@ -133,20 +136,36 @@ class Tile(Generic[E]):
 
     # --- reduction and memory ------------------------------------------------------------------
 
-    def sum(self, axis: int, *, keepdims: bool = False) -> Tile[E]:
-        """Add up along an axis."""
+    def sum(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[E]:
+        """Add up along an axis, or all elements."""
         ...
 
-    def prod(self, axis: int, *, keepdims: bool = False) -> Tile[E]:
+    def prod(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[E]:
         """Multiply along an axis."""
         ...
 
-    def max(self, axis: int, *, keepdims: bool = False) -> Tile[E]:
+    def max(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[E]:
         """Find the greatest along an axis; NaN wins."""
         ...
 
-    def min(self, axis: int, *, keepdims: bool = False) -> Tile[E]:
+    def min(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[E]:
         """Find the least along an axis; NaN wins."""
+        ...
+
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Tile[i32]:
+        """Find where the greatest stands along an axis: the first of equals, the first NaN."""
+        ...
+
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Tile[i32]:
+        """Find where the least stands along an axis: the first of equals, the first NaN."""
+        ...
+
+    def any(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[bool_]:
+        """Tell whether any element along an axis is true."""
+        ...
+
+    def all(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[bool_]:
+        """Tell whether all elements along an axis are true."""
         ...
 
     def mask(self) -> Tile[bool_]:

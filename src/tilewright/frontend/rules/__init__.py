@@ -1,0 +1,59 @@
+"""All rules by name: how each word of the language becomes IR; one file per family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from . import (
+    arithmetic,
+    atomics,
+    bitwise,
+    comparison,
+    control,
+    conversion,
+    creation,
+    debug,
+    grid,
+    layout,
+    math,
+    matmul,
+    memory,
+    pointer,
+    reduction,
+)
+
+Rule: TypeAlias = Callable[..., Any]
+"""`rule(em, ...)`, with the parameters of the declaration in `lang`, gives what the call gives."""
+
+FAMILIES: dict[str, Mapping[str, Rule]] = {
+    "control": control.RULES, "grid": grid.RULES, "creation": creation.RULES,
+    "arithmetic": arithmetic.RULES, "math": math.RULES, "comparison": comparison.RULES,
+    "bitwise": bitwise.RULES, "conversion": conversion.RULES, "layout": layout.RULES,
+    "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.RULES,
+    "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES,
+}  # fmt: skip
+
+
+def merged(families: Mapping[str, Mapping[str, Rule]]) -> dict[str, Rule]:
+    """One table of all families; a word belongs to one of them."""
+    owners: dict[str, str] = {}
+    rules: dict[str, Rule] = {}
+    for family, table in families.items():
+        for name, rule in table.items():
+            if name in owners:
+                raise ValueError(f"{name} has a rule in {owners[name]} and in {family}")
+            owners[name] = family
+            rules[name] = rule
+    return rules
+
+
+RULES: dict[str, Rule] = merged(FAMILIES)
+
+PROPERTIES: frozenset[str] = frozenset[str]().union(
+    arithmetic.PROPERTIES, atomics.PROPERTIES, bitwise.PROPERTIES, comparison.PROPERTIES,
+    control.PROPERTIES, conversion.PROPERTIES, creation.PROPERTIES, debug.PROPERTIES,
+    grid.PROPERTIES, layout.PROPERTIES, math.PROPERTIES, matmul.PROPERTIES, memory.PROPERTIES,
+    pointer.PROPERTIES, reduction.PROPERTIES,
+)  # fmt: skip
+"""The names in RULES that are read, not called."""

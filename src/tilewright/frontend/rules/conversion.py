@@ -1,0 +1,210 @@
+"""Rules for conversions between element types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base.dtypes import AnyDType, bool_, f4e2m1fn, f4e2m1fnx2, f32, i32
+from ...base.errors import Code
+from ...ir import Value
+from ...ir.attrs import Overflow, Rounding
+from .. import promote
+from ..emit import Emitter, describe
+from ..operands import word
+
+Rule = Callable[..., Any]
+
+
+def astype(em: Emitter, x: Any, dtype: Any) -> Value:
+    """Convert the elements, whatever the two types are."""
+    to = em.static_dtype(dtype)
+    if promote.is_weak(x):
+        return em.number(bool(x) if to.is_bool else x, to)
+    return em.cast(em.numbers(x), to)
+
+
+def _method_astype(em: Emitter, self: Any, dtype: Any) -> Value:
+    return em.cast(em.numbers(self), em.static_dtype(dtype))
+
+
+def convert_tile(em: Emitter, tile: Any, dtype: Any) -> Value:
+    """Convert the elements of a tile."""
+    return astype(em, tile, dtype)
+
+
+def convert_scalar(em: Emitter, value: Any, dtype: Any) -> Value:
+    """Convert a scalar."""
+    return _scalar(em, astype(em, value, dtype), "convert_scalar")
+
+
+def _scalar(em: Emitter, value: Value, name: str) -> Value:
+    if value.tile.rank:
+        code = Code.TRUTH if name == "bool" else Code.TYPE
+        em.fail(
+            code,
+            f"`{name}` takes a scalar",
+            expected="a scalar",
+            got=describe(value),
+            hint="convert tiles with x.astype(...)"
+            if name != "bool"
+            else "reduce it first, or choose element by element with tl.where",
+        )
+    return value
+
+
+def _cast_to(name: str, dtype: AnyDType) -> Rule:
+    """`float(x)`, `int(x)` and `bool(x)` of a scalar."""
+
+    def rule(em: Emitter, x: Any) -> Value:
+        value = _scalar(em, em.numbers(x), name)
+        return em.cast(value, dtype)
+
+    return rule
+
+
+# --- one op each -----------------------------------------------------------------------------
+
+KINDS: dict[str, tuple[Callable[[AnyDType], bool], str]] = {
+    "float": (lambda d: d.is_float, "floats"),
+    "int": (lambda d: d.is_int, "integers"),
+    "bits": (lambda d: d.is_int or d.is_bool, "integers or bool"),
+}
+
+
+def _checked(em: Emitter, name: str, x: Any, dtype: Any, source: str, target: str) -> AnyDType:
+    """Refuse element types that this conversion does not go from, or to."""
+    value, to = em.numbers(x), em.static_dtype(dtype)
+    for kind, which, label in ((source, value.tile.dtype, "from"), (target, to, "to")):
+        accepts, plural = KINDS[kind]
+        if not accepts(which):
+            _refuse(em, f"`{name}` converts {label} {plural}", plural, which)
+    return to
+
+
+def _refuse(em: Emitter, message: str, expected: str, dtype: AnyDType) -> None:
+    hint = "x.astype(dtype) converts between any two types"
+    em.fail(Code.DTYPE, message, expected=expected, got=dtype.name, hint=hint)
+
+
+def ftof(em: Emitter, x: Any, dtype: Any, *, rounding: Any = Rounding.NEAREST_EVEN) -> Value:
+    """Float to float."""
+    to = _checked(em, "ftof", x, dtype, "float", "float")
+    word(em, rounding, Rounding, "rounding of `ftof`", (Rounding.NEAREST_EVEN,))
+    return em.cast(em.numbers(x), to)
+
+
+def ftoi(em: Emitter, x: Any, dtype: Any, *, rounding: Any = Rounding.ZERO) -> Value:
+    """Float to integer."""
+    to = _checked(em, "ftoi", x, dtype, "float", "int")
+    word(em, rounding, Rounding, "rounding of `ftoi`", (Rounding.ZERO,))
+    return em.emit("ftoi", em.numbers(x), to=to)
+
+
+def itof(em: Emitter, x: Any, dtype: Any, *, rounding: Any = Rounding.NEAREST_EVEN) -> Value:
+    """Integer or bool to float."""
+    to = _checked(em, "itof", x, dtype, "bits", "float")
+    word(em, rounding, Rounding, "rounding of `itof`", (Rounding.NEAREST_EVEN,))
+    return em.emit("itof", em.numbers(x), to=to)
+
+
+def exti(em: Emitter, x: Any, dtype: Any) -> Value:
+    """To a wider integer."""
+    to = _checked(em, "exti", x, dtype, "bits", "int")
+    value = em.numbers(x)
+    if to.bits <= value.tile.dtype.bits:
+        _refuse(em, "`exti` widens", f"more than {value.tile.dtype.bits} bits", to)
+    return em.emit("exti", value, to=to)
+
+
+def trunci(em: Emitter, x: Any, dtype: Any, *, overflow: Any = Overflow.NONE) -> Value:
+    """To a narrower integer."""
+    to = _checked(em, "trunci", x, dtype, "int", "int")
+    value = em.numbers(x)
+    if to.bits >= value.tile.dtype.bits:
+        _refuse(em, "`trunci` narrows", f"fewer than {value.tile.dtype.bits} bits", to)
+    return em.emit("trunci", value, to=to, overflow=word(em, overflow, Overflow, "overflow"))
+
+
+def bitcast(em: Emitter, x: Any, dtype: Any) -> Value:
+    """The same bits as another type of the same width."""
+    value, to = em.numbers(x), em.static_dtype(dtype)
+    source = value.tile.dtype
+    if to.bits != source.bits:
+        em.fail(
+            Code.DTYPE,
+            f"{source.name} and {to.name} differ in width",
+            expected=f"a type of {source.bits} bits",
+            got=f"{to.name}, {to.bits} bits",
+            hint="x.astype(dtype) converts the values instead",
+        )
+    return value if source is to else em.emit("bitcast", value, to=to)
+
+
+# --- packed f4 -------------------------------------------------------------------------------
+
+
+def pack(em: Emitter, x: Any) -> Value:
+    """Two f4 into each byte."""
+    value = em.numbers(x)
+    if value.tile.dtype is not f4e2m1fn:
+        em.fail(
+            Code.DTYPE,
+            "only f4 is packed",
+            expected=f4e2m1fn.name,
+            got=describe(value),
+            hint=f"convert it: x.astype(tilewright.{f4e2m1fn.__name__}).pack()",
+        )
+    if not value.tile.rank or value.tile.shape[-1] == 1:
+        em.fail(
+            Code.SHAPE,
+            "packing joins two elements of the last axis",
+            expected="2 or more elements on the last axis",
+            got=describe(value),
+        )
+    return em.emit("pack", value)
+
+
+def unpack(em: Emitter, x: Any) -> Value:
+    """Each byte into two f4."""
+    value = em.numbers(x)
+    if value.tile.dtype is not f4e2m1fnx2 or not value.tile.rank:
+        em.fail(
+            Code.DTYPE,
+            "only packed pairs of f4 are unpacked",
+            expected=f"a {f4e2m1fnx2.name} tile of rank 1 or more",
+            got=describe(value),
+            hint=f"read bytes as pairs: tl.bitcast(x, tilewright.{f4e2m1fnx2.__name__})",
+        )
+    return em.emit("unpack", value)
+
+
+def _method_pack(em: Emitter, self: Any) -> Value:
+    return pack(em, self)
+
+
+def _method_unpack(em: Emitter, self: Any) -> Value:
+    return unpack(em, self)
+
+
+RULES: dict[str, Rule] = {
+    "astype": astype,
+    "convert_tile": convert_tile,
+    "convert_scalar": convert_scalar,
+    "ftof": ftof,
+    "ftoi": ftoi,
+    "itof": itof,
+    "exti": exti,
+    "trunci": trunci,
+    "bitcast": bitcast,
+    "pack": pack,
+    "unpack": unpack,
+    "Tile.astype": _method_astype,
+    "Tile.pack": _method_pack,
+    "Tile.unpack": _method_unpack,
+    "builtins.float": _cast_to("float", f32),
+    "builtins.int": _cast_to("int", i32),
+    "builtins.bool": _cast_to("bool", bool_),
+}
+
+PROPERTIES: frozenset[str] = frozenset()

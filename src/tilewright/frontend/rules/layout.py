@@ -1,0 +1,322 @@
+"""Rules for the arrangement of tiles: shapes, axes, parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base.errors import Code
+from ...base.shapes import Shape, size
+from ...ir import Value
+from .. import promote
+from ..emit import Emitter, describe
+from ..operands import parts
+
+Rule = Callable[..., Any]
+
+# --- shapes ----------------------------------------------------------------------------------
+
+
+def reshape(em: Emitter, x: Any, shape: Any) -> Value:
+    """The same elements in another shape."""
+    value = em.tile(x, what="x")
+    dims = em.static_shape(_completed(em, value, shape))
+    if size(dims) != value.tile.size:
+        em.fail(
+            Code.SHAPE,
+            f"{value.tile.size} elements do not fill shape {dims}",
+            expected=f"a shape of {value.tile.size} elements",
+            got=f"{dims}: {size(dims)} elements",
+            hint="one extent may be -1: it is what remains",
+        )
+    return _reshaped(em, value, dims)
+
+
+def _completed(em: Emitter, value: Value, shape: Any) -> Shape:
+    """The shape with a -1 replaced by what remains."""
+    dims = [em.static_int(n, f"shape[{k}]") for k, n in enumerate(parts(shape))]
+    if -1 in dims:
+        hole = dims.index(-1)
+        known = size(dims[:hole] + dims[hole + 1 :])
+        if -1 in dims[hole + 1 :] or known < 1 or value.tile.size % known:
+            em.fail(
+                Code.SHAPE,
+                f"{value.tile.size} elements leave no extent for the -1",
+                expected="one -1, and a product of the others that divides the element count",
+                got=str(tuple(dims)),
+            )
+        dims[hole] = value.tile.size // known
+    return tuple(dims)
+
+
+def _reshaped(em: Emitter, value: Value, shape: Shape) -> Value:
+    return value if value.tile.shape == shape else em.emit("reshape", value, shape=shape)
+
+
+def broadcast(em: Emitter, x: Any, shape: Any) -> Value:
+    """Repeat along axes of extent 1 and new ones in front."""
+    return em.broadcast_to(em.tile(x, what="x"), em.static_shape(shape))
+
+
+def expand_dims(em: Emitter, x: Any, axis: Any) -> Value:
+    """A new axis of extent 1."""
+    value = em.tile(x, what="x")
+    dims = value.tile.shape
+    k = em.static_axis(axis, len(dims) + 1)
+    return _reshaped(em, value, (*dims[:k], 1, *dims[k:]))
+
+
+def getitem(em: Emitter, self: Any, index: Any) -> Value:
+    """New axes: None is one, `:` keeps one, `...` keeps those in between."""
+    value = em.tile(self)
+    items = parts(index)
+    for item in items:
+        if item is not None and item is not Ellipsis and not _is_whole(item):
+            _refuse_index(em, item)
+    kept = [k for k, item in enumerate(items) if _is_whole(item)]
+    if len(kept) > value.tile.rank or sum(item is Ellipsis for item in items) > 1:
+        em.fail(
+            Code.RANK,
+            f"too many axes for a tile of rank {value.tile.rank}",
+            expected=f"at most {value.tile.rank} `:` and one `...`",
+            got=f"{len(kept)} `:`",
+        )
+    return _reshaped(em, value, _indexed(value.tile.shape, items, len(kept)))
+
+
+def _is_whole(item: Any) -> bool:
+    return isinstance(item, slice) and item == slice(None)
+
+
+def _refuse_index(em: Emitter, item: Any) -> None:
+    shown = "a slice with bounds" if isinstance(item, slice) else describe(item)
+    em.fail(
+        Code.TYPE,
+        "a tile is indexed with None, `:` and `...` only",
+        expected="x[None, :], x[:, None], x[..., None]",
+        got=shown,
+        hint="take a part with tl.extract(x, index, shape), or load a smaller tile",
+    )
+
+
+def _indexed(shape: Shape, items: tuple[Any, ...], kept: int) -> Shape:
+    """The shape after new axes; axes that no item speaks of are where `...` stands, or last."""
+    if Ellipsis not in items:
+        items = (*items, Ellipsis)
+    axes, dims = iter(shape), list[int]()
+    for item in items:
+        if item is None:
+            dims.append(1)
+        else:
+            count = len(shape) - kept if item is Ellipsis else 1
+            dims += [next(axes) for _ in range(count)]
+    return tuple(dims)
+
+
+# --- order of axes ---------------------------------------------------------------------------
+
+
+def permute(em: Emitter, x: Any, order: Any) -> Value:
+    """Axes in another order."""
+    value = em.tile(x, what="x")
+    return _permuted(em, value, _order(em, order, value.tile.rank))
+
+
+def _order(em: Emitter, order: Any, rank: int) -> Shape:
+    axes = tuple(em.static_axis(k, rank, f"order[{i}]") for i, k in enumerate(parts(order)))
+    if sorted(axes) != list(range(rank)):
+        em.fail(
+            Code.RANK,
+            f"order does not name each of {rank} axes once",
+            expected=f"an order of {tuple(range(rank))}",
+            got=describe(order),
+        )
+    return axes
+
+
+def _permuted(em: Emitter, value: Value, order: Shape) -> Value:
+    if order == tuple(range(len(order))):
+        return value
+    return em.emit("permute", value, order=order)
+
+
+def transpose(em: Emitter, x: Any, axis0: Any = -2, axis1: Any = -1) -> Value:
+    """Two axes swapped."""
+    value = em.tile(x, what="x")
+    rank = value.tile.rank
+    if rank < 2:
+        em.fail(
+            Code.RANK,
+            f"a tile of rank {rank} has no two axes to swap",
+            expected="rank 2 or more",
+            got=describe(value),
+            hint="insert an axis: x[:, None] or x[None, :]",
+        )
+    order = list(range(rank))
+    i, j = em.static_axis(axis0, rank, "axis0"), em.static_axis(axis1, rank, "axis1")
+    order[i], order[j] = order[j], order[i]
+    return _permuted(em, value, tuple(order))
+
+
+def _property_t(em: Emitter, self: Any) -> Value:
+    value = em.tile(self)
+    if value.tile.rank != 2:
+        em.fail(
+            Code.RANK,
+            "`.T` is for tiles of rank 2",
+            expected="rank 2",
+            got=describe(value),
+            hint="use x.transpose() for the last two axes, or x.permute(order)",
+        )
+    return transpose(em, value)
+
+
+# --- parts -----------------------------------------------------------------------------------
+
+
+def cat(em: Emitter, a: Any, b: Any, axis: Any = 0) -> Value:
+    """Two tiles, one after the other."""
+    left, right = promote.unify(em, a, b, "join")
+    x, y = left.tile.shape, right.tile.shape
+    if len(x) != len(y):
+        em.fail(Code.RANK, "tiles of two ranks cannot be joined", expected=str(x), got=str(y))
+    k = em.static_axis(axis, len(x))
+    if x[:k] + x[k + 1 :] != y[:k] + y[k + 1 :]:
+        em.fail(
+            Code.SHAPE,
+            f"tiles joined along axis {k} must agree on the other axes",
+            expected=f"{x} but for axis {k}",
+            got=str(y),
+        )
+    if x[k] != y[k]:
+        em.fail(
+            Code.POWER_OF_TWO,
+            f"joined along axis {k} these tiles have {x[k] + y[k]} elements there",
+            expected="two tiles of one extent, so that the result is a power of two",
+            got=f"{x[k]} and {y[k]}",
+        )
+    return em.emit("cat", left, right, axis=k)
+
+
+def extract(em: Emitter, x: Any, index: Any, shape: Any) -> Value:
+    """The part of a shape at an index that counts parts."""
+    value = em.tile(x, what="x")
+    whole, part = value.tile.shape, em.static_shape(shape)
+    if len(part) != len(whole) or any(n % m for n, m in zip(whole, part, strict=True)):
+        em.fail(
+            Code.SHAPE,
+            f"parts of shape {part} do not fill a tile of shape {whole}",
+            expected="one extent per axis, each dividing the tile's",
+            got=str(part),
+        )
+    indices = parts(index)
+    if len(indices) != len(whole):
+        em.fail(
+            Code.RANK,
+            f"{len(indices)} indices for a tile of rank {len(whole)}",
+            expected=f"{len(whole)} indices",
+            got=describe(index),
+        )
+    counts = [n // m for n, m in zip(whole, part, strict=True)]
+    found = [_part_index(em, i, n, k) for k, (i, n) in enumerate(zip(indices, counts, strict=True))]
+    return em.emit("extract", value, found, shape=part)
+
+
+def _part_index(em: Emitter, index: Any, count: int, axis: int) -> Value:
+    if isinstance(index, int) and not 0 <= index < count:
+        em.fail(
+            Code.INDEX,
+            f"part {index} does not exist on axis {axis}",
+            expected=f"0 to {count - 1}",
+            got=str(int(index)),
+            hint="the index counts parts, not elements",
+        )
+    return em.index(index, f"index[{axis}]")
+
+
+def get_shape_dim(em: Emitter, x: Any, axis: Any) -> Any:
+    """One extent."""
+    shape = x.tile.shape if isinstance(x, Value) else parts(x)
+    return shape[em.static_axis(axis, len(shape))]
+
+
+def permute_array(em: Emitter, array: Any, order: Any) -> tuple[Any, ...]:
+    """A tuple in another order."""
+    items = parts(array)
+    return tuple(items[k] for k in _order(em, order, len(items)))
+
+
+# --- methods and properties ------------------------------------------------------------------
+
+
+def _joined(arguments: tuple[Any, ...]) -> Any:
+    """`x.reshape(4, 8)` and `x.reshape((4, 8))` mean the same."""
+    return arguments[0] if len(arguments) == 1 else arguments
+
+
+def _method_reshape(em: Emitter, self: Any, *shape: Any) -> Value:
+    return reshape(em, self, _joined(shape))
+
+
+def _method_broadcast(em: Emitter, self: Any, *shape: Any) -> Value:
+    return broadcast(em, self, _joined(shape))
+
+
+def _method_permute(em: Emitter, self: Any, *order: Any) -> Value:
+    return permute(em, self, _joined(order))
+
+
+def _method_transpose(em: Emitter, self: Any, axis0: Any = -2, axis1: Any = -1) -> Value:
+    return transpose(em, self, axis0, axis1)
+
+
+def _shape(em: Emitter, self: Any) -> Shape:
+    return em.tile(self).tile.shape
+
+
+def _dtype(em: Emitter, self: Any) -> Any:
+    return em.numbers(self).tile.dtype
+
+
+def _rank(em: Emitter, self: Any) -> int:
+    return em.tile(self).tile.rank
+
+
+def _size(em: Emitter, self: Any) -> int:
+    return em.tile(self).tile.size
+
+
+def _len(em: Emitter, x: Any) -> int:
+    value = em.tile(x)
+    if not value.tile.rank:
+        em.fail(Code.RANK, "a scalar has no length", expected="a tile", got=describe(value))
+    return value.tile.shape[0]
+
+
+RULES: dict[str, Rule] = {
+    "reshape": reshape,
+    "broadcast": broadcast,
+    "expand_dims": expand_dims,
+    "permute": permute,
+    "transpose": transpose,
+    "cat": cat,
+    "extract": extract,
+    "get_shape_dim": get_shape_dim,
+    "permute_array": permute_array,
+    "operator.getitem": getitem,
+    "builtins.len": _len,
+    "Tile.reshape": _method_reshape,
+    "Tile.broadcast": _method_broadcast,
+    "Tile.permute": _method_permute,
+    "Tile.transpose": _method_transpose,
+    "Tile.T": _property_t,
+    "Tile.shape": _shape,
+    "Tile.dtype": _dtype,
+    "Tile.rank": _rank,
+    "Tile.ndim": _rank,
+    "Tile.size": _size,
+}
+
+PROPERTIES: frozenset[str] = frozenset(
+    f"Tile.{name}" for name in ("T", "shape", "dtype", "rank", "ndim", "size")
+)

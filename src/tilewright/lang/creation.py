@@ -1,0 +1,93 @@
+"""Tiles from nothing: zeros, numbers in order, one scalar everywhere."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from ..base.dtypes import f32, i32
+from .marker import declared
+from .tile import E, Number, ShapeLike, Tile
+
+
+@overload
+def zeros(shape: ShapeLike) -> Tile[f32]: ...
+@overload
+def zeros(shape: ShapeLike, dtype: type[E]) -> Tile[E]: ...
+@declared
+def zeros(shape: ShapeLike, dtype: type[Any] = f32) -> Tile[Any]:
+    """Make a tile of zeros: `tl.zeros((BM, BN), f32)`."""
+    ...
+
+
+@overload
+def ones(shape: ShapeLike) -> Tile[f32]: ...
+@overload
+def ones(shape: ShapeLike, dtype: type[E]) -> Tile[E]: ...
+@declared
+def ones(shape: ShapeLike, dtype: type[Any] = f32) -> Tile[Any]:
+    """Make a tile of ones."""
+    ...
+
+
+@overload
+def full(shape: ShapeLike, value: Number) -> Tile[Any]: ...
+@overload
+def full(shape: ShapeLike, value: Number, dtype: type[E]) -> Tile[E]: ...
+@declared
+def full(shape: ShapeLike, value: Number, dtype: type[Any] | None = None) -> Tile[Any]:
+    """Make a tile whose elements all are `value`, a number or a scalar.
+
+    Without a dtype a Python float makes f32, an int i32, a bool bool; a scalar keeps its own.
+    """
+    ...
+
+
+@overload
+def constant(value: float, shape: ShapeLike) -> Tile[Any]: ...
+@overload
+def constant(value: float, shape: ShapeLike, dtype: type[E]) -> Tile[E]: ...
+@declared
+def constant(value: float, shape: ShapeLike, dtype: type[Any] | None = None) -> Tile[Any]:
+    """Make a tile of one number that is known while compiling."""
+    ...
+
+
+@overload
+def arange(start: int, stop: int | None = None) -> Tile[i32]: ...
+@overload
+def arange(start: int, stop: int | None = None, *, dtype: type[E]) -> Tile[E]: ...
+@declared
+def arange(start: int, stop: int | None = None, *, dtype: type[Any] = i32) -> Tile[Any]:
+    """Count from 0 to `start` - 1, or from `start` to `stop` - 1.
+
+    Both are constants and their distance is a power of two; add a scalar to move the result.
+    """
+    ...
+
+
+@overload
+def iota(shape: ShapeLike) -> Tile[i32]: ...
+@overload
+def iota(shape: ShapeLike, dtype: type[E]) -> Tile[E]: ...
+@declared
+def iota(shape: ShapeLike, dtype: type[Any] = i32) -> Tile[Any]:
+    """Count 0, 1, ... in a tile of rank 1; the elements are integers."""
+    ...
+
+
+@declared
+def broadcast_scalar(value: Number, shape: ShapeLike) -> Tile[Any]:
+    """Make a tile whose elements all are one scalar."""
+    ...
+
+
+@declared
+def scalar_to_tile(value: Number) -> Tile[Any]:
+    """Take a scalar as a tile of rank 0."""
+    ...
+
+
+@declared
+def tile_to_scalar(tile: Tile[E]) -> E:
+    """Take the only element of a tile as a scalar; the same as `tile.item()`."""
+    ...
