@@ -1,0 +1,23 @@
+"""Tensors: memory on a device with its shape and type, and who may use it when."""
+
+from .arc import Arc
+from .create import asarray, empty, from_numpy, full, meta, ones, zeros
+from .partition import Partition
+from .pointer import DevicePointer
+from .tensor import BorrowMut, Tensor, move
+
+__all__ = [
+    "Arc",
+    "BorrowMut",
+    "DevicePointer",
+    "Partition",
+    "Tensor",
+    "asarray",
+    "empty",
+    "from_numpy",
+    "full",
+    "meta",
+    "move",
+    "ones",
+    "zeros",
+]

@@ -1,0 +1,116 @@
+"""A tensor cut into disjoint tiles, one per block: the form in which kernels write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from ..base.dtypes import DType
+from ..base.errors import BorrowError, ShapeError
+from ..base.shapes import Shape, grid_of
+from ..op.place import Spot, here, place_of
+from .borrow import Ticket, Use
+from .shape import ShapeLike, as_shape
+
+if TYPE_CHECKING:
+    from ..driver.protocol import Device
+    from .tensor import Tensor
+
+E = TypeVar("E", bound=DType)
+
+
+class Unpartitioned(NamedTuple):
+    """Where a partition was turned back into its tensor."""
+
+    spot: Spot
+
+
+class Partition(Generic[E]):
+    """Exclusive access to a tensor, tile by tile. Made by `t.partition(...)`, which takes the
+    tensor over, or `t.partition_mut(...)`, which borrows it."""
+
+    __slots__ = ("__weakref__", "_gone", "_owned", "_tensor", "_ticket", "grid", "tile")
+
+    def __init__(self, tensor: Tensor[E], tile: Shape, ticket: Ticket, *, owned: bool) -> None:
+        self._tensor = tensor
+        self._ticket = ticket
+        self._owned = owned
+        self._gone: Unpartitioned | None = None
+        self.tile = tile
+        """The shape of one tile."""
+        self.grid = grid_of(tensor.shape, tile)
+        """How many tiles there are along each axis."""
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the whole tensor."""
+        return self._tensor.shape
+
+    @property
+    def dtype(self) -> type[E]:
+        """The element type."""
+        return self._tensor.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the tensor lives."""
+        return self._tensor.device
+
+    @property
+    def tensor(self) -> Tensor[E]:
+        """The tensor behind it, for launchers; programs use `unpartition()`."""
+        return self._tensor
+
+    @property
+    def ticket(self) -> Ticket:
+        """The exclusive borrow behind it, for launchers."""
+        return self._ticket
+
+    def check_usable(self) -> None:
+        """Raise if the partition was turned back, or its exclusive borrow has ended."""
+        if self._gone is not None:
+            raise BorrowError(
+                "this partition was consumed by unpartition()",
+                places=(("here", place_of(here())), ("moved", place_of(self._gone.spot))),
+                hint="partition the tensor again",
+            )
+        self._tensor.check_usable()
+        ender = self._ticket.ended_by()
+        if ender is not None:
+            raise BorrowError(
+                f"this partition cannot be used any more: its exclusive borrow of"
+                f" {self._tensor!r} has ended",
+                places=(
+                    ("here", place_of(here())),
+                    ("taken", place_of(self._ticket.use.spot)),
+                    (f"ended by (it was {ender.what})", place_of(ender.spot)),
+                ),
+                hint="partition the tensor again",
+            )
+
+    def unpartition(self) -> Tensor[E]:
+        """The tensor again. A partition that took the tensor over is used up by this."""
+        self.check_usable()
+        if self._owned:
+            spot = here()
+            self._gone = Unpartitioned(spot)
+            self._tensor.region.storage.state.exclude(Use("unpartitioned", spot))
+        return self._tensor
+
+    def __repr__(self) -> str:
+        state = ", consumed by unpartition()" if self._gone is not None else ""
+        return (
+            f"Partition(shape={self.shape}, dtype={self.dtype.name}, tile={self.tile},"
+            f" grid={self.grid}{state})"
+        )
+
+
+def as_tile(shape: Shape, tile: ShapeLike) -> Shape:
+    """The tile shape of a partition of a tensor of this shape."""
+    dims = as_shape(tile, "the tile shape", least=1)
+    if len(dims) != len(shape):
+        raise ShapeError(
+            "the tile shape of a partition has one extent per axis of the tensor",
+            expected=f"{len(shape)} extents, for the shape {shape}",
+            got=f"{len(dims)} extents, {dims}",
+        )
+    return dims

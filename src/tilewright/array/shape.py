@@ -1,0 +1,47 @@
+"""Shapes as users write them: an int or a sequence of ints, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import SupportsIndex, TypeAlias
+
+from ..base.errors import ShapeError
+from ..base.shapes import Shape, size
+
+ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+"""What is taken as a shape: `8`, `(8, 4)`, `[8, 4]`."""
+
+MAX_RANK = 8
+
+
+def as_shape(shape: ShapeLike, what: str = "shape", least: int = 0) -> Shape:
+    """A shape as a tuple of ints, none of them below `least`."""
+    given = shape if isinstance(shape, Sequence) else (shape,)
+    try:
+        dims = tuple(n.__index__() for n in given)
+    except (AttributeError, TypeError):
+        raise TypeError(f"{what} must be an int or a sequence of ints, got {shape!r}") from None
+    if any(n < least for n in dims):
+        words = "negative extents" if least == 0 else f"extents below {least}"
+        raise ShapeError(f"{what} has {words}", got=str(dims))
+    if len(dims) > MAX_RANK:
+        raise ShapeError(
+            f"{what} has {len(dims)} axes", expected=f"at most {MAX_RANK}", got=str(dims)
+        )
+    return dims
+
+
+def fill_in(shape: ShapeLike, elements: int) -> Shape:
+    """The new shape of a reshape; one -1 stands for what is left over."""
+    dims = as_shape(shape, least=-1)
+    if dims.count(-1) == 1:
+        rest = size([n for n in dims if n != -1])
+        if rest and elements % rest == 0:
+            dims = tuple(elements // rest if n == -1 else n for n in dims)
+    if -1 in dims or size(dims) != elements:
+        raise ShapeError(
+            f"{elements} elements cannot have the shape {dims}",
+            expected=f"a shape of {elements} elements",
+            got=f"{dims}, which has {size(dims)}" if -1 not in dims else str(dims),
+        )
+    return dims

@@ -1,0 +1,235 @@
+"""Tensor: an array on a device, owned, borrowed and viewed by run-time rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+
+import numpy as np
+
+from ..base.dtypes import DType
+from ..base.errors import ShapeError
+from ..base.shapes import Shape, row_major_strides, size
+from ..driver.protocol import Device
+from ..op.place import here
+from .borrow import Ticket, Use
+from .indexing import Key, select
+from .ownership import Handle, Title
+from .partition import Partition, as_tile
+from .pointer import DevicePointer
+from .region import Region
+from .shape import ShapeLike, fill_in
+
+E = TypeVar("E", bound=DType)
+
+PARTITION_HINT = (
+    "rebind it (z = p.unpartition()), or write in place with z.partition_mut(shape)."
+    " If you ran a notebook cell again, run the cell that makes z first"
+)
+
+
+class Tensor(Handle, Generic[E]):
+    """An array of elements of one type. Made by `tw.zeros`, `tw.from_numpy` and their like.
+
+    Kernels read it as it is, and write it through `partition` or `partition_mut`. Shape, dtype,
+    device and repr answer in every state, also after the tensor was moved.
+    """
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Shape:
+        """The extent of each axis."""
+        return self.region.shape
+
+    @property
+    def strides(self) -> Shape:
+        """How many elements apart neighbours along each axis are."""
+        return self.region.strides
+
+    @property
+    def dtype(self) -> type[E]:
+        """The element type, such as `tw.f32`."""
+        return cast("type[E]", self.region.dtype)
+
+    @property
+    def device(self) -> Device:
+        """Where the tensor lives."""
+        return self.region.storage.device
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.region.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return size(self.region.shape)
+
+    @property
+    def num_bytes(self) -> int:
+        """The number of bytes all elements take."""
+        return self.size * self.region.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The same as `num_bytes`, under NumPy's name."""
+        return self.num_bytes
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie one after the other in row-major order."""
+        return self.region.is_contiguous
+
+    def device_pointer(self) -> DevicePointer[E]:
+        """The raw address, for unsafe kernels."""
+        self.check_usable()
+        return DevicePointer(self.dtype, self.region)
+
+    def partition(self, tile: ShapeLike) -> Partition[E]:
+        """Give this tensor over to a partition into tiles; `unpartition()` gives it back."""
+        dims = self._tile(tile)
+        title, ticket = self.take_over(f"partition({dims})", PARTITION_HINT)
+        return Partition(Tensor(self.region, title=title), dims, ticket, owned=True)
+
+    def partition_mut(self, tile: ShapeLike) -> Partition[E]:
+        """Borrow this tensor for writing, cut into tiles: kernels write in place."""
+        dims = self._tile(tile)
+        return Partition(self, dims, self.borrow_exclusive("borrowed for writing"), owned=False)
+
+    def borrow_mut(self) -> BorrowMut[E]:
+        """Borrow this tensor for writing."""
+        return BorrowMut(self, self.borrow_exclusive("borrowed for writing"))
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """A copy as a NumPy array, now."""
+        self.borrow_shared("read by to_numpy()")
+        self.check_readable("to_numpy()")
+        return self.device.stream().submit(lambda: self.region.array().copy(order="C"))
+
+    def reshape(self, shape: ShapeLike) -> Tensor[E]:
+        """A view with another shape; the tensor must be contiguous."""
+        return self._view_as(_reshaped(self.region, shape), "borrowed by reshape()")
+
+    def view(self, shape: ShapeLike) -> Tensor[E]:
+        """The same as `reshape`."""
+        return self._view_as(_reshaped(self.region, shape), "borrowed by view()")
+
+    def into_shape(self, shape: ShapeLike) -> Tensor[E]:
+        """Take this tensor over into one with another shape; `op.reshape` does this."""
+        region = _reshaped(self.region, shape)
+        hint = "use the tensor that into_shape(...) gave"
+        title, _ = self.take_over(f"into_shape({region.shape})", hint)
+        return Tensor(region, title=title)
+
+    def __getitem__(self, key: Key) -> Tensor[E]:
+        """A view of a part: ints, slices, `...` and None, as in NumPy."""
+        r = self.region
+        shape, strides, offset = select(r.shape, r.strides, key)
+        address = r.address + offset * r.dtype.itemsize
+        return self._view_as(
+            Region(r.storage, r.dtype, shape, strides, address), "borrowed by a view"
+        )
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor without axes has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        state = f", {self.state}" if self.state else ""
+        device = "" if self.device.name == "cpu" else f", device={self.device.name!r}"
+        return f"Tensor(shape={self.shape}, dtype={self.dtype.name}{device}{state})"
+
+    def _tile(self, tile: ShapeLike) -> Shape:
+        dims = as_tile(self.shape, tile)
+        if not self.region.is_injective:
+            raise ShapeError(
+                "a tensor whose indices share memory cannot be written",
+                got=f"shape {self.shape}, strides {self.strides}",
+            )
+        return dims
+
+    def _view_as(self, region: Region, what: str) -> Tensor[E]:
+        return Tensor(region, title=None, view=self.borrow_shared(what))
+
+    if not TYPE_CHECKING:
+        # NumPy protocols and slips: for type checkers, arithmetic on a tensor is a plain error.
+        __array_ufunc__ = None
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+            self.check_usable()
+            self.check_readable("np.asarray()")
+            if copy:
+                found = self.to_numpy()
+                return found if dtype is None else found.astype(dtype, copy=False)
+            self.region.storage.state.share(Use("read by np.asarray()", here()))
+            view = self.region.leased(here())
+            if dtype is None or np.dtype(dtype) == view.dtype:
+                return view
+            if copy is False:
+                raise ValueError(f"{view.dtype} cannot be seen as {np.dtype(dtype)} without a copy")
+            return view.astype(dtype)
+
+        def _arithmetic(self, *others: object) -> NoReturn:
+            raise TypeError(
+                "tensors have no arithmetic on the host: write a kernel (@tw.entry),"
+                " or compute with t.to_numpy()"
+            )
+
+        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = _arithmetic
+        __matmul__ = __pow__ = __lshift__ = __rshift__ = __and__ = __or__ = __xor__ = _arithmetic
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = _arithmetic
+        __rmatmul__ = __rpow__ = __rlshift__ = __rrshift__ = __rand__ = __ror__ = _arithmetic
+        __rxor__ = __neg__ = __pos__ = __abs__ = __invert__ = _arithmetic
+        __lt__ = __le__ = __gt__ = __ge__ = _arithmetic
+
+        def __bool__(self) -> NoReturn:
+            raise TypeError("a tensor has no truth value; compute with t.to_numpy()")
+
+        def __reduce__(self) -> NoReturn:
+            raise TypeError("a tensor cannot be pickled or copied; use t.to_numpy()")
+
+
+class BorrowMut(Generic[E]):
+    """An exclusive borrow of a tensor, ended by the next use of the tensor."""
+
+    __slots__ = ("_tensor", "_ticket")
+
+    def __init__(self, tensor: Tensor[E], ticket: Ticket) -> None:
+        self._tensor = tensor
+        self._ticket = ticket
+
+    def partition(self, tile: ShapeLike) -> Partition[E]:
+        """Cut the borrowed tensor into tiles: kernels write in place."""
+        whole = Partition(
+            self._tensor, as_tile(self._tensor.shape, tile), self._ticket, owned=False
+        )
+        whole.check_usable()
+        ticket = self._ticket.reborrow(Use("borrowed for writing", here()))
+        return Partition(self._tensor, whole.tile, ticket, owned=False)
+
+    def __repr__(self) -> str:
+        return f"BorrowMut({self._tensor!r})"
+
+
+def _reshaped(region: Region, shape: ShapeLike) -> Region:
+    dims = fill_in(shape, size(region.shape))
+    if not region.is_contiguous:
+        raise ShapeError(
+            "only a contiguous tensor can be seen in another shape",
+            got=f"shape {region.shape}, strides {region.strides}",
+            hint="copy it first: tw.from_numpy(t.to_numpy())",
+        )
+    return Region(region.storage, region.dtype, dims, row_major_strides(dims), region.address)
+
+
+def new_tensor(region: Region) -> Tensor[Any]:
+    """A tensor that owns its memory."""
+    return Tensor(region, title=Title())
+
+
+def move(tensor: Tensor[E]) -> Tensor[E]:
+    """Take a tensor over into a new variable; using the old one then raises and says so."""
+    title, _ = tensor.take_over("tw.move()", "use the tensor that tw.move(...) gave")
+    return Tensor(tensor.region, title=title)

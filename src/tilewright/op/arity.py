@@ -1,0 +1,61 @@
+"""Calls a combinator's function: a tuple result becomes separate arguments, checked beforehand."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+
+def call(verb: str, function: Callable[..., Any], value: Any, extra: tuple[Any, ...]) -> Any:
+    """Call `function` with an op's result, then the extra arguments bound when building.
+
+    Only a result that is exactly a tuple is taken apart; NamedTuples and lists are one value.
+    """
+    results: tuple[Any, ...] = value if is_results(value) else (value,)
+    _check(verb, function, results, extra)
+    return function(*results, *extra)
+
+
+def is_results(value: object) -> bool:
+    """Tell whether a result stands for several."""
+    return type(value) is tuple
+
+
+def _check(
+    verb: str, function: Callable[..., Any], results: tuple[Any, ...], extra: tuple[Any, ...]
+) -> None:
+    taken = _positional(function)
+    count = len(results) + len(extra)
+    if taken is None or taken[0] <= count <= taken[1]:
+        return
+    noun = "result" if len(results) == 1 else "results as separate arguments"
+    tail = f" and the {len(extra)} extra arguments" if extra else ""
+    raise TypeError(
+        f"the function given to `{verb}` is called with the {len(results)} {noun}{tail};"
+        f" it takes {_range(*taken)}\n"
+        f"  results: {', '.join(type(r).__name__ for r in results)}"
+    )
+
+
+def _range(least: int, most: float) -> str:
+    if least == most:
+        return str(least)
+    return f"at least {least}" if most == float("inf") else f"{least} to {most}"
+
+
+def _positional(function: Callable[..., Any]) -> tuple[int, float] | None:
+    """The least and greatest number of positional arguments; None where nobody can say."""
+    if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+        code = function.__code__
+        if not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount:
+            return code.co_argcount - len(function.__defaults__ or ()), code.co_argcount
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some builtins have no signature
+        return None
+    placed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    least = sum(p.default is p.empty for p in placed)
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return least, float("inf") if open_ended else len(placed)

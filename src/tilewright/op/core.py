@@ -1,0 +1,293 @@
+"""DeviceOp: lazy work with one abstract method, the combinators on it, and its endings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, TypeVarTuple, overload
+
+from ..base.errors import BorrowError
+from ..driver.protocol import Device, Stream
+from .ambient import default_device
+from .arity import call
+from .context import ExecutionContext
+from .place import Spot, here, place_of
+from .running import Steps, drain, refuse_nested, run_to_end
+from .slips import Slips
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..array.partition import Partition
+    from ..array.shape import ShapeLike
+    from ..array.tensor import Tensor
+    from ..base.dtypes import DType
+
+    E = TypeVar("E", bound=DType)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
+Extra = TypeVarTuple("Extra")
+
+
+class DeviceOp(Slips, ABC, Generic[T_co]):
+    """Work that has not run. Building one does nothing; an ending runs it, once.
+
+    Subclasses write `execute(ctx)`, which puts the work on `ctx.stream` and returns the result.
+
+    | ending | starts | returns |
+    |---|---|---|
+    | `sync()` | now, on the default stream of its device | the value, finished |
+    | `sync_on(stream)` | now, on that stream | the value, finished |
+
+    An op is used once: by an ending, or by becoming part of another op.
+    """
+
+    effect: bool = False
+    """Whether dropping this op unused is a mistake: it would have changed existing memory."""
+
+    _built: Spot = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remember the line that builds the op; subclasses need not call super().__init__()."""
+        self = super().__new__(cls)
+        self._built = here()
+        return self
+
+    @abstractmethod
+    def execute(self, ctx: ExecutionContext) -> T_co:
+        """Put the work on `ctx.stream` and return the result. Called once, by an ending."""
+
+    @property
+    def name(self) -> str:
+        """What messages call this op."""
+        return type(self).__name__
+
+    @property
+    def home(self) -> Device | None:
+        """The device this op must run on; None: wherever it is started."""
+        return None
+
+    # Endings
+
+    def sync(self) -> T_co:
+        """Run the op and wait for it; gives its result."""
+        return self._run((self.home or default_device()).stream())
+
+    def sync_on(self, stream: Stream) -> T_co:
+        """Run the op on this stream and wait for it; gives its result."""
+        return self._run(stream)
+
+    def close(self) -> None:
+        """Drop the op on purpose: no warning that it never ran."""
+        self.claim("close()")
+
+    def _run(self, stream: Stream) -> T_co:
+        refuse_nested(self.name)
+        self.claim("sync()")
+        return run_to_end(self.name, self.drive(ExecutionContext(stream)), stream)
+
+    # For ops made of others
+
+    def claim(self, user: str) -> None:
+        """Mark this op as used; a second use raises and names the first. Safe from any thread."""
+        use = (user, here())
+        first: tuple[str, Spot] = vars(self).setdefault("_use", use)
+        if first is not use:
+            raise BorrowError(
+                f"this op was already used by `{first[0]}`",
+                places=(
+                    ("here", place_of(use[1])),
+                    ("built", place_of(self._built)),
+                    ("used", place_of(first[1])),
+                ),
+                hint="an op is used once; build it again",
+            )
+
+    def drive(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The op as steps; an error that passes carries the op's name and place as a note."""
+        try:
+            return (yield from self._drive(ctx))
+        except Exception as error:
+            error.add_note(f"while running `{self.name}`, built at {place_of(self._built)}")
+            raise
+
+    def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The steps themselves; an op made of others yields the events it must wait for."""
+        yield from ()
+        return self.execute(ctx)
+
+    # Combinators
+
+    @overload
+    def then(
+        self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], DeviceOp[R]], /
+    ) -> DeviceOp[R]: ...
+    @overload
+    def then(
+        self, function: Callable[[T_co, *Extra], DeviceOp[R]], /, *extra: *Extra
+    ) -> DeviceOp[R]: ...
+    @overload
+    def then(self, function: Callable[..., DeviceOp[R]], /, *extra: Any) -> DeviceOp[R]: ...
+    def then(  # type: ignore[misc]  # mypy does not match *Extra with a plain *args
+        self, function: Callable[..., DeviceOp[Any]], /, *extra: Any
+    ) -> DeviceOp[Any]:
+        """Give the result to `function` and run the op it returns, on the same stream.
+
+        A tuple arrives as separate arguments; `extra` arguments, bound now, come after it.
+        """
+        return Then(self, function, extra)
+
+    @overload
+    def map(self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], R], /) -> DeviceOp[R]: ...
+    @overload
+    def map(self, function: Callable[[T_co, *Extra], R], /, *extra: *Extra) -> DeviceOp[R]: ...
+    @overload
+    def map(self, function: Callable[..., R], /, *extra: Any) -> DeviceOp[R]: ...
+    def map(  # type: ignore[misc]  # as for `then`
+        self, function: Callable[..., Any], /, *extra: Any
+    ) -> DeviceOp[Any]:
+        """Give the result to `function`, on the host; the new result is what it returns."""
+        return Map(self, function, extra)
+
+    @overload
+    def first(self: DeviceOp[tuple[R]]) -> DeviceOp[R]: ...
+    @overload
+    def first(self: DeviceOp[tuple[R, *Ts]]) -> DeviceOp[R]: ...
+    def first(self: DeviceOp[Any]) -> DeviceOp[Any]:
+        """The first of several results."""
+        return Map(self, _first, (), "first")
+
+    # What only forwards to the result
+
+    def partition(self: DeviceOp[Tensor[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]:
+        """The resulting tensor, given over to a partition into tiles."""
+        return self._forward("partition", tile)
+
+    def unpartition(self: DeviceOp[Partition[E]]) -> DeviceOp[Tensor[E]]:
+        """The tensor of the resulting partition."""
+        return self._forward("unpartition")
+
+    def reshape(self: DeviceOp[Tensor[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]:
+        """The resulting tensor with another shape; it is handed over, not borrowed."""
+        return self._forward("into_shape", shape, verb="reshape")
+
+    def to_numpy(self: DeviceOp[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
+        """A copy of the resulting tensor in a NumPy array."""
+        return self._forward("to_numpy")
+
+    def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
+        return Map(self, methodcaller(method, *args), (), verb or method)
+
+    def __repr__(self) -> str:
+        used = self.__dict__.get("_use")
+        state = f"used by {used[0]}" if used else "not run"
+        return f"<DeviceOp `{self.name}`, {state}; built at {place_of(self._built)}>"
+
+    def __del__(self) -> None:
+        if self.effect and "_use" not in self.__dict__ and not sys.is_finalizing():
+            place = place_of(self._built)
+            warnings.warn_explicit(
+                f"DeviceOp `{self.name}` built at {place} was never run; add .sync()",
+                RuntimeWarning, place.filename, place.line,
+            )  # fmt: skip
+
+
+class Composite(DeviceOp[T_co]):
+    """An op made of others, driven step by step so that waiting can be left to the ending."""
+
+    @abstractmethod
+    def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The steps of the parts, one after the other."""
+
+    def execute(self, ctx: ExecutionContext) -> T_co:
+        """Drive the parts here and now, waiting where they must; for ops that run others."""
+        return drain(self._drive(ctx))
+
+
+class Map(Composite[T_co]):
+    """An op's result, passed through a host function."""
+
+    def __init__(
+        self,
+        source: DeviceOp[Any],
+        function: Callable[..., Any],
+        extra: tuple[Any, ...] = (),
+        verb: str = "map",
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}")
+        self._source, self._function, self._extra, self._verb = source, function, extra, verb
+        source.claim(self.name)
+        self.effect = source.effect
+
+    @property
+    def name(self) -> str:
+        """The source's name and the verb: `neg.map`."""
+        return f"{self._source.name}.{self._verb}"
+
+    @property
+    def home(self) -> Device | None:
+        """Where the source must run."""
+        return self._source.home
+
+    def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
+        value = yield from self._source.drive(ctx)
+        result: T_co = call(self._verb, self._function, value, self._extra)
+        return result
+
+
+class Then(Map[T_co]):
+    """An op's result, passed to a function that builds the op to run next."""
+
+    def __init__(
+        self, source: DeviceOp[Any], function: Callable[..., Any], extra: tuple[Any, ...] = ()
+    ) -> None:
+        super().__init__(source, function, extra, "then")
+        self.effect = True  # what the function would have built is unknown, so assume it matters
+
+    def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
+        value = yield from self._source.drive(ctx)
+        following: DeviceOp[T_co] = call("then", self._function, value, self._extra)
+        if not is_op(following):
+            raise TypeError(
+                "the function given to `then` must return a DeviceOp,"
+                f" got {type(following).__name__}; use `map` for a plain value"
+            )
+        following.claim(self.name)
+        return (yield from following.drive(ctx))
+
+
+def is_op(x: object) -> bool:
+    """Tell whether x is a DeviceOp."""
+    return isinstance(x, DeviceOp)
+
+
+class Value(DeviceOp[T_co]):
+    """A value that is already there, as an op."""
+
+    def __init__(self, value: T_co) -> None:
+        self._value = value
+
+    @property
+    def name(self) -> str:
+        """Always `value`."""
+        return "value"
+
+    def execute(self, ctx: ExecutionContext) -> T_co:
+        """Give the value; no device work."""
+        return self._value
+
+
+def value(x: T) -> DeviceOp[T]:
+    """An op that gives `x` and does no work."""
+    return Value(x)
+
+
+def _first(*results: Any) -> Any:
+    return results[0]

@@ -1,0 +1,73 @@
+"""What an op says when it is used like the value it has not computed yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from .place import Spot, place_of
+
+TENSOR_WORDS = (
+    "shape", "dtype", "strides", "ndim", "size", "nbytes", "num_bytes", "device", "T", "item",
+    "is_contiguous", "device_pointer", "partition_mut", "borrow_mut", "view", "grid", "tile",
+)  # fmt: skip
+"""Attributes people ask of a tensor; for these the message speaks of the tensor."""
+
+
+class Slips:
+    """Mixin of DeviceOp. Type checkers do not see it: for them these uses are plain errors."""
+
+    if not TYPE_CHECKING:
+        __array_ufunc__ = None  # NumPy then leaves `array + op` to our own message
+
+        def __iter__(self) -> NoReturn:
+            raise _not_run(self, "call .sync() before unpacking")
+
+        def __getitem__(self, key: object) -> NoReturn:
+            raise _not_run(self, "call .sync() before indexing its result")
+
+        def __len__(self) -> NoReturn:
+            raise _not_run(self, "call .sync() before asking for the length of its result")
+
+        def __bool__(self) -> NoReturn:
+            raise _not_run(self, "call .sync() before asking for the truth of its result")
+
+        def __float__(self) -> NoReturn:
+            raise _not_run(self, "call .sync() before making a number of its result")
+
+        __int__ = __index__ = __complex__ = __float__
+
+        def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+            raise _not_run(self, "end with .to_numpy().sync() to get an array")
+
+        def _arithmetic(self, *others: object) -> NoReturn:
+            raise _not_run(
+                self, "call .sync() first; and compute in a kernel, not with host operators"
+            )
+
+        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = _arithmetic
+        __matmul__ = __pow__ = __lshift__ = __rshift__ = __and__ = __or__ = __xor__ = _arithmetic
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = _arithmetic
+        __rmatmul__ = __rpow__ = __rlshift__ = __rrshift__ = __rand__ = __ror__ = _arithmetic
+        __rxor__ = __neg__ = __pos__ = __abs__ = __invert__ = _arithmetic
+        __lt__ = __le__ = __gt__ = __ge__ = _arithmetic
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            result = "the tensor" if name in TENSOR_WORDS else "its result"
+            raise AttributeError(
+                f"`{self.name}` is a DeviceOp that has not run;"
+                f" call .sync() to get {result}, then .{name}"
+            )
+
+        def __reduce__(self) -> NoReturn:
+            raise TypeError(
+                f"`{self.name}` is a DeviceOp and cannot be pickled or copied:"
+                " an op is used once, by the process that built it"
+            )
+
+
+def _not_run(op: Slips, advice: str) -> TypeError:
+    name: str = getattr(op, "name", "op")
+    built: Spot = getattr(op, "_built", None)
+    return TypeError(f"`{name}` has not run: {advice}\n  built: {place_of(built)}")

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from tilewright.array import Arc, ones
+from tilewright.base.errors import BorrowError, ShapeError
+
+
+@pytest.fixture
+def arc():
+    return Arc(ones((4,)).sync())
+
+
+def test_an_arc_takes_its_tensor_over():
+    t = ones((4,)).sync()
+    arc = Arc(t)
+    with pytest.raises(BorrowError, match=r"consumed by tw\.Arc\(\)"):
+        t.to_numpy()
+    assert arc.to_numpy().tolist() == [1] * 4
+    assert (arc.shape, arc.dtype.name, arc.device.name) == ((4,), "f32", "cpu")
+
+
+def test_clones_are_counted(arc):
+    other = arc.clone()
+    assert repr(arc) == "Arc(Tensor(shape=(4,), dtype=f32), 2 owners)"
+    assert other.value is arc.value
+    del other
+    assert repr(arc).endswith("1 owners)")
+
+
+def test_only_the_last_owner_may_write(arc, golden, places):
+    other = arc.clone()
+    with pytest.raises(BorrowError) as caught:
+        arc.try_partition((2,))
+    golden(places(caught.value))
+    del other
+    p = arc.try_partition((2,))
+    assert p.grid == (2,)
+    with pytest.raises(BorrowError, match="used up"):
+        arc.clone()
+
+
+def test_a_wrong_tile_does_not_use_it_up(arc):
+    with pytest.raises(ShapeError):
+        arc.try_partition((2, 2))
+    assert arc.unwrap_arc().partition_mut((2,)).grid == (2,)
+
+
+def test_nobody_writes_through_the_content(arc):
+    with pytest.raises(BorrowError, match="content of an Arc"):
+        arc.value.partition_mut((2,))
+    with pytest.raises(BorrowError, match="content of an Arc"):
+        arc.value.partition((2,))

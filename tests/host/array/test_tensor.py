@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+
+import numpy as np
+import pytest
+
+from tilewright.array import asarray, empty, from_numpy, full, meta, move, zeros
+from tilewright.array.create import ones
+from tilewright.base.dtypes import f32, i32
+from tilewright.base.errors import BorrowError, ShapeError
+from tilewright.driver.host import REFERENCE
+
+
+@pytest.fixture
+def t():
+    return from_numpy(np.arange(24, dtype="f4").reshape(4, 6)).sync()
+
+
+def test_metadata(t):
+    assert t.shape == (4, 6)
+    assert t.strides == (6, 1)
+    assert t.dtype is f32
+    assert (t.ndim, t.size, t.num_bytes, t.nbytes, len(t)) == (2, 24, 96, 96, 4)
+    assert t.is_contiguous
+    assert t.device.name == "cpu"
+
+
+def test_metadata_and_repr_work_in_every_state(t):
+    p = t.partition((2, 2))
+    assert (t.shape, t.dtype, repr(t)) == ((4, 6), f32, "Tensor(shape=(4, 6), dtype=f32, moved)")
+    back = p.unpartition()
+    assert repr(back) == "Tensor(shape=(4, 6), dtype=f32)"
+    assert repr(p).endswith("grid=(2, 3), consumed by unpartition())")
+    assert repr(back[0]) == "Tensor(shape=(6,), dtype=f32, view)"
+    assert repr(meta((2,))) == "Tensor(shape=(2,), dtype=f32, meta)"
+    assert repr(empty((2,)).sync()) == "Tensor(shape=(2,), dtype=f32, uninitialized)"
+    there = zeros((2,), device="reference").sync()
+    assert repr(there) == "Tensor(shape=(2,), dtype=f32, device='reference')"
+
+
+def test_to_numpy_copies(t):
+    a = t.to_numpy()
+    a[:] = 0
+    assert t.to_numpy()[3, 5] == 23
+
+
+def test_use_after_partition(t, golden, places):
+    p = t.partition((2, 2))  # noqa: F841 - kept, or the tensor would come back
+    with pytest.raises(BorrowError) as caught:
+        t.to_numpy()
+    golden(places(caught.value))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: t.to_numpy(), lambda t: np.asarray(t), lambda t: t.partition((1, 1)),
+        lambda t: t.partition_mut((1, 1)), lambda t: t[0], lambda t: t.reshape(24),
+        lambda t: move(t), lambda t: t.borrow_mut(), lambda t: t.device_pointer(),
+    ],
+)  # fmt: skip
+def test_every_use_of_a_moved_tensor_is_refused(t, use):
+    kept = move(t)
+    with pytest.raises(BorrowError, match=r"this tensor was moved: consumed by tw\.move\(\)"):
+        use(t)
+    assert kept.to_numpy().size == 24
+
+
+def test_a_taker_that_is_dropped_gives_back(t):
+    t.partition((2, 2))
+    assert t.to_numpy()[0, 1] == 1
+    move(move(t))
+    t.partition_mut((2, 2))
+
+
+def test_a_partition_that_was_turned_back_keeps_its_tensor(t):
+    back = t.partition((2, 2)).unpartition()
+    gc.collect()
+    with pytest.raises(BorrowError, match="moved"):
+        t.to_numpy()
+    assert back.to_numpy().shape == (4, 6)
+
+
+def test_views(t):
+    a = t.to_numpy()
+    for key in (1, -1, slice(1, 3), slice(None, None, -2), (..., 2), (slice(1, 4), None, 3), None):
+        np.testing.assert_array_equal(t[key].to_numpy(), a[key])
+    np.testing.assert_array_equal(t[1:, ::2][::-1, 1].to_numpy(), a[1:, ::2][::-1, 1])
+    assert [row.to_numpy()[0] for row in t] == [0, 6, 12, 18]
+
+
+def test_reshape(t):
+    np.testing.assert_array_equal(t.reshape((2, -1)).to_numpy(), np.arange(24).reshape(2, 12))
+    np.testing.assert_array_equal(t.view(24).to_numpy(), np.arange(24))
+    with pytest.raises(ShapeError, match="24 elements cannot have the shape"):
+        t.reshape((5, 5))
+    with pytest.raises(ShapeError, match="only a contiguous tensor"):
+        t[:, 1:].reshape(-1)
+
+
+def test_an_op_hands_its_tensor_over_when_reshaped():
+    p = zeros((6,)).reshape((2, 3)).partition((1, 1)).sync()
+    assert p.shape == (2, 3)
+    p.unpartition().partition_mut((2, 2))
+
+
+def test_ops_forward_to_their_tensor():
+    np.testing.assert_array_equal(ones((2, 3)).to_numpy().sync(), np.ones((2, 3)))
+    z = zeros((4,)).partition((2,)).unpartition().sync()
+    assert z.shape == (4,)
+
+
+def test_a_view_ends_when_its_tensor_is_written(t, golden, places):
+    v = t[1:]
+    t.partition_mut((2, 2))
+    with pytest.raises(BorrowError) as caught:
+        v.to_numpy()
+    golden(places(caught.value))
+
+
+def test_a_view_ends_when_its_tensor_is_moved(t):
+    v = t.reshape(24)
+    kept = t.partition((2, 2))
+    with pytest.raises(BorrowError, match=r"it was consumed by partition\(\(2, 2\)\)"):
+        v.to_numpy()
+    del kept
+
+
+def test_reading_does_not_end_a_view(t):
+    v = t[1:]
+    t.to_numpy()
+    assert v.to_numpy().shape == (3, 6)
+
+
+def test_a_view_cannot_be_written(t):
+    with pytest.raises(BorrowError, match="shared borrow of its tensor"):
+        t[1:].partition_mut((1, 1))
+
+
+def test_numpy_sees_the_memory_read_only(t):
+    a = np.asarray(t)
+    assert not a.flags.writeable
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        a.flags.writeable = True
+    assert a.__array_interface__["data"][0] == t.region.address
+    np.testing.assert_array_equal(a, np.arange(24).reshape(4, 6))
+    assert np.asarray(t, dtype="f8").dtype == "f8"
+    assert np.array(t).flags.writeable
+    with pytest.raises(ValueError, match="without a copy"):
+        np.asarray(t, dtype="i4", copy=False)
+
+
+def test_small_floats_reach_numpy():
+    t = full((3,), 1.5, "bfloat16").sync()
+    assert str(np.asarray(t).dtype) == str(t.to_numpy().dtype) == "bfloat16"
+    assert np.asarray(t).astype("f4").tolist() == [1.5] * 3
+
+
+def test_arithmetic_and_truth_are_refused_with_advice(t):
+    for use in (lambda: t + 1, lambda: 2 * t, lambda: np.ones((4, 6)) - t, lambda: t @ t):
+        with pytest.raises(TypeError, match="write a kernel"):
+            use()
+    with pytest.raises(TypeError, match="no truth value"):
+        bool(t)
+
+
+def test_tensors_cannot_be_pickled(t):
+    for act in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="to_numpy"):
+            act(t)
+
+
+def test_reading_what_nothing_has_written(golden, places):
+    t = empty((2, 2)).sync()
+    with pytest.raises(BorrowError) as caught:
+        t.to_numpy()
+    golden(places(caught.value))
+    with pytest.raises(BorrowError):
+        np.asarray(t)
+    assert empty((0, 2)).sync().to_numpy().shape == (0, 2)
+
+
+def test_a_description_has_nothing_to_read():
+    with pytest.raises(BorrowError, match="a description without memory"):
+        meta((2, 2)).to_numpy()
+
+
+def test_writing_needs_indices_that_do_not_share_memory():
+    a = np.lib.stride_tricks.as_strided(np.zeros(8, "f4"), (4, 4), (4, 4))
+    with pytest.raises(ShapeError, match="share memory"):
+        asarray(a).partition_mut((2, 2))
+
+
+def test_a_device_pointer_knows_its_address(t):
+    p = t[1:].device_pointer()
+    assert p.address == t.region.address + 24
+    assert repr(p).startswith("DevicePointer(f32, 0x")
+
+
+def test_borrow_mut(t):
+    p = t.borrow_mut().partition((2, 2))
+    p.check_usable()
+    t.to_numpy()
+    with pytest.raises(BorrowError, match=r"it was read by to_numpy\(\)"):
+        p.check_usable()
+
+
+def test_borrow_mut_again_ends_the_first(t):
+    first = t.borrow_mut()
+    t.borrow_mut()
+    with pytest.raises(BorrowError, match="it was borrowed for writing"):
+        first.partition((1, 1))
+
+
+def test_devices():
+    t = zeros((2,), i32, device=REFERENCE).sync()
+    assert t.device is REFERENCE
+    assert t.to_numpy().tolist() == [0, 0]

@@ -1,0 +1,22 @@
+"""What the host tests share: texts of errors without the places of this machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def without_places():
+    """Replace `file:line: source` by the source alone, so that golden texts stay."""
+    return lambda text: re.sub(r"\S+\.py:\d+(:\d+)?", "FILE:LINE", text)
+
+
+@pytest.fixture
+def places(without_places):
+    """The text of an error, with its places made independent of line numbers."""
+    return lambda error: without_places(f"{type(error).__name__}: {error}")
