@@ -128,8 +128,10 @@ def arc(t: Value, coefficients: tuple[float, ...]) -> Value:
 
 def atan_quotient_f64(low: Value, high: Value) -> Value:
     """atan(low / high), 0 <= low <= high: above pi / 8 as pi / 4 - atan((high - low) / sum)."""
-    shrink = where(high > 2.0**1022, constant(high, 0.25), 1.0)
-    low, high = low * shrink, high * shrink
+    # Away from overflow of the sum and from subnormal products; the quotient stays the same.
+    factor = where(high > 2.0**1022, constant(high, 0.25), 1.0)
+    factor = where(high < 2.0**-960, constant(high, 2.0**60), factor)
+    low, high = low * factor, high * factor
     steep = low > high * TAN_PI_EIGHTH
     t = quotient(where(steep, high - low, low), where(steep, high + low, high))
     t = where(low.eq(float("inf")), constant(low, 0.0), t)

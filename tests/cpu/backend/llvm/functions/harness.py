@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
-from tilewright.backend.llvm.functions import FUNCTIONS, Library
+from tilewright.backend.llvm.functions import BOUNDS, FUNCTIONS, Library
 from tilewright.backend.llvm.functions.conversion import ELEMENT
 from tilewright.backend.llvm.functions.text import vector
 
@@ -132,3 +133,67 @@ def ulps(got: Array, exact: Array) -> Array:
         error = np.where(np.isnan(got) & np.isnan(exact), 0, error)
         zero = (exact == 0) | (got == 0)
         return np.where(zero & (np.signbit(got) != np.signbit(exact)), np.inf, error)
+
+
+CARRIER_OF = {"f32": np.float32, "f64": np.float64}
+SPECIAL = (
+    0.0, 1.0, 0.5, 2.0, 3.0, 4.0, 5.0, 7.0, 0.75, 1.5, 2.5, 10.0, 100.0, 2.0**-24, 2.0**-60,
+    1e-45, 3e-45, 1e-40, 2.0**-126, 2.0**-127, 3.4e38, 5e-324, 1e-310, 2.0**-1022, 1.7e308,
+    np.pi, np.pi / 2, np.pi / 4, 2.0**23, 2.0**24 + 2, 2.0**52, 2.0**53 + 2, 2.0**62, 1e10, 1e30,
+    88.72, 88.73, 87.34, 103.97, 103.98, 127.9, 128.0, 149.0, 150.0, 89.41, 89.42, 1073.9, 1074.0,
+    1075.0, 1023.9, 1024.0, 709.78, 709.79, 710.47, 710.48, 745.13, 745.14, np.inf, np.nan,
+)  # fmt: skip
+"""Where something changes in one of the functions; used with both signs."""
+
+
+def specials(dtype: str) -> Array:
+    with np.errstate(over="ignore"):
+        values = np.array(SPECIAL).astype(CARRIER_OF[dtype])
+        ends = [np.nextafter(values, values.dtype.type(end)) for end in (np.inf, -np.inf)]
+    return np.concatenate([values, -values, *ends, *(-end for end in ends)])
+
+
+def generator() -> np.random.Generator:
+    """Fresh random numbers; pytest shows the seed when a test fails."""
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    print("seed", seed)
+    return np.random.default_rng(seed)
+
+
+def samples(dtype: str, rng: np.random.Generator, count: int = 30_000) -> Array:
+    """Special values, random bits, and numbers of every usual size."""
+    kind = CARRIER_OF[dtype]
+    wide = np.dtype(kind).itemsize * 8
+    bits = rng.integers(0, 2**wide, count, dtype=f"u{wide // 8}").view(kind)
+    usual = rng.standard_normal(count)
+    sizes = np.concatenate([usual, usual * 10, usual * 100, usual * 700, 1 + usual * 1e-3])
+    return np.concatenate([specials(dtype), bits, sizes.astype(kind)])
+
+
+def check(name: str, dtype: str, arrays: tuple[Array, ...], exact: Array, lanes: int = 8) -> None:
+    """The function must be within its documented bound of the exact values."""
+    got = apply(name, dtype, *arrays, lanes=lanes)
+    assert got.dtype == arrays[0].dtype
+    error = ulps(got, exact)
+    worst = int(np.argmax(error))
+    inputs = ", ".join(float(a[worst]).hex() for a in arrays)
+    text = f"{name}({inputs}) = {got[worst]!r}, exactly {exact[worst]!r}: {error[worst]} ulp"
+    assert error[worst] <= BOUNDS[name][dtype], text
+
+
+def check_unary(name: str, dtype: str, reference: Callable[[Array], Array], lanes: int) -> None:
+    """Compare with a function of NumPy computed in more precision."""
+    x = samples(dtype, generator())
+    with np.errstate(all="ignore"):
+        check(name, dtype, (x,), reference(x.astype(np.longdouble)), lanes)
+
+
+def values_at(name: str, dtype: str, *points: tuple[float, ...]) -> list[float]:
+    """The function at a few points, as Python floats."""
+    columns = [np.array(column, CARRIER_OF[dtype]) for column in zip(*points, strict=True)]
+    return [float(v) for v in apply(name, dtype, *columns)]
+
+
+def assert_same(got: list[float], expected: list[float]) -> None:
+    """Equal, signs of zero and NaN included."""
+    assert [str(v) for v in got] == [str(v) for v in expected]

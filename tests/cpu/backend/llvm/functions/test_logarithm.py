@@ -1,0 +1,57 @@
+"""log and log2: near 1, at the ends, for subnormal numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cpu.backend.llvm.functions.harness import (
+    CARRIER_OF,
+    assert_same,
+    check,
+    check_unary,
+    generator,
+    values_at,
+)
+
+INF, NAN = np.inf, np.nan
+BOTH = pytest.mark.parametrize(("name", "reference"), [("log", np.log), ("log2", np.log2)])
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@BOTH
+def test_error_bound(name, reference, dtype, lanes):
+    check_unary(name, dtype, reference, lanes)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@BOTH
+def test_near_one(name, reference, dtype):
+    rng = generator()
+    distance = rng.standard_normal(20_000) * 2.0 ** rng.integers(-50, 0, 20_000)
+    x = np.abs(1 + distance).astype(CARRIER_OF[dtype]) + CARRIER_OF[dtype](1e-30)
+    check(name, dtype, (x,), reference(x.astype(np.longdouble)))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@BOTH
+def test_subnormal_numbers(name, reference, dtype):
+    kind = CARRIER_OF[dtype]
+    tiny = np.finfo(kind).smallest_subnormal
+    x = (tiny * generator().integers(1, 2**22, 5_000)).astype(kind)
+    check(name, dtype, (x,), reference(x.astype(np.longdouble)))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_special_values(dtype):
+    points = [(0.0,), (-0.0,), (INF,), (-INF,), (-1.0,), (NAN,), (1.0,), (-1e-40,)]
+    for name in ("log", "log2"):
+        expected = [-INF, -INF, INF, NAN, NAN, NAN, 0.0, NAN]
+        assert_same(values_at(name, dtype, *points), expected)
+
+
+@pytest.mark.parametrize(("dtype", "low", "high"), [("f32", -149, 127), ("f64", -1074, 1023)])
+def test_log2_of_powers_is_exact(dtype, low, high):
+    n = [*range(low, high + 1)]
+    assert_same(values_at("log2", dtype, *((2.0**k,) for k in n)), [float(k) for k in n])
