@@ -1,1 +1,1 @@
-"""Helpers shared by the tests."""
+"""What tests of several layers share."""

@@ -29,10 +29,12 @@ def truth(it: Interpreter, x: Any) -> bool | Value:
         return bool(x)
     if not isinstance(x.type, TileType) or x.type.rank or x.type.is_pointer:
         it.em.fail(
-            Code.TRUTH, "the truth of a tile is ambiguous", expected="a scalar",
+            Code.TRUTH,
+            "the truth of a tile is ambiguous",
+            expected="a scalar",
             got=describe(x),
             hint="choose per element with tl.where(cond, a, b), or reduce with tl.any or tl.all",
-        )  # fmt: skip
+        )
     return it.em.cast(x, I1.dtype)
 
 
@@ -108,9 +110,8 @@ def _changed(before: dict[str, Any], live: list[Branch]) -> list[str]:
     names = dict.fromkeys(name for b in live for name in b.names)
     missing = object()
     return [
-        n for n in names
-        if any(b.names.get(n, missing) is not before.get(n, missing) for b in live)
-    ]  # fmt: skip
+        n for n in names if any(b.names.get(n, missing) is not before.get(n, missing) for b in live)
+    ]
 
 
 def fill(tree: Any, results: list[Value]) -> Any:
@@ -146,15 +147,19 @@ def _is_tile(x: Any) -> bool:
 def _refuse(it: Interpreter, what: str, conflict: Conflict) -> None:
     if conflict.code is Code.SELECT:
         it.em.fail(
-            Code.SELECT, f"{what} cannot be chosen at run time",
-            expected="a tile or a number", got=f"{conflict.first} or {conflict.second}",
+            Code.SELECT,
+            f"{what} cannot be chosen at run time",
+            expected="a tile or a number",
+            got=f"{conflict.first} or {conflict.second}",
             hint="make the condition a constant, or load in both branches",
-        )  # fmt: skip
+        )
     it.em.fail(
-        Code.BRANCH_TYPE, f"{what} has different types in the two branches",
-        expected=conflict.first, got=conflict.second,
+        Code.BRANCH_TYPE,
+        f"{what} has different types in the two branches",
+        expected=conflict.first,
+        got=conflict.second,
         hint="convert one side, for instance with .astype(...) or tl.full(...)",
-    )  # fmt: skip
+    )
 
 
 def _yielded(it: Interpreter, templates: dict[str, Any], names: dict[str, Any]) -> list[Value]:
@@ -203,9 +208,9 @@ def _chain(it: Interpreter, node: ast.BoolOp, values: list[ast.expr], stops_at: 
     cond = truth(it, first)
     if isinstance(cond, bool):
         return first if cond is stops_at else _chain(it, node, values[1:], stops_at)
-    rest = values[1] if len(values) == 2 else ast.copy_location(
-        ast.BoolOp(node.op, values[1:]), node
-    )  # fmt: skip
+    rest = (
+        values[1] if len(values) == 2 else ast.copy_location(ast.BoolOp(node.op, values[1:]), node)
+    )
     truthy = ast.copy_location(ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), rest)), rest)
     ast.fix_missing_locations(truthy)
     if stops_at:

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir import (
-    Func, LaunchCheck, OutputSpec, ParamSpec, PointerSpec, PtrType, Signature, TensorSpec,
-    TensorType, TileType, Value,
-)  # fmt: skip
+    Func,
+    LaunchCheck,
+    OutputSpec,
+    ParamSpec,
+    PointerSpec,
+    PtrType,
+    Signature,
+    TensorSpec,
+    TensorType,
+    TileType,
+    Value,
+)
 from .calls import call
 from .emit import Emitter
 from .expressions import EXPRESSIONS
@@ -59,7 +68,9 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
 def _param(spec: ParamSpec) -> Value:
     if isinstance(spec, TensorSpec | OutputSpec):
         mutable = isinstance(spec, OutputSpec)
-        return Value(TensorType(spec.dtype, spec.shape, spec.strides, mutable, spec.name), spec.name)
+        return Value(
+            TensorType(spec.dtype, spec.shape, spec.strides, mutable, spec.name), spec.name
+        )
     elem = PtrType(spec.dtype) if isinstance(spec, PointerSpec) else spec.dtype
     return Value(TileType(elem), spec.name)
 

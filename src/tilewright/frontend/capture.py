@@ -13,8 +13,8 @@ from ..base.dtypes import AnyDType, as_dtype, is_dtype
 from ..base.errors import Code, CompileError
 from ..lang.parameter import CONST, Dyn, Ptr
 from ..lang.tensor import Tensor, TensorMut
-from .sources import FunctionSource, KernelSource, function_source
 from .parameters import Dim, Kind, Parameter
+from .sources import FunctionSource, KernelSource, function_source
 
 TENSORS: dict[object, Kind] = {TensorMut: "output", Tensor: "tensor"}
 TYPE_VARS = (typing.TypeVar,)
@@ -70,8 +70,13 @@ class _Reader:
     def check_return(self) -> None:
         returns = self.node.returns
         if returns is not None and self.evaluate(returns) is not None:
-            self.fail(returns, "a kernel returns nothing", expected="-> None",
-                      got=f"-> {ast.unparse(returns)}", hint="write results with out.store(tile)")  # fmt: skip
+            self.fail(
+                returns,
+                "a kernel returns nothing",
+                expected="-> None",
+                got=f"-> {ast.unparse(returns)}",
+                hint="write results with out.store(tile)",
+            )
 
     def check_places(
         self, positional: tuple[Parameter, ...], keyword: tuple[Parameter, ...]
@@ -79,26 +84,43 @@ class _Reader:
         args = {a.arg: a for a in ast.walk(self.node.args) if isinstance(a, ast.arg)}
         for p in positional:
             if p.kind == "const":
-                self.fail(args[p.name], f"constant `{p.name}` must be keyword-only",
-                          hint="put it after a bare `*` in the parameter list")  # fmt: skip
+                self.fail(
+                    args[p.name],
+                    f"constant `{p.name}` must be keyword-only",
+                    hint="put it after a bare `*` in the parameter list",
+                )
             if p.default is not inspect.Parameter.empty:
-                self.fail(args[p.name], f"positional parameter `{p.name}` has a default",
-                          hint="put it after a bare `*` in the parameter list")  # fmt: skip
+                self.fail(
+                    args[p.name],
+                    f"positional parameter `{p.name}` has a default",
+                    hint="put it after a bare `*` in the parameter list",
+                )
         for p in keyword:
             if p.kind not in ("const", "scalar"):
-                self.fail(args[p.name], f"`{p.name}` must be positional",
-                          expected="only constants and scalars after `*`", got=p.kind)  # fmt: skip
+                self.fail(
+                    args[p.name],
+                    f"`{p.name}` must be positional",
+                    expected="only constants and scalars after `*`",
+                    got=p.kind,
+                )
 
     def one(self, arg: ast.arg, defaults: Mapping[str, Any], unsafe: bool) -> Parameter:
         if arg.annotation is None:
-            self.fail(arg, f"parameter `{arg.arg}` has no annotation",
-                      expected="tl.TensorMut, tl.Tensor, an element type, or tl.Const[...]",
-                      hint=f"write {arg.arg}: tl.Tensor")  # fmt: skip
+            self.fail(
+                arg,
+                f"parameter `{arg.arg}` has no annotation",
+                expected="tl.TensorMut, tl.Tensor, an element type, or tl.Const[...]",
+                hint=f"write {arg.arg}: tl.Tensor",
+            )
         value = self.evaluate(arg.annotation)
         kind, dtype, dims = self.read(arg, value)
         if kind == "pointer" and not unsafe:
-            self.fail(arg, f"raw pointer `{arg.arg}` in a safe kernel", code=Code.UNSAFE,
-                      hint="take a tl.Tensor, or mark the kernel @tw.entry(unsafe=True)")  # fmt: skip
+            self.fail(
+                arg,
+                f"raw pointer `{arg.arg}` in a safe kernel",
+                code=Code.UNSAFE,
+                hint="take a tl.Tensor, or mark the kernel @tw.entry(unsafe=True)",
+            )
         return Parameter(arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno)
 
     def read(
@@ -118,9 +140,12 @@ class _Reader:
             return "scalar", as_dtype(value), None
         if isinstance(value, TYPE_VARS):
             return "scalar", value.__name__, None
-        self.fail(arg, f"parameter `{arg.arg}` has an annotation that means nothing here",
-                  expected="tl.TensorMut, tl.Tensor, tl.Ptr, an element type, or tl.Const[...]",
-                  got=ast.unparse(arg.annotation) if arg.annotation else "nothing")  # fmt: skip
+        self.fail(
+            arg,
+            f"parameter `{arg.arg}` has an annotation that means nothing here",
+            expected="tl.TensorMut, tl.Tensor, tl.Ptr, an element type, or tl.Const[...]",
+            got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
+        )
 
     def element(self, arg: ast.arg, value: Any) -> AnyDType | str | None:
         if value is object:
@@ -130,8 +155,12 @@ class _Reader:
         try:
             return as_dtype(value)
         except TypeError:
-            self.fail(arg, f"`{arg.arg}`: not an element type",
-                      expected="an element type such as tilewright.f32", got=repr(value))  # fmt: skip
+            self.fail(
+                arg,
+                f"`{arg.arg}`: not an element type",
+                expected="an element type such as tilewright.f32",
+                got=repr(value),
+            )
 
     def dim(self, arg: ast.arg, value: Any) -> Dim:
         if value is Dyn or value == -1:
@@ -140,16 +169,23 @@ class _Reader:
             (value,) = typing.get_args(value)
         if isinstance(value, int) and not isinstance(value, bool):
             if value < 0:
-                self.fail(arg, f"`{arg.arg}`: extent {value} is negative",
-                          expected="a positive int, tl.Dyn or a TypeVar")  # fmt: skip
+                self.fail(
+                    arg,
+                    f"`{arg.arg}`: extent {value} is negative",
+                    expected="a positive int, tl.Dyn or a TypeVar",
+                )
             return value
         if isinstance(value, TYPE_VARS):
             return value.__name__
         name = _pack_name(value)
         if name is not None:
             return ("*", name)
-        self.fail(arg, f"`{arg.arg}`: not an extent", got=repr(value),
-                  expected="tl.Dyn, Literal[n], a TypeVar or *S")  # fmt: skip
+        self.fail(
+            arg,
+            f"`{arg.arg}`: not an extent",
+            got=repr(value),
+            expected="tl.Dyn, Literal[n], a TypeVar or *S",
+        )
 
     def evaluate(self, node: ast.expr) -> Any:
         """Evaluate an annotation where the kernel was defined; strings are annotations too."""
@@ -163,11 +199,19 @@ class _Reader:
             self.fail(node, f"the annotation `{ast.unparse(node)}` cannot be evaluated: {error}")
         return value
 
-    def fail(self, node: ast.AST, message: str, *, code: Code = Code.ANNOTATION,
-             expected: str | None = None, got: str | None = None,
-             hint: str | None = None) -> NoReturn:  # fmt: skip
-        raise CompileError(message, code=code, span=self.source.span(node),
-                           expected=expected, got=got, hint=hint)  # fmt: skip
+    def fail(
+        self,
+        node: ast.AST,
+        message: str,
+        *,
+        code: Code = Code.ANNOTATION,
+        expected: str | None = None,
+        got: str | None = None,
+        hint: str | None = None,
+    ) -> NoReturn:
+        raise CompileError(
+            message, code=code, span=self.source.span(node), expected=expected, got=got, hint=hint
+        )
 
 
 def _pack_name(value: Any) -> str | None:

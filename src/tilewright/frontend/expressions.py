@@ -9,23 +9,39 @@ from typing import Any
 
 from ..base.errors import Code
 from ..ir import TileType, Value
+from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
 from .calls import Method, binary, eval_call, is_structure, unary
 from .emit import describe
 from .frame import Closure
 from .interpret import Evaluate, Interpreter, suggestion
-from .loops import RangeOf, assign
+from .loops import RangeOf
 from .rules import PROPERTIES, RULES
 from .values import FormatString, OutputRef, PartitionRef, TensorRef
 
 BINARY: dict[type[ast.operator], str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
-    ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and_", ast.BitOr: "or_",
-    ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
-}  # fmt: skip
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "and_",
+    ast.BitOr: "or_",
+    ast.BitXor: "xor",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+}
 COMPARE: dict[type[ast.cmpop], str] = {
-    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
-}  # fmt: skip
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
 UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
 
 
@@ -82,8 +98,11 @@ def _compare_one(it: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         return same if isinstance(op, ast.Is) else not same
     if isinstance(op, ast.In | ast.NotIn):
         if isinstance(left, Value) or not isinstance(right, tuple | list | str | range):
-            it.em.fail(Code.TYPE, "`in` works on constants only",
-                       got=f"{describe(left)} in {describe(right)}")  # fmt: skip
+            it.em.fail(
+                Code.TYPE,
+                "`in` works on constants only",
+                got=f"{describe(left)} in {describe(right)}",
+            )
         return (left in right) == isinstance(op, ast.In)
     return binary(it, COMPARE[type(op)], left, right)
 
@@ -114,8 +133,12 @@ def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> li
     over = it.eval(generator.iter)
     it.mark(node)
     if more or generator.is_async or not isinstance(over, tuple | list | range | RangeOf):
-        it.em.fail(Code.SYNTAX, "this comprehension is not supported in kernels",
-                   expected="one `for` over something static", got=describe(over))  # fmt: skip
+        it.em.fail(
+            Code.SYNTAX,
+            "this comprehension is not supported in kernels",
+            expected="one `for` over something static",
+            got=describe(over),
+        )
     if isinstance(over, RangeOf):
         bounds = (over.start, over.stop, over.step)
         over = range(*(it.em.static_int(b, "a bound of this range") for b in bounds))
@@ -164,8 +187,11 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
 def _of_module(it: Interpreter, module: types.ModuleType, name: str) -> Any:
     if not hasattr(module, name):
         known = dir(module)
-        it.em.fail(Code.ATTRIBUTE, f"module `{module.__name__}` has no `{name}`",
-                   hint=suggestion(name, known))  # fmt: skip
+        it.em.fail(
+            Code.ATTRIBUTE,
+            f"module `{module.__name__}` has no `{name}`",
+            hint=suggestion(name, known),
+        )
     return it.capture(id(module), name, lambda: getattr(module, name))
 
 
@@ -178,15 +204,19 @@ def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
     known = [k.partition(".")[2] for k in RULES if k.startswith(f"{cls}.")]
     others = [k.partition(".")[0] for k in RULES if k.partition(".")[2] == name]
     hint = suggestion(name, known) or (
-        f"`{name}` exists on {', '.join(sorted(set(others)))}" if others
+        f"`{name}` exists on {', '.join(sorted(set(others)))}"
+        if others
         else f"{cls} has {', '.join(sorted(known))}"
-    )  # fmt: skip
+    )
     read_only = name in ("store", "partition_mut") and cls in ("Tensor", "Partition")
     if read_only:
         it.em.fail(
-            Code.READ_ONLY, f"{describe(owner)} is read only", expected="an output (tl.TensorMut)",
-            got=f"{cls}.{name}", hint="annotate the parameter tl.TensorMut and pass a partition",
-        )  # fmt: skip
+            Code.READ_ONLY,
+            f"{describe(owner)} is read only",
+            expected="an output (tl.TensorMut)",
+            got=f"{cls}.{name}",
+            hint="annotate the parameter tl.TensorMut and pass a partition",
+        )
     it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{name}`", hint=hint)
 
 
@@ -198,15 +228,18 @@ def _subscript(it: Interpreter, node: ast.Subscript) -> Any:
         return it.apply("operator.getitem", [owner, index])
     if receiver_class(owner) is not None:
         it.em.fail(
-            Code.TYPE, f"{describe(owner)} cannot be indexed",
+            Code.TYPE,
+            f"{describe(owner)} cannot be indexed",
             hint="load a tile: partition.load([i, j]), tensor.load_tile(shape, index) or"
             " tl.load_tile_like(tensor, out)",
-        )  # fmt: skip
+        )
     if isinstance(index, Value):
         it.em.fail(
-            Code.NOT_STATIC, "a tuple is indexed by constants only", got=describe(index),
+            Code.NOT_STATIC,
+            "a tuple is indexed by constants only",
+            got=describe(index),
             hint="unroll the loop with tl.static_range",
-        )  # fmt: skip
+        )
     try:
         return owner[index]
     except (TypeError, IndexError, KeyError) as error:

@@ -53,7 +53,7 @@ class Closure:
     frame: Frame
 
     @property
-    def __name__(self) -> str:  # noqa: A003 - shown by `describe` like any function's
+    def __name__(self) -> str:
         return "<lambda>" if isinstance(self.node, ast.Lambda) else self.node.name
 
 

@@ -50,7 +50,7 @@ class Captured:
 
 @dataclass(eq=False, slots=True)
 class Exit:
-    """A place where control leaves a loop or a scope; its terminator is added once types are known."""
+    """Where control leaves a loop or a scope; the terminator is added once types are known."""
 
     kind: str
     block: Block
@@ -128,7 +128,7 @@ class Interpreter:
 
     @contextmanager
     def inside(self, block: Block, target: Target | None = None) -> Iterator[Block]:
-        """Emit into a block that may not run, or may run often; optionally as something to leave."""
+        """Emit into a block that may not run, or run often; perhaps as something to leave."""
         depth = self.em.depth
         self.em.depth = depth + 1
         if target is not None:
@@ -150,12 +150,17 @@ class Interpreter:
             if name in frame.names:
                 return frame.names[name]
             if name in frame.unsure:
-                self.em.fail(Code.UNBOUND, f"`{name}` may be unbound here", got=frame.unsure[name],
-                             hint=f"give `{name}` a value before, on every path")  # fmt: skip
+                self.em.fail(
+                    Code.UNBOUND,
+                    f"`{name}` may be unbound here",
+                    got=frame.unsure[name],
+                    hint=f"give `{name}` a value before, on every path",
+                )
             frame = frame.outer
         return self.from_outside(name)
 
     def from_outside(self, name: str) -> Any:
+        """What a name that no frame binds stands for."""
         source = self.frame.source
         if name in source.cells:
             cell = source.cells[name]
@@ -175,9 +180,13 @@ class Interpreter:
         except (ValueError, AttributeError):  # an empty cell, a module half loaded
             self.em.fail(Code.NAME, f"`{name}` has no value yet")
         if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
-            self.em.fail(Code.CAPTURE, f"`{name}` is an array from outside the kernel",
-                         expected="a constant", got=f"a {type(value).__name__}",
-                         hint=f"pass it: add a parameter `{name}: tl.Tensor`")  # fmt: skip
+            self.em.fail(
+                Code.CAPTURE,
+                f"`{name}` is an array from outside the kernel",
+                expected="a constant",
+                got=f"a {type(value).__name__}",
+                hint=f"pass it: add a parameter `{name}: tl.Tensor`",
+            )
         self.captured[owner, name] = Captured(read, value, name)
         return value
 
@@ -191,8 +200,11 @@ class Interpreter:
         try:
             signature(rule).bind(self.em, *args, **keywords)
         except TypeError as error:
-            self.em.fail(Code.CALL, f"`{label}` cannot be called like this: {error}",
-                         expected=f"{label}{_shown(rule)}")  # fmt: skip
+            self.em.fail(
+                Code.CALL,
+                f"`{label}` cannot be called like this: {error}",
+                expected=f"{label}{_shown(rule)}",
+            )
         try:
             return rule(self.em, *args, **keywords)
         except TypeRuleError as error:

@@ -1,7 +1,7 @@
 """Brings the values of one name from several paths together: at the end of branches and loops.
 
-Values are trees of tuples, NamedTuples and frozen dataclasses; only leaves are joined. A leaf that is
-the same static object on all paths stays static; numbers become dynamic; tensors must be the same.
+Values are trees of tuples, NamedTuples and frozen dataclasses; only leaves are joined. A leaf that
+is the same static object on all paths stays static; numbers become dynamic; tensors must agree.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def same_static(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, Value) or isinstance(b, Value) or type(a) is not type(b):
         return False
-    return is_number(a) and repr(a) == repr(b) or isinstance(a, str) and a == b
+    return (is_number(a) and repr(a) == repr(b)) or (isinstance(a, str) and a == b)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,16 +119,20 @@ def _with_number(tile: TileType, number: Any) -> TileType | None:
     if tile.rank or tile.is_pointer or not promote.is_weak(number):
         return None
     dtype, own = tile.dtype, promote.natural_dtype(number)
-    fits = dtype.kind == own.kind or (dtype.is_float and own.kind == "i") or (
-        dtype.kind == "u" and own.kind == "i"
-    )  # fmt: skip
+    fits = (
+        dtype.kind == own.kind
+        or (dtype.is_float and own.kind == "i")
+        or (dtype.kind == "u" and own.kind == "i")
+    )
     return tile if fits else None
 
 
 def _joinable(x: Any) -> bool:
-    return isinstance(x, TileType) or is_number(x) or (
-        isinstance(x, Value) and isinstance(x.type, TileType)
-    )  # fmt: skip
+    return (
+        isinstance(x, TileType)
+        or is_number(x)
+        or (isinstance(x, Value) and isinstance(x.type, TileType))
+    )
 
 
 def _type(x: TileType | Value) -> TileType:

@@ -1,31 +1,31 @@
-"""Loops: `for` over ranges and static sequences, `while`, `break`, `continue`.
-
-A name that a loop assigns and that was bound before is carried. Its type at the head of the loop is
-found by trying: the body is compiled with what is known so far; where it ends with something else,
-the head is widened and the body compiled again. A static number that changes becomes i32 or f32.
-"""
+"""Loops: `for` over ranges and static sequences, `while`, `break`, `continue`."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..base.errors import Code, CompileError
-from ..ir import Block, TileType, Value
+from ..base.errors import Code
+from ..ir import Block, Value
 from ..ir.attrs import Predicate, Rounding
-from .branches import fill, truth
+from .assign import assign
+from .branches import truth
+from .carried import (
+    Attempt,
+    Head,
+    Trial,
+    bind_head,
+    carried_names,
+    close,
+    finish,
+    leave,
+    settle,
+    values,
+)
 from .emit import describe
-from .frame import assigned_names
-from .interpret import Exit, Flow, Interpreter, Target
-from .joins import (
-    Conflict, coerce, is_number, join_type, leaves, replace_leaves, same_structure,
-)  # fmt: skip
-from .promote import natural_dtype
+from .interpret import Flow, Interpreter, Target
 from .rules.debug import assert_condition
-
-MAX_TRIALS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,178 +35,6 @@ class RangeOf:
     start: Any
     stop: Any
     step: Any
-
-
-@dataclass(eq=False, slots=True)
-class Trial:
-    """One attempt at a loop: the region it made and the places where control leaves it."""
-
-    block: Block
-    target: Target
-    skipped: bool = False
-
-
-Head = dict[str, Any]
-"""Per carried name a template: TileType leaves are dynamic, the others static."""
-
-Attempt = Callable[[Head], Trial]
-
-
-# --- settling the types at the head ----------------------------------------------------------
-
-
-def _settle(it: Interpreter, node: ast.AST, carried: list[str], attempt: Attempt) -> tuple[Head, Trial]:
-    initial = {name: it.frame.names[name] for name in carried}
-    key = (node, it.frame.caller, tuple(_fingerprint(v) for v in initial.values()))
-    head: Head = it.loop_memory.get(key) or {n: _template(v) for n, v in initial.items()}
-    before = it.frame.snapshot()
-    for _ in range(MAX_TRIALS):
-        marks = [len(t.exits) for t in it.targets]
-        try:
-            trial = attempt(head)
-        except CompileError:
-            # With static numbers at the head the body may fail where the real loop would not.
-            dynamic = {n: _all_dynamic(tree) for n, tree in head.items()}
-            if dynamic == head:
-                raise
-            try:
-                _undo(it, before, marks)
-                attempt(dynamic)
-            except CompileError:
-                dynamic = {}
-            if not dynamic:
-                raise
-            _undo(it, before, marks)
-            head = dynamic
-            continue
-        widened = _widen(it, head, trial)
-        if widened == head:
-            it.loop_memory[key] = head
-            it.frame.restore(before)
-            return head, trial
-        _undo(it, before, marks)
-        head = widened
-    it.em.fail(Code.LOOP_TYPE, "the types in this loop do not settle")
-
-
-def _undo(it: Interpreter, before: Any, marks: list[int]) -> None:
-    """Forget a trial: bindings, and exits it added to enclosing loops and scopes."""
-    it.frame.restore(before)
-    for target, mark in zip(it.targets, marks, strict=True):
-        del target.exits[mark:]
-
-
-def _fingerprint(value: Any) -> tuple[Any, ...]:
-    return tuple(v.type if isinstance(v, Value) else repr(v) for v in leaves(value))
-
-
-def _template(value: Any) -> Any:
-    flat = [v.type if isinstance(v, Value) else v for v in leaves(value)]
-    return replace_leaves(value, flat)
-
-
-def _all_dynamic(tree: Any) -> Any:
-    flat = [
-        TileType(natural_dtype(v)) if is_number(v) and not isinstance(v, TileType) else v
-        for v in leaves(tree)
-    ]
-    return replace_leaves(tree, flat)
-
-
-def _widen(it: Interpreter, head: Head, trial: Trial) -> Head:
-    result = dict(head)
-    for exit_ in trial.target.exits:
-        for name, tree in result.items():
-            result[name] = _widen_one(it, name, tree, exit_)
-    return result
-
-
-def _widen_one(it: Interpreter, name: str, tree: Any, exit_: Exit) -> Any:
-    if name not in exit_.values:
-        it.em.fail(Code.UNBOUND, f"`{name}` may be unbound at the end of the loop body",
-                   span=exit_.span, hint=f"give `{name}` a value on every path")  # fmt: skip
-    value = exit_.values[name]
-    if not same_structure(tree, value):
-        _refuse(it, name, Conflict(Code.LOOP_TYPE, describe(_shown(tree)), describe(value)), exit_)
-    flat = []
-    for a, b in zip(leaves(tree), leaves(value), strict=True):
-        joined = join_type(a, b)
-        if isinstance(joined, Conflict):
-            _refuse(it, name, joined, exit_)
-        flat.append(a if joined is None else joined)
-    return replace_leaves(tree, flat)
-
-
-def _shown(tree: Any) -> Any:
-    flat = [Value(v) if isinstance(v, TileType) else v for v in leaves(tree)]
-    return replace_leaves(tree, flat)
-
-
-def _refuse(it: Interpreter, name: str, conflict: Conflict, exit_: Exit) -> None:
-    if conflict.code is Code.SELECT:
-        it.em.fail(
-            Code.SELECT, f"`{name}` cannot change in a loop", span=exit_.span,
-            expected=conflict.first, got=conflict.second,
-            hint="tensors, partitions and functions stay the same in a loop; carry an index",
-        )  # fmt: skip
-    it.em.fail(
-        Code.LOOP_TYPE, f"`{name}` changes its type in the loop", span=exit_.span,
-        expected=conflict.first, got=conflict.second,
-        hint=f"give `{name}` its final type before the loop, for instance with tl.zeros or .astype",
-    )  # fmt: skip
-
-
-# --- parts shared by for and while -----------------------------------------------------------
-
-
-def _bind_head(it: Interpreter, head: Head) -> list[Value]:
-    """Bind the carried names to block arguments (or their statics) and give the arguments."""
-    args = []
-    for name, tree in head.items():
-        mine = [Value(t, name) for t in leaves(tree) if isinstance(t, TileType)]
-        args += mine
-        it.frame.bind(name, fill(tree, list(mine)))
-    return args
-
-
-def _leave(it: Interpreter, kind: str, target: Target) -> None:
-    names = {n: it.frame.names[n] for n in target.carried if n in it.frame.names}
-    target.exits.append(Exit(kind, it.em.block, names, it.em.span))
-
-
-def _values(it: Interpreter, head: Head, names: dict[str, Any]) -> list[Value]:
-    values = []
-    for name, tree in head.items():
-        for t, leaf in zip(leaves(tree), leaves(names[name]), strict=True):
-            if isinstance(t, TileType):
-                values.append(coerce(it.em, leaf, t))
-    return values
-
-
-def _close(it: Interpreter, head: Head, trial: Trial) -> None:
-    """Add the terminators that were waiting for the types."""
-    for exit_ in trial.target.exits:
-        it.em.span = exit_.span
-        with it.em.at(exit_.block):
-            it.em.op(exit_.kind, _values(it, head, exit_.values))
-
-
-def _finish(it: Interpreter, node: ast.For | ast.While, head: Head, results: tuple[Value, ...]) -> None:
-    pending = list(results)
-    for name, tree in head.items():
-        it.frame.bind(name, fill(tree, pending))
-    for name in _assigned(node):
-        if name not in head:
-            it.frame.unbind(name, f"bound only inside the loop at line {node.lineno}")
-
-
-def _assigned(node: ast.For | ast.While) -> list[str]:
-    own = [ast.Expr(node.target)] if isinstance(node, ast.For) else []
-    return assigned_names([*own, *node.body])
-
-
-def _carried(it: Interpreter, node: ast.For | ast.While) -> list[str]:
-    return [n for n in _assigned(node) if n in it.frame.names]
 
 
 def _no_else(it: Interpreter, node: ast.For | ast.While) -> None:
@@ -221,22 +49,22 @@ def _no_else(it: Interpreter, node: ast.For | ast.While) -> None:
 def run_while(it: Interpreter, node: ast.While) -> Flow:
     """`while cond: ...`."""
     _no_else(it, node)
-    carried = _carried(it, node)
-    head, trial = _settle(it, node, carried, lambda h: _try_while(it, node, h))
+    carried = carried_names(it, node)
+    head, trial = settle(it, node, carried, lambda h: _try_while(it, node, h))
     if trial.skipped:
         return Flow.NEXT
     it.mark(node)
-    init = _values(it, head, it.frame.names)
-    _close(it, head, trial)
+    init = values(it, head, it.frame.names)
+    close(it, head, trial)
     it.mark(node)
     results = it.em.op("loop", init, regions=(trial.block,)).results
-    _finish(it, node, head, results)
+    finish(it, node, head, results)
     return Flow.NEXT
 
 
 def _try_while(it: Interpreter, node: ast.While, head: Head) -> Trial:
     target = Target("loop", carried=tuple(head))
-    args = _bind_head(it, head)
+    args = bind_head(it, head)
     block = Block(tuple(args))
     with it.inside(block, target):
         cond = truth(it, it.eval(node.test))
@@ -245,7 +73,7 @@ def _try_while(it: Interpreter, node: ast.While, head: Head) -> Trial:
         if isinstance(cond, Value):
             _exit_unless(it, cond, target)
         if it.run(node.body) is Flow.NEXT:
-            _leave(it, "continue", target)
+            leave(it, "continue", target)
     return Trial(block, target)
 
 
@@ -254,7 +82,7 @@ def _exit_unless(it: Interpreter, cond: Value, target: Target) -> None:
     with it.em.at(stay):
         it.em.op("yield")
     with it.em.at(out):
-        _leave(it, "break", target)
+        leave(it, "break", target)
     it.em.op("if", cond, regions=(stay, out), types=())
 
 
@@ -271,24 +99,27 @@ def run_for(it: Interpreter, node: ast.For) -> Flow:
     if isinstance(over, tuple | list | range):
         return _run_unrolled(it, node, list(over))
     it.em.fail(
-        Code.TYPE, "this cannot be iterated in a kernel", span=it.frame.span(node.iter),
-        expected="range(...), tl.static_range(...), or a tuple", got=describe(over),
-    )  # fmt: skip
+        Code.TYPE,
+        "this cannot be iterated in a kernel",
+        span=it.frame.span(node.iter),
+        expected="range(...), tl.static_range(...), or a tuple",
+        got=describe(over),
+    )
 
 
 def _run_range(it: Interpreter, node: ast.For, over: RangeOf) -> Flow:
     if not isinstance(node.target, ast.Name):
         it.em.fail(Code.SYNTAX, "the variable of a range loop must be one name")
     lower, upper, step, scale = _bounds(it, over)
-    carried = _carried(it, node)
+    carried = carried_names(it, node)
     attempt: Attempt = lambda h: _try_for(it, node, h, lower, scale)  # noqa: E731
-    head, trial = _settle(it, node, carried, attempt)
+    head, trial = settle(it, node, carried, attempt)
     it.mark(node)
-    init = _values(it, head, it.frame.names)
-    _close(it, head, trial)
+    init = values(it, head, it.frame.names)
+    close(it, head, trial)
     it.mark(node)
     results = it.em.op("for", lower, upper, step, init, regions=(trial.block,)).results
-    _finish(it, node, head, results)
+    finish(it, node, head, results)
     return Flow.NEXT
 
 
@@ -297,13 +128,13 @@ def _try_for(
 ) -> Trial:
     assert isinstance(node.target, ast.Name)
     target = Target("loop", carried=tuple(head))
-    args = _bind_head(it, head)
+    args = bind_head(it, head)
     counter = Value(lower.type, node.target.id)
     block = Block((counter, *args))
     with it.inside(block, target):
         it.frame.bind(node.target.id, _scaled(it, counter, scale))
         if it.run(node.body) is Flow.NEXT:
-            _leave(it, "continue", target)
+            leave(it, "continue", target)
     return Trial(block, target)
 
 
@@ -315,7 +146,9 @@ def _scaled(it: Interpreter, counter: Value, scale: tuple[Value, Value] | None) 
     return it.em.emit("addi", start, it.em.emit("muli", counter, step))
 
 
-def _bounds(it: Interpreter, over: RangeOf) -> tuple[Value, Value, Value, tuple[Value, Value] | None]:
+def _bounds(
+    it: Interpreter, over: RangeOf
+) -> tuple[Value, Value, Value, tuple[Value, Value] | None]:
     em = it.em
     start, stop = em.pair(over.start, over.stop, "count from and to")
     if not start.tile.dtype.is_int or start.tile.rank:
@@ -365,51 +198,13 @@ def run_break(it: Interpreter, node: ast.Break | ast.Continue) -> Flow:
     kind = "break" if isinstance(node, ast.Break) else "continue"
     target = next(t for t in reversed(it.targets) if t.kind in ("loop", "unrolled"))
     if target.kind == "loop":
-        _leave(it, kind, target)
+        leave(it, kind, target)
     elif it.em.depth != target.depth:
         it.em.fail(
-            Code.SYNTAX, f"`{kind}` under a run-time condition in an unrolled loop",
+            Code.SYNTAX,
+            f"`{kind}` under a run-time condition in an unrolled loop",
             hint="use range(...), or make the condition a constant",
-        )  # fmt: skip
+        )
     else:
         target.signal = kind
     return Flow.ENDED
-
-
-def assign(it: Interpreter, target: ast.expr, value: Any) -> None:
-    """Bind a target: a name, or a tuple of targets unpacked from a static sequence."""
-    if isinstance(target, ast.Name):
-        if isinstance(value, Value) and not value.name:
-            value.name = target.id
-        it.frame.bind(target.id, value)
-        return
-    if isinstance(target, ast.Tuple | ast.List):
-        _unpack(it, target, value)
-        return
-    it.mark(target)
-    if isinstance(target, ast.Subscript | ast.Attribute):
-        it.em.fail(
-            Code.SYNTAX, "values in kernels cannot be changed in place",
-            hint="tiles are immutable: make a new one with tl.where or tl.cat; write memory with"
-            " out.store(tile)",
-        )  # fmt: skip
-    it.unsupported(target)
-
-
-def _unpack(it: Interpreter, target: ast.Tuple | ast.List, value: Any) -> None:
-    it.mark(target)
-    if not isinstance(value, tuple | list | range):
-        it.em.fail(Code.TYPE, f"{describe(value)} cannot be unpacked", expected="a tuple")
-    items, names = list(value), target.elts
-    stars = [k for k, n in enumerate(names) if isinstance(n, ast.Starred)]
-    if len(stars) == 1:
-        k = stars[0]
-        rest = len(items) - (len(names) - 1)
-        items = [*items[:k], tuple(items[k : k + rest]), *items[k + rest :]] if rest >= 0 else items
-    if len(items) != len(names):
-        it.em.fail(
-            Code.TYPE, f"cannot unpack {len(value)} values into {len(names)} names",
-            expected=f"{len(names)} values", got=describe(value),
-        )  # fmt: skip
-    for part, item in zip(names, items, strict=True):
-        assign(it, part.value if isinstance(part, ast.Starred) else part, item)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from ..base.dtypes import AnyDType
 
 Kind: TypeAlias = Literal["output", "tensor", "scalar", "pointer", "const"]
-Dim: TypeAlias = "int | str | None | tuple[str, str]"
+Dim: TypeAlias = "int | str | tuple[str, str] | None"
 """A fixed extent, the name of a TypeVar, None for any, or ("*", name) for a TypeVarTuple."""
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..base.dtypes import (
-    AnyDType, DTypeMeta, bf16, bool_, f16, f32, i32, int_range, round_to,
-)  # fmt: skip
+from ..base.dtypes import AnyDType, DTypeMeta, bf16, bool_, f16, f32, i32, int_range, round_to
 from ..base.errors import Code
 from ..ir import Value
 from ..ir.attrs import Predicate
@@ -52,9 +50,12 @@ def fit(em: Emitter, x: Any, dtype: AnyDType) -> float | bool:
         if isinstance(x, bool) or type(x) is bool_:
             return bool(x)
         em.fail(
-            Code.LITERAL, f"{x!r} is not a bool", expected="True or False", got=repr(x),
+            Code.LITERAL,
+            f"{x!r} is not a bool",
+            expected="True or False",
+            got=repr(x),
             hint="compare instead: x != 0",
-        )  # fmt: skip
+        )
     if dtype.is_int:
         return _fit_int(em, x, dtype)
     if dtype.is_float:
@@ -66,16 +67,22 @@ def _fit_int(em: Emitter, x: Any, dtype: AnyDType) -> int:
     low, high = int_range(dtype)
     if isinstance(x, float):
         em.fail(
-            Code.PROMOTION, f"the float {x!r} does not mix with {dtype.name}",
-            expected=f"an int from {low} to {high}", got=repr(x),
+            Code.PROMOTION,
+            f"the float {x!r} does not mix with {dtype.name}",
+            expected=f"an int from {low} to {high}",
+            got=repr(x),
             hint=f"convert the tile first: x.astype(tilewright.f32), or write {int(x)}"
-            if math.isfinite(x) else "convert the tile first: x.astype(tilewright.f32)",
-        )  # fmt: skip
+            if math.isfinite(x)
+            else "convert the tile first: x.astype(tilewright.f32)",
+        )
     if not low <= int(x) <= high:
         em.fail(
-            Code.LITERAL, f"{x!r} does not fit in {dtype.name}",
-            expected=f"{low} to {high}", got=repr(x), hint="widen the tile first: x.astype(...)",
-        )  # fmt: skip
+            Code.LITERAL,
+            f"{x!r} does not fit in {dtype.name}",
+            expected=f"{low} to {high}",
+            got=repr(x),
+            hint="widen the tile first: x.astype(...)",
+        )
     return int(x)
 
 
@@ -85,11 +92,15 @@ def _fit_float(em: Emitter, x: Any, dtype: AnyDType) -> float:
     except OverflowError:
         wide = math.inf
     value = round_to(dtype, wide)
-    if math.isinf(value) and not (isinstance(x, float) and math.isinf(x)):
+    # Types without an infinity overflow to NaN; an int beyond all floats was never infinite.
+    infinite = isinstance(x, float) and math.isinf(x)
+    if math.isinf(value) != infinite or math.isnan(value) != math.isnan(wide):
         em.fail(
-            Code.LITERAL, f"{x!r} does not fit in {dtype.name}",
-            expected=f"a finite {dtype.name}", got=repr(x),
-        )  # fmt: skip
+            Code.LITERAL,
+            f"{x!r} does not fit in {dtype.name}",
+            expected=f"a finite {dtype.name}",
+            got=repr(x),
+        )
     return value
 
 
@@ -109,10 +120,12 @@ def unify(em: Emitter, a: Any, b: Any, verb: str) -> tuple[Value, Value]:
     common = common_dtype(x, y)
     if common is None:
         em.fail(
-            Code.PROMOTION, f"cannot {verb} {x.name} and {y.name}",
-            expected="the same kind of number on both sides", got=f"{x.name} and {y.name}",
+            Code.PROMOTION,
+            f"cannot {verb} {x.name} and {y.name}",
+            expected="the same kind of number on both sides",
+            got=f"{x.name} and {y.name}",
             hint=_cast_hint(x, y),
-        )  # fmt: skip
+        )
     return cast(em, left, common), cast(em, right, common)
 
 
@@ -132,13 +145,14 @@ def cast(em: Emitter, value: Value, to: AnyDType) -> Value:
     source = value.tile.dtype
     if source is to:
         return value
-    if to.is_bool:
-        return _to_bool(em, value)
     if "p" in (source.kind, to.kind):
         em.fail(
-            Code.DTYPE, f"{source.name} does not convert to {to.name}",
+            Code.DTYPE,
+            f"{source.name} does not convert to {to.name}",
             hint="packed pairs are opened with unpack() and made with pack()",
-        )  # fmt: skip
+        )
+    if to.is_bool:
+        return _to_bool(em, value)
     if source.is_float:
         return em.emit("ftof" if to.is_float else "ftoi", value, to=to)
     if to.is_float:
@@ -150,9 +164,9 @@ def cast(em: Emitter, value: Value, to: AnyDType) -> Value:
 
 def _to_bool(em: Emitter, value: Value) -> Value:
     dtype = value.tile.dtype
-    zero = em.constant(0.0 if dtype.is_float else 0, dtype, value.tile.shape)
     if dtype.is_float:
         wide = value if dtype.has_arithmetic else cast(em, value, f32)
         zero = em.constant(0.0, wide.tile.dtype, value.tile.shape)
         return em.emit("cmpf", wide, zero, predicate=Predicate.NE, unordered=True)
+    zero = em.constant(0, dtype, value.tile.shape)
     return em.emit("cmpi", value, zero, predicate=Predicate.NE)

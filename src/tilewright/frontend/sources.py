@@ -104,9 +104,10 @@ def _by_column(nodes: list[FunctionNode], code: types.CodeType) -> FunctionNode 
     """Several lambdas stand on one line: the code's own columns tell which it is."""
     columns = [p[2] for p in code.co_positions() if p[2] is not None and p[0] is not None]
     inside = [
-        n for n in nodes
+        n
+        for n in nodes
         if columns and n.col_offset <= min(columns) and max(columns) <= (n.end_col_offset or 0)
-    ]  # fmt: skip
+    ]
     return inside[-1] if inside else nodes[0]
 
 

@@ -6,12 +6,14 @@ import ast
 from typing import Any
 
 from ..base.errors import Code
+from .assign import assign
 from .branches import run_if
-from .calls import binary, run_return
+from .calls import binary
 from .expressions import BINARY
 from .frame import Closure
+from .inline import run_return
 from .interpret import Flow, Interpreter, Run
-from .loops import assign, run_break, run_for, run_while
+from .loops import run_break, run_for, run_while
 from .rules.debug import assert_condition
 
 

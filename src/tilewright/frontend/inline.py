@@ -1,0 +1,181 @@
+"""Runs Python functions that a kernel calls in place of the call, early returns included."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..base.errors import Code
+from ..ir import Block, TileType, Value
+from .branches import fill
+from .emit import describe
+from .frame import Frame
+from .interpret import MAX_DEPTH, Exit, Flow, Interpreter, Target
+from .joins import Conflict, coerce, join_type, leaves, replace_leaves, same_structure
+from .sources import FunctionNode, FunctionSource
+
+Args = Sequence[Any]
+Kwargs = Mapping[str, Any]
+
+
+def inline(
+    it: Interpreter,
+    node: FunctionNode,
+    source: FunctionSource,
+    outer: Frame | None,
+    args: Args,
+    kwargs: Kwargs,
+    function: types.FunctionType | None = None,
+) -> Any:
+    """Run a Python function on values in place of the call."""
+    frame = Frame(source, it.em.span, outer=outer)
+    _enter(it, node)
+    _bind(it, frame, node, args, kwargs, function)
+    saved, depth, it.frame = it.frame, it.em.depth, frame
+    span = it.em.span
+    it.depth += 1
+    it.active.append(node)
+    try:
+        result = _run_body(it, node)
+    finally:
+        it.frame, it.em.depth, it.em.span = saved, depth, span
+        it.depth -= 1
+        it.active.pop()
+    return result
+
+
+def _enter(it: Interpreter, node: FunctionNode) -> None:
+    if node in it.active or it.depth >= MAX_DEPTH:
+        name = "a lambda" if isinstance(node, ast.Lambda) else f"`{node.name}`"
+        it.em.fail(
+            Code.RECURSION,
+            f"{name} calls itself",
+            expected="functions that end while compiling",
+            hint="functions are inlined: use a loop",
+        )
+
+
+def _bind(
+    it: Interpreter,
+    frame: Frame,
+    node: FunctionNode,
+    args: Args,
+    kwargs: Kwargs,
+    function: types.FunctionType | None,
+) -> None:
+    label = "the lambda" if isinstance(node, ast.Lambda) else f"`{node.name}`"
+    signature = inspect.signature(function) if function else _signature(it, node)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        it.em.fail(
+            Code.CALL, f"{label} cannot be called like this: {error}", expected=_plain(signature)
+        )
+    bound.apply_defaults()
+    for name, value in bound.arguments.items():
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            it.em.fail(Code.SYNTAX, f"`**{name}` is not supported in functions that kernels call")
+        frame.bind(name, value)
+
+
+def _plain(signature: inspect.Signature) -> str:
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    return str(inspect.Signature(bare))
+
+
+def _signature(it: Interpreter, node: FunctionNode) -> inspect.Signature:
+    """The signature of a function written in the kernel; defaults are evaluated there."""
+    a, kinds = node.args, inspect.Parameter
+    defaults = [kinds.empty] * (len(a.posonlyargs) + len(a.args) - len(a.defaults))
+    defaults += [it.eval(d) for d in a.defaults]
+    parameters = []
+    for k, arg in enumerate((*a.posonlyargs, *a.args)):
+        kind = kinds.POSITIONAL_ONLY if k < len(a.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD
+        parameters.append(kinds(arg.arg, kind, default=defaults[k]))
+    if a.vararg:
+        parameters.append(kinds(a.vararg.arg, kinds.VAR_POSITIONAL))
+    for arg, default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
+        value = kinds.empty if default is None else it.eval(default)
+        parameters.append(kinds(arg.arg, kinds.KEYWORD_ONLY, default=value))
+    return inspect.Signature(parameters)
+
+
+def _run_body(it: Interpreter, node: FunctionNode) -> Any:
+    if isinstance(node, ast.Lambda):
+        return it.eval(node.body)
+    target, block = Target("scope"), Block()
+    it.targets.append(target)
+    try:
+        with it.em.at(block):
+            if it.run(node.body) is Flow.NEXT:
+                target.exits.append(Exit("leave", block, None, it.em.span))
+    finally:
+        it.targets.pop()
+    return _leave_scope(it, node, block, target.exits)
+
+
+def _leave_scope(it: Interpreter, node: ast.FunctionDef, block: Block, exits: list[Exit]) -> Any:
+    if len(exits) == 1 and exits[0].block is block:
+        # One way out, at the end: the body simply stands in place of the call.
+        it.em.block.ops += block.ops
+        return exits[0].values
+    template = _join_all(it, node, exits)
+    types_ = tuple(t for t in leaves(template) if isinstance(t, TileType))
+    for exit_ in exits:
+        it.em.span = exit_.span
+        with it.em.at(exit_.block):
+            pairs = zip(leaves(template), leaves(exit_.values), strict=True)
+            it.em.op("leave", [coerce(it.em, v, t) for t, v in pairs if isinstance(t, TileType)])
+    it.mark(node)
+    results = it.em.op("scope", regions=(block,), types=types_).results
+    return fill(template, list(results))
+
+
+def _join_all(it: Interpreter, node: ast.FunctionDef, exits: list[Exit]) -> Any:
+    first = exits[0].values
+    template = replace_leaves(first, [v.type if isinstance(v, Value) else v for v in leaves(first)])
+    for exit_ in exits[1:]:
+        if not same_structure(template, exit_.values):
+            _differ(it, node, describe(first), describe(exit_.values), exit_)
+        flat = []
+        for a, b in zip(leaves(template), leaves(exit_.values), strict=True):
+            joined = join_type(a, b)
+            if isinstance(joined, Conflict):
+                _differ(it, node, joined.first, joined.second, exit_)
+            flat.append(a if joined is None else joined)
+        template = replace_leaves(template, flat)
+    return template
+
+
+def _differ(it: Interpreter, node: ast.FunctionDef, first: str, second: str, exit_: Exit) -> None:
+    it.em.fail(
+        Code.BRANCH_TYPE,
+        f"`{node.name}` returns different types",
+        span=exit_.span,
+        expected=first,
+        got=second,
+        hint="return the same type on every path",
+    )
+
+
+def run_return(it: Interpreter, node: ast.Return) -> Flow:
+    """`return`: ends this block of the grid, or gives an inlined function's result."""
+    value = it.eval(node.value) if node.value is not None else None
+    it.mark(node)
+    scope = next((t for t in reversed(it.targets) if t.kind == "scope"), None)
+    if scope is not None:
+        scope.exits.append(Exit("leave", it.em.block, value, it.em.span))
+    elif value is not None:
+        it.em.fail(
+            Code.TYPE,
+            "a kernel returns nothing",
+            got=describe(value),
+            hint="write results with out.store(tile)",
+        )
+    else:
+        it.em.op("return")
+    return Flow.ENDED

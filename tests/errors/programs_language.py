@@ -1,0 +1,204 @@
+"""Wrong kernels whose mistake is in the language: syntax, names, calls, annotations."""
+
+PROGRAMS = {
+    "class-in-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    class Inner:
+        pass
+launch(kernel)
+""",
+    "try-in-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    try:
+        z.store(z.load())
+    finally:
+        pass
+launch(kernel)
+""",
+    "import-in-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    import math
+    z.store(z.load() * math.pi)
+launch(kernel)
+""",
+    "dict-in-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    table = {"a": 1}
+    z.store(z.load())
+launch(kernel)
+""",
+    "for-else": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    for i in range(3):
+        z.store(z.load())
+    else:
+        z.store(z.load())
+launch(kernel)
+""",
+    "match": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    match 3:
+        case 3:
+            z.store(z.load())
+launch(kernel)
+""",
+    "item-assignment": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    t = z.load()
+    t[0] = 1.0
+launch(kernel)
+""",
+    "with-other": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    with open("file"):
+        z.store(z.load())
+launch(kernel)
+""",
+    "break-in-unrolled-loop": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    for k in tl.static_range(3):
+        if tl.get_tile_block_id()[0] > k:
+            break
+    z.store(z.load())
+launch(kernel)
+""",
+    "unknown-name": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    value = z.load()
+    z.store(valeu)
+launch(kernel)
+""",
+    "unknown-attribute-of-tile": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load().reshap((4,)))
+launch(kernel)
+""",
+    "unknown-function": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.expp(z.load()))
+launch(kernel)
+""",
+    "numpy-in-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(np.exp(z.load()))
+launch(kernel)
+""",
+    "math-on-tile": """
+import math
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(math.exp(z.load()))
+launch(kernel)
+""",
+    "wrong-arity-of-function": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.exp(z.load(), z.load()))
+launch(kernel)
+""",
+    "wrong-keyword": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.reduce_sum(z.load(), dim=0))
+launch(kernel)
+""",
+    "wrong-arity-of-helper": """
+def helper(a, b):
+    return a + b
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(helper(z.load()))
+launch(kernel)
+""",
+    "error-in-helper": """
+def inner(t):
+    return t + missing
+def outer(t):
+    return inner(t)
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(outer(z.load()))
+launch(kernel)
+""",
+    "recursion": """
+def down(t, n):
+    return down(t, n - 1)
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(down(z.load(), 3))
+launch(kernel)
+""",
+    "captured-array": """
+weights = np.ones(4, "f4")
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load() * weights)
+launch(kernel)
+""",
+    "kernel-returns-value": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    return z.load()
+launch(kernel)
+""",
+    "return-annotation": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> int:
+    z.store(z.load())
+launch(kernel)
+""",
+    "missing-annotation": """
+@tw.entry
+def kernel(z) -> None:
+    z.store(z.load())
+launch(kernel)
+""",
+    "meaningless-annotation": """
+@tw.entry
+def kernel(z: tl.TensorMut, name: str) -> None:
+    z.store(z.load())
+launch(kernel)
+""",
+    "annotation-that-fails": """
+@tw.entry
+def kernel(z: tl.TensorMut[f33]) -> None:
+    z.store(z.load())
+launch(kernel)
+""",
+    "positional-constant": """
+@tw.entry
+def kernel(z: tl.TensorMut, BK: tl.Const[int]) -> None:
+    z.store(z.load())
+launch(kernel)
+""",
+    "pointer-in-safe-kernel": """
+@tw.entry
+def kernel(p: tl.Ptr[f32]) -> None:
+    pass
+launch(kernel)
+""",
+    "varargs": """
+@tw.entry
+def kernel(z: tl.TensorMut, *rest: tl.Tensor) -> None:
+    z.store(z.load())
+launch(kernel)
+""",
+    "no-source": """
+names = {"tw": tw, "tl": tl}
+exec("def hidden(z: tl.TensorMut) -> None:\\n    z.store(z.load())", names)
+tw.entry(names["hidden"])
+""",
+}

@@ -1,0 +1,208 @@
+"""Wrong launches: host arguments that do not fit, and checks that fail while a kernel runs."""
+
+PROGRAMS = {
+    "plain-tensor-for-output": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load())
+z = tw.zeros((4,)).sync()
+kernel(z).sync()
+""",
+    "output-also-read": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z))
+z = tw.zeros((4,)).sync()
+kernel(z.partition_mut((4,)), z).sync()
+""",
+    "too-few-arguments": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z))
+launch(kernel)
+""",
+    "unknown-constant": """
+@tw.entry
+def kernel(z: tl.TensorMut, *, BK: tl.Const[int] = 4) -> None:
+    z.store(z.load())
+launch(kernel, BKK=4)
+""",
+    "missing-constant": """
+@tw.entry
+def kernel(z: tl.TensorMut, *, BK: tl.Const[int]) -> None:
+    z.store(z.load())
+launch(kernel)
+""",
+    "wrong-dtype": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor[f32]) -> None:
+    z.store(tl.load_tile_like(x, z))
+launch(kernel, np.ones(4, "f8"))
+""",
+    "wrong-rank": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
+    z.store(z.load())
+launch(kernel, np.ones(4, "f4"))
+""",
+    "wrong-fixed-extent": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor[f32, Literal[8]]) -> None:
+    z.store(z.load())
+launch(kernel, np.ones(4, "f4"))
+""",
+    "linked-extents-differ": """
+N = TypeVar("N")
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor[f32, N], y: tl.Tensor[f32, N]) -> None:
+    z.store(z.load())
+launch(kernel, np.ones(4, "f4"), np.ones(5, "f4"))
+""",
+    "linked-dtypes-differ": """
+E = TypeVar("E")
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor[E], y: tl.Tensor[E]) -> None:
+    z.store(z.load())
+launch(kernel, np.ones(4, "f4"), np.ones(4, "i4"))
+""",
+    "partition-of-wrong-rank-on-host": """
+z = tw.zeros((4, 4)).sync()
+z.partition_mut((4,))
+""",
+    "partition-with-zero": """
+z = tw.zeros((4, 4)).sync()
+z.partition_mut((4, 0))
+""",
+    "grids-disagree": """
+@tw.entry
+def kernel(z: tl.TensorMut, w: tl.TensorMut) -> None:
+    z.store(z.load())
+z, w = tw.zeros((8,)).sync(), tw.zeros((8,)).sync()
+kernel(z.partition_mut((4,)), w.partition_mut((8,))).sync()
+""",
+    "no-grid": """
+@tw.entry
+def kernel(x: tl.Tensor) -> None:
+    print(x.shape[0])
+kernel(np.ones(4, "f4")).sync()
+""",
+    "wrong-grid": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load())
+z = tw.zeros((8,)).sync()
+kernel(z.partition_mut((4,))).grid((3, 1, 1)).sync()
+""",
+    "scalar-out-of-range": """
+@tw.entry
+def kernel(z: tl.TensorMut, n: i8) -> None:
+    z.store(z.load())
+launch(kernel, 300)
+""",
+    "scalar-of-wrong-kind": """
+@tw.entry
+def kernel(z: tl.TensorMut, n: i32) -> None:
+    z.store(z.load())
+launch(kernel, 1.5)
+""",
+    "tensor-for-scalar": """
+@tw.entry
+def kernel(z: tl.TensorMut, n: i32) -> None:
+    z.store(z.load())
+launch(kernel, np.ones(4, "f4"))
+""",
+    "scalar-for-tensor": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(z.load())
+launch(kernel, 3)
+""",
+    "launch-check-of-an-assert": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    assert z.shape[0] >= x.shape[0]
+    z.store(z.load())
+launch(kernel, np.ones(5, "f4"))
+""",
+    "load-tile-like-of-smaller-tensor": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z))
+z = tw.zeros((16,)).sync()
+kernel(z.partition_mut((4,)), np.ones(4, "f4")).sync()
+""",
+    "index-past-the-end": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor, i: i32) -> None:
+    z.store(x.partition((4,)).load([i]))
+launch(kernel, np.ones(8, "f4"), 2)
+""",
+    "negative-index": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor, i: i32) -> None:
+    z.store(x.partition((4,)).load([i - 1]))
+launch(kernel, np.ones(8, "f4"), 0)
+""",
+    "index-from-wrapped-arithmetic": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor, i: i32) -> None:
+    z.store(x.partition((4,)).load([i * 65536]))
+launch(kernel, np.ones(8, "f4"), 65535)
+""",
+    "index-from-data": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor, where: tl.Tensor[i32]) -> None:
+    i = where.load_tile((1,), [0]).item()
+    z.store(x.partition((4,)).load([i]))
+launch(kernel, np.ones(8, "f4"), np.array([7], "i4"))
+""",
+    "store-index-past-the-end": """
+@tw.entry
+def kernel(z: tl.TensorMut, i: i32) -> None:
+    parts = z.partition_mut((2,))
+    parts.store(tl.zeros((2,), f32), [i])
+launch(kernel, 2)
+""",
+    "failed-assertion": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    t = z.load()
+    assert tl.reduce_max(t, 0) < 0, "negative numbers only"
+    z.store(t)
+launch(kernel)
+""",
+    "step-of-range-not-positive": """
+@tw.entry
+def kernel(z: tl.TensorMut, step: i32) -> None:
+    t = z.load()
+    if t.sum(0) > -1.0:
+        for i in range(0, 10, step):
+            t = t + 1.0
+    z.store(t)
+launch(kernel, 0)
+""",
+    "unsafe-launch-in-safe-code": """
+@tw.entry(unsafe=True)
+def kernel(p: tl.Ptr[f32]) -> None:
+    pass
+z = tw.zeros((4,)).sync()
+kernel(z.device_pointer()).grid((1, 1, 1)).sync()
+""",
+    "moved-tensor": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load())
+z = tw.zeros((4,)).sync()
+p = z.partition((4,))
+z.to_numpy()
+""",
+    "kernel-indexed-by-grid": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load())
+kernel[(1, 1, 1)]
+""",
+    "language-function-on-host": """
+tl.exp(1.0)
+""",
+}

@@ -1,0 +1,70 @@
+"""Every wrong program gets its own message, kept word for word in a golden file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from errors.programs_language import PROGRAMS as LANGUAGE
+from errors.programs_launch import PROGRAMS as LAUNCH
+from errors.programs_values import PROGRAMS as VALUES
+from tilewright.base.errors import Code
+from tilewright.frontend.sources import execute
+
+PROGRAMS = LANGUAGE | VALUES | LAUNCH
+GOLDENS = "errors"
+
+
+def launch(kernel: Any, *args: Any, **constants: Any) -> None:
+    """Launch on a fresh output of four elements, one block."""
+    z = tw.ones((4,)).sync()
+    kernel(z.partition_mut((4,)), *args, **constants).sync()
+
+
+def namespace() -> dict[str, Any]:
+    names = {t.__name__: t for t in tw.base.dtypes.ALL}
+    return {**names, "np": np, "tw": tw, "tl": tl, "launch": launch,
+            "Literal": Literal, "TypeVar": TypeVar}  # fmt: skip
+
+
+def message_of(source: str) -> str:
+    with pytest.raises((tw.Error, TypeError)) as caught:
+        execute(source.strip("\n"), namespace())
+    error = caught.value
+    text = re.sub(r"<tilewright source \d+>", "program.py", f"{type(error).__name__}: {error}")
+    return re.sub(r"\S*test_messages\.py:\d+", "test_messages.py", text) + "\n"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_message(name: str, golden: Callable[..., None]) -> None:
+    golden(message_of(PROGRAMS[name]), name=name)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_device_stays_usable(name: str) -> None:
+    message_of(PROGRAMS[name])
+    z = tw.ones((4,)).sync()
+    assert z.to_numpy().sum() == 4
+
+
+def test_at_least_sixty_programs() -> None:
+    assert len(PROGRAMS) == len(LANGUAGE) + len(VALUES) + len(LAUNCH) >= 60
+
+
+def test_every_code_has_a_program() -> None:
+    unreached = {
+        Code.NOT_INFERRED: "shapes and types are always known at a launch",
+        Code.PADDING: "a warning, tested with the reductions",
+        Code.INTERNAL: "a bug by definition",
+    }
+    seen = set()
+    for source in PROGRAMS.values():
+        seen |= set(re.findall(r"\[([a-z-]+)\]", message_of(source)))
+    missing = {code for code in Code if code not in unreached and code.value not in seen}
+    assert not missing
