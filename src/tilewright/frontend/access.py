@@ -1,0 +1,308 @@
+"""What all tile accesses share: views, tile counts, index checks, padding values, stored values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from ..base.dtypes import AnyDType, f4e2m1fn, f4e2m1fnx2, f8e8m0fnu, i32
+from ..base.errors import Code
+from ..base.shapes import Shape, ceil_div
+from ..ir import TileType, Value, ViewType
+from . import promote
+from .emit import Emitter, describe
+from .operands import parts
+from .values import OutputRef, TensorRef
+
+Number: TypeAlias = float | int | bool
+
+
+# --- padding -----------------------------------------------------------------------------------
+
+
+def padding_value(em: Emitter, padding: Any, dtype: AnyDType) -> Number | None:
+    """A padding as a value of the tensor's dtype; None means that any value will do."""
+    if padding is None:
+        return None
+    if isinstance(padding, Value) or not isinstance(padding, int | float):
+        em.fail(
+            Code.NOT_STATIC,
+            "padding must be known while compiling",
+            expected="a number, tl.neg_inf, tl.pos_inf, tl.nan, tl.neg_zero or None",
+            got=describe(padding),
+        )
+    if dtype.is_bool and not isinstance(padding, float) and padding in (0, 1):
+        return bool(padding)
+    if dtype in (f4e2m1fnx2, f8e8m0fnu) and padding == 0:
+        return _zero_bits(dtype)
+    if dtype is f4e2m1fnx2:
+        em.fail(
+            Code.DTYPE,
+            f"packed {dtype.name} can only be padded with 0",
+            expected="0",
+            got=repr(padding),
+        )
+    if dtype.is_int and isinstance(padding, float):
+        em.fail(
+            Code.LITERAL,
+            f"padding {padding!r} is not a value of {dtype.name}",
+            expected=f"an int that fits in {dtype.name}",
+            got=repr(padding),
+            hint="write an int: the least or greatest value stands for an infinity",
+        )
+    return _exact(em, padding, dtype)
+
+
+def _zero_bits(dtype: AnyDType) -> Number:
+    """What all bits zero mean: 0, but 2 ** -127 as a scale, which has no zero."""
+    return 2.0**-127 if dtype is f8e8m0fnu else 0
+
+
+def _exact(em: Emitter, padding: Number, dtype: AnyDType) -> Number:
+    value = promote.fit(em, padding, dtype)
+    if math.isnan(value) and not math.isnan(padding):
+        em.fail(
+            Code.LITERAL,
+            f"{padding!r} does not fit in {dtype.name}",
+            expected=f"a finite {dtype.name}",
+            got=repr(padding),
+        )
+    return value
+
+
+# --- views -------------------------------------------------------------------------------------
+
+
+def make_view(
+    em: Emitter,
+    ref: TensorRef | OutputRef,
+    shape: Any,
+    *,
+    dim_map: Any = None,
+    padding: Any = 0,
+    step: Shape | None = None,
+    frame: Shape | None = None,
+    sparse: int | None = None,
+) -> Value:
+    """A view of a tensor in tiles of `shape`, whose rank must be the tensor's."""
+    tile = em.static_shape(shape)
+    rank = ref.type.rank
+    if len(tile) != rank:
+        em.fail(
+            Code.RANK,
+            f"`{ref.name}` has rank {rank}, the tile shape has {len(tile)} axes",
+            expected=f"{rank} tile extents",
+            got=str(tile),
+        )
+    return em.emit(
+        "make_view",
+        ref.value,
+        tile=tile,
+        dim_map=axis_order(em, dim_map, rank, "dim_map"),
+        padding=padding_value(em, padding, ref.type.dtype),
+        step=step,
+        frame=frame,
+        sparse=sparse,
+    )
+
+
+def axis_order(em: Emitter, order: Any, rank: int, what: str) -> Shape:
+    """A permutation of the axes; None is the identity."""
+    if order is None:
+        return tuple(range(rank))
+    axes = tuple(em.static_int(k, f"{what}[{i}]") for i, k in enumerate(parts(order)))
+    if sorted(axes) != list(range(rank)):
+        em.fail(
+            Code.RANK,
+            f"{what} is not an order of the {rank} axes",
+            expected=f"each of 0 to {rank - 1} once",
+            got=str(axes),
+        )
+    return axes
+
+
+def tile_count(em: Emitter, view: Value, axis: int) -> int | Value:
+    """How many tiles a view has along a tile axis: an int where it is known."""
+    known = static_tile_count(view.view, axis)
+    return em.emit("num_tiles", view, axis=axis) if known is None else known
+
+
+def static_tile_count(view: ViewType, axis: int) -> int | None:
+    """The number of tiles along a tile axis, where the types alone tell it."""
+    dim = view.dim_map[axis]
+    extent = view.frame[dim] if view.frame is not None else view.tensor.shape[dim]
+    return None if extent is None else ceil_div(extent, (view.step or view.tile)[axis])
+
+
+def block_index(em: Emitter, rank: int) -> tuple[Value, ...]:
+    """This block's index along the first `rank` grid axes."""
+    return tuple(em.emit("block_id", axis=k) for k in range(rank))
+
+
+# --- indices -----------------------------------------------------------------------------------
+
+
+def index_parts(em: Emitter, index: Any, rank: int, name: str) -> Sequence[Any]:
+    """An index as one part per axis; a bare number will do for one axis."""
+    given = parts(index)
+    if len(given) != rank:
+        em.fail(
+            Code.RANK,
+            f"`{name}` is indexed with {len(given)} numbers, it has {rank} axes",
+            expected=f"{rank} tile numbers",
+            got=describe(index),
+        )
+    return given
+
+
+def unchecked_index(em: Emitter, view: Value, name: str, index: Any) -> tuple[Value, ...]:
+    """The index as values, with no check; the sparse axis takes a tile of row numbers."""
+    kind = view.view
+    given = index_parts(em, index, kind.rank, name)
+    return tuple(
+        _rows(em, part, kind.tile[k]) if k == kind.sparse else em.index(part, f"index[{k}]")
+        for k, part in enumerate(given)
+    )
+
+
+def _rows(em: Emitter, rows: Any, count: int) -> Value:
+    value = em.numbers(rows, "row numbers")
+    expected = f"an integer tile of shape ({count},), at most 32 bits"
+    dtype = value.tile.dtype
+    if value.tile.shape != (count,) or not dtype.is_int:
+        em.fail(Code.SHAPE, "wrong row numbers", expected=expected, got=describe(value))
+    if dtype.bits < 32:
+        return em.emit("exti", value, to=i32)
+    if dtype is not i32:
+        em.fail(
+            Code.DTYPE,
+            "wrong row numbers",
+            expected=expected,
+            got=describe(value),
+            hint="convert them: rows.astype(tilewright.i32)",
+        )
+    return value
+
+
+def checked_index(
+    em: Emitter, view: Value, name: str, index: Any
+) -> tuple[tuple[Value, ...], Value | None]:
+    """The index as values, and a guard that is false where a check failed.
+
+    A constant that surely lies inside needs no check; one that surely lies outside is refused.
+    """
+    given = index_parts(em, index, view.view.rank, name)
+    values = unchecked_index(em, view, name, index)
+    if view.view.sparse is not None:
+        return values, None  # rows are element numbers: outside of the tensor they load padding
+    guard: Value | None = None
+    for k, (part, value) in enumerate(zip(given, values, strict=True)):
+        if not _surely_inside(em, view.view, name, k, part):
+            guard = _and(em, guard, _check(em, view, name, k, value))
+    return values, guard
+
+
+def _surely_inside(em: Emitter, view: ViewType, name: str, axis: int, part: Any) -> bool:
+    count = static_tile_count(view, axis)
+    if isinstance(part, Value):
+        return False
+    if part < 0 or (count is not None and part >= count):
+        em.fail(
+            Code.INDEX,
+            f"tile index {part} is outside of `{name}` on axis {view.dim_map[axis]}",
+            expected="0 or more" if count is None else f"0 <= index < {count}",
+            got=str(part),
+            hint="indices count tiles, not elements",
+        )
+    return count is not None
+
+
+def _check(em: Emitter, view: Value, name: str, axis: int, value: Value) -> Value:
+    count = tile_count(em, view, axis)
+    extent = em.index(count)
+    return em.emit("check", value, extent, tensor=name, axis=view.view.dim_map[axis])
+
+
+def _and(em: Emitter, a: Value | None, b: Value) -> Value:
+    return b if a is None else em.emit("andi", a, b)
+
+
+# --- loads and stores --------------------------------------------------------------------------
+
+
+def access_hints(em: Emitter, latency: Any, allow_tma: Any) -> dict[str, Any]:
+    """The hints of an access, which must be constants; they change speed only."""
+    steps = None if latency is None else em.static_int(latency, "latency")
+    if steps is not None and not 1 <= steps <= 10:
+        em.fail(Code.CALL, "latency is out of range", expected="1 to 10", got=str(steps))
+    tma = None if allow_tma is None else em.static_bool(allow_tma, "allow_tma")
+    return {"latency": steps, "allow_tma": tma}
+
+
+def load(
+    em: Emitter,
+    view: Value,
+    index: Sequence[Value],
+    guard: Value | None = None,
+    *,
+    latency: int | None = None,
+    allow_tma: bool | None = None,
+) -> Value:
+    """The tile at an index."""
+    return em.emit("load_view", view, index, guard, latency=latency, allow_tma=allow_tma)
+
+
+def store(
+    em: Emitter,
+    tile: Any,
+    view: Value,
+    name: str,
+    index: Sequence[Value],
+    guard: Value | None = None,
+    *,
+    latency: int | None = None,
+    allow_tma: bool | None = None,
+) -> None:
+    """Write a tile, which must have exactly the view's type, at an index."""
+    value = stored_value(em, tile, view.view.loaded, name)
+    em.op("store_view", value, view, index, guard, latency=latency, allow_tma=allow_tma)
+
+
+def stored_value(em: Emitter, tile: Any, expected: TileType, name: str) -> Value:
+    """A value that may be stored as it is: the shape and the element type must be exact."""
+    weak = isinstance(tile, int | float) and not expected.rank
+    value = em.number(tile, expected.dtype) if weak else em.numbers(tile, "stored value")
+    if value.tile.shape != expected.shape:
+        em.fail(
+            Code.SHAPE,
+            f"a tile stored to `{name}` must have its tile shape",
+            expected=f"shape {expected.shape}",
+            got=describe(value),
+            hint=_shape_hint(value, expected),
+        )
+    if value.tile.dtype is not expected.dtype:
+        em.fail(
+            Code.DTYPE,
+            f"a tile stored to `{name}` must have its element type",
+            expected=expected.dtype.name,
+            got=describe(value),
+            hint=_dtype_hint(value.tile.dtype, expected.dtype),
+        )
+    return value
+
+
+def _shape_hint(value: Value, expected: TileType) -> str | None:
+    if value.tile.rank == 0:
+        return (
+            f"fill a tile: tl.full({expected.shape}, value, tilewright.{expected.dtype.__name__})"
+        )
+    if value.tile.size == expected.size:
+        return f"rearrange it: tile.reshape({expected.shape})"
+    return f"repeat it: tl.broadcast(tile, {expected.shape}), or make it with keepdims=True"
+
+
+def _dtype_hint(got: AnyDType, expected: AnyDType) -> str:
+    if (got, expected) == (f4e2m1fn, f4e2m1fnx2):
+        return "pack pairs first: tile.pack()"
+    return f"convert it: tile.astype(tilewright.{expected.__name__})"

@@ -1,0 +1,278 @@
+"""What the padded elements of a tile hold, followed back through the ops that made it.
+
+Goal: a reduction over padding that is not neutral is worth a warning. Non-goal: to be complete;
+where the padded value cannot be computed nothing is said.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..ir import Op, Value, ViewType
+from ..ir.attrs import Predicate
+from ..ir.launch_expr import Expr
+from .access import Number
+from .emit import Emitter
+
+MAX_STEPS = 64
+"""How many ops are followed back before giving up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """The value that elements beyond the tensor have, and the axes along which there may be some.
+
+    A tile that has this value everywhere has `axes` None; a `value` of None may be anything.
+    """
+
+    value: Number | None
+    axes: frozenset[int] | None
+
+
+def padding_of(em: Emitter, value: Value) -> Padding | None:
+    """What is known of the padded elements of a tile, or None where nothing is."""
+    found = _Walk(em)(value)
+    return found if found is not None and found.axes else None
+
+
+class _Walk:
+    """Follows a tile back to the loads and constants it was made of."""
+
+    def __init__(self, em: Emitter) -> None:
+        self.em = em
+        self.steps = 0
+
+    def __call__(self, value: Value) -> Padding | None:
+        self.steps += 1
+        op = self.em.defining.get(value)
+        if op is None or self.steps > MAX_STEPS:
+            return None
+        follow = _FOLLOW.get(op.name)
+        if follow is not None:
+            return follow(self, op)
+        return self.elementwise(op)
+
+    def elementwise(self, op: Op) -> Padding | None:
+        function = _VALUES.get(op.name)
+        if function is None:
+            return None
+        parts = [self(v) for v in op.operands]
+        known = [p for p in parts if p is not None and p.value is not None]
+        if len(known) < len(parts):
+            return None
+        padded = {p.axes for p in known if p.axes is not None}
+        # Tiles padded in different places: in some of them only one operand is known.
+        if len(padded) > 1:
+            return None
+        try:
+            result = function(op, *(p.value for p in known))
+        except (ArithmeticError, ValueError):
+            return None
+        return Padding(result, next(iter(padded), None))
+
+
+Follow: TypeAlias = Callable[[_Walk, Op], Padding | None]
+
+
+def _load(walk: _Walk, op: Op) -> Padding:
+    view = op.one("view").view
+    return Padding(view.padding, padded_axes(walk.em, view))
+
+
+def padded_axes(em: Emitter, view: ViewType) -> frozenset[int]:
+    """The tile axes along which a tile of this view may reach beyond the tensor or the frame."""
+    return frozenset(k for k in range(view.rank) if not _surely_full(em, view, k))
+
+
+def _surely_full(em: Emitter, view: ViewType, axis: int) -> bool:
+    tile, dim = view.tile[axis], view.dim_map[axis]
+    if tile == 1 or axis == view.sparse:
+        return True
+    if view.step is not None and view.step[axis] % tile:
+        return False
+    if view.frame is not None and view.frame[dim] % tile:
+        return False
+    extent = view.tensor.shape[dim]
+    if extent is not None:
+        return extent % tile == 0
+    known = ("extent", view.tensor.param, dim)
+    return any(_says_divisible(check.expr, known, tile) for check in em.launch_checks)
+
+
+def _says_divisible(expr: Expr, extent: Expr, tile: int) -> bool:
+    """Whether a launch check makes an extent a multiple of the tile: `==` or `% n == 0`."""
+    match expr:
+        case ("eq", left, ("const", n)) | ("eq", ("const", n), left):
+            if left == extent:
+                return bool(n % tile == 0)
+            return bool(n == 0 and left[:2] == ("mod", extent) and _const(left[2]) % tile == 0)
+        case _:
+            return False
+
+
+def _const(expr: Expr) -> int:
+    return int(expr[1]) if expr[0] == "const" else 1
+
+
+def _constant(walk: _Walk, op: Op) -> Padding:
+    return Padding(op.attrs["value"], None)
+
+
+def _moved(walk: _Walk, op: Op, to: Callable[[int], int | None]) -> Padding | None:
+    inner = walk(op.operands[0])
+    if inner is None or inner.axes is None:
+        return inner
+    axes = [to(k) for k in inner.axes]
+    known = frozenset(k for k in axes if k is not None)
+    return Padding(inner.value, known) if len(known) == len(axes) else None
+
+
+def _permute(walk: _Walk, op: Op) -> Padding | None:
+    order: Sequence[int] = op.attrs["order"]
+    return _moved(walk, op, order.index)
+
+
+def _reshape(walk: _Walk, op: Op) -> Padding | None:
+    """Follows axes through a reshape that only adds or drops axes of length 1."""
+    before, after = op.operands[0].tile.shape, op.result.tile.shape
+    old = [k for k, n in enumerate(before) if n != 1]
+    new = [k for k, n in enumerate(after) if n != 1]
+    if [before[k] for k in old] != [after[k] for k in new]:
+        return _moved(walk, op, lambda _: None)
+    places = dict(zip(old, new, strict=True))
+    return _moved(walk, op, places.get)
+
+
+def _broadcast(walk: _Walk, op: Op) -> Padding | None:
+    return _moved(walk, op, lambda k: k)
+
+
+def _reduce(walk: _Walk, op: Op) -> Padding | None:
+    """Whole padded lines reduce to a value of their own; a partly padded line to nothing known."""
+    inner = walk(op.operands[0])
+    body = op.regions[0].ops
+    axis: int = op.attrs["axis"]
+    if inner is None or inner.axes is None or inner.value is None or len(body) != 2:
+        return None
+    combine = _REPEATED.get(body[0].name)
+    if combine is None:
+        return None
+    axes = frozenset(k - (k > axis) for k in inner.axes if k != axis)
+    return Padding(combine(inner.value, op.operands[0].tile.shape[axis]), axes)
+
+
+_REPEATED: dict[str, Callable[[Any, int], Any]] = {
+    "addf": operator.mul,
+    "addi": operator.mul,
+    "maxf": lambda x, n: x,
+    "maxi": lambda x, n: x,
+    "minf": lambda x, n: x,
+    "mini": lambda x, n: x,
+    "andi": lambda x, n: x,
+    "ori": lambda x, n: x,
+}
+"""What n equal values combine to."""
+
+_FOLLOW: dict[str, Follow] = {
+    "load_view": _load,
+    "constant": _constant,
+    "permute": _permute,
+    "reshape": _reshape,
+    "broadcast": _broadcast,
+    "reduce": _reduce,
+}
+
+_COMPARE: dict[Predicate, Callable[[Any, Any], bool]] = {
+    Predicate.EQ: operator.eq,
+    Predicate.NE: operator.ne,
+    Predicate.LT: operator.lt,
+    Predicate.LE: operator.le,
+    Predicate.GT: operator.gt,
+    Predicate.GE: operator.ge,
+}
+
+
+def _compared(op: Op, a: Number, b: Number) -> bool:
+    return _COMPARE[Predicate(op.attrs["predicate"])](a, b)
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    def of_values(op: Op, *args: Number) -> Any:
+        return function(*args)
+
+    return of_values
+
+
+def _divided(a: Number, b: Number) -> float:
+    return a / b
+
+
+def _two_to(x: Number) -> float:
+    return math.pow(2.0, x)
+
+
+def _inverted(op: Op, x: Any) -> Number:
+    return not x if op.result.tile.dtype.is_bool else ~x
+
+
+_VALUES: dict[str, Callable[..., Any]] = {
+    "addf": _plain(operator.add),
+    "addi": _plain(operator.add),
+    "subf": _plain(operator.sub),
+    "subi": _plain(operator.sub),
+    "mulf": _plain(operator.mul),
+    "muli": _plain(operator.mul),
+    "divf": _plain(_divided),
+    "maxf": _plain(max),
+    "maxi": _plain(max),
+    "minf": _plain(min),
+    "mini": _plain(min),
+    "negf": _plain(operator.neg),
+    "absf": _plain(abs),
+    "absi": _plain(abs),
+    "exp": _plain(math.exp),
+    "exp2": _plain(_two_to),
+    "log": _plain(math.log),
+    "log2": _plain(math.log2),
+    "sqrt": _plain(math.sqrt),
+    "sin": _plain(math.sin),
+    "cos": _plain(math.cos),
+    "tanh": _plain(math.tanh),
+    "pow": _plain(math.pow),
+    "ftof": _plain(float),
+    "itof": _plain(float),
+    "exti": _plain(int),
+    "noti": _inverted,
+    "cmpf": _compared,
+    "cmpi": _compared,
+}
+"""Elementwise ops on known values; wrapping and rounding do not matter for a warning."""
+
+
+def warn_if_not_neutral(
+    em: Emitter, value: Value, axis: int, what: str, neutral: Callable[[Any], bool], fix: str
+) -> None:
+    """Warn where a reduction along an axis may meet padding that changes its result."""
+    padding = padding_of(em, value)
+    if padding is None or axis not in (padding.axes or ()):
+        return
+    if padding.value is not None and neutral(padding.value):
+        return
+    held = "unspecified values" if padding.value is None else shown(padding.value)
+    em.warn(
+        f"`{what}` along axis {axis} may run over padding, which holds {held}",
+        hint=f"pad with its neutral value where the tile is loaded, padding={fix}, "
+        f"or replace it: tl.where(tile.mask(), x, {fix})",
+    )
+
+
+def shown(value: Number) -> str:
+    """A padding value as a kernel writes it."""
+    if isinstance(value, float) and math.isnan(value):
+        return "tl.nan"
+    names = {math.inf: "tl.pos_inf", -math.inf: "tl.neg_inf"}
+    return names.get(value, f"{value!r}")

@@ -1,0 +1,109 @@
+"""What pointer accesses and atomics share: pointers, masks, values, memory order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.dtypes import AnyDType, i32, i64, int_range
+from ..base.errors import Code
+from ..base.shapes import Shape, broadcast
+from ..ir import PtrType, TileType, Value
+from ..ir.attrs import Ordering, Scope
+from .emit import Emitter, describe
+from .operands import word
+
+LOAD_ORDERS = (Ordering.WEAK, Ordering.RELAXED, Ordering.ACQUIRE)
+STORE_ORDERS = (Ordering.WEAK, Ordering.RELAXED, Ordering.RELEASE)
+ATOMIC_ORDERS = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
+
+
+def pointers(em: Emitter, x: Any, what: str = "pointers") -> Value:
+    """A tile of pointers, refused otherwise."""
+    if isinstance(x, Value) and isinstance(x.type, TileType) and x.type.is_pointer:
+        return x
+    em.fail(
+        Code.TYPE,
+        f"{what} must be a pointer",
+        expected="a tl.Ptr parameter or pointers made from one",
+        got=describe(x),
+    )
+
+
+def pointee(value: Value) -> AnyDType:
+    """The element type that pointers point to."""
+    elem = value.tile.elem
+    assert isinstance(elem, PtrType)
+    return elem.to
+
+
+def add_pointer(em: Emitter, pointer: Value, by: Any) -> Value:
+    """Pointers moved by `by` elements; both sides broadcast."""
+    amount = _amount(em, by)
+    shape = broadcast(pointer.tile.shape, amount.tile.shape)
+    if shape is None:
+        em.fail(
+            Code.BROADCAST,
+            f"pointers of shape {pointer.tile.shape} and offsets of shape {amount.tile.shape} "
+            "do not broadcast",
+            expected="equal extents, or 1, on each axis counted from the last",
+            got=f"{pointer.tile.shape} and {amount.tile.shape}",
+        )
+    moved = em.broadcast_to(amount, shape)
+    return em.emit("offset", em.broadcast_to(pointer, shape), moved)
+
+
+def _amount(em: Emitter, by: Any) -> Value:
+    if type(by) is int:
+        low, high = int_range(i32)
+        return em.number(by, i32 if low <= by <= high else i64)
+    value = em.numbers(by, "offset")
+    if not value.tile.dtype.is_int:
+        em.fail(
+            Code.DTYPE,
+            "an offset counts elements",
+            expected="an integer or a tile of integers",
+            got=describe(value),
+            hint="convert it: x.astype(tilewright.i32)",
+        )
+    return value
+
+
+def mask_for(em: Emitter, mask: Any, shape: Shape) -> Value | None:
+    """A mask in the pointers' shape; None means everywhere."""
+    if mask is None or mask is True:
+        return None
+    value = em.numbers(mask, "mask")
+    if not value.tile.dtype.is_bool:
+        em.fail(
+            Code.DTYPE,
+            "a mask is made of booleans",
+            expected="a bool tile",
+            got=describe(value),
+            hint="compare: x != 0",
+        )
+    return em.broadcast_to(value, shape)
+
+
+def value_for(em: Emitter, x: Any, pointer: Value, what: str) -> Value:
+    """A value as what the pointers point to: Python numbers are weak, tiles must fit exactly."""
+    dtype = pointee(pointer)
+    value = em.tile(x, dtype, what) if not isinstance(x, Value) else em.numbers(x, what)
+    if value.tile.dtype is not dtype:
+        em.fail(
+            Code.DTYPE,
+            f"{what} must have the element type of the pointers",
+            expected=dtype.name,
+            got=describe(value),
+            hint=f"convert it: x.astype(tilewright.{dtype.__name__})",
+        )
+    return em.broadcast_to(value, pointer.tile.shape)
+
+
+def memory_order(
+    em: Emitter, ordering: Any, scope: Any, accepted: tuple[Ordering, ...]
+) -> dict[str, Any]:
+    """The attributes for the order and the scope of an access."""
+    return {
+        "ordering": word(em, ordering, Ordering, "ordering", accepted),
+        "scope": word(em, scope, Scope, "scope"),
+    }

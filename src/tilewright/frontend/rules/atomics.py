@@ -1,0 +1,145 @@
+"""Rules of the atomics family: read-modify-write through pointers and views, in unsafe code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base.dtypes import AnyDType, bf16, f16, f32, f64, i32, i64, u32, u64
+from ...base.errors import Code
+from ...ir import Value
+from ...ir.attrs import AtomicMode, Ordering, Scope
+from ..access import checked_index, stored_value
+from ..emit import Emitter
+from ..operands import word
+from ..pointers import ATOMIC_ORDERS, mask_for, memory_order, pointee, pointers, value_for
+from .memory import writable
+
+_INTS: tuple[AnyDType, ...] = (i32, i64, u32, u64)
+_ANY: tuple[AnyDType, ...] = (*_INTS, f32, f64)
+
+ELEMENTS: dict[AtomicMode, tuple[AnyDType, ...]] = {
+    AtomicMode.ADD: (*_INTS, f16, bf16, f32, f64),
+    AtomicMode.AND: _INTS,
+    AtomicMode.OR: _INTS,
+    AtomicMode.XOR: _INTS,
+    AtomicMode.MAX: _INTS,
+    AtomicMode.MIN: _INTS,
+    AtomicMode.XCHG: _ANY,
+}
+"""Which elements each mode takes; compare-and-swap takes those of an exchange."""
+
+
+def atomic_rmw(
+    em: Emitter,
+    pointers: Any,
+    value: Any,
+    mode: Any,
+    mask: Any = None,
+    *,
+    ordering: Any = "acq_rel",
+    scope: Any = "device",
+) -> Value:
+    """Combine into memory; the old values."""
+    kind = word(em, mode, AtomicMode, "mode")
+    return _combine(em, kind, pointers, value, mask, ordering, scope)
+
+
+def _combine(
+    em: Emitter, mode: AtomicMode, x: Any, value: Any, mask: Any, ordering: Any, scope: Any
+) -> Value:
+    em.require_unsafe("an atomic operation")
+    target = pointers(em, x)
+    _accept(em, f"atomic {mode.value}", pointee(target), ELEMENTS[mode])
+    attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
+    given = value_for(em, value, target, "value")
+    where = mask_for(em, mask, target.tile.shape)
+    return em.emit("atomic_rmw", target, given, where, mode=mode, **attrs)
+
+
+def _convenience(mode: AtomicMode) -> Callable[..., Value]:
+    def rule(
+        em: Emitter,
+        pointers: Any,
+        value: Any,
+        mask: Any = None,
+        *,
+        ordering: Any = "acq_rel",
+        scope: Any = "device",
+    ) -> Value:
+        return _combine(em, mode, pointers, value, mask, ordering, scope)
+
+    return rule
+
+
+def atomic_cas(
+    em: Emitter,
+    pointers: Any,
+    compare: Any,
+    value: Any,
+    mask: Any = None,
+    *,
+    ordering: Any = "acq_rel",
+    scope: Any = "device",
+) -> Value:
+    """Replace where memory equals `compare`; the old values."""
+    em.require_unsafe("an atomic operation")
+    target = _pointers(em, pointers)
+    _accept(em, "atomic compare-and-swap", pointee(target), _ANY)
+    attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
+    old, new = value_for(em, compare, target, "compare"), value_for(em, value, target, "value")
+    where = mask_for(em, mask, target.tile.shape)
+    return em.emit("atomic_cas", target, old, new, where, **attrs)
+
+
+def _pointers(em: Emitter, x: Any) -> Value:
+    return pointers(em, x)
+
+
+def atomic_red_view(
+    em: Emitter, view: Any, index: Any, tile: Any, mode: Any = "add", *, scope: Any = "device"
+) -> None:
+    """Combine a tile into memory through a view."""
+    em.require_unsafe("an atomic operation")
+    ref = writable(em, view)
+    accepted = tuple(m for m in AtomicMode if m is not AtomicMode.XCHG)
+    kind = word(em, mode, AtomicMode, "mode", accepted)
+    where = word(em, scope, Scope, "scope", (Scope.TILE_BLOCK, Scope.DEVICE))
+    expected = ref.view.view.loaded
+    _accept(em, f"atomic {kind.value}", expected.dtype, ELEMENTS[kind])
+    if ref.view.view.sparse is not None:
+        em.fail(
+            Code.TYPE,
+            "an atomic reduction takes no gather or scatter view",
+            expected="a partition or a strided view",
+            got=f"rows of `{ref.name}`",
+            hint="use tl.atomic_rmw through pointers",
+        )
+    value = stored_value(em, tile, expected, ref.name)
+    values, guard = checked_index(em, ref.view, ref.name, index)
+    em.op(
+        "atomic_red_view", value, ref.view, values, guard,
+        mode=kind, ordering=Ordering.RELAXED, scope=where,
+    )  # fmt: skip
+
+
+def _accept(em: Emitter, what: str, dtype: AnyDType, accepted: tuple[AnyDType, ...]) -> None:
+    if dtype not in accepted:
+        em.fail(
+            Code.DTYPE,
+            f"there is no {what} of {dtype.name}",
+            expected=", ".join(t.name for t in accepted),
+            got=dtype.name,
+        )
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "atomic_rmw": atomic_rmw,
+    "atomic_rmw_tko": atomic_rmw,
+    "atomic_cas": atomic_cas,
+    "atomic_cas_tko": atomic_cas,
+    **{f"atomic_{mode.value}": _convenience(mode) for mode in AtomicMode},
+    "atomic_red_view": atomic_red_view,
+    "atomic_red_view_tko": atomic_red_view,
+}
+PROPERTIES: frozenset[str] = frozenset()

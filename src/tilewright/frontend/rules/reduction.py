@@ -1,0 +1,315 @@
+"""Rules of the reduction family: reductions and scans, with built-in or the user's combiners."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ...base.dtypes import AnyDType, bf16, bool_, f16, f32, i32, int_range
+from ...base.errors import Code
+from ...base.shapes import size
+from ...ir import Block, Value
+from ...ir.attrs import Predicate
+from .. import promote
+from ..access import Number
+from ..combiners import Body, op_body, user_body
+from ..emit import Emitter, describe
+from ..operands import parts
+from ..padding import shown, warn_if_not_neutral
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A built-in reduction: the op for each kind of number, and the neutral value of a dtype."""
+
+    name: str
+    ops: dict[str, str]
+    neutral: Callable[[AnyDType], Number]
+    wide: bool = False
+    """Whether short floats accumulate in f32 and booleans are counted in i32."""
+
+
+def _greatest(dtype: AnyDType) -> Number:
+    return math.inf if dtype.is_float else _limit(dtype, 1)
+
+
+def _least(dtype: AnyDType) -> Number:
+    return -math.inf if dtype.is_float else _limit(dtype, 0)
+
+
+def _limit(dtype: AnyDType, end: int) -> Number:
+    return bool(end) if dtype.is_bool else int_range(dtype)[end]
+
+
+def _number(value: int) -> Callable[[AnyDType], Number]:
+    return lambda dtype: float(value) if dtype.is_float else value
+
+
+def _ops(floats: str, ints: str, bools: str = "") -> dict[str, str]:
+    return {"f": floats, "i": ints, "u": ints, "b": bools}
+
+
+SUM = Kind("reduce_sum", _ops("addf", "addi"), _number(0), wide=True)
+PROD = Kind("reduce_prod", _ops("mulf", "muli"), _number(1), wide=True)
+MAX = Kind("reduce_max", _ops("maxf", "maxi", "ori"), _least)
+MIN = Kind("reduce_min", _ops("minf", "mini", "andi"), _greatest)
+ANY = Kind("any", {"b": "ori"}, lambda dtype: False)
+ALL = Kind("all", {"b": "andi"}, lambda dtype: True)
+
+
+# --- reductions by a built-in kind -------------------------------------------------------------
+
+
+def _reduce_kind(
+    em: Emitter, kind: Kind, tile: Any, axis: Any = None, keepdims: Any = False
+) -> Value:
+    value = em.numbers(tile, "tile")
+    keep = em.static_bool(keepdims, "keepdims")
+    axes = _axes(em, axis, value.tile.rank)
+    result, dtype = _widen(em, kind, value)
+    shape = value.tile.shape
+    for k in sorted(axes, reverse=True):  # the last first: the others keep their numbers
+        result = reduce_axis(em, kind, result, k)
+    result = em.cast(result, dtype)
+    kept = tuple(1 if k in axes else n for k, n in enumerate(shape))
+    return em.emit("reshape", result, shape=kept) if keep and axes else result
+
+
+def _widen(em: Emitter, kind: Kind, value: Value) -> tuple[Value, AnyDType]:
+    """The tile in the type it accumulates in, and the type the result has."""
+    dtype = value.tile.dtype
+    if kind in (ANY, ALL):
+        value = em.cast(value, bool_)
+        return value, bool_
+    if dtype.is_bool and kind.wide:
+        return em.cast(value, i32), i32
+    if not (dtype.has_arithmetic or dtype.is_bool):
+        em.fail(
+            Code.DTYPE,
+            f"`{kind.name}` does not take {dtype.name}",
+            expected="integers, bool, f16, bf16, f32 or f64",
+            got=describe(value),
+            hint="convert it first: x.astype(tilewright.f32)",
+        )
+    return (em.cast(value, f32) if kind.wide and dtype in (f16, bf16) else value), dtype
+
+
+def reduce_axis(em: Emitter, kind: Kind, value: Value, axis: int) -> Value:
+    """Reduce along one axis, warning where padding would change the result."""
+    dtype = value.tile.dtype
+    neutral = kind.neutral(dtype)
+    warn_if_not_neutral(em, value, axis, kind.name, lambda x: x == neutral, shown(neutral))
+    body = op_body(em, kind.ops[dtype.kind], dtype)
+    return em.op("reduce", [value], regions=[body], axis=axis, identities=(neutral,)).result
+
+
+def _axes(em: Emitter, axis: Any, rank: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(rank))
+    axes = tuple(em.static_axis(k, rank) for k in parts(axis))
+    if len(set(axes)) < len(axes):
+        em.fail(Code.RANK, "an axis is named twice", expected="different axes", got=str(axes))
+    return axes
+
+
+# --- where the greatest and the least stand ----------------------------------------------------
+
+
+def _arg_kind(
+    em: Emitter, kind: Kind, better: Predicate, tile: Any, axis: Any = None, keepdims: Any = False
+) -> Value:
+    value, _ = _widen(em, kind, em.numbers(tile, "tile"))
+    keep = em.static_bool(keepdims, "keepdims")
+    shape = value.tile.shape
+    if axis is None:
+        value = em.emit("reshape", value, shape=(size(shape),))
+    rank = value.tile.rank
+    k = em.static_axis(0 if axis is None else axis, rank)
+    neutral = kind.neutral(value.tile.dtype)
+    name = kind.name.replace("reduce_", "arg")
+    warn_if_not_neutral(em, value, k, name, lambda x: x == neutral, shown(neutral))
+    places = _places(em, value, k)
+    body = _arg_body(em, value.tile.dtype, better)
+    identities = (neutral, int_range(i32)[1])
+    op = em.op("reduce", [value, places], regions=[body], axis=k, identities=identities)
+    kept = tuple(1 if axis is None or i == k else n for i, n in enumerate(shape))
+    return em.emit("reshape", op.results[1], shape=kept) if keep else op.results[1]
+
+
+def _places(em: Emitter, value: Value, axis: int) -> Value:
+    """The position along `axis` of each element."""
+    shape = value.tile.shape
+    line = em.emit("iota", size=shape[axis], dtype=i32)
+    ones = tuple(n if k == axis else 1 for k, n in enumerate(shape))
+    return em.broadcast_to(em.emit("reshape", line, shape=ones), shape)
+
+
+def _arg_body(em: Emitter, dtype: AnyDType, better: Predicate) -> Block:
+    """Keeps the better of two (value, place) pairs; of equals the one that stands first."""
+    body = Body((dtype, i32))
+    with em.at(body.block):
+        (x, i), (y, j) = body.elements, body.accumulators
+        wins = _beats(em, x, y, better)
+        loses = _beats(em, y, x, better)
+        first = em.emit("cmpi", i, j, predicate=Predicate.LT)
+        ties = em.emit("andi", em.emit("noti", loses), first)
+        take = em.emit("ori", wins, ties)
+        em.op("yield", [em.emit("select", take, x, y), em.emit("select", take, i, j)])
+    return body.block
+
+
+def _beats(em: Emitter, x: Value, y: Value, better: Predicate) -> Value:
+    """Whether x is strictly better than y; a NaN is better than any number."""
+    if not x.tile.dtype.is_float:
+        return em.emit("cmpi", x, y, predicate=better)
+    x_nan = em.emit("cmpf", x, x, predicate=Predicate.NE, unordered=True)
+    y_number = em.emit("cmpf", y, y, predicate=Predicate.EQ)
+    over = em.emit("cmpf", x, y, predicate=better)
+    return em.emit("ori", over, em.emit("andi", x_nan, y_number))
+
+
+# --- the user's combiners ----------------------------------------------------------------------
+
+
+def reduce(
+    em: Emitter, tile: Any, axis: Any, identity: Any, combiner: Any, keepdims: Any = False
+) -> Any:
+    """Reduce one tile, or several together, with a function of the user's."""
+    inputs, identities = _inputs(em, tile, identity)
+    keep = em.static_bool(keepdims, "keepdims")
+    k = em.static_axis(axis, inputs[0].tile.rank)
+    for value, neutral in zip(inputs, identities, strict=True):
+        same = partial(_same_number, neutral)
+        warn_if_not_neutral(em, value, k, "reduce", same, shown(neutral))
+    body = user_body(em, combiner, [v.tile.dtype for v in inputs], "reduce")
+    op = em.op("reduce", inputs, regions=[body], axis=k, identities=identities)
+    kept = tuple(1 if i == k else n for i, n in enumerate(inputs[0].tile.shape))
+    results = tuple(em.emit("reshape", v, shape=kept) if keep else v for v in op.results)
+    return results if isinstance(tile, tuple | list) else results[0]
+
+
+def scan(
+    em: Emitter, tile: Any, axis: Any, identity: Any, combiner: Any, reverse: Any = False
+) -> Any:
+    """Scan one tile, or several together, with a function of the user's."""
+    inputs, identities = _inputs(em, tile, identity)
+    back = em.static_bool(reverse, "reverse")
+    k = em.static_axis(axis, inputs[0].tile.rank)
+    for value, neutral in zip(inputs, identities, strict=True):
+        _warn_scan(em, value, k, "scan", neutral, back)
+    body = user_body(em, combiner, [v.tile.dtype for v in inputs], "scan")
+    op = em.op("scan", inputs, regions=[body], axis=k, reverse=back, identities=identities)
+    return op.results if isinstance(tile, tuple | list) else op.result
+
+
+def _same_number(a: Number, b: Number) -> bool:
+    return a == b or (a != a and b != b)
+
+
+def _warn_scan(
+    em: Emitter, value: Value, axis: int, what: str, neutral: Number, reverse: bool
+) -> None:
+    """Padding stands at the end: a scan from the start is past it before it matters."""
+    if reverse:
+        same = partial(_same_number, neutral)
+        warn_if_not_neutral(em, value, axis, what, same, shown(neutral))
+
+
+def _inputs(em: Emitter, tile: Any, identity: Any) -> tuple[list[Value], tuple[Number, ...]]:
+    given, neutral = parts(tile), parts(identity)
+    if not given or len(given) != len(neutral):
+        em.fail(
+            Code.CALL,
+            "one identity per tile is needed",
+            expected=f"{max(len(given), 1)} numbers",
+            got=describe(identity),
+        )
+    values = [em.numbers(t, "tile") for t in given]
+    shapes = {v.tile.shape for v in values}
+    if len(shapes) > 1:
+        em.fail(
+            Code.SHAPE,
+            "tiles that are reduced together must have one shape",
+            expected="equal shapes",
+            got=" and ".join(str(v.tile.shape) for v in values),
+        )
+    return values, tuple(
+        _identity(em, x, v.tile.dtype) for x, v in zip(neutral, values, strict=True)
+    )
+
+
+def _identity(em: Emitter, x: Any, dtype: AnyDType) -> Number:
+    if isinstance(x, Value) or not isinstance(x, int | float):
+        em.fail(
+            Code.NOT_STATIC,
+            "an identity must be known while compiling",
+            expected="a number",
+            got=describe(x),
+        )
+    return promote.fit(em, x, dtype)
+
+
+# --- sums kept on the way ----------------------------------------------------------------------
+
+
+def scan_sum(em: Emitter, tile: Any, axis: Any = 0, reverse: Any = False) -> Value:
+    """Partial sums; short floats accumulate in f32 and round once."""
+    value = em.numbers(tile, "tile")
+    back = em.static_bool(reverse, "reverse")
+    k = em.static_axis(axis, value.tile.rank)
+    wide, dtype = _widen(em, SUM, value)
+    neutral = SUM.neutral(wide.tile.dtype)
+    _warn_scan(em, wide, k, "scan_sum", neutral, back)
+    body = op_body(em, SUM.ops[wide.tile.dtype.kind], wide.tile.dtype)
+    op = em.op("scan", [wide], regions=[body], axis=k, reverse=back, identities=(neutral,))
+    return em.cast(op.result, dtype)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method form: the receiver, then the axis, then keepdims by keyword."""
+
+    def rule(em: Emitter, self: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        return function(em, self, axis, keepdims)
+
+    return rule
+
+
+def _function(kind: Kind) -> Callable[..., Any]:
+    def rule(em: Emitter, tile: Any, axis: Any = None, keepdims: Any = False) -> Value:
+        return _reduce_kind(em, kind, tile, axis, keepdims)
+
+    return rule
+
+
+def _arg_function(kind: Kind, better: Predicate) -> Callable[..., Any]:
+    def rule(em: Emitter, tile: Any, axis: Any = None, keepdims: Any = False) -> Value:
+        return _arg_kind(em, kind, better, tile, axis, keepdims)
+
+    return rule
+
+
+def reduce_all(em: Emitter, condition: Value) -> Value:
+    """Whether a bool tile is true everywhere."""
+    return _reduce_kind(em, ALL, condition)
+
+
+_KINDS = {"reduce_sum": SUM, "reduce_prod": PROD, "reduce_max": MAX, "reduce_min": MIN,
+          "any": ANY, "all": ALL}  # fmt: skip
+
+RULES: dict[str, Callable[..., Any]] = {
+    **{name: _function(kind) for name, kind in _KINDS.items()},
+    "argmax": _arg_function(MAX, Predicate.GT),
+    "argmin": _arg_function(MIN, Predicate.LT),
+    "reduce": reduce,
+    "scan": scan,
+    "scan_sum": scan_sum,
+    "cumsum": scan_sum,
+    **{f"Tile.{name.removeprefix('reduce_')}": _method(_function(kind))
+       for name, kind in _KINDS.items()},
+    "Tile.argmax": _method(_arg_function(MAX, Predicate.GT)),
+    "Tile.argmin": _method(_arg_function(MIN, Predicate.LT)),
+}  # fmt: skip
+PROPERTIES: frozenset[str] = frozenset()

@@ -1,0 +1,21 @@
+"""Control flow beyond Python's own syntax: loops that are unrolled while compiling."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from .marker import declared
+
+
+@overload
+def static_range(stop: int, /) -> range: ...
+@overload
+def static_range(start: int, stop: int, step: int = 1, /) -> range: ...
+@declared
+def static_range(start: int, stop: int = 0, step: int = 1, /) -> range:
+    """Count like `range` in a loop that is unrolled: bounds and loop variable are constants.
+
+    Use it where the body needs a constant, for instance to index a tuple. A plain `range` makes a
+    loop of the kernel, which compiles faster and takes bounds that only the launch knows.
+    """
+    ...

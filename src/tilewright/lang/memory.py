@@ -1,0 +1,50 @@
+"""Loads and stores of tiles that are functions; most are methods of tensors and partitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .marker import declared
+from .tensor import AnyTensor, AnyTensorMut, Padding, Partition
+from .tile import E, Tile
+
+
+@declared
+def load_tile_like(
+    src: AnyTensor[E] | AnyTensorMut[E], dst: AnyTensorMut[Any], *, padding: Padding = 0
+) -> Tile[E]:
+    """Load the tile of `src` that lies where this block's region lies in the output `dst`.
+
+    Both have the same rank; that `src` has a tile wherever `dst` has one is checked at launch.
+    """
+    ...
+
+
+@declared
+def load_tile_mut(out: AnyTensorMut[E], *, padding: Padding = 0) -> Tile[E]:
+    """Load this block's region of an output; the same as `out.load()`."""
+    ...
+
+
+@declared
+def store_tile(out: AnyTensorMut[Any], tile: Tile[Any]) -> None:
+    """Store a tile to this block's region of an output; the same as `out.store(tile)`."""
+    ...
+
+
+@declared
+def num_tiles(partition: Partition[Any], axis: int = 0) -> int:
+    """Give the number of tiles of a partition along an axis."""
+    ...
+
+
+@declared
+def get_tensor_shape(tensor: AnyTensor[Any]) -> tuple[int, ...]:
+    """Give the extents of a tensor; the same as `x.shape`."""
+    ...
+
+
+@declared
+def get_index_space_shape(partition: Partition[Any]) -> tuple[int, ...]:
+    """Give the number of tiles along each axis of a partition; the same as `p.grid`."""
+    ...

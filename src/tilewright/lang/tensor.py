@@ -1,0 +1,230 @@
+"""Tensors, outputs and partitions as type checkers see them: memory that is loaded and stored.
+
+Nothing here runs: the compiler gives the names their meaning. The classes are subscriptable, so
+that annotations can be read back with `typing.get_origin` and `typing.get_args`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Unpack
+
+from typing_extensions import TypeVar, TypeVarTuple
+
+from .marker import only_in_kernels
+from .tile import ShapeLike, Tile
+
+E_co = TypeVar("E_co", default=object, covariant=True)
+"""The element type; covariant, so that a helper for any tensor takes every tensor."""
+
+Dims = TypeVarTuple("Dims", default=Unpack[tuple[object, ...]])
+"""The extents: `tl.Dyn`, `Literal[n]`, a TypeVar, or a whole shape `*S`."""
+
+Index: TypeAlias = "int | Tile[Any]"
+"""A tile number: an int or a scalar."""
+
+IndexLike: TypeAlias = "Index | Sequence[Index]"
+"""One tile number per axis; a bare one for one axis."""
+
+Padding: TypeAlias = float | None
+"""What a load gives outside of the tensor: a number, `tl.neg_inf`, ...; None is anything."""
+
+
+class _Declared:
+    """Common to the classes of this file: no instances, and annotations kept as they are written.
+
+    Without this, a subscript would fill in defaults that differ between Python versions.
+    """
+
+    def __init__(self) -> None:
+        raise TypeError(only_in_kernels(f"tl.{type(self).__name__}"))
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: object) -> GenericAlias:
+            return GenericAlias(cls, parameters)
+
+
+class AnyTensor(_Declared, Generic[E_co]):
+    """A read-only tensor of any rank: what a helper function takes, whatever its dims."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents: constants where they are known while compiling, else scalars."""
+        ...
+
+    @property
+    def dtype(self) -> type[E_co]:
+        """The element type."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        ...
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes, by NumPy's name."""
+        ...
+
+    def load_tile(self, shape: ShapeLike, index: IndexLike, *, padding: Padding = 0) -> Tile[E_co]:
+        """Load the tile of `shape` at `index`, which counts tiles, not elements.
+
+        An index outside of the tensor's tile grid fails the launch; elements of an edge tile that
+        lie outside of the tensor are `padding`.
+        """
+        ...
+
+    def partition(
+        self,
+        shape: ShapeLike,
+        *,
+        padding: Padding = 0,
+        dim_map: Sequence[int] | None = None,
+    ) -> Partition[E_co]:
+        """Cut the tensor into tiles, to load them by index.
+
+        With `dim_map`, axis k of a tile runs along axis dim_map[k] of the tensor.
+        """
+        ...
+
+    def partition_permuted(
+        self, shape: ShapeLike, dim_map: Sequence[int], *, padding: Padding = 0
+    ) -> Partition[E_co]:
+        """Cut into tiles whose axis k runs along axis dim_map[k] of the tensor."""
+        ...
+
+
+class Tensor(AnyTensor[E_co], Generic[E_co, *Dims]):
+    """A read-only input: `tl.Tensor[f32, tl.Dyn, tl.Dyn]`, `tl.Tensor[f32]` or `tl.Tensor`.
+
+    A block may load any tile of it; a store to it is a compile error.
+    """
+
+
+class AnyTensorMut(_Declared, Generic[E_co]):
+    """An output of any rank: what a helper function takes, whatever its dims."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of this block's region, constants: the tile shape of the partition."""
+        ...
+
+    @property
+    def extent(self) -> tuple[int, ...]:
+        """How much of the region lies inside the tensor; less than `shape` in edge blocks."""
+        ...
+
+    @property
+    def dtype(self) -> type[E_co]:
+        """The element type."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        ...
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes, by NumPy's name."""
+        ...
+
+    def load(self, *, padding: Padding = 0) -> Tile[E_co]:
+        """Load this block's region as one tile."""
+        ...
+
+    def store(self, tile: Tile[Any]) -> None:
+        """Store a tile of exactly this shape and element type; outside of the tensor it is cut."""
+        ...
+
+    def partition_mut(self, shape: ShapeLike, *, padding: Padding = 0) -> PartitionMut[E_co]:
+        """Cut this block's region into smaller tiles; indices count from its start."""
+        ...
+
+
+class TensorMut(AnyTensorMut[E_co], Generic[E_co, *Dims]):
+    """An output: this block's own region of it, which no other block reads or writes.
+
+    On the host it is given as a partition of a tensor, which fixes the region's shape.
+    """
+
+
+class Partition(_Declared, Generic[E_co]):
+    """A tensor cut into tiles, made by `x.partition(shape)`; tiles are loaded by index."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one tile, constants."""
+        ...
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """The number of tiles along each axis."""
+        ...
+
+    @property
+    def dtype(self) -> type[E_co]:
+        """The element type."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        ...
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes, by NumPy's name."""
+        ...
+
+    def num_tiles(self, axis: int = 0) -> int:
+        """Give the number of tiles along an axis."""
+        ...
+
+    def load(
+        self, index: IndexLike, *, latency: int | None = None, allow_tma: bool | None = None
+    ) -> Tile[E_co]:
+        """Load the tile at `index`; outside of `grid` the launch fails.
+
+        `latency` (1 to 10: how far ahead to fetch) and `allow_tma` change speed only.
+        """
+        ...
+
+    def load_pipelined(self, index: IndexLike, latency: int) -> Tile[E_co]:
+        """Load the tile at `index`, fetched `latency` (1 to 10) steps ahead where possible."""
+        ...
+
+    def load_unchecked(
+        self, index: IndexLike, *, latency: int | None = None, allow_tma: bool | None = None
+    ) -> Tile[E_co]:
+        """Load without the check of the index; outside of the tensor it gives padding. Unsafe."""
+        ...
+
+
+class PartitionMut(Partition[E_co]):
+    """A block's own region cut into tiles, made by `out.partition_mut(shape)`."""
+
+    def store(
+        self,
+        tile: Tile[Any],
+        index: IndexLike,
+        *,
+        latency: int | None = None,
+        allow_tma: bool | None = None,
+    ) -> None:
+        """Store a tile at `index`; outside of `grid` the launch fails."""
+        ...
+
+    def store_unchecked(
+        self,
+        tile: Tile[Any],
+        index: IndexLike,
+        *,
+        latency: int | None = None,
+        allow_tma: bool | None = None,
+    ) -> None:
+        """Store without the check of the index; outside of the region it is cut. Unsafe."""
+        ...
