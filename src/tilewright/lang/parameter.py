@@ -7,8 +7,8 @@ from typing import Annotated, Generic
 from typing_extensions import TypeVar
 
 from .pointer import PointerTile
+from .tile import E_co
 
-E = TypeVar("E", default=object)
 Kind = TypeVar("Kind")
 
 
@@ -30,5 +30,5 @@ Const = Annotated[Kind, CONST]
 """A constant of the compilation, keyword-only: `def gemm(z, x, y, *, BK: tl.Const[int])`."""
 
 
-class Ptr(PointerTile[E], Generic[E]):
+class Ptr(PointerTile[E_co], Generic[E_co]):
     """A raw pointer to elements of type E, a parameter of unsafe entries only."""

@@ -15,14 +15,13 @@ from .marker import declared, only_in_kernels
 from .tensor import (
     AnyTensor,
     AnyTensorMut,
-    E_co,
     IndexLike,
     Padding,
     Partition,
     PartitionMut,
     Tensor,
 )  # fmt: skip
-from .tile import E, Number, ShapeLike, Tile, To
+from .tile import E, E_co, Number, ShapeLike, Tile, To
 
 LoadOrdering: TypeAlias = Ordering | Literal["weak", "relaxed", "acquire"]
 StoreOrdering: TypeAlias = Ordering | Literal["weak", "relaxed", "release"]

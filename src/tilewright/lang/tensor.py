@@ -10,13 +10,10 @@ from collections.abc import Sequence
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, Unpack
 
-from typing_extensions import TypeVar, TypeVarTuple
+from typing_extensions import TypeVarTuple
 
 from .marker import only_in_kernels
-from .tile import ShapeLike, Tile
-
-E_co = TypeVar("E_co", default=object, covariant=True)
-"""The element type; covariant, so that a helper for any tensor takes every tensor."""
+from .tile import E_co, ShapeLike, Tile
 
 Dims = TypeVarTuple("Dims", default=Unpack[tuple[object, ...]])
 """The extents: `tl.Dyn`, `Literal[n]`, a TypeVar, or a whole shape `*S`."""
