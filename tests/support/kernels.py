@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from tilewright.backend import reference
 from tilewright.base.dtypes import AnyDType, f32
 from tilewright.frontend.build import build
 from tilewright.frontend.capture import capture
@@ -61,3 +62,10 @@ def ir_of(
 def text_of(function: Callable[..., Any], *specs: ParamSpec, **constants: Any) -> str:
     """The printed IR of a kernel."""
     return print_func(ir_of(function, *specs, **constants))
+
+
+def run(func: Func, *arguments: Any, grid: tuple[int, ...] = (1, 1, 1)) -> reference.Outcome:
+    """Run a function on the reference interpreter; nothing may be wrong with it."""
+    outcome = reference.run(func, arguments, grid)
+    assert not outcome.problems, outcome.problems
+    return outcome

@@ -145,5 +145,6 @@ def same_bits(a: Array, b: Array) -> bool:
 def assert_same(a: Array, b: Array) -> None:
     """Fail, showing the first difference, unless `same_bits`."""
     assert a.dtype == b.dtype and a.shape == b.shape, f"{a.dtype}{a.shape}, {b.dtype}{b.shape}"
-    for i in np.ndindex(a.shape):
-        assert same_bits(a[i].reshape(()), b[i].reshape(())), f"at {i}: {a[i]}, expected {b[i]}"
+    if not same_bits(a, b):
+        at = next(i for i in np.ndindex(a.shape) if not same_bits(np.array(a[i]), np.array(b[i])))
+        raise AssertionError(f"at {at}: {a[at]}, expected {b[at]}")

@@ -41,8 +41,8 @@ class Compilation:
 class _Kernel:
     """What is known of one kernel: finished and running compilations, and their history."""
 
-    entries: dict[Key, Future[Entry]] = field(default_factory=dict)
-    history: list[Compilation] = field(default_factory=list)
+    entries: dict[Key, Future[Entry]] = field(default_factory=dict[Key, Future[Entry]])
+    history: list[Compilation] = field(default_factory=list[Compilation])
 
 
 class KernelCache:
@@ -110,8 +110,8 @@ def _reason(history: list[Compilation], key: Key) -> str:
         return "first launch"
     if history[-1].key == key:
         return history[-1].reason
-    found = [differences(old.key, key) for old in history]
-    return "; ".join(min(found, key=len)) or "compiled again after a failure"
+    nearest = min((differences(old.key, key) for old in history), key=len)
+    return "; ".join(nearest) or "compiled again after a failure"
 
 
 def _compile(

@@ -27,22 +27,20 @@ class Key:
 
 def differences(old: Key, new: Key) -> list[str]:
     """Each fact in which two keys differ, as `what: old -> new`."""
-    found = []
+    found: list[str] = []
     for a, b in zip(old.signature.params, new.signature.params, strict=True):
         found += _param(a, b)
     constants = dict(old.signature.constants)
     for name, value in new.signature.constants:
         if repr(constants.get(name)) != repr(value):
             found.append(f"constant {name}: {constants.get(name)!r} -> {value!r}")
-    for what, a, b in (
+    facts: tuple[tuple[str, object, object], ...] = (
         ("const_grid", old.signature.grid, new.signature.grid),
         ("grid rank", old.signature.grid_rank, new.signature.grid_rank),
         ("target", old.target, new.target),
         ("options", old.options, new.options),
-    ):
-        if a != b:
-            found.append(f"{what}: {a} -> {b}")
-    return found
+    )
+    return found + [f"{what}: {a} -> {b}" for what, a, b in facts if a != b]
 
 
 def _param(a: ParamSpec, b: ParamSpec) -> list[str]:

@@ -22,8 +22,8 @@ class Runner:
 
     kernel: str
     config: Config = field(default_factory=current)
-    times: dict[str, float] = field(default_factory=dict)
-    shown: dict[str, str] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict[str, float])
+    shown: dict[str, str] = field(default_factory=dict[str, str])
     keep: bool = False
     """Whether to keep every stage's text, for `kernel.inspect()`."""
 

@@ -126,7 +126,8 @@ class _Reader:
     def read(
         self, arg: ast.arg, value: Any
     ) -> tuple[Kind, AnyDType | str | None, tuple[Dim, ...] | None]:
-        origin, args = typing.get_origin(value), typing.get_args(value)
+        origin = typing.get_origin(value)
+        args: tuple[Any, ...] = typing.get_args(value)
         if value in TENSORS:
             return TENSORS[value], None, None
         if origin in TENSORS:

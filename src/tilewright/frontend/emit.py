@@ -22,7 +22,6 @@ class Emitter(Builder):
     `inline` runs a Python function of the kernel on given values; the interpreter sets it.
     `depth` is 0 where code surely runs once in every block; only there may an assertion become a
     launch check.
-    `depth` is 0 where every block of the grid surely passes; the interpreter keeps it.
     `scalars` names the scalar parameters; `defining` has the op that made each value;
     `unchecked` has the tiles that were loaded from an index nobody checked.
     """
@@ -37,11 +36,9 @@ class Emitter(Builder):
         self.depth = 0
         self.launch_checks: list[LaunchCheck] = []
         self.warned: set[str] = set()
-        self.depth = 0
         self.scalars: dict[Value, str] = {}
         self.defining: dict[Value, Op] = {}
         self.unchecked: set[Value] = set()
-        self.launch_checks: list[LaunchCheck] = []
 
     def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
         """Append an op, and remember which values it made."""
@@ -83,7 +80,7 @@ class Emitter(Builder):
             self.fail(
                 Code.UNSAFE,
                 f"{what} is only allowed in unsafe code",
-                hint="mark the kernel @tw.entry(unsafe=True) and launch it inside `with tw.unsafe():`",
+                hint="mark the kernel @tw.entry(unsafe=True), or put this in `with tw.unsafe():`",
             )
 
     # --- static arguments --------------------------------------------------------------------
@@ -178,7 +175,9 @@ class Emitter(Builder):
                 got=describe(x),
                 hint=f"load a tile first: {_load_hint(x)}",
             )
-        self.fail(Code.TYPE, f"{what} is not a tile", expected="a tile or a number", got=describe(x))
+        self.fail(
+            Code.TYPE, f"{what} is not a tile", expected="a tile or a number", got=describe(x)
+        )
 
     def numbers(self, x: Any, what: str = "operand") -> Value:
         """A tile whose elements are numbers, not pointers."""
@@ -202,7 +201,7 @@ class Emitter(Builder):
         return value
 
     def number(self, x: Any, dtype: AnyDType | None = None) -> Value:
-        """A Python number as a constant scalar, of `dtype` where given; it must be representable."""
+        """A Python number as a constant, of `dtype` where given; it must be representable."""
         if dtype is None:
             dtype = promote.natural_dtype(x)
         return self.constant(promote.fit(self, x, dtype), dtype)
@@ -299,8 +298,8 @@ def describe(x: Any) -> str:
     if isinstance(x, tuple | list):
         inner = ", ".join(describe(v) for v in x)
         return f"({inner})" if isinstance(x, tuple) else f"[{inner}]"
-    name = getattr(x, "__name__", None)
-    return f"`{name}`" if name else f"a {type(x).__name__}"
+    label = getattr(x, "__name__", None)
+    return f"`{label}`" if label else f"a {type(x).__name__}"
 
 
 def _power_hint(n: int) -> str:
@@ -313,5 +312,3 @@ def _load_hint(x: TensorRef | OutputRef | PartitionRef) -> str:
     if isinstance(x, TensorRef):
         return f"tl.load_tile_like({x.name}, out) or {x.name}.load_tile(shape, index)"
     return f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"
-
-

@@ -17,8 +17,8 @@ class Frame:
 
     source: FunctionSource
     caller: Span | None = None
-    names: dict[str, Any] = field(default_factory=dict)
-    unsure: dict[str, str] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=dict[str, Any])
+    unsure: dict[str, str] = field(default_factory=dict[str, str])
     outer: Frame | None = None
     """The frame a nested function or lambda was written in."""
 

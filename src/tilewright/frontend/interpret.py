@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from ..base.errors import Code
 from ..ir import Block, Value
@@ -63,7 +63,7 @@ class Target:
     """What break, continue and return can leave: a loop, a scope, or an unrolled loop."""
 
     kind: str
-    exits: list[Exit] = field(default_factory=list)
+    exits: list[Exit] = field(default_factory=list[Exit])
     carried: tuple[str, ...] = ()
     signal: str | None = None
     """How a round of an unrolled loop ended: break, continue, or by itself."""
@@ -121,7 +121,7 @@ class Interpreter:
                 return Flow.ENDED
         return Flow.NEXT
 
-    def unsupported(self, node: ast.AST) -> Any:
+    def unsupported(self, node: ast.AST) -> NoReturn:
         """Refuse syntax that kernels do not have."""
         what, hint = SYNTAX.get(type(node), (f"`{type(node).__name__}` syntax", None))
         self.em.fail(Code.SYNTAX, f"{what} is not supported in kernels", hint=hint)

@@ -106,6 +106,11 @@ def join_type(a: Any, b: Any) -> TileType | Conflict | None:
         return _with_number(_type(a), b) or Conflict(Code.BRANCH_TYPE, _say(a), describe(b))
     if isinstance(b, TileType | Value):
         return _with_number(_type(b), a) or Conflict(Code.BRANCH_TYPE, describe(a), _say(b))
+    return _of_numbers(a, b)
+
+
+def _of_numbers(a: Any, b: Any) -> TileType | Conflict:
+    """Two static numbers: of one type, or an int that becomes a float."""
     x, y = promote.natural_dtype(a), promote.natural_dtype(b)
     if x is y:
         return TileType(x)

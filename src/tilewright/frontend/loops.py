@@ -176,21 +176,24 @@ def _bounds(
 
 
 def _run_unrolled(it: Interpreter, node: ast.For, items: list[Any]) -> Flow:
-    target = Target("unrolled")
-    depth = it.em.depth
+    target = Target("unrolled", depth=it.em.depth)
     for item in items:
         assign(it, node.target, item)
-        it.targets.append(target)
-        target.signal, target.depth = None, depth
-        try:
-            flow = it.run(node.body)
-        finally:
-            it.targets.pop()
+        flow = _run_round(it, node, target)
         if target.signal == "break":
             return Flow.NEXT
         if flow is Flow.ENDED and target.signal is None:
             return Flow.ENDED
     return Flow.NEXT
+
+
+def _run_round(it: Interpreter, node: ast.For, target: Target) -> Flow:
+    target.signal = None
+    it.targets.append(target)
+    try:
+        return it.run(node.body)
+    finally:
+        it.targets.pop()
 
 
 def run_break(it: Interpreter, node: ast.Break | ast.Continue) -> Flow:

@@ -37,11 +37,15 @@ def common_dtype(a: AnyDType, b: AnyDType) -> AnyDType | None:
     """The dtype both widen to, or None where the table refuses."""
     if a is b:
         return a
-    if a.kind != b.kind or a.kind not in "iuf" or {a, b} == {f16, bf16}:
+    if a.kind != b.kind or a.kind not in "iuf" or _mixes_halves(a, b):
         return None
     if not (a.has_arithmetic and b.has_arithmetic):
         return None
     return a if a.bits > b.bits else b
+
+
+def _mixes_halves(a: AnyDType, b: AnyDType) -> bool:
+    return (a is f16 and b is bf16) or (a is bf16 and b is f16)
 
 
 def fit(em: Emitter, x: Any, dtype: AnyDType) -> float | bool:
@@ -130,7 +134,7 @@ def unify(em: Emitter, a: Any, b: Any, verb: str) -> tuple[Value, Value]:
 
 
 def _cast_hint(x: AnyDType, y: AnyDType) -> str:
-    if {x, y} == {f16, bf16}:
+    if _mixes_halves(x, y):
         return "convert both: a.astype(tilewright.f32), b.astype(tilewright.f32)"
     if x.is_float != y.is_float:
         side, dtype = ("b", x) if x.is_float else ("a", y)

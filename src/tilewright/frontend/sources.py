@@ -102,7 +102,9 @@ def _find(tree: ast.Module, code: types.CodeType) -> FunctionNode | None:
 
 def _by_column(nodes: list[FunctionNode], code: types.CodeType) -> FunctionNode | None:
     """Several lambdas stand on one line: the code's own columns tell which it is."""
-    columns = [p[2] for p in code.co_positions() if p[2] is not None and p[0] is not None]
+    # Instructions that stand for no text of their own have an empty stretch.
+    spans = [(p[2], p[3]) for p in code.co_positions()]
+    columns = [a for a, b in spans if a is not None and b is not None and a < b]
     inside = [
         n
         for n in nodes

@@ -51,5 +51,12 @@ class PartitionRef:
     mutable: bool = False
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class FormatString:
+    """An f-string with dynamic parts: texts, and (value, format specification) pairs."""
+
+    parts: tuple[str | tuple[Value, str], ...]
+
+
 Tensorlike = TensorRef | OutputRef | PartitionRef
 """Things that name memory: they can be neither carried nor selected."""
