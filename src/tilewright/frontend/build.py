@@ -14,6 +14,7 @@ from ..ir import (
     ParamSpec,
     PointerSpec,
     PtrType,
+    ScalarSpec,
     Signature,
     TensorSpec,
     TensorType,
@@ -52,6 +53,8 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     params = tuple(_param(spec) for spec in signature.params)
     for spec, value in zip(signature.params, params, strict=True):
         frame.bind(spec.name, _reference(spec, value))
+        if isinstance(spec, ScalarSpec):
+            em.scalars[value] = spec.name
     for name, constant in signature.constants:
         frame.bind(name, constant)
     body = em.block

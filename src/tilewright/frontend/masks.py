@@ -25,9 +25,10 @@ def mask_of(em: Emitter, tile: Value) -> Value:
     mask = _whole(em, op, tile)
     for axis in sorted(_partial_axes(em, op, view)):
         line = _line_mask(em, op, view, axis)
-        ones = tuple(n if k == axis else 1 for k, n in enumerate(view.tile))
-        spread = em.broadcast_to(em.emit("reshape", line, shape=ones), view.tile)
-        mask = spread if mask is None else em.emit("andi", mask, spread)
+        if view.rank > 1:
+            ones = tuple(n if k == axis else 1 for k, n in enumerate(view.tile))
+            line = em.broadcast_to(em.emit("reshape", line, shape=ones), view.tile)
+        mask = line if mask is None else em.emit("andi", mask, line)
     return em.constant(True, bool_, view.tile) if mask is None else mask
 
 
@@ -38,8 +39,11 @@ def _whole(em: Emitter, op: Op, tile: Value) -> Value | None:
 
 def _partial_axes(em: Emitter, op: Op, view: ViewType) -> frozenset[int]:
     """Axes to look at: all of them where the index was not checked, for it may lie outside."""
-    free = op.result in em.unchecked or view.sparse is not None
-    return frozenset(range(view.rank)) if free else padded_axes(em, view)
+    return frozenset(range(view.rank)) if _is_free(em, op) else padded_axes(em, view)
+
+
+def _is_free(em: Emitter, op: Op) -> bool:
+    return op.result in em.unchecked or op.one("view").view.sparse is not None
 
 
 def _line_mask(em: Emitter, op: Op, view: ViewType, axis: int) -> Value:
@@ -56,11 +60,13 @@ def _line_mask(em: Emitter, op: Op, view: ViewType, axis: int) -> Value:
         frame = view.frame[dim]
         left = em.emit("subi", end, _times(em, em.emit("block_id", axis=dim), frame))
         end = em.emit("mini", left, em.constant(frame, i64))
-    low = _clamped(em, em.emit("negi", start), view.tile[axis])
-    high = _clamped(em, em.emit("subi", end, start), view.tile[axis])
-    positions = em.emit("iota", size=view.tile[axis], dtype=i32)
-    shape = positions.tile.shape
-    return _between(em, positions, em.broadcast_to(low, shape), em.broadcast_to(high, shape))
+    size = view.tile[axis]
+    positions = em.emit("iota", size=size, dtype=i32)
+    high = em.broadcast_to(_clamped(em, em.emit("subi", end, start), size), (size,))
+    if not _is_free(em, op):
+        return em.emit("cmpi", positions, high, predicate=Predicate.LT)
+    low = em.broadcast_to(_clamped(em, em.emit("negi", start), size), (size,))
+    return _between(em, positions, low, high)
 
 
 def _clamped(em: Emitter, value: Value, size: int) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ..base.dtypes import AnyDType, i32, i64, int_range
 from ..base.errors import Code
@@ -19,14 +19,39 @@ ATOMIC_ORDERS = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE, Ordering.
 
 def pointers(em: Emitter, x: Any, what: str = "pointers") -> Value:
     """A tile of pointers, refused otherwise."""
-    if isinstance(x, Value) and isinstance(x.type, TileType) and x.type.is_pointer:
-        return x
+    if is_pointer(x):
+        return cast("Value", x)
     em.fail(
         Code.TYPE,
         f"{what} must be a pointer",
         expected="a tl.Ptr parameter or pointers made from one",
         got=describe(x),
     )
+
+
+def is_pointer(x: Any) -> bool:
+    """Whether x is a pointer or a tile of them."""
+    return isinstance(x, Value) and isinstance(x.type, TileType) and x.type.is_pointer
+
+
+def moved(em: Emitter, pointer: Value, by: Any, *, back: bool = False) -> Value:
+    """`pointer + by` or `pointer - by`, in unsafe code."""
+    em.require_unsafe("pointer arithmetic")
+    if back and is_pointer(by):
+        em.fail(
+            Code.TYPE,
+            "cannot subtract pointers",
+            expected="an integer or a tile of integers",
+            got=describe(by),
+            hint="subtract addresses: tl.ptr_to_int(p) - tl.ptr_to_int(q)",
+        )
+    amount = _amount(em, by)
+    return add_pointer(em, pointer, em.emit("negi", _signed(em, amount)) if back else amount)
+
+
+def _signed(em: Emitter, amount: Value) -> Value:
+    """As a signed integer that holds every value, so that it can be negated."""
+    return em.cast(amount, i64)
 
 
 def pointee(value: Value) -> AnyDType:

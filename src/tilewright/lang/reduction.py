@@ -7,15 +7,12 @@ out, reduces all axes to a scalar, a tuple several.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias, overload
 
 from ..base.dtypes import bool_, i32
 from .marker import declared
-from .tile import E, Tile
-
-Axis: TypeAlias = int | Sequence[int] | None
-"""Which axes are reduced; None is all of them."""
+from .tile import Axis, E, Tile
 
 Scalar: TypeAlias = Tile[Any]
 """What a combiner gets and gives: one element."""

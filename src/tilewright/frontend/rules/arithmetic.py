@@ -26,6 +26,7 @@ from ..operands import (
     three,
     word,
 )  # fmt: skip
+from ..pointers import is_pointer, moved
 from ..promote import is_weak
 
 Rule = Callable[..., Any]
@@ -39,6 +40,21 @@ def _either(name: str, verb: str) -> Rule:
     def rule(em: Emitter, a: Any, b: Any) -> Value:
         left, right = arithmetic_pair(em, a, b, verb)
         return em.emit(name + _suffix(left), left, right)
+
+    return rule
+
+
+def _moving(name: str, verb: str) -> Rule:
+    """`+` and `-`: also of pointers, which move by elements."""
+    numbers = _either(name, verb)
+
+    def rule(em: Emitter, a: Any, b: Any) -> Value:
+        if is_pointer(a):
+            return moved(em, a, b, back=name == "sub")
+        if is_pointer(b) and name == "add":
+            return moved(em, b, a)
+        result: Value = numbers(em, a, b)
+        return result
 
     return rule
 
@@ -58,7 +74,7 @@ def true_div(em: Emitter, a: Any, b: Any, *, precise: Any = False) -> Value:
             Code.DTYPE,
             f"`/` divides floats, not {dtype.name}",
             expected="f16, bf16, f32 or f64",
-            got=f"{describe(left)} and {describe(right)}",
+            got=f"{describe(a)} and {describe(b)}",
             hint=f"use // to round down, or convert: {_converted(a, b)}",
         )
     return em.emit("divf", left, right, rounding=_division(dtype, exact))
@@ -295,8 +311,8 @@ def _float_unary(name: str) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    "operator.add": _either("add", "add"),
-    "operator.sub": _either("sub", "subtract"),
+    "operator.add": _moving("add", "add"),
+    "operator.sub": _moving("sub", "subtract"),
     "operator.mul": _either("mul", "multiply"),
     "operator.truediv": _operator_truediv,
     "operator.floordiv": _floor_div,

@@ -18,6 +18,7 @@ from ..pointers import (
     add_pointer,
     mask_for,
     memory_order,
+    moved,
     pointee,
     pointers,
     value_for,
@@ -30,8 +31,7 @@ from .memory import partition, read_only, tensor, unchecked_load, writable
 
 def offset(em: Emitter, self: Any, by: Any) -> Value:
     """Pointers moved by a number of elements."""
-    em.require_unsafe("pointer arithmetic")
-    return add_pointer(em, pointers(em, self), by)
+    return moved(em, pointers(em, self), by)
 
 
 def _addptr(em: Emitter, pointers: Any, by: Any) -> Value:
@@ -236,14 +236,13 @@ def _static(dims: Sequence[int | Value]) -> tuple[int | None, ...]:
 
 
 def _row_major(em: Emitter, extents: Sequence[int | Value]) -> list[int | Value]:
-    steps: list[int | Value] = []
-    step: int | Value = 1
-    for n in reversed(extents):
-        steps.insert(0, step)
+    steps: list[int | Value] = [1] * len(extents)
+    for k in reversed(range(len(extents) - 1)):
+        n, step = extents[k + 1], steps[k + 1]
         if isinstance(n, int) and isinstance(step, int):
-            step = n * step
+            steps[k] = n * step
         else:
-            step = em.emit("muli", em.index(n), em.index(step))
+            steps[k] = em.emit("muli", em.index(n), em.index(step))
     return steps
 
 
