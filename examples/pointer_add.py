@@ -22,8 +22,7 @@ def pointer_add(
     i, _, _ = tl.get_tile_block_id()
     index = tl.arange(BLOCK) + i * BLOCK
     mask = index < n
-    total = tl.load_ptr(x + index, mask=mask) + tl.load_ptr(y + index, mask=mask)
-    tl.store_ptr(z + index, total, mask=mask)
+    tl.scatter(z, index, tl.gather(x, index, mask) + tl.gather(y, index, mask), mask)
 
 
 def main() -> None:

@@ -27,8 +27,6 @@ EMPTY: dict[tuple[str, str], str] = {
     ("token", "rules"): TOKEN,
     ("token", "docs"): TOKEN,
     ("token", "llvm"): "native code keeps program order",
-    ("control", "lang"): "control flow is Python's own syntax",
-    ("control", "rules"): "statements, not calls: frontend handles them by syntax",
 }
 """Cells of the grid that are empty on purpose, by (family, column)."""
 
