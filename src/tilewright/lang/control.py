@@ -12,7 +12,7 @@ def static_range(stop: int, /) -> range: ...
 @overload
 def static_range(start: int, stop: int, step: int = 1, /) -> range: ...
 @declared
-def static_range(start: int, stop: int = 0, step: int = 1, /) -> range:
+def static_range(start: int, stop: int | None = None, step: int = 1, /) -> range:
     """Count like `range` in a loop that is unrolled: bounds and loop variable are constants.
 
     Use it where the body needs a constant, for instance to index a tuple. A plain `range` makes a

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...base.dtypes import AnyDType
 from ...base.errors import Code
 from ...ir import Value
 from ...ir.attrs import Overflow
@@ -24,10 +25,16 @@ def _bits(em: Emitter, value: Value, verb: str, *, logic: bool) -> Value:
         f"cannot {verb} {dtype.name}",
         expected="integers or bool" if logic else "integers",
         got=describe(value),
-        hint="convert it: x.astype(tilewright.i32)"
-        if not dtype.is_float
-        else "read its bits as an integer: tl.bitcast(x, ...), or convert: x.astype(...)",
+        hint=_hint(dtype),
     )
+
+
+def _hint(dtype: AnyDType) -> str:
+    if dtype.is_float:
+        return "read its bits as an integer: tl.bitcast(x, ...), or convert: x.astype(...)"
+    if dtype.is_bool:
+        return "convert it: x.astype(tilewright.i32)"
+    return "read the bytes: tl.bitcast(x, tilewright.u8)"
 
 
 def _logic(name: str, verb: str) -> Rule:

@@ -1,0 +1,120 @@
+"""The words of the language and the rules that give them meaning: the same names and signatures."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import operator
+
+import pytest
+
+import tilewright.lang as tl
+from tilewright.frontend.rules import FAMILIES, PROPERTIES, RULES
+from tilewright.lang.marker import declared_name
+
+FUNCTIONS = [name for name in tl.__all__ if declared_name(getattr(tl, name)) is not None]
+CLASSES = ("Tile", "PointerTile", "Tensor", "TensorMut", "Partition", "PartitionMut")
+
+REFUSALS = {"Tensor.store", "Tensor.partition_mut", "Partition.store"}
+"""Rules for what people try on read-only tensors: they explain, and nothing is declared."""
+
+DUNDERS = {"and_": "__and__", "or_": "__or__"} | {
+    name: f"__{name}__"
+    for name in (
+        "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "xor", "lshift",
+        "rshift", "lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "invert", "getitem",
+    )
+}  # fmt: skip
+
+
+def shape_of(function, skip):
+    """Parameters by name, kind and default, after the first `skip`."""
+    parameters = list(inspect.signature(function).parameters.values())[skip:]
+    return [(p.name, p.kind.description, p.default) for p in parameters]
+
+
+def keys(prefix):
+    return sorted(key for key in RULES if key.startswith(f"{prefix}.") and key not in REFUSALS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_has_a_rule_of_the_same_signature(name):
+    assert name in RULES, f"tl.{name} means nothing"
+    assert shape_of(RULES[name], 1) == shape_of(getattr(tl, name), 0)
+
+
+@pytest.mark.parametrize("name", sorted(key for key in RULES if "." not in key))
+def test_every_rule_is_declared(name):
+    assert name in FUNCTIONS, f"there is a rule for {name}, but no tl.{name}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_declarations_stand_in_the_file_of_their_family(family):
+    for name in FAMILIES[family]:
+        if "." not in name:
+            assert getattr(tl, name).__module__ == f"tilewright.lang.{family}", name
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_method_has_a_rule(cls):
+    declared = {
+        f"{cls}.{name}"
+        for base in getattr(tl, cls).__mro__
+        if base.__module__.startswith("tilewright.")
+        for name in vars(base)
+        if not name.startswith("_")
+    }
+    assert declared == set(keys(cls))
+
+
+@pytest.mark.parametrize("key", [key for cls in CLASSES for key in keys(cls)])
+def test_methods_have_the_signature_of_their_rule(key):
+    cls, _, name = key.partition(".")
+    member = inspect.getattr_static(getattr(tl, cls), name)
+    assert isinstance(member, property) == (key in PROPERTIES)
+    if key not in PROPERTIES:
+        assert shape_of(RULES[key], 2) == shape_of(member, 1)
+        assert len(shape_of(RULES[key], 1)) == len(shape_of(RULES[key], 2)) + 1
+
+
+def test_properties_have_rules():
+    assert set(RULES) >= PROPERTIES
+    assert {key.partition(".")[0] for key in PROPERTIES} <= set(CLASSES)
+
+
+def test_every_operator_is_declared():
+    assert {key.removeprefix("operator.") for key in keys("operator")} == set(DUNDERS)
+    for name, dunder in DUNDERS.items():
+        assert hasattr(operator, name)
+        assert dunder in vars(tl.Tile), f"tiles do not declare {dunder}"
+
+
+def test_rules_of_builtins_name_builtins():
+    for key in keys("builtins"):
+        assert hasattr(builtins, key.removeprefix("builtins."))
+
+
+def test_no_other_prefixes():
+    prefixes = {key.partition(".")[0] for key in RULES if "." in key}
+    assert prefixes <= {*CLASSES, "operator", "builtins"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_for_kernels(name):
+    with pytest.raises(TypeError) as caught:
+        getattr(tl, name)()
+    message, hint = str(caught.value).splitlines()
+    assert message == f"tl.{name} can only be used inside a kernel"
+    assert hint.startswith("  hint: ")
+    assert "@tw.entry" in hint
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_described(name):
+    first, *_ = (getattr(tl, name).__doc__ or "").splitlines()
+    assert first.endswith((".", ":"))
+
+
+def test_names_are_exported_once():
+    assert len(tl.__all__) == len(set(tl.__all__))
+    assert all(hasattr(tl, name) for name in tl.__all__)
