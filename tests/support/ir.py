@@ -1,8 +1,8 @@
-"""Kernels built by hand for tests: a builder that knows parameters, source lines and tile access."""
+"""Kernels built by hand: a builder that knows parameters, source lines and tile accesses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,9 +61,7 @@ class Kernel(Builder):
         self.specs.append(TensorSpec(name, dtype, extents, strides))
         return self._param(name, TensorType(dtype, extents, strides, False, name))
 
-    def output(
-        self, name: str, dtype: AnyDType, shape: Extents, tile: Sequence[int] = ()
-    ) -> Value:
+    def output(self, name: str, dtype: AnyDType, shape: Extents, tile: Sequence[int] = ()) -> Value:
         """Declare a mutable tensor."""
         extents = _extents(shape)
         strides = (None,) * len(extents)
@@ -140,7 +138,7 @@ class Kernel(Builder):
         )
 
     @contextmanager
-    def region(self, *types: Type) -> Iterator[Block]:
+    def region(self, *types: Type) -> Generator[Block]:
         """Build a region with block arguments of these types."""
         with self.at(Block(tuple(Value(t) for t in types))) as block:
             yield block

@@ -9,12 +9,20 @@ from functools import cache
 from math import inf, isfinite
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from tilewright.base.dtypes import AnyDType, f32, f64, int_range
+from tilewright.base.dtypes import AnyDType, bf16, f16, f32, f64, int_range
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+LIMITS: dict[AnyDType, tuple[float, float, float]] = {
+    f16: (2.0**-14, 2.0**-24, 65504.0),
+    bf16: (2.0**-126, 2.0**-133, (2 - 2.0**-7) * 2.0**127),
+    f32: (2.0**-126, 2.0**-149, (2 - 2.0**-23) * 2.0**127),
+    f64: (2.0**-1022, 2.0**-1074, (2 - 2.0**-52) * 2.0**1023),
+}
+"""The least normal, the least and the greatest positive number of each type."""
 
 
 def fresh_rng() -> np.random.Generator:
@@ -36,10 +44,8 @@ def int_values(dtype: AnyDType, rng: np.random.Generator, count: int = 24) -> Ar
 
 def float_values(dtype: AnyDType, rng: np.random.Generator, count: int = 24) -> Array:
     """Edge values of a float type (zeros, subnormals, limits, inf, NaN), then random ones."""
-    info = ml_dtypes.finfo(dtype.np)
-    tiny, least, greatest = info.tiny, info.smallest_subnormal, info.max
-    edges = [0.0, 1.0, 1.5, 3.0, tiny, least, greatest, 0.1]
-    signed = np.array([s * float(x) for x in edges for s in (1, -1)])
+    edges = [0.0, 1.0, 1.5, 3.0, 0.1, *LIMITS[dtype]]
+    signed = np.array([s * x for x in edges for s in (1, -1)])
     special = np.array([np.inf, -np.inf, np.nan])
     random = np.concatenate([rng.standard_normal(count), _random_bits(dtype, rng, count)])
     with np.errstate(all="ignore"):

@@ -1,0 +1,135 @@
+"""The NumPy interpreter that defines the language: runs IR as it is, one small rule per op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...ir import Func, Value
+from ...ir.artifact import Failure, Printed, reporting_ops, sites_of
+from . import (
+    arithmetic,
+    atomics,
+    bitwise,
+    comparison,
+    control,
+    conversion,
+    creation,
+    debug,
+    layout,
+    math,
+    matmul,
+    memory,
+    pointer,
+    reduction,
+    token,
+)  # fmt: skip
+from . import grid as grid_family
+from .arguments import bind
+from .exact import Array
+from .machine import Data, Frame, Launch, Rule
+from .storage import Member, Memory
+from .watch import Watch
+
+__all__ = ["FAMILIES", "RULES", "Outcome", "run"]
+
+FAMILIES: dict[str, dict[str, Rule]] = {
+    "control": control.RULES, "grid": grid_family.RULES, "creation": creation.RULES,
+    "arithmetic": arithmetic.RULES, "math": math.RULES, "comparison": comparison.RULES,
+    "bitwise": bitwise.RULES, "conversion": conversion.RULES, "layout": layout.RULES,
+    "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.RULES,
+    "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES,
+    "token": token.RULES,
+}  # fmt: skip
+
+
+def merged(families: dict[str, dict[str, Rule]]) -> dict[str, Rule]:
+    """One table of all rules; refuses an op that two families define."""
+    rules: dict[str, Rule] = {}
+    for family, table in families.items():
+        if twice := rules.keys() & table.keys():
+            raise ValueError(f"{family} defines again: {', '.join(sorted(twice))}")
+        rules |= table
+    return rules
+
+
+RULES: dict[str, Rule] = merged(FAMILIES)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run reports: the first failure, the prints in block order, problems found.
+
+    A problem is a mistake that a compiled kernel need not notice: an access outside the arguments,
+    a race between blocks, a read of memory nobody wrote. `seed` gives the same block order again.
+    """
+
+    failure: Failure | None
+    printed: tuple[Printed, ...]
+    problems: tuple[str, ...]
+    seed: int
+
+
+def run(
+    func: Func,
+    arguments: Sequence[Any],
+    grid: Sequence[int],
+    *,
+    seed: int | None = None,
+    uninitialized: frozenset[str] = frozenset(),
+    reachable: Sequence[Array] = (),
+) -> Outcome:
+    """Run a kernel on arrays (written in place), scalars and addresses, in parameter order.
+
+    Blocks run one after the other in an order drawn from `seed`. `uninitialized` names parameters
+    whose elements must be written before they are read; `reachable` are arrays that pointers may
+    reach besides the arguments. An array may be given for a pointer.
+    """
+    values, members = bind(func, arguments)
+    extra = [Member(f"reachable[{i}]", array) for i, array in enumerate(reachable)]
+    watch = Watch()
+    storage = Memory([*members, *extra], watch)
+    storage.forget(uninitialized)
+    sites = dict(zip(reporting_ops(func), sites_of(func), strict=True))
+    launch = Launch(func, _full_grid(func, grid), storage, RULES, sites)
+    seed = _fresh_seed() if seed is None else seed
+    # Overflow, division by zero and NaN are ordinary results here.
+    with np.errstate(all="ignore"):
+        _run_blocks(launch, values, seed)
+    printed = sorted(launch.printed, key=lambda record: record[0])
+    return Outcome(
+        launch.failure, tuple(p for _, p in printed), tuple(watch.problems.values()), seed
+    )
+
+
+def _full_grid(func: Func, grid: Sequence[int]) -> tuple[int, ...]:
+    """The grid with as many axes as the kernel knows of."""
+    given = tuple(int(n) for n in grid)
+    return given + (1,) * (func.signature.grid_rank - len(given))
+
+
+def _fresh_seed() -> int:
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+def _run_blocks(launch: Launch, values: dict[Value, Data], seed: int) -> None:
+    order: list[int] = np.random.default_rng(seed).permutation(prod(launch.grid)).tolist()
+    for number in order:
+        if launch.failure is not None:
+            return
+        block = _logical(number, launch.grid)
+        launch.memory.watch.begin(block)
+        Frame(launch, number, block, dict(values)).run(launch.func.body)
+
+
+def _logical(number: int, grid: tuple[int, ...]) -> tuple[int, ...]:
+    """The index of a block from its linear number; the last axis varies fastest."""
+    index: list[int] = []
+    for n in reversed(grid):
+        number, i = divmod(number, n)
+        index.append(i)
+    return tuple(reversed(index))

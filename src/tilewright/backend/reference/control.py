@@ -1,0 +1,62 @@
+"""Structured control flow: a region ends in a jump, which the op it is meant for catches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir import Op
+from .machine import Frame, Jump, Results, Rule, storage_type
+
+
+def _for(frame: Frame, op: Op) -> Results | Jump:
+    (body,) = op.regions
+    lower, upper, step = (frame.integer(op.one(name)) for name in ("lower", "upper", "step"))
+    elem = storage_type(op.one("lower").tile)
+    carried = frame.data(op.all("init"))
+    # Python's integers do not wrap, so the counter cannot run past the upper bound and around.
+    for i in range(lower, upper, step) if step > 0 else ():
+        frame.bind(body.args, (np.asarray(i, elem), *carried))
+        jump = frame.run(body)
+        if jump.kind == "break":
+            return jump.values
+        if jump.kind != "continue":
+            return jump
+        carried = jump.values
+    return carried
+
+
+def _loop(frame: Frame, op: Op) -> Results | Jump:
+    (body,) = op.regions
+    carried = frame.data(op.all("init"))
+    while True:
+        frame.bind(body.args, carried)
+        jump = frame.run(body)
+        if jump.kind == "break":
+            return jump.values
+        if jump.kind != "continue":
+            return jump
+        carried = jump.values
+
+
+def _if(frame: Frame, op: Op) -> Results | Jump:
+    then, otherwise = op.regions
+    jump = frame.run(then if bool(frame.array(op.one("cond"))) else otherwise)
+    return jump.values if jump.kind == "yield" else jump
+
+
+def _scope(frame: Frame, op: Op) -> Results | Jump:
+    jump = frame.run(op.regions[0])
+    return jump.values if jump.kind == "leave" else jump
+
+
+def _jump(frame: Frame, op: Op) -> Jump:
+    return Jump(op.name, frame.data(op.operands))
+
+
+RULES: dict[str, Rule] = {
+    "for": _for,
+    "loop": _loop,
+    "if": _if,
+    "scope": _scope,
+    **dict.fromkeys(("yield", "continue", "break", "leave", "return"), _jump),
+}

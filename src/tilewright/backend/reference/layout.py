@@ -1,0 +1,42 @@
+"""Shapes of tiles: the elements stay, their arrangement changes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir import Op
+from .machine import Frame, Results, Rule
+
+
+def _reshape(frame: Frame, op: Op) -> Results:
+    return (frame.array(op.one("arg")).reshape(op.attrs["shape"]),)
+
+
+def _broadcast(frame: Frame, op: Op) -> Results:
+    return (np.broadcast_to(frame.array(op.one("arg")), op.attrs["shape"]),)
+
+
+def _permute(frame: Frame, op: Op) -> Results:
+    return (frame.array(op.one("arg")).transpose(op.attrs["order"]),)
+
+
+def _cat(frame: Frame, op: Op) -> Results:
+    return (np.concatenate(frame.arrays(op), axis=op.attrs["axis"]),)
+
+
+def _extract(frame: Frame, op: Op) -> Results:
+    arg, shape = frame.array(op.one("arg")), op.attrs["shape"]
+    where: list[slice] = []
+    for n, part, index in zip(arg.shape, shape, op.all("index"), strict=True):
+        start = frame.integer(index) % (n // part) * part
+        where.append(slice(start, start + part))
+    return (arg[tuple(where)],)
+
+
+RULES: dict[str, Rule] = {
+    "reshape": _reshape,
+    "broadcast": _broadcast,
+    "permute": _permute,
+    "cat": _cat,
+    "extract": _extract,
+}

@@ -1,0 +1,141 @@
+"""The state of a run: a launch, and within it one block of the grid at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from ...base.dtypes import AnyDType, f8e8m0fnu
+from ...ir import Block, Func, Op, PtrType, TileType, Type, Value
+from ...ir.artifact import Failure, Printed, Site
+from .exact import Array
+from .storage import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class TensorData:
+    """A tensor, and any view of it: an address, extents, and strides in bytes."""
+
+    address: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenData:
+    """A token: program order is all the order there is, so it holds nothing."""
+
+
+Data: TypeAlias = Array | TensorData | TokenData
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """How a region ended: the name of its terminator, and the values that one passes."""
+
+    kind: str
+    values: tuple[Data, ...]
+
+
+Results: TypeAlias = tuple[Data, ...]
+Rule: TypeAlias = "Callable[[Frame, Op], Results | Jump]"
+"""What an op does: gives its results, or ends the region it stands in."""
+
+
+@dataclass(slots=True)
+class Launch:
+    """What all blocks of one launch share."""
+
+    func: Func
+    grid: tuple[int, ...]
+    memory: Memory
+    rules: Mapping[str, Rule]
+    sites: Mapping[Op, Site]
+    failure: Failure | None = None
+    printed: list[tuple[int, Printed]] = field(default_factory=list[tuple[int, Printed]])
+
+    def fail(self, failure: Failure) -> None:
+        """Keep a failure if it is the first."""
+        self.failure = self.failure or failure
+
+
+@dataclass(slots=True)
+class Frame:
+    """One block of the grid as it runs: where it stands, and the values it has made."""
+
+    launch: Launch
+    number: int
+    block: tuple[int, ...]
+    values: dict[Value, Data]
+
+    def run(self, block: Block) -> Jump:
+        """Run a region to its terminator."""
+        for op in block.ops:
+            outcome = self.launch.rules[op.name](self, op)
+            if isinstance(outcome, Jump):
+                return outcome
+            self.bind(op.results, outcome)
+        raise AssertionError("a block must end in a terminator")
+
+    def bind(self, values: Sequence[Value], data: Sequence[Data]) -> None:
+        """Give values their data."""
+        for value, datum in zip(values, data, strict=True):
+            self.values[value] = _settled(value.type, datum)
+
+    def data(self, values: Sequence[Value]) -> Results:
+        """The data of several values."""
+        return tuple(self.values[v] for v in values)
+
+    def array(self, value: Value) -> Array:
+        """The elements of a tile."""
+        data = self.values[value]
+        assert isinstance(data, np.ndarray), f"expected a tile, got {data}"
+        return data
+
+    def arrays(self, op: Op) -> list[Array]:
+        """The elements of all operands of an op on tiles."""
+        return [self.array(v) for v in op.operands]
+
+    def integer(self, value: Value) -> int:
+        """A scalar as a Python int."""
+        return int(self.array(value))
+
+    def tensor(self, value: Value) -> TensorData:
+        """What a tensor or a view stands for."""
+        data = self.values[value]
+        assert isinstance(data, TensorData), f"expected a tensor, got {data}"
+        return data
+
+
+def _settled(kind: Type, data: Data) -> Data:
+    """Hold results to their type; NumPy's scalars become arrays of rank 0."""
+    if not isinstance(kind, TileType):
+        return data
+    array = np.asarray(data)
+    expected = storage_type(kind)
+    assert array.dtype == expected, f"expected elements of {expected}, got {array.dtype}"
+    return array
+
+
+def storage_type(kind: TileType) -> np.dtype[np.generic]:
+    """The NumPy type that holds a tile's elements; pointers are 64-bit addresses."""
+    return np.dtype(np.int64) if isinstance(kind.elem, PtrType) else kind.elem.np
+
+
+def elementwise(compute: Callable[..., Array]) -> Rule:
+    """The rule of an op that is a NumPy function of its operands."""
+
+    def rule(frame: Frame, op: Op) -> Results:
+        return (compute(*frame.arrays(op)),)
+
+    return rule
+
+
+def filled(dtype: AnyDType, shape: Sequence[int], value: float) -> Array:
+    """A tile of one value; f8e8m0fnu has no zero, its least value (bits of 0) stands for it."""
+    if dtype is f8e8m0fnu and value == 0:
+        return np.zeros(tuple(shape), np.uint8).view(dtype.np)
+    return np.full(tuple(shape), value, dtype.np)

@@ -1,0 +1,211 @@
+"""The memory a launch may touch: arguments as regions of bytes, reached by address only.
+
+Every access of a kernel, through a view or a pointer, comes here as an array of addresses. Nothing
+outside the regions is ever touched: such reads give 0, such writes are dropped, both are reported.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from ...base.dtypes import AnyDType, bool_, f4e2m1fn
+from .exact import Array
+from .watch import Shadow, Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An argument array, by the name of its parameter."""
+
+    name: str
+    array: Array
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The addresses of its first byte and of the first byte after it."""
+        low = high = self.array.ctypes.data
+        for n, stride in zip(self.array.shape, self.array.strides, strict=True):
+            low += min((n - 1) * stride, 0)
+            high += max((n - 1) * stride, 0)
+        return low, high + self.array.itemsize
+
+    def element_at(self, address: int) -> tuple[int, ...] | None:
+        """The index of the element at an address, or None where the array has none there."""
+        index = [0] * self.array.ndim
+        rest = address - self.bounds[0]
+        strides = self.array.strides
+        for axis in sorted(range(self.array.ndim), key=lambda k: -abs(strides[k])):
+            n, stride = self.array.shape[axis], abs(strides[axis])
+            if n > 1 and stride:
+                count, rest = divmod(rest, stride)
+                index[axis] = count if strides[axis] > 0 else n - 1 - count
+        inside = all(0 <= i < n for i, n in zip(index, self.array.shape, strict=True))
+        return tuple(index) if inside and 0 <= rest < self.array.itemsize else None
+
+
+class Region:
+    """A stretch of bytes that arguments share, in cells of `unit` bytes, each with its shadow."""
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        bounds = [m.bounds for m in members]
+        self.members = tuple(members)
+        self.low, self.high = min(low for low, _ in bounds), max(high for _, high in bounds)
+        self.writable = any(m.array.flags.writeable for m in members)
+        self.unit = gcd(
+            *(n for m in members for n in (m.array.itemsize, *m.array.strides)),
+            *(end - self.low for pair in bounds for end in pair),
+        )
+        raw = (ctypes.c_uint8 * (self.high - self.low)).from_address(self.low)
+        self.data: Array = np.ctypeslib.as_array(raw).reshape(-1, self.unit)
+        self.shadow = Shadow(len(self.data))
+
+    def cells(self, addresses: Array, size: int) -> Array:
+        """The cells of elements of `size` bytes: one row for each address."""
+        offsets = addresses - self.low
+        if size % self.unit or np.any(offsets % self.unit):
+            self._refine()
+        return offsets[:, None] // self.unit + np.arange(size // self.unit)
+
+    def _refine(self) -> None:
+        """Make each byte a cell, for accesses that do not fit the larger ones."""
+        self.shadow = self.shadow.repeated(self.unit)
+        self.data, self.unit = self.data.reshape(-1, 1), 1
+
+    def get(self, cells: Array) -> Array:
+        """The bytes of elements, one row each."""
+        return self.data[cells].reshape(len(cells), -1)
+
+    def put(self, cells: Array, rows: Array) -> None:
+        """Overwrite the bytes of elements; of two rows for one cell the later stays."""
+        self.data[cells] = rows.reshape(*cells.shape, self.unit)
+
+    def name_of(self, cell: int) -> str:
+        """What stands at a cell, as `x[2, 3]`."""
+        address = self.low + cell * self.unit
+        for member in self.members:
+            if (index := member.element_at(address)) is not None:
+                return f"{member.name}[{', '.join(map(str, index))}]" if index else member.name
+        return f"address {address:#x} in {self.members[0].name}"
+
+
+def regions_of(members: Sequence[Member]) -> list[Region]:
+    """Regions in order of address; arrays that overlap share one."""
+    groups: list[list[Member]] = []
+    end = 0
+    for member in sorted((m for m in members if m.array.size), key=lambda m: m.bounds):
+        low, high = member.bounds
+        if groups and low < end:
+            groups[-1].append(member)
+        else:
+            groups.append([member])
+        end = max(end, high)
+    return [Region(group) for group in groups]
+
+
+Change = Callable[[Array, Array], Array]
+"""From the old values and the positions they belong to, to the new values."""
+
+
+class Memory:
+    """All regions of a launch, and the watch that is kept over them."""
+
+    def __init__(self, members: Sequence[Member], watch: Watch) -> None:
+        self.watch = watch
+        self.regions = regions_of(members)
+        self._lows: Array = np.array([r.low for r in self.regions], np.int64)
+        self._highs: Array = np.array([r.high for r in self.regions], np.int64)
+
+    def forget(self, names: frozenset[str]) -> None:
+        """Mark the elements of these parameters as never written."""
+        for region in self.regions:
+            for member in (m for m in region.members if m.name in names):
+                region.shadow.unset[region.cells(_addresses(member), member.array.itemsize)] = True
+
+    def read(self, event: int, addresses: Array, mask: Array, dtype: AnyDType) -> Array:
+        """The elements at the addresses where mask; elsewhere bytes of 0."""
+        rows = np.zeros((addresses.size, dtype.itemsize), np.uint8)
+        for region, at, cells in self._parts(event, addresses, mask, dtype, "reads"):
+            self.watch.read(event, region, cells)
+            rows[at] = region.get(cells)
+        return decode(rows, dtype, addresses.shape)
+
+    def write(
+        self, event: int, addresses: Array, mask: Array, values: Array, dtype: AnyDType
+    ) -> None:
+        """Store values at the addresses where mask."""
+        rows = encode(values, dtype)
+        for region, at, cells in self._parts(event, addresses, mask, dtype, "writes"):
+            if self.watch.may_write(event, region, cells):
+                self.watch.write(event, region, cells)
+                region.put(cells, rows[at])
+
+    def update(
+        self, event: int, addresses: Array, mask: Array, dtype: AnyDType, change: Change
+    ) -> Array:
+        """Change elements atomically where mask, those of one address in turn; give the old."""
+        old = np.zeros((addresses.size, dtype.itemsize), np.uint8)
+        for region, at, cells in self._parts(event, addresses, mask, dtype, "updates"):
+            if not self.watch.may_write(event, region, cells):
+                continue
+            self.watch.update(event, region, cells)
+            for turn in _turns(cells[:, 0]):
+                old[at[turn]] = rows = region.get(cells[turn])
+                new = change(decode(rows, dtype, turn.shape), at[turn])
+                region.put(cells[turn], encode(new, dtype))
+        return decode(old, dtype, addresses.shape)
+
+    def _parts(
+        self, event: int, addresses: Array, mask: Array, dtype: AnyDType, verb: str
+    ) -> Iterator[tuple[Region, Array, Array]]:
+        """Each region touched, with the positions in the tile and the cells of their elements."""
+        at = np.flatnonzero(np.broadcast_to(mask, addresses.shape))
+        wanted = addresses.reshape(-1)[at]
+        which = np.searchsorted(self._lows, wanted, side="right") - 1
+        known = which >= 0
+        known[known] = wanted[known] + dtype.itemsize <= self._highs[which[known]]
+        if not known.all():
+            self.watch.outside(event, int(wanted[~known][0]), verb)
+        touched: list[int] = np.flatnonzero(np.bincount(which[known])).tolist()
+        for i in touched:
+            here = known & (which == i)
+            region = self.regions[i]
+            yield region, at[here], region.cells(wanted[here], dtype.itemsize)
+
+
+def _addresses(member: Member) -> Array:
+    """The addresses of all elements of an array, flat."""
+    total = np.full((), member.array.ctypes.data, np.int64)
+    for n, stride in zip(member.array.shape, member.array.strides, strict=True):
+        total = total[..., None] + np.arange(n, dtype=np.int64) * stride
+    return np.asarray(total).reshape(-1)
+
+
+def _turns(keys: Array) -> Iterator[Array]:
+    """Positions in rounds: each round meets a key at most once, rounds keep the order."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.searchsorted(ordered, ordered, side="left")
+    turn = np.empty_like(order)
+    turn[order] = np.arange(len(keys)) - first
+    for number in range(int(turn.max(initial=-1)) + 1):
+        yield np.flatnonzero(turn == number)
+
+
+def encode(values: Array, dtype: AnyDType) -> Array:
+    """Elements as rows of bytes, in their memory form."""
+    flat = np.ascontiguousarray(values, dtype.np).reshape(-1, 1)
+    return flat.view(np.uint8).reshape(len(flat), dtype.itemsize)
+
+
+def decode(rows: Array, dtype: AnyDType, shape: tuple[int, ...]) -> Array:
+    """Rows of bytes as elements; any byte that is not 0 is true."""
+    if dtype is bool_:
+        return np.not_equal(rows, 0).reshape(shape)
+    if dtype is f4e2m1fn:
+        rows = rows & np.uint8(0xF)
+    return np.ascontiguousarray(rows).view(dtype.np).reshape(shape)
