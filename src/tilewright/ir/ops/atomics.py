@@ -8,13 +8,14 @@ from ..attrs import AtomicMode, Ordering, Scope
 from ..opdef import Effect, declare
 from ..types import Type
 from .pointer import fits, mask
-from .rules import Attrs
+from .rules import Attrs, combines
 
 ATOMIC = {"ordering": Ordering.ACQ_REL, "scope": Scope.DEVICE}
 
 
 def _rmw(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     result = fits(types[0], types[1])
+    combines(attrs["mode"], result.dtype)
     for t in types[2:]:
         mask(types[0], t)
     return (result,)

@@ -8,7 +8,7 @@ from ...base.dtypes import bool_, i32
 from ..attrs import AtomicMode, Ordering, Scope
 from ..opdef import Effect, declare
 from ..types import I1, I32, TensorType, TileType, Type, ViewType
-from .rules import Attrs, need, number, pointer, scalar, tensor, tile, view
+from .rules import Attrs, combines, need, number, pointer, scalar, tensor, tile, view
 
 
 def _extent(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
@@ -69,7 +69,7 @@ def _store(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def _red(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    number(types[0])
+    combines(attrs["mode"], number(types[0]).dtype)
     return _store(types, attrs)
 
 

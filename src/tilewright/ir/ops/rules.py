@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...base.dtypes import AnyDType, bool_
+from ..attrs import AtomicMode
 from ..opdef import Rule, TypeRuleError
 from ..types import PtrType, TensorType, TileType, Type, ViewType
 
@@ -93,6 +94,14 @@ def convert(source: Callable[[AnyDType], bool], target: Callable[[AnyDType], boo
         return (arg.with_elem(to),)
 
     return rule
+
+
+def combines(mode: AtomicMode, d: AnyDType) -> None:
+    """Refuse elements that an atomic of this mode has no meaning for."""
+    if mode in (AtomicMode.AND, AtomicMode.OR, AtomicMode.XOR):
+        need(is_bits(d), f"atomic {mode} takes integers and booleans, got {d.name}")
+    elif mode != AtomicMode.XCHG:
+        need(d.has_arithmetic, f"atomic {mode} takes numbers with arithmetic, got {d.name}")
 
 
 def none(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
