@@ -43,7 +43,7 @@ class FunctionSource:
         return Span(self.file, line, column, end_line, end_column, self.name, caller)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class KernelSource:
     """A captured entry: its source and what its parameters say."""
 

@@ -1,0 +1,27 @@
+"""Generated programs whose every step is exact: all backends give the same bits as NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+
+from fuzz.graph import Program
+from fuzz.oracle import exact, inputs_of
+from fuzz.running import run_on, run_raw
+from fuzz.strategies import exact_programs
+
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
+
+@settings(max_examples=1200, deadline=None, suppress_health_check=SLOW)
+@given(exact_programs())
+def test_same_bits_everywhere(program: Program) -> None:
+    inputs = inputs_of(program, exact=True)
+    expected = exact(program, inputs)
+    for name, result in {
+        "reference on fresh IR": run_raw(program, inputs),
+        "reference after passes": run_on("reference", program, inputs),
+        "cpu": run_on("cpu", program, inputs),
+    }.items():
+        same = np.array_equal(result, expected, equal_nan=result.dtype.kind == "f")
+        assert same, f"{name}\n{program.source()}\nseed {program.seed}\n{result}\n{expected}"
