@@ -70,7 +70,7 @@ def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
         return it.apply(callee.key, [callee.receiver, *args], kwargs)
     name = declared_name(callee)
     if name is not None:
-        return _declared(it, name, args, kwargs)
+        return it.apply(name, args, kwargs)
     if is_dtype(callee):
         return _convert(it, callee, args, kwargs)
     if isinstance(callee, Closure):
@@ -80,14 +80,6 @@ def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
         source = function_source(callee)
         return inline(it, source.node, source, None, args, kwargs, callee)
     return _python(it, callee, args, kwargs)
-
-
-def _declared(it: Interpreter, name: str, args: Args, kwargs: Kwargs) -> Any:
-    if name == "static_range":
-        return range(*(it.em.static_int(a, "a bound of static_range") for a in args))
-    if name not in RULES:
-        it.em.fail(Code.CALL, f"`{name}` cannot be called in a kernel")
-    return it.apply(name, args, kwargs)
 
 
 def _convert(it: Interpreter, dtype: Any, args: Args, kwargs: Kwargs) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -127,7 +127,7 @@ class Interpreter:
         self.em.fail(Code.SYNTAX, f"{what} is not supported in kernels", hint=hint)
 
     @contextmanager
-    def inside(self, block: Block, target: Target | None = None) -> Iterator[Block]:
+    def inside(self, block: Block, target: Target | None = None) -> Generator[Block, None, None]:
         """Emit into a block that may not run, or run often; perhaps as something to leave."""
         depth = self.em.depth
         self.em.depth = depth + 1
