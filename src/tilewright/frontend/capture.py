@@ -131,8 +131,9 @@ class _Reader:
         if value in TENSORS:
             return TENSORS[value], None, None
         if origin in TENSORS:
-            dims = tuple(self.dim(arg, d) for d in args[1:]) if len(args) > 1 else None
-            return TENSORS[origin], self.element(arg, args[0]), dims
+            element, *rest = args
+            dims = tuple(self.dim(arg, d) for d in rest) or None
+            return TENSORS[origin], self.element(arg, element), dims
         if origin is Ptr:
             return "pointer", self.element(arg, args[0]), None
         if CONST in getattr(value, "__metadata__", ()):
