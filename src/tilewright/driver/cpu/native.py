@@ -1,0 +1,91 @@
+"""Loads object files into this process: bytes and a symbol in, a callable address out.
+
+The address is good as long as the `NativeFunction` lives: it keeps the code mapped.
+"""
+
+from __future__ import annotations
+
+import itertools
+import platform
+import sys
+from functools import cache
+from typing import Any
+
+import llvmlite.binding
+
+from ...base.errors import DriverError
+
+llvm: Any = llvmlite.binding
+"""Ships no types."""
+
+MAGIC = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}
+"""How object files begin, by platform."""
+ELF_MACHINE = {"x86_64": 62, "aarch64": 183}
+"""The number of each processor in an ELF header (at byte 18)."""
+
+_numbers = itertools.count(1)
+
+
+class NativeFunction:
+    """Native code in this process; holds what keeps it there."""
+
+    __slots__ = ("_code", "_engine", "address", "symbol")
+
+    def __init__(self, symbol: str, address: int, code: Any, engine: Any) -> None:
+        self.symbol = symbol
+        self.address = address
+        self._code = code
+        self._engine = engine
+
+    def __repr__(self) -> str:
+        return f"NativeFunction({self.symbol!r})"
+
+
+def load(object_bytes: bytes, symbol: str) -> NativeFunction:
+    """Link an object file made for this machine and find a function in it."""
+    return link(object_bytes, (symbol,))[symbol]
+
+
+def link(object_bytes: bytes, symbols: tuple[str, ...]) -> dict[str, NativeFunction]:
+    """Link an object file and find several functions in it."""
+    _check_format(object_bytes)
+    engine = _engine()
+    builder = llvm.JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
+    for symbol in symbols:
+        builder.export_symbol(symbol)
+    try:
+        code = builder.link(engine, f"kernel{next(_numbers)}")
+    except RuntimeError as error:
+        raise DriverError(
+            f"native code cannot be loaded: {error}",
+            expected=f"an object file that defines {', '.join(symbols)}",
+        ) from None
+    return {symbol: NativeFunction(symbol, code[symbol], code, engine) for symbol in symbols}
+
+
+def _check_format(object_bytes: bytes) -> None:
+    """Code of another platform could take the whole process down; refuse it here."""
+    machine = platform.machine()
+    magic = MAGIC.get(sys.platform)
+    known = magic is not None and object_bytes[:4] == magic
+    if known and sys.platform == "linux":
+        known = int.from_bytes(object_bytes[18:20], sys.byteorder) == ELF_MACHINE.get(machine)
+    if not known:
+        raise DriverError(
+            "native code cannot be loaded: not an object file of this machine",
+            expected=f"an object file for {sys.platform} on {machine}",
+            got=f"{len(object_bytes)} bytes that begin with {object_bytes[:4]!r}",
+        )
+
+
+@cache
+def _engine() -> Any:
+    initialize()
+    return llvm.create_lljit_compiler(suppress_errors=True)
+
+
+@cache
+def initialize() -> None:
+    """Make LLVM ready for this machine; only the first call does anything."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()

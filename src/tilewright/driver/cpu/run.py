@@ -1,0 +1,105 @@
+"""Runs a native kernel over a grid by the calling convention of base.cpu_abi."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...base.cpu_abi import MAX_GRID_RANK, LaunchWord
+from ...base.errors import DriverError
+from .memory import Bytes, address_of, allocate
+from .native import NativeFunction
+from .pool import LaunchRecord, default
+
+PRINT_CAPACITY = 1 << 20
+
+Slots = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureWords:
+    """What the first failed check or assertion wrote down."""
+
+    site: int
+    block: int
+    index: int
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class RawReport:
+    """What a launch left in its record: the first failure, the print records in written order."""
+
+    failure: FailureWords | None
+    printed: bytes
+    truncated: bool
+    """Whether print records were lost for lack of room."""
+
+
+def execute(
+    function: NativeFunction,
+    slots: Slots,
+    grid: Sequence[int],
+    scratch_bytes: int = 0,
+    print_capacity: int = PRINT_CAPACITY,
+) -> RawReport:
+    """Run all blocks of a grid; give back what the kernel reported.
+
+    `slots` are the arguments as `base.cpu_abi` lays them out; what they point to must stay where it
+    is until this returns. KeyboardInterrupt may leave, with some of the blocks not run.
+    """
+    blocks = _check(slots, grid, scratch_bytes, print_capacity)
+    record = LaunchRecord()
+    record[:MAX_GRID_RANK] = [*grid, *[1] * (MAX_GRID_RANK - len(grid))]
+    buffer = allocate(print_capacity, zeroed=True)
+    record[LaunchWord.PRINT_BUFFER] = address_of(buffer)
+    record[LaunchWord.PRINT_CAPACITY] = print_capacity
+    default().run(function.address, address_of(slots), record, blocks, scratch_bytes)
+    return _report(record, buffer)
+
+
+def _check(slots: Slots, grid: Sequence[int], scratch_bytes: int, print_capacity: int) -> int:
+    """Refuse what native code could not survive; give the number of blocks."""
+    if slots.dtype != np.uint64 or slots.ndim != 1 or not slots.flags.c_contiguous:
+        raise DriverError(
+            "kernel arguments cannot be passed",
+            expected="a contiguous one-dimensional array of uint64",
+            got=f"{slots.dtype} of shape {slots.shape}",
+        )
+    blocks = math.prod(grid)
+    if len(grid) > MAX_GRID_RANK or any(n < 0 for n in grid) or blocks >= 1 << 62:
+        raise DriverError(
+            "a grid cannot be launched",
+            expected=f"at most {MAX_GRID_RANK} axes of 0 or more blocks, fewer than 2^62 in all",
+            got=str(tuple(grid)),
+        )
+    if scratch_bytes < 0 or print_capacity < 0:
+        raise DriverError(
+            "a kernel cannot be launched",
+            expected="sizes of 0 or more bytes",
+            got=f"scratch {scratch_bytes}, print buffer {print_capacity}",
+        )
+    return blocks
+
+
+def _report(record: ctypes.Array[ctypes.c_int64], buffer: Bytes) -> RawReport:
+    failure = None
+    if record[LaunchWord.ERROR_TAKEN]:
+        failure = FailureWords(*record[LaunchWord.ERROR_SITE : LaunchWord.ERROR_EXTENT + 1])
+    used = record[LaunchWord.PRINT_USED]
+    printed = _written(buffer) if used else b""
+    return RawReport(failure, printed, used > record[LaunchWord.PRINT_CAPACITY])
+
+
+def _written(buffer: Bytes) -> bytes:
+    """The records that were written: up to the first that did not fit, where zeros remain."""
+    words = buffer[: buffer.size // 8 * 8].view(np.int64)
+    end = 0
+    while end < words.size and words[end] > 0:
+        end += int(words[end]) // 8
+    return words[:end].tobytes()

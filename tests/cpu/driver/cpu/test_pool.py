@@ -1,0 +1,316 @@
+"""The pool: threads, Ctrl-C, fork, exit, several launches at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from cpu.driver.cpu.kernels import (
+    SCRATCH_SUM,
+    SPIN,
+    USLEEP,
+    WRITE_BLOCK,
+    kernel,
+    sleep_then_write,
+    slots,
+)
+from tilewright.base import config
+from tilewright.base.errors import DriverError
+from tilewright.driver.cpu import execute
+from tilewright.driver.cpu.pool import Arena, LaunchRecord, Pool
+
+PROGRAM = """
+import os, signal, sys, threading, time
+import numpy as np
+from cpu.driver.cpu.kernels import *
+from tilewright.base import config
+from tilewright.driver.cpu import execute, pool
+"""
+
+
+def run_program(text: str, timeout: float = 60) -> str:
+    """Run a program in a process of its own; give what it wrote."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM + textwrap.dedent(text)],
+        capture_output=True, text=True, timeout=timeout, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_blocks_run_at_the_same_time():
+    """Sixteen blocks that sleep 20 ms take less than a third of the time on eight threads."""
+    code = kernel(sleep_then_write(20_000), USLEEP)
+    out = np.zeros(16, np.int64)
+    start = time.perf_counter()
+    with config.override(num_threads=8):
+        execute(code, slots(out), (16,))
+    assert time.perf_counter() - start < 16 * 0.020 * 0.6
+    assert np.array_equal(out, np.arange(16))
+
+
+def test_the_result_does_not_depend_on_the_number_of_threads():
+    results = []
+    for threads in (1, 2, 5):
+        out = np.zeros(20_000, np.int64)
+        with config.override(num_threads=threads):
+            execute(kernel(SPIN), slots(out), (out.size,))
+        results.append(out)
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+
+
+def test_many_launches_in_a_row():
+    """Jobs open and close while helpers come late, wake and fall asleep."""
+    out = np.zeros(300, np.int64)
+    with config.override(num_threads=4):
+        for i in range(300):
+            blocks = 1 + i % 300
+            execute(kernel(SPIN), slots(out), (blocks,))
+            if i % 50 == 0:
+                time.sleep(0.002)
+
+
+def test_several_threads_launch_at_once():
+    failures: list[str] = []
+
+    def launch_many(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(40):
+            blocks = int(rng.integers(1, 400))
+            out = np.full(blocks, -1)
+            execute(kernel(SCRATCH_SUM, USLEEP), slots(out), (blocks,), scratch_bytes=4096)
+            if not np.array_equal(out, np.arange(blocks)):
+                failures.append(f"thread {seed}, {blocks} blocks")
+
+    with config.override(num_threads=3):
+        threads = [threading.Thread(target=launch_many, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert not failures
+
+
+def test_a_long_launch_does_not_hold_up_a_short_one():
+    long_out, short_out = np.zeros(40, np.int64), np.zeros(40, np.int64)
+    slow = kernel(sleep_then_write(20_000), USLEEP)
+
+    def launch_slowly() -> None:
+        execute(slow, slots(long_out), (40,))
+
+    thread = threading.Thread(target=launch_slowly)
+    thread.start()
+    time.sleep(0.05)
+    start = time.perf_counter()
+    execute(kernel(WRITE_BLOCK), slots(short_out), (40,))
+    waited = time.perf_counter() - start
+    assert thread.is_alive(), "the slow launch must still run for this test to mean anything"
+    thread.join()
+    assert waited < 0.1
+    assert np.array_equal(long_out, np.arange(40))
+    assert np.array_equal(short_out, np.arange(40))
+
+
+def test_python_runs_while_a_kernel_does():
+    """The launch gives up the interpreter lock."""
+    ticks = 0
+    stop = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not stop.wait(0.005):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    out = np.zeros(4, np.int64)
+    with config.override(num_threads=1):
+        execute(kernel(sleep_then_write(100_000), USLEEP), slots(out), (4,))
+    stop.set()
+    thread.join()
+    assert ticks > 10
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_ctrl_c(threads):
+    """A launch that would take minutes ends within a second of the signal; the next one works."""
+    text = run_program(f"""
+        slow = kernel(sleep_then_write(5_000), USLEEP)
+        out = np.zeros(200_000, np.int64)
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        with config.override(num_threads={threads}):
+            try:
+                execute(slow, slots(out), (out.size,))
+            except KeyboardInterrupt:
+                took = time.monotonic() - start
+                assert 0.4 < took < 1.5, took
+                frozen = out.copy()
+                time.sleep(0.1)
+                assert np.array_equal(out, frozen), "blocks still run after the interrupt"
+                ran = np.flatnonzero(out)
+                assert 0 < ran.size < 5_000, ran.size
+                again = np.zeros(1000, np.int64)
+                execute(kernel(WRITE_BLOCK), slots(again), (1000,))
+                assert np.array_equal(again, np.arange(1000))
+                print("interrupted")
+            else:
+                print("not interrupted")
+    """)
+    assert text == "interrupted\n"
+
+
+def test_fork():
+    """A child forked after the pool was used has a pool of its own."""
+    text = run_program("""
+        out = np.zeros(2000, np.int64)
+        with config.override(num_threads=3):
+            execute(kernel(SPIN), slots(out), (2000,))
+            expected = out.copy()
+            parent_pool = pool.default()
+            child = os.fork()
+            out[:] = 0
+            execute(kernel(SPIN), slots(out), (2000,))
+            assert np.array_equal(out, expected)
+            assert (pool.default() is parent_pool) == (child != 0)
+        if child:
+            _, status = os.waitpid(child, 0)
+            assert status == 0, status
+            print("both")
+    """)
+    assert text == "both\n"
+
+
+def test_fork_while_another_thread_launches():
+    text = run_program("""
+        slow_out, out = np.zeros(100, np.int64), np.zeros(3000, np.int64)
+        slow, quick = kernel(sleep_then_write(5_000), USLEEP), kernel(SPIN)
+        with config.override(num_threads=3):
+            thread = threading.Thread(target=lambda: execute(slow, slots(slow_out), (100,)))
+            thread.start()
+            time.sleep(0.05)
+            child = os.fork()
+            execute(quick, slots(out), (3000,))
+        if child:
+            _, status = os.waitpid(child, 0)
+            assert status == 0, status
+            thread.join()
+            assert np.array_equal(slow_out, np.arange(100))
+            print("both")
+    """)
+    assert text == "both\n"
+
+
+@pytest.mark.parametrize("ending", ["", "sys.exit(0)", "del kernel; import gc; gc.collect()"])
+def test_exit_with_idle_workers(ending):
+    text = run_program(f"""
+        out = np.zeros(5000, np.int64)
+        with config.override(num_threads=4):
+            execute(kernel(SPIN), slots(out), (5000,))
+        print(threading.active_count(), flush=True)
+        {ending}
+    """)
+    assert text == "4\n"
+
+
+def test_exit_while_a_daemon_thread_launches():
+    start = time.monotonic()
+    run_program("""
+        out = np.zeros(100_000, np.int64)
+        slow = kernel(sleep_then_write(1_000), USLEEP)
+        with config.override(num_threads=3):
+            threading.Thread(
+                target=lambda: execute(slow, slots(out), (out.size,)), daemon=True
+            ).start()
+        time.sleep(0.2)
+    """)
+    assert time.monotonic() - start < 4, "the end of the program waited for the launch"
+
+
+def test_a_launch_at_exit_still_works():
+    text = run_program("""
+        import atexit
+        out = np.zeros(5000, np.int64)
+
+        @atexit.register
+        def last():
+            execute(kernel(SPIN), slots(out), (5000,))
+            print("done", bool(out.any()))
+
+        with config.override(num_threads=4):
+            execute(kernel(SPIN), slots(out), (5000,))
+            out[:] = 0
+    """)
+    assert text == "done True\n"
+
+
+def test_the_setting_limits_the_threads():
+    text = run_program("""
+        out = np.zeros(5000, np.int64)
+        with config.override(num_threads=1):
+            execute(kernel(SPIN), slots(out), (5000,))
+        assert threading.active_count() == 1
+        with config.override(num_threads=3):
+            execute(kernel(SPIN), slots(out), (5000,))
+        assert threading.active_count() == 3
+        with config.override(num_threads=2):
+            execute(kernel(SPIN), slots(out), (5000,))
+        assert threading.active_count() == 3
+    """)
+    assert text == ""
+
+
+def test_a_tiny_launch_starts_no_threads():
+    text = run_program("""
+        out = np.zeros(4, np.int64)
+        execute(kernel(WRITE_BLOCK), slots(out), (4,))
+        print(threading.active_count())
+    """)
+    assert text == "1\n"
+
+
+def test_threads_that_cannot_start(monkeypatch):
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    own, out = Pool(), np.zeros(5000, np.int64)
+    arguments = slots(out)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with (
+        config.override(num_threads=4),
+        pytest.raises(DriverError, match="set TILEWRIGHT_NUM_THREADS to a smaller number"),
+    ):
+        own.run(kernel(SPIN).address, arguments.ctypes.data, LaunchRecord(), 5000, 0)
+
+
+def test_arena_grows_and_is_trimmed():
+    arena = Arena()
+    address, memory = arena.reserve(1000)
+    assert address % 64 == 0
+    assert memory.size >= 1000
+    assert arena.reserve(500)[0] == address
+    _, larger = arena.reserve(100_000)
+    assert larger.size >= 100_000
+    assert memory.size == 1000, "memory in use stays while it is held"
+    arena.trim(200_000)
+    assert arena.reserve(1)[1] is larger
+    arena.trim(10_000)
+    assert arena.reserve(1)[1] is not larger
+
+
+def test_stop_is_final_and_can_be_repeated():
+    own = Pool()
+    own._start(2)
+    own.stop()
+    own.stop()
+    assert not any(thread.is_alive() for thread in own._helpers)

@@ -1,0 +1,119 @@
+"""Launches: every block once, failures and prints reported, bad input refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cpu.driver.cpu.kernels import (
+    FAIL_AT_17,
+    GRID,
+    PRINT,
+    SCRATCH_SUM,
+    USLEEP,
+    WRITE_BLOCK,
+    kernel,
+    slots,
+)
+from tilewright.base import config
+from tilewright.base.errors import DriverError
+from tilewright.driver.cpu import FailureWords, RawReport, execute
+
+POISON = -(1 << 40)
+QUIET = RawReport(failure=None, printed=b"", truncated=False)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("blocks", [0, 1, 2, 7, 1000, 100_003])
+def test_every_block_runs_once(blocks, threads):
+    out = np.full(blocks + 2, POISON)
+    with config.override(num_threads=threads):
+        assert execute(kernel(WRITE_BLOCK), slots(out[1:]), (blocks,)) == QUIET
+    assert np.array_equal(out[1:-1], POISON + np.arange(blocks))
+    assert out[0] == out[-1] == POISON
+
+
+@pytest.mark.parametrize("grid", [(), (3,), (2, 3), (5, 1, 4), (1, 2, 3, 1, 2, 1, 1, 2)])
+def test_the_grid_is_handed_over(grid):
+    out = np.full(8, POISON)
+    code = kernel(GRID, "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+    execute(code, slots(out), grid)
+    assert out.tolist() == [*grid, *[1] * (8 - len(grid))]
+
+
+def test_an_empty_grid_runs_nothing():
+    out = np.full(8, POISON)
+    assert execute(kernel(WRITE_BLOCK), slots(out), (3, 0, 2)) == QUIET
+    assert (out == POISON).all()
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_each_worker_has_its_own_scratch(threads):
+    out = np.full(400, POISON)
+    with config.override(num_threads=threads):
+        execute(kernel(SCRATCH_SUM, USLEEP), slots(out), (400,), scratch_bytes=4096)
+    assert np.array_equal(out, np.arange(400))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_failure_is_reported_and_stops_the_rest(threads):
+    blocks = 1_000_000
+    out = np.full(blocks, POISON)
+    with config.override(num_threads=threads):
+        report = execute(kernel(FAIL_AT_17), slots(out), (blocks,))
+    assert report.failure is not None
+    assert report.failure.block >= 17
+    assert report.failure == FailureWords(3, report.failure.block, -5, 4)
+    ran = out != POISON  # block 0 adds 0
+    assert threads > 1 or ran[1:18].all(), "blocks start in increasing order"
+    assert not ran.all(), "no block starts after a failure"
+    out[:] = POISON
+    execute(kernel(WRITE_BLOCK), slots(out), (blocks,))
+    assert np.array_equal(out, POISON + np.arange(blocks)), "the pool stays usable"
+
+
+def test_prints_come_back():
+    out = np.full(100, 0)
+    report = execute(kernel(PRINT), slots(out), (100,))
+    records = np.frombuffer(report.printed, np.int64).reshape(-1, 4)
+    assert not report.truncated
+    assert sorted(records[:, 2]) == list(range(100))
+    assert (records[:, [0, 1, 3]] == [32, 7, 99]).all()
+
+
+@pytest.mark.parametrize("capacity", [0, 8, 31, 32, 100, 3199])
+def test_prints_beyond_the_buffer_are_lost_and_said_so(capacity):
+    out = np.full(100, 0)
+    report = execute(kernel(PRINT), slots(out), (100,), print_capacity=capacity)
+    assert report.truncated
+    assert len(report.printed) == capacity // 32 * 32
+    assert np.array_equal(out, np.arange(100))
+
+
+def test_prints_do_not_leak_into_the_next_launch():
+    out = np.full(100, 0)
+    execute(kernel(PRINT), slots(out), (50,))
+    assert execute(kernel(WRITE_BLOCK), slots(out), (50,)).printed == b""
+    assert len(execute(kernel(PRINT), slots(out), (3,)).printed) == 96
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"slots": np.zeros(3, np.float64)}, "got: float64 of shape (3,)"),
+        ({"slots": np.zeros((2, 2), np.uint64)}, "got: uint64 of shape (2, 2)"),
+        ({"slots": np.zeros(8, np.uint64)[::2]}, "expected: a contiguous one-dimensional array"),
+        ({"grid": (1,) * 9}, "expected: at most 8 axes"),
+        ({"grid": (2, -1)}, "got: (2, -1)"),
+        ({"grid": (1 << 40, 1 << 40)}, "fewer than 2^62 in all"),
+        ({"scratch_bytes": -1}, "got: scratch -1"),
+        ({"scratch_bytes": 1 << 60}, "out of memory: 1152921504606846976 bytes"),
+        ({"print_capacity": -8}, "print buffer -8"),
+    ],
+)
+def test_bad_input_is_refused(change, text):
+    out = np.zeros(4, np.int64)
+    given = {"slots": slots(out), "grid": (2,), **change}
+    with pytest.raises(DriverError) as caught:
+        execute(kernel(WRITE_BLOCK), **given)
+    assert text in str(caught.value)
