@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from math import copysign
 from typing import TypeGuard
 
 from .core import Block, Func, Op, Value
@@ -51,9 +52,15 @@ def _attrs(op: Op) -> str:
     shown = [
         f"{a.name}={attr_text(op.attrs[a.name])}"
         for a in op.defn.attrs
-        if a.name != "types" and op.attrs[a.name] != a.default
+        if a.name != "types" and not _is_default(op.attrs[a.name], a.default)
     ]
     return f" {{{', '.join(shown)}}}" if shown else ""
+
+
+def _is_default(value: object, default: object) -> bool:
+    # -0.0 equals 0, but it is another number.
+    minus_zero = isinstance(value, float) and copysign(1.0, value) < 0
+    return value == default and not minus_zero
 
 
 def attr_text(value: object) -> str:

@@ -1,0 +1,1 @@
+"""Facts about IR. Each analysis takes a function and gives what is known; none edits."""

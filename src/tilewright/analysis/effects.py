@@ -1,0 +1,66 @@
+"""What memory an op may read and write, by parameter; raw pointers may be any memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..ir.core import Op
+from ..ir.opdef import Effect
+from ..ir.types import ViewType
+
+POINTERS = "*"
+"""Stands for memory reached through raw pointers, which may be that of any parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Names of the parameters read and written; POINTERS among them means: perhaps any."""
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+
+    def __or__(self, other: Memory) -> Memory:
+        return Memory(self.reads | other.reads, self.writes | other.writes)
+
+    @property
+    def all(self) -> frozenset[str]:
+        """All that is touched."""
+        return self.reads | self.writes
+
+    def disturbs(self, place: str) -> bool:
+        """Whether what is at `place` may be another after these writes."""
+        return bool(self.writes) and (
+            place in self.writes or POINTERS in self.writes or place == POINTERS
+        )
+
+
+NOTHING = Memory()
+
+
+def place_of(op: Op) -> str:
+    """The parameter that a memory op accesses, or POINTERS."""
+    for value in op.operands:
+        if isinstance(value.type, ViewType):
+            return value.type.tensor.param or POINTERS
+    return POINTERS
+
+
+def memory_of(op: Op) -> Memory:
+    """What an op may read and write, everything in its regions included."""
+    own = NOTHING
+    if op.defn.effects & (Effect.READ | Effect.WRITE):
+        place = frozenset((place_of(op),))
+        own = Memory(
+            place if op.defn.effects & Effect.READ else frozenset(),
+            place if op.defn.effects & Effect.WRITE else frozenset(),
+        )
+    return own | memory_of_all(inner for region in op.regions for inner in region.ops)
+
+
+def memory_of_all(ops: Iterable[Op]) -> Memory:
+    """What several ops may read and write."""
+    total = NOTHING
+    for op in ops:
+        total |= memory_of(op)
+    return total

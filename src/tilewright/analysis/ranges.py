@@ -1,0 +1,228 @@
+"""Intervals of integers: from a function to what each integer (or each element) surely lies in.
+
+An interval is kept only where the exact result cannot leave its type; where a result may wrap it is
+the whole range of the type. Values carried by loops are unknown, induction variables are not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from ..base.dtypes import i32, int_range
+from ..ir.attrs import Rounding
+from ..ir.core import Block, Func, Op, Value
+from ..ir.signature import Signature
+from ..ir.types import TileType
+from .constants import Constants, constants, grid_size
+from .fold import divide
+
+
+class Interval(NamedTuple):
+    """All integers from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What is known of the integers of one function."""
+
+    known: dict[Value, Interval] = field(default_factory=dict[Value, Interval])
+
+    def of(self, value: Value) -> Interval:
+        """The interval of a value that is a tile of integers or booleans."""
+        return self.known.get(value) or Interval(*int_range(value.tile.dtype))
+
+
+def ranges(func: Func, known: Constants | None = None) -> Ranges:
+    """Find the intervals of all integers; `known` are the function's constants, if at hand."""
+    numbers = constants(func) if known is None else known
+    found = Ranges({v: Interval(int(n), int(n)) for v, n in numbers.items() if not _is_float(v)})
+    _block(func.signature, func.body, found)
+    return found
+
+
+def _is_float(value: Value) -> bool:
+    return value.tile.dtype.is_float
+
+
+def _is_integer(value: Value) -> bool:
+    kind = value.type
+    return isinstance(kind, TileType) and not kind.is_pointer and kind.dtype.is_int
+
+
+def _block(signature: Signature, block: Block, found: Ranges) -> None:
+    for op in block.ops:
+        if op.name == "for":
+            _induction(op, found)
+        for region in op.regions:
+            _block(signature, region, found)
+        if op.name == "if":
+            _if(op, found)
+        elif len(op.results) == 1 and _is_integer(op.result) and op.result not in found.known:
+            _note(signature, op, found)
+
+
+def _induction(op: Op, found: Ranges) -> None:
+    """The variable runs from the least lower bound to just below the greatest upper one."""
+    low, high = found.of(op.one("lower")).low, found.of(op.one("upper")).high - 1
+    found.known[op.regions[0].args[0]] = Interval(low, max(low, high))
+
+
+def _if(op: Op, found: Ranges) -> None:
+    ends = [r.terminator for r in op.regions if r.terminator.name == "yield"]
+    for k, result in enumerate(op.results):
+        if ends and _is_integer(result) and result not in found.known:
+            found.known[result] = union([found.of(end.operands[k]) for end in ends])
+
+
+def union(intervals: Sequence[Interval]) -> Interval:
+    """The least interval that holds all of these."""
+    return Interval(min(i.low for i in intervals), max(i.high for i in intervals))
+
+
+def _note(signature: Signature, op: Op, found: Ranges) -> None:
+    if op.name in SOURCES:
+        found.known[op.result] = SOURCES[op.name](signature, op)
+        return
+    rule = TRANSFER.get(op.name)
+    if rule is None:
+        return
+    exact = rule(op, [found.of(v) for v in op.operands if _has_range(v)])
+    low, high = int_range(op.result.tile.dtype)
+    if exact is not None and low <= exact.low and exact.high <= high:
+        found.known[op.result] = exact
+
+
+def _has_range(value: Value) -> bool:
+    kind = value.type
+    return isinstance(kind, TileType) and not kind.is_pointer and not kind.dtype.is_float
+
+
+# Values that come from the launch.
+
+INDEX_MAX = int_range(i32)[1]
+
+
+def _extent(signature: Signature, op: Op) -> Interval:
+    return Interval(0, INDEX_MAX)
+
+
+def _block_id(signature: Signature, op: Op) -> Interval:
+    size = grid_size(signature, op.attrs["axis"])
+    return Interval(0, (INDEX_MAX if size is None else max(size, 1)) - 1)
+
+
+def _num_blocks(signature: Signature, op: Op) -> Interval:
+    # A block that runs is one of at least one.
+    return Interval(1, INDEX_MAX)
+
+
+def _iota(signature: Signature, op: Op) -> Interval:
+    low, high = int_range(op.attrs["dtype"])
+    last = op.attrs["size"] - 1
+    return Interval(0, last) if last <= high else Interval(low, high)
+
+
+SOURCES: dict[str, Callable[[Signature, Op], Interval]] = {
+    "extent": _extent, "num_tiles": _extent, "block_id": _block_id, "num_blocks": _num_blocks,
+    "iota": _iota,
+}  # fmt: skip
+
+
+# Exact results, before any wrapping.
+
+Rule: TypeAlias = Callable[[Op, Sequence[Interval]], Interval | None]
+
+
+def corners(compute: Callable[[int, int], int], a: Interval, b: Interval) -> Interval:
+    """The range of an operation that is monotone in each operand."""
+    values = [compute(x, y) for x, y in itertools.product(a, b)]
+    return Interval(min(values), max(values))
+
+
+def _addi(op: Op, x: Sequence[Interval]) -> Interval:
+    return Interval(x[0].low + x[1].low, x[0].high + x[1].high)
+
+
+def _subi(op: Op, x: Sequence[Interval]) -> Interval:
+    return Interval(x[0].low - x[1].high, x[0].high - x[1].low)
+
+
+def _muli(op: Op, x: Sequence[Interval]) -> Interval:
+    return corners(lambda a, b: a * b, x[0], x[1])
+
+
+def _divi(op: Op, x: Sequence[Interval]) -> Interval | None:
+    rounding: Rounding = op.attrs["rounding"]
+    if x[1].low <= 0:
+        return None
+    return corners(lambda a, b: divide(a, b, rounding), x[0], x[1])
+
+
+def _remi(op: Op, x: Sequence[Interval]) -> Interval | None:
+    a, b = x
+    if b.low <= 0:
+        return None
+    if a.low >= 0 and a.high < b.low:
+        return a
+    if op.attrs["rounding"] is Rounding.NEG_INF or a.low >= 0:
+        return Interval(0, b.high - 1 if a.low < 0 else min(a.high, b.high - 1))
+    return Interval(max(a.low, 1 - b.high), max(0, min(a.high, b.high - 1)))
+
+
+def _negi(op: Op, x: Sequence[Interval]) -> Interval:
+    return Interval(-x[0].high, -x[0].low)
+
+
+def _absi(op: Op, x: Sequence[Interval]) -> Interval:
+    (a,) = x
+    least = 0 if a.low <= 0 <= a.high else min(abs(a.low), abs(a.high))
+    return Interval(least, max(abs(a.low), abs(a.high)))
+
+
+def _maxi(op: Op, x: Sequence[Interval]) -> Interval:
+    return Interval(max(x[0].low, x[1].low), max(x[0].high, x[1].high))
+
+
+def _mini(op: Op, x: Sequence[Interval]) -> Interval:
+    return Interval(min(x[0].low, x[1].low), min(x[0].high, x[1].high))
+
+
+def _andi(op: Op, x: Sequence[Interval]) -> Interval | None:
+    # An operand that is not negative bounds the result, whatever the other is.
+    bounds = [i.high for i in x if i.low >= 0]
+    return Interval(0, min(bounds)) if bounds else None
+
+
+def _shri(op: Op, x: Sequence[Interval]) -> Interval | None:
+    return corners(lambda a, b: a >> b, x[0], x[1]) if x[1].low >= 0 and x[1].high < 64 else None
+
+
+def _shli(op: Op, x: Sequence[Interval]) -> Interval | None:
+    bits = op.result.tile.dtype.bits
+    if x[1].low < 0 or x[1].high >= bits:
+        return None
+    return corners(lambda a, b: a << b, x[0], x[1])
+
+
+def _select(op: Op, x: Sequence[Interval]) -> Interval:
+    return union(x[1:])
+
+
+def _unchanged(op: Op, x: Sequence[Interval]) -> Interval | None:
+    return x[0] if x else None
+
+
+TRANSFER: dict[str, Rule] = {
+    "addi": _addi, "subi": _subi, "muli": _muli, "divi": _divi, "remi": _remi,
+    "negi": _negi, "absi": _absi, "maxi": _maxi, "mini": _mini,
+    "andi": _andi, "shri": _shri, "shli": _shli, "select": _select,
+    "exti": _unchanged, "trunci": _unchanged, "bitcast": _unchanged,
+    "reshape": _unchanged, "broadcast": _unchanged, "permute": _unchanged, "extract": _unchanged,
+}  # fmt: skip
+"""Exact intervals of results. `_note` drops those that do not fit, for they may have wrapped."""

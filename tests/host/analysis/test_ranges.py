@@ -1,0 +1,155 @@
+"""Intervals hold every value that programs really compute, and know what they should know."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ir_text import kernel, parse
+from tilewright.analysis.fold import fold, number_of
+from tilewright.analysis.ranges import Interval, ranges
+from tilewright.base.dtypes import i8, i32, int_range, u8
+from tilewright.ir import Block, Func, Signature, TileType, Value
+from tilewright.ir.attrs import Predicate, Rounding
+from tilewright.ir.builder import Builder
+
+
+def named(body, **options):
+    func = parse(kernel(body), **options)
+    found = ranges(func)
+    values = [v for op in func.walk() for v in op.results]
+    values += [v for op in func.walk() for region in op.regions for v in region.args]
+    return {v.name: found.of(v) for v in values if v.name}
+
+
+MAX = int_range(i32)[1]
+
+
+def test_sources():
+    found = named(
+        """
+        %b = block_id
+        %g = block_id {axis=1}
+        %nb = num_blocks {axis=1}
+        %e = extent %x
+        %i = iota {size=16, dtype=i32}
+        %wraps = iota {size=512, dtype=i8}
+        return
+        """,
+        grid=(6,),
+    )
+    assert found["b"] == (0, 5)
+    assert found["g"] == (0, MAX - 1)
+    assert found["nb"] == (1, MAX)
+    assert found["e"] == (0, MAX)
+    assert found["i"] == (0, 15)
+    assert found["wraps"] == (-128, 127)
+
+
+def test_induction_variables_and_branches():
+    found = named(
+        """
+        %two = constant {value=2, dtype=i32}
+        %ten = constant {value=10, dtype=i32}
+        %e = extent %x
+        for %two, %ten, %two { (%i: tile<i32>)
+          %j = addi %i, %two
+          %q = if %c : tile<i32> {
+            yield %j
+          } else {
+            yield %two
+          }
+          continue
+        }
+        for %two, %e, %two { (%t: tile<i32>)
+          continue
+        }
+        return
+        """
+    )
+    assert found["i"] == (2, 9)
+    assert found["j"] == (4, 11)
+    assert found["q"] == (2, 11)
+    assert found["t"] == (2, MAX - 1)
+
+
+def test_what_may_wrap_is_not_known():
+    one = "%one = constant {value=1, dtype=i32}"
+    found = named(f"%e = extent %x\n{one}\n%a = addi %e, %one\nreturn")
+    assert found["a"] == int_range(i32)
+
+
+@pytest.mark.parametrize(
+    ("op", "interval"),
+    [
+        ("divi %b, %four", (0, (MAX - 1) // 4)),
+        ("remi %b, %four", (0, 3)),
+        ("remi %n, %four", (-3, 3)),
+        ("remi %n, %four {rounding=neg_inf}", (0, 3)),
+        ("andi %n, %four", (0, 4)),
+        ("mini %n, %four", (int_range(i32)[0], 4)),
+        ("maxi %n, %four", (4, MAX)),
+        ("shri %b, %four", (0, (MAX - 1) >> 4)),
+    ],
+)
+def test_operations(op, interval):
+    body = f"%b = block_id\n%four = constant {{value=4, dtype=i32}}\n%r = {op}\nreturn"
+    assert named(body)["r"] == Interval(*interval)
+
+
+BINARY = ("addi", "subi", "muli", "divi", "remi", "maxi", "mini", "andi", "shli", "shri", "cmpi")
+UNARY = ("negi", "absi", "exti", "trunci", "bitcast")
+
+
+def step(rng, builder, dtype, values):
+    name = rng.choice(BINARY + UNARY)
+    same = [v for v in values if v.tile.dtype is dtype]
+    if name in UNARY:
+        arg = rng.choice(same)
+        to = {"exti": i32, "trunci": None, "bitcast": u8 if dtype is i8 else i8}.get(name)
+        if name == "trunci":
+            wide = [v for v in values if v.tile.dtype is i32]
+            return builder.emit("trunci", rng.choice(wide), to=dtype) if wide else arg
+        return builder.emit(name, arg, **({"to": to} if to else {}))
+    attrs = {}
+    if name in ("divi", "remi"):
+        attrs = {"rounding": rng.choice((Rounding.ZERO, Rounding.NEG_INF))}
+    if name == "cmpi":
+        cond = builder.emit("cmpi", rng.choice(same), rng.choice(same), predicate=Predicate.LT)
+        return builder.emit("select", cond, rng.choice(same), rng.choice(same))
+    return builder.emit(name, rng.choice(same), rng.choice(same), **attrs)
+
+
+@pytest.mark.parametrize("dtype", [i8, u8])
+def test_random_programs_stay_inside(dtype):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    for _ in range(60):
+        outer = Block()
+        builder = Builder(outer)
+        low, high = sorted(rng.choices(range(*int_range(dtype)), k=2))
+        bounds = [builder.constant(n, dtype) for n in (low, high + 1, 1)]
+        body = Block((Value(TileType(dtype)),))
+        inner = Builder(body)
+        values = [body.args[0], inner.constant(rng.randint(*int_range(dtype)), dtype)]
+        for _ in range(8):
+            values.append(step(rng, inner, dtype, values))
+        inner.op("continue")
+        builder.op("for", *bounds, regions=(body,))
+        builder.op("return")
+        found = ranges(Func("test", Signature(()), (), outer))
+        for i in range(low, high + 1):
+            for value, number in run(body, i).items():
+                assert found.of(value).low <= number <= found.of(value).high
+
+
+def run(body, i):
+    numbers = {body.args[0]: i}
+    for op in body.ops[:-1]:
+        if op.name == "constant":
+            numbers[op.result] = number_of(op.attrs["value"], op.attrs["dtype"])
+        else:
+            numbers[op.result] = fold(op, [numbers[v] for v in op.operands])
+    return numbers
