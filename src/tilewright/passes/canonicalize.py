@@ -1,0 +1,91 @@
+"""Brings IR into its simplest form: a function in, the same function with decided things decided.
+
+Goals: fold what is known, apply identities that hold for every operand to the last bit, take
+branches whose condition is known, and drop what control cannot reach. Sweeps until nothing changes
+(each sweep keeps the meaning, so that a limit on their number is harmless).
+
+Non-goals: removing what is merely unused (`dce`), merging equal ops (`cse`), moving ops (`hoist`);
+identities that are true of numbers but not of floats (x + 0.0, x - x, x * 0.0, reassociation);
+proving checks by reasoning about symbols.
+
+Rules (those of single ops stand in `passes.simplify`, by family):
+
+ 1. Fold. A result that is a known number becomes a constant, tiles of one number included.
+        %c = addi %2, %3                      ->  %c = constant 5
+ 2. Integers. x+0, x-0, x*1, x/1, x&x, x|0, x^0, x<<0, ... are x; x-x, x*0, x rem 1, x^x are 0.
+        %y = muli %x, %one                    ->  %x
+ 3. Floats, exact for -0.0 and NaN: x + -0.0, x - 0.0, x * 1.0, x / 1.0 are x; not under ftz.
+        %y = subf %x, %zero                   ->  %x
+ 4. Inverses. -(-x), ~(~x), narrowing of a widening, pack of unpack are x.
+        %y = negf (negf %x)                   ->  %x
+ 5. Layout. To the same shape: nothing. A chain of one kind is one op.
+        %z = reshape (reshape %x) {shape}     ->  %z = reshape %x {shape}
+ 6. Comparisons decided by intervals, selections by a known condition or by equal choices.
+        %b = cmpi %x, %x {predicate=lt}       ->  %b = constant False
+ 7. Checks that intervals prove are true; asserts of true go; known guards and masks go.
+        %ok = check %three, %four             ->  %ok = constant True
+ 8. A branch of known condition is taken; one that yields only scalars or equal values goes.
+        if %true {A; yield %a} else {B}       ->  A; %a
+ 9. A `for` that surely runs never gives its inits; once: it is its body. So is a `loop` or a
+    `scope` that nothing but the end of its body leaves.
+        %r = scope {A; leave %a}              ->  A; %a
+10. A carried value that no round changes is what it was before the loop.
+        for (%a = %x) {... continue %a}       ->  for (%a = %x) {... %x for %a ... continue %x}
+11. What follows a terminator, or an `if` of which neither arm comes back, is dropped.
+        if %c {break} else {continue}; A; continue  ->  if %c {break} else {continue}; continue
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..ir.core import Func, Op, Value
+from ..ir.rewrite import Rewriter, rewrite
+from .simplify import RULES, Facts, facts_of
+
+MAX_SWEEPS = 50
+
+
+def canonicalize(func: Func) -> Func:
+    """Apply the rules above until none applies."""
+    for _ in range(MAX_SWEEPS):
+        sweep = _Sweep(facts_of(func))
+        new = rewrite(func, sweep.visit)
+        if not sweep.changed:
+            break
+        func = new
+    return func
+
+
+class _Sweep:
+    """One walk over the function, with the facts known before it."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.changed = False
+
+    def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
+        new = self.folded(r, op)
+        if new is None and (rule := RULES.get(op.name)) is not None:
+            new = rule(self.facts, r, op)
+        self.changed |= new is not None
+        return new
+
+    def folded(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
+        """Rule 1."""
+        known = [v in self.facts.known for v in op.results]
+        if op.name == "constant" or not any(known):
+            return None
+        if op.defn.pure:
+            return [self.constant(r, v) for v in op.results]
+        # An `if`: it stays for what else it does, its known results are read no more.
+        wanted = [k and self.facts.uses[v] > 0 for k, v in zip(known, op.results, strict=True)]
+        if op.one("cond") in self.facts.known or not any(wanted):
+            return None
+        copy = r.copy(op)
+        pairs = zip(op.results, copy.results, wanted, strict=True)
+        return [self.constant(r, old) if want else new for old, new, want in pairs]
+
+    def constant(self, r: Rewriter, value: Value) -> Value:
+        kind = value.tile
+        return r.constant(self.facts.known[value], kind.dtype, kind.shape)
