@@ -81,6 +81,5 @@ def test_no_backend_knows_an_op_that_is_not_declared(backend):
     assert set(TABLES[backend]) <= declared
 
 
-@pytest.mark.parametrize(("op", "backend"), UNEMITTED)
-def test_reasons_for_ops_are_still_needed(op, backend):
-    assert op not in TABLES[backend]
+def test_reasons_for_ops_are_still_needed():
+    assert not [op for op, backend in UNEMITTED if op in TABLES[backend]]
