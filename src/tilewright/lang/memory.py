@@ -39,8 +39,8 @@ def num_tiles(partition: Partition[Any], axis: int = 0) -> int:
 
 
 @declared
-def get_tensor_shape(tensor: AnyTensor[Any]) -> tuple[int, ...]:
-    """Give the extents of a tensor; the same as `x.shape`."""
+def get_tensor_shape(tensor: AnyTensor[Any] | AnyTensorMut[Any]) -> tuple[int, ...]:
+    """Give the extents of a whole tensor, of an output too, whose `shape` is the block's."""
     ...
 
 

@@ -1,0 +1,26 @@
+"""Mistakes in kernels that both type checkers must find: each marked line, and no other."""
+
+from __future__ import annotations
+
+import tilewright.lang as tl
+from tilewright.base.dtypes import f32, i32
+
+
+def memory(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
+    x.store(z.load())  # error: inputs are read only
+    x.partition((4, 4)).store(z.load(), (0, 0))  # error: so are their partitions
+    x + 1.0  # error: a tensor has no arithmetic
+    z.load_tile((4,), 0)  # error: an output is loaded whole
+    tl.load_tile_like(z, x)  # error: the output comes second
+    z.store(x)  # error: a tensor is no tile
+    x.load_tile((4, 4))  # error: an index is missing
+    x.shape = (1, 2)  # error: shapes are facts
+
+
+def values(z: tl.TensorMut[f32], p: tl.Ptr[f32], n: i32) -> None:
+    p * 2  # error: pointers only move
+    tl.load_ptr(z.load())  # error: a tile is no pointer
+    tl.atomic_add(p, 1.0, ordering="weak")  # error: atomics are ordered
+    tl.reduce_sum(z)  # error: an output is no tile
+    tl.scale(z.load())  # error: no such function
+    z.load().clamp_min(0)  # error: no such method

@@ -1,0 +1,116 @@
+"""Kernels as users write them, which must check as they stand: every family of the language."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar, TypeVarTuple, assert_type
+
+import tilewright.lang as tl
+from tilewright.base.dtypes import bf16, bool_, f16, f32, i32, i64
+
+BM = TypeVar("BM")
+BN = TypeVar("BN")
+E = TypeVar("E")
+S = TypeVarTuple("S")
+
+
+def gemm(
+    z: tl.TensorMut[f32, BM, BN],
+    x: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    y: tl.Tensor[f16, tl.Dyn, tl.Dyn],
+    *,
+    BK: tl.Const[int] = 64,
+) -> None:
+    bm, bn = z.shape
+    px, py = x.partition((bm, BK)), y.partition((BK, bn))
+    i, j, _ = tl.get_tile_block_id()
+    acc = tl.zeros((bm, bn), f32)
+    for k in range(tl.num_tiles(px, 1)):
+        a, b = px.load([i, k]), py.load_pipelined((k, j), 4)
+        assert_type(a, tl.Tile[f16])
+        acc = tl.mma(a, b, acc)
+        acc = acc + a @ b
+    z.store(acc)
+
+
+def relu(x: tl.Tile) -> tl.Tile:
+    """A helper for tiles of any elements."""
+    return tl.where(x > 0.0, x, 0.0)
+
+
+def scaled(x: tl.Tile[f32], by: f32) -> tl.Tile[f32]:
+    return x * by
+
+
+def block_of(x: tl.AnyTensor[f32], out: tl.AnyTensorMut[f32]) -> tl.Tile[f32]:
+    """A helper for tensors of any rank."""
+    return tl.load_tile_like(x, out)
+
+
+def any_rank(out: tl.TensorMut[f32, *S], x: tl.Tensor[f32, *S], factor: f32) -> None:
+    out.store(relu(scaled(block_of(x, out), factor)))
+
+
+def fixed(out: tl.TensorMut[f32, Literal[128], BM], x: tl.Tensor[E, Literal[128], BM]) -> None:
+    t = x.load_tile((16, 16), (0, tl.block_id(1)))
+    out.store(t.astype(out.dtype))
+
+
+def bare(out: tl.TensorMut, x: tl.Tensor) -> None:
+    out.store(block_of_any(x, out))
+
+
+def block_of_any(x: tl.AnyTensor, out: tl.AnyTensorMut) -> tl.Tile:
+    return tl.load_tile_like(x, out).astype(out.dtype)
+
+
+def reductions(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    t = x.load_tile((64,), [tl.block_id(0)], padding=tl.neg_inf)
+    m = t.mask()
+    assert_type(m, tl.Tile[bool_])
+    s = tl.reduce(t, 0, 0.0, lambda a, b: a + b)
+    v, i = tl.reduce(
+        (t, tl.arange(64)),
+        0,
+        (tl.neg_inf, 0),
+        lambda a, j, b, k: (tl.where(a > b, a, b), tl.where(a > b, j, k)),
+    )
+    c = tl.scan(t, 0, 0.0, lambda a, b: tl.maximum(a, b))
+    n = tl.reduce_sum(m.astype(i32))
+    assert_type(tl.argmax(t, 0), tl.Tile[i32])
+    out.store(tl.where(m, t + c, s + v) + t.sum(0) + i.astype(f32) + n.astype(f32))
+    q = out.partition_mut((16,))
+    for k in range(q.num_tiles()):
+        q.store(q.load(k) * 2.0, k)
+    print(f"block {tl.block_id(0)}: {out.extent[0]} {s}", t.dtype, q.grid)
+    if tl.any(t > 1.0):
+        print("big", end="")
+
+
+def pointers(p: tl.Ptr[f32], q: tl.Ptr[i32], n: i32) -> None:
+    i = tl.block_id(0) * 64 + tl.arange(64)
+    inside = i < n
+    t = tl.load_ptr(p + i, inside, 0.0)
+    assert_type(t, tl.Tile[f32])
+    tl.store_ptr(p + i, t * 2.0, mask=inside)
+    old = tl.atomic_add(q + (i % 4), 1, mask=inside)
+    assert_type(old, tl.Tile[i32])
+    tl.scatter(q, old, old, inside)
+    a = tl.gather(p.offset(4), old, inside, 1.5)
+    whole = tl.make_partition_view_mut(tl.make_tensor_view(p, (n, 64)), (1, 64))
+    whole.store(a.reshape(1, 64), (tl.block_id(0), 0))
+    tl.atomic_cas(q, 0, 1, ordering="relaxed", scope=tl.Scope.SYSTEM)
+
+
+def views(
+    out: tl.TensorMut[bf16], x: tl.Tensor[bf16, tl.Dyn, tl.Dyn, tl.Dyn], table: tl.Tensor[i64]
+) -> None:
+    for k in tl.static_range(3):
+        out.store(out.load() + float(k))
+    n = x.shape[0] * 2
+    tl.cuda_tile_assert(n > 0, "empty")
+    tl.cuda_tile_print("{} {:d}\n", n, tl.num_blocks(0))
+    y = tl.load_tensor(table, 0, (n, 8), None, bf16)
+    rows = tl.make_gather_scatter_view(y, (4, 8), 0)
+    t = tl.load_view_tko(rows, [tl.arange(4), 0])
+    assert_type(t, tl.Tile[bf16])
+    tl.store_tile(out, t)
