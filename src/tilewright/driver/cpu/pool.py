@@ -25,6 +25,10 @@ LaunchRecord = ctypes.c_int64 * LAUNCH_WORDS
 """The launch words of base.cpu_abi."""
 JobRecord = ctypes.c_int64 * JOB_WORDS
 
+# Plain ints: looking up the members of an enum would take a tenth of a small launch.
+KERNEL, ARGUMENTS, LAUNCH = int(Job.KERNEL), int(Job.ARGUMENTS), int(Job.LAUNCH)
+BLOCKS, THREADS = int(Job.BLOCKS), int(Job.THREADS)
+
 ALONE = 15_000
 """Nanoseconds of work after which helpers are called; waking one costs about as much."""
 SLICE = 50_000_000
@@ -104,24 +108,21 @@ class Pool:
             return
         threads = min(self.threads(), blocks)
         job = JobRecord()
-        job[Job.KERNEL], job[Job.ARGUMENTS] = kernel, arguments
-        job[Job.LAUNCH], job[Job.BLOCKS] = ctypes.addressof(record), blocks
-        job[Job.THREADS] = threads
+        job[KERNEL], job[ARGUMENTS], job[LAUNCH] = kernel, arguments, ctypes.addressof(record)
+        job[BLOCKS], job[THREADS] = blocks, threads
         own = self._local.arena
         scratch, _kept = own.reserve(scratch_bytes)
-        try:
-            self._run(job, record, scratch, scratch_bytes)
-        finally:
-            own.trim(KEPT_SCRATCH)
+        # Most launches end here.
+        if self._work(ctypes.addressof(job), scratch, ALONE):
+            self._go_on(job, record, scratch, scratch_bytes)
+        own.trim(KEPT_SCRATCH)
 
-    def _run(
+    def _go_on(
         self, job: ctypes.Array[ctypes.c_int64], record: ctypes.Array[ctypes.c_int64],
         scratch: int, scratch_bytes: int,
     ) -> None:  # fmt: skip
-        if not self._work(job, scratch, ALONE):
-            return
-        if job[Job.THREADS] == 1 or self._stopped or not self._busy.acquire(blocking=False):
-            while self._work(job, scratch, SLICE):
+        if job[THREADS] == 1 or self._stopped or not self._busy.acquire(blocking=False):
+            while self._work(ctypes.addressof(job), scratch, SLICE):
                 pass  # an interrupt is raised here, between two calls
             return
         try:
@@ -133,7 +134,7 @@ class Pool:
         self, job: ctypes.Array[ctypes.c_int64], record: ctypes.Array[ctypes.c_int64],
         scratch: int, scratch_bytes: int,
     ) -> None:  # fmt: skip
-        helpers = job[Job.THREADS] - 1
+        helpers = job[THREADS] - 1
         self._start(helpers)
         stride = -(-scratch_bytes // ALIGNMENT) * ALIGNMENT
         job[Job.STRIDE] = stride
@@ -142,7 +143,7 @@ class Pool:
         # Whatever happens, helpers must have left before the job's memory goes.
         while True:
             try:
-                while not self._launch(self._state, job, scratch, SLICE):
+                while not self._launch(self._state, ctypes.addressof(job), scratch, SLICE):
                     pass
                 break
             except BaseException as error:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -41,6 +42,10 @@ class RawReport:
     """Whether print records were lost for lack of room."""
 
 
+QUIET = RawReport(failure=None, printed=b"", truncated=False)
+"""Of a launch that failed no check and printed nothing."""
+
+
 def execute(
     function: NativeFunction,
     slots: Slots,
@@ -54,25 +59,62 @@ def execute(
     is until this returns. KeyboardInterrupt may leave, with some of the blocks not run.
     """
     blocks = _check(slots, grid, scratch_bytes, print_capacity)
+    buffer, address = _print_buffer(print_capacity)
     record = LaunchRecord()
-    record[:MAX_GRID_RANK] = [*grid, *[1] * (MAX_GRID_RANK - len(grid))]
-    buffer = allocate(print_capacity, zeroed=True)
-    record[LaunchWord.PRINT_BUFFER] = address_of(buffer)
-    record[LaunchWord.PRINT_CAPACITY] = print_capacity
-    default().run(function.address, address_of(slots), record, blocks, scratch_bytes)
-    return _report(record, buffer)
+    record[:MAX_GRID_RANK] = [*grid, *ONES[len(grid) :]]
+    record[BUFFER], record[CAPACITY] = address, print_capacity
+    default().run(function.address, _address(slots), record, blocks, scratch_bytes)
+    if record[TAKEN] or record[USED]:
+        return _report(record, buffer)
+    _unused.buffer = buffer, address
+    return QUIET
+
+
+ONES = (1,) * MAX_GRID_RANK
+# Plain ints: looking up the members of an enum would take a tenth of a small launch.
+TAKEN, USED = int(LaunchWord.ERROR_TAKEN), int(LaunchWord.PRINT_USED)
+BUFFER, CAPACITY = int(LaunchWord.PRINT_BUFFER), int(LaunchWord.PRINT_CAPACITY)
+NO_BUFFER = np.empty(0, np.uint8), 0
+
+
+class _Unused(threading.local):
+    """A print buffer of each thread, still all zero: making one takes longer than a launch."""
+
+    def __init__(self) -> None:
+        self.buffer: tuple[Bytes, int] = NO_BUFFER
+
+
+_unused = _Unused()
+
+
+def _print_buffer(capacity: int) -> tuple[Bytes, int]:
+    """A zeroed buffer of at least that size, and its address."""
+    if capacity == 0:
+        return NO_BUFFER
+    found, _unused.buffer = _unused.buffer, NO_BUFFER
+    if found[0].size != capacity:
+        buffer = allocate(capacity, zeroed=True)
+        found = buffer, address_of(buffer)
+    return found
+
+
+def _address(slots: Slots) -> int:
+    """The address of the slots; through the buffer protocol, which is the fastest way."""
+    if slots.size and slots.flags.writeable:
+        return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, slots)))
+    return address_of(slots)
 
 
 def _check(slots: Slots, grid: Sequence[int], scratch_bytes: int, print_capacity: int) -> int:
     """Refuse what native code could not survive; give the number of blocks."""
-    if slots.dtype != np.uint64 or slots.ndim != 1 or not slots.flags.c_contiguous:
+    if slots.dtype != SLOT or slots.ndim != 1 or not slots.flags.c_contiguous:
         raise DriverError(
             "kernel arguments cannot be passed",
             expected="a contiguous one-dimensional array of uint64",
             got=f"{slots.dtype} of shape {slots.shape}",
         )
     blocks = math.prod(grid)
-    if len(grid) > MAX_GRID_RANK or any(n < 0 for n in grid) or blocks >= 1 << 62:
+    if len(grid) > MAX_GRID_RANK or min(grid, default=0) < 0 or blocks >= 1 << 62:
         raise DriverError(
             "a grid cannot be launched",
             expected=f"at most {MAX_GRID_RANK} axes of 0 or more blocks, fewer than 2^62 in all",
@@ -87,13 +129,15 @@ def _check(slots: Slots, grid: Sequence[int], scratch_bytes: int, print_capacity
     return blocks
 
 
+SLOT = np.dtype(np.uint64)
+
+
 def _report(record: ctypes.Array[ctypes.c_int64], buffer: Bytes) -> RawReport:
     failure = None
-    if record[LaunchWord.ERROR_TAKEN]:
+    if record[TAKEN]:
         failure = FailureWords(*record[LaunchWord.ERROR_SITE : LaunchWord.ERROR_EXTENT + 1])
-    used = record[LaunchWord.PRINT_USED]
-    printed = _written(buffer) if used else b""
-    return RawReport(failure, printed, used > record[LaunchWord.PRINT_CAPACITY])
+    printed = _written(buffer) if record[USED] else b""
+    return RawReport(failure, printed, record[USED] > record[CAPACITY])
 
 
 def _written(buffer: Bytes) -> bytes:

@@ -92,6 +92,7 @@ def _words(base: str, words: type[IntEnum], *names: str) -> str:
 
 DECLARATIONS = """
 declare i32 @clock_gettime(i32, ptr)
+declare i32 @sched_yield()
 declare i32 @pthread_mutex_init(ptr, ptr)
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
@@ -360,6 +361,8 @@ def text() -> str:
     """The whole module, for this machine."""
     call, declaration = PAUSE.get(platform.machine(), ("", ""))
     body = f"  call void @{call}\n" * 8 if call else ""
+    # Where another thread wants this processor, perhaps the very one waited for, let it.
+    body += "  call i32 @sched_yield()\n"
     pause = f"{declaration}\ndefine internal void @pause() {{\n{body}  ret void\n}}\n"
     return "".join((DECLARATIONS, pause, CLOCK, WORK, SERVE, LAUNCH, LIFE))
 

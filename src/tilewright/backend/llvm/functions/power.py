@@ -129,6 +129,6 @@ def rsqrt(x: Value) -> Value:
 
 
 FUNCTIONS = {
-    "pow": Function(2, {"f32": pow_f32, "f64": pow_f64}, {"f32": 0.51, "f64": 1.5}),
+    "pow": Function(2, {"f32": pow_f32, "f64": pow_f64}, {"f32": 0.51, "f64": 1.8}),
     "rsqrt": Function(1, {"f32": rsqrt, "f64": rsqrt}, {"f32": 1.6, "f64": 1.6}),
 }

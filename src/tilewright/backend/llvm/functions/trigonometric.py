@@ -170,5 +170,5 @@ FUNCTIONS = {
     "sin": Function(1, {"f32": sin_f32, "f64": sin_f64}, {"f32": 0.51, "f64": 0.9}),
     "cos": Function(1, {"f32": cos_f32, "f64": cos_f64}, {"f32": 0.51, "f64": 0.9}),
     "tan": Function(1, {"f32": tan_f32, "f64": tan_f64}, {"f32": 0.51, "f64": 2.5}),
-    "atan2": Function(2, {"f32": atan2_f32, "f64": atan2_f64}, {"f32": 0.51, "f64": 2.5}),
+    "atan2": Function(2, {"f32": atan2_f32, "f64": atan2_f64}, {"f32": 0.51, "f64": 2.7}),
 }
