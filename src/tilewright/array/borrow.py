@@ -113,12 +113,15 @@ class BorrowState:
             self.leases = [ref for ref in self.leases if ref() is not None]
             self.leases.append(weakref.ref(lease))
 
-    def live_lease(self) -> Lease | None:
-        """A lease that is still alive, here or on overlapping memory."""
+    def live_lease(self) -> Use | None:
+        """Where memory that is still out of sight was handed out, here or on overlapping memory.
+
+        Not the lease itself: a traceback would keep it alive.
+        """
         for state in self._group():
             for ref in state.leases:
                 if (lease := ref()) is not None:
-                    return lease
+                    return Use("handed out", lease.spot)
         return None
 
     def meet(self, other: BorrowState) -> None:

@@ -18,6 +18,7 @@ from ..op.ambient import as_device
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from . import storage
+from .foreign import aliased
 from .region import Region, region_of_array
 from .shape import ShapeLike, as_shape
 from .tensor import Tensor, new_tensor
@@ -201,7 +202,12 @@ def asarray(
     `dtype` may name another type with the same memory form: tf32 for float32, f4e2m1fnx2 for
     uint8.
     """
-    source = _host_array(array)
+    source = aliased(array)
+    if source is None:
+        raise TypeError(
+            f"asarray takes a NumPy array or what aliases one, got {type(array).__name__};"
+            " use tw.from_numpy(...) to copy"
+        )
     found = None if dtype is None else as_dtype(dtype)
     if found is not None and found.np != source.dtype:
         raise ShapeError(
@@ -211,18 +217,6 @@ def asarray(
             hint="copy and convert with tw.from_numpy(a, dtype)",
         )
     return new_tensor(region_of_array(source, as_device(device), found))
-
-
-def _host_array(array: Any) -> np.ndarray[Any, Any]:
-    """An array on the host that NumPy can see without a copy."""
-    if hasattr(array, "__array_interface__"):
-        return np.asarray(array)
-    if hasattr(array, "__dlpack__"):
-        return np.from_dlpack(array)
-    raise TypeError(
-        f"asarray takes a NumPy array or what aliases one, got {type(array).__name__};"
-        " use tw.from_numpy(...) to copy"
-    )
 
 
 @overload

@@ -87,6 +87,15 @@ class Partition(Generic[E]):
                 hint="partition the tensor again",
             )
 
+    def settle(self, *, failed: bool) -> None:
+        """A launch that was given this partition has run, or was refused or failed.
+
+        A failed one leaves the tensor to whichever is used next: the partition, or the variable
+        it was taken from.
+        """
+        if self._owned and self._gone is None:
+            self._tensor.settle(failed=failed)
+
     def unpartition(self) -> Tensor[E]:
         """The tensor again. A partition that took the tensor over is used up by this."""
         self.check_usable()

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import DriverError
 from ..driver.protocol import Device
 from .borrow import LOCK, BorrowState
 
@@ -45,12 +44,7 @@ class Storage:
 
 def allocate(device: Device, nbytes: int, *, zeroed: bool) -> Storage:
     """New memory of our own; contents are zero, or arbitrary and to be written before read."""
-    try:
-        memory = device.allocate(nbytes, zeroed=zeroed)
-    except MemoryError:
-        raise DriverError(
-            f"out of memory: {nbytes:,} bytes cannot be had on {device.name}"
-        ) from None
+    memory = device.allocate(nbytes, zeroed=zeroed)
     return Storage(device, _address(memory), nbytes, memory, initialized=zeroed)
 
 

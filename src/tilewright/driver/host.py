@@ -14,12 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base.errors import ContextError
+from .cpu.memory import allocate
 from .protocol import Device
 
 T = TypeVar("T")
-
-ALIGNMENT = 64
-"""Of every allocation: a cache line, and the widest vector there is."""
 
 
 class HostStream:
@@ -58,9 +56,7 @@ class HostDevice:
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Bytes of host memory, aligned for vector loads."""
-        room = (np.zeros if zeroed else np.empty)(nbytes + ALIGNMENT, np.uint8)
-        start = -room.__array_interface__["data"][0] % ALIGNMENT
-        return room[start : start + nbytes]
+        return allocate(nbytes, zeroed=zeroed)
 
     def stream(self) -> HostStream:
         """The device's only stream."""

@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, TypeVarTuple, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeGuard, TypeVar, TypeVarTuple, overload
 
 from ..base.errors import BorrowError
 from ..driver.protocol import Device, Stream
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
+X = TypeVar("X")
 Ts = TypeVarTuple("Ts")
-Extra = TypeVarTuple("Extra")
 
 
 class DeviceOp(Slips, ABC, Generic[T_co]):
@@ -129,14 +129,18 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], DeviceOp[R]], /
     ) -> DeviceOp[R]: ...
     @overload
+    def then(self, function: Callable[[T_co], DeviceOp[R]], /) -> DeviceOp[R]: ...
+    @overload
     def then(
-        self, function: Callable[[T_co, *Extra], DeviceOp[R]], /, *extra: *Extra
+        self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts, X], DeviceOp[R]], extra: X, /
     ) -> DeviceOp[R]: ...
     @overload
-    def then(self, function: Callable[..., DeviceOp[R]], /, *extra: Any) -> DeviceOp[R]: ...
-    def then(  # type: ignore[misc]  # mypy does not match *Extra with a plain *args
-        self, function: Callable[..., DeviceOp[Any]], /, *extra: Any
-    ) -> DeviceOp[Any]:
+    def then(self, function: Callable[[T_co, X], DeviceOp[R]], extra: X, /) -> DeviceOp[R]: ...
+    @overload
+    def then(
+        self, function: Callable[..., DeviceOp[R]], one: Any, two: Any, /, *extra: Any
+    ) -> DeviceOp[R]: ...
+    def then(self, function: Callable[..., DeviceOp[Any]], /, *extra: Any) -> DeviceOp[Any]:
         """Give the result to `function` and run the op it returns, on the same stream.
 
         A tuple arrives as separate arguments; `extra` arguments, bound now, come after it.
@@ -146,12 +150,18 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
     @overload
     def map(self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], R], /) -> DeviceOp[R]: ...
     @overload
-    def map(self, function: Callable[[T_co, *Extra], R], /, *extra: *Extra) -> DeviceOp[R]: ...
+    def map(self, function: Callable[[T_co], R], /) -> DeviceOp[R]: ...
     @overload
-    def map(self, function: Callable[..., R], /, *extra: Any) -> DeviceOp[R]: ...
-    def map(  # type: ignore[misc]  # as for `then`
-        self, function: Callable[..., Any], /, *extra: Any
-    ) -> DeviceOp[Any]:
+    def map(
+        self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts, X], R], extra: X, /
+    ) -> DeviceOp[R]: ...
+    @overload
+    def map(self, function: Callable[[T_co, X], R], extra: X, /) -> DeviceOp[R]: ...
+    @overload
+    def map(
+        self, function: Callable[..., R], one: Any, two: Any, /, *extra: Any
+    ) -> DeviceOp[R]: ...
+    def map(self, function: Callable[..., Any], /, *extra: Any) -> DeviceOp[Any]:
         """Give the result to `function`, on the host; the new result is what it returns."""
         return Map(self, function, extra)
 
@@ -161,7 +171,11 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
     def first(self: DeviceOp[tuple[R, *Ts]]) -> DeviceOp[R]: ...
     def first(self: DeviceOp[Any]) -> DeviceOp[Any]:
         """The first of several results."""
-        return Map(self, _first, (), "first")
+        return self.derived(_first, "first")
+
+    def derived(self, function: Callable[..., R], verb: str) -> DeviceOp[R]:
+        """As `map`, under another name; for methods of ops that are functions of the result."""
+        return Map(self, function, (), verb)
 
     # What only forwards to the result
 
@@ -182,7 +196,7 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         return self._forward("to_numpy")
 
     def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
-        return Map(self, methodcaller(method, *args), (), verb or method)
+        return self.derived(methodcaller(method, *args), verb or method)
 
     def __repr__(self) -> str:
         used = self.__dict__.get("_use")
@@ -254,18 +268,22 @@ class Then(Map[T_co]):
     def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
         value = yield from self._source.drive(ctx)
         following: DeviceOp[T_co] = call("then", self._function, value, self._extra)
-        if not is_op(following):
-            raise TypeError(
-                "the function given to `then` must return a DeviceOp,"
-                f" got {type(following).__name__}; use `map` for a plain value"
-            )
+        _refuse_value(following)
         following.claim(self.name)
         return (yield from following.drive(ctx))
 
 
-def is_op(x: object) -> bool:
+def is_op(x: object) -> TypeGuard[DeviceOp[Any]]:
     """Tell whether x is a DeviceOp."""
     return isinstance(x, DeviceOp)
+
+
+def _refuse_value(following: object) -> None:
+    if not is_op(following):
+        raise TypeError(
+            "the function given to `then` must return a DeviceOp,"
+            f" got {type(following).__name__}; use `map` for a plain value"
+        )
 
 
 class Value(DeviceOp[T_co]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TypeAlias
 
 from ..base.source import Place
@@ -16,11 +16,17 @@ Spot: TypeAlias = "tuple[CodeType, int] | None"
 _OURS = str(Path(__file__).resolve().parent.parent) + "/"
 
 
-def here() -> Spot:
-    """The innermost line on the stack that is not Tilewright's own."""
+def user_frame() -> FrameType | None:
+    """The innermost frame on the stack that is not Tilewright's own. Not to be kept."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
+    return frame
+
+
+def here() -> Spot:
+    """The innermost line on the stack that is not Tilewright's own."""
+    frame = user_frame()
     return None if frame is None else (frame.f_code, frame.f_lasti)
 
 

@@ -75,7 +75,7 @@ def test_bad_shapes(shape, error, text):
 
 
 def test_out_of_memory_is_an_error():
-    with pytest.raises(DriverError, match=r"out of memory: [\d,]+ bytes"):
+    with pytest.raises(DriverError, match="out of memory"):
         zeros((1 << 30, 1 << 30)).sync()
 
 

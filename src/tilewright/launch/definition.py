@@ -1,0 +1,106 @@
+"""The object behind `@tw.entry`: builds launches, and shows what they compile to."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from ..frontend.capture import capture
+from ..frontend.sources import KernelSource
+from ..ir.artifact import Artifact
+from ..op.place import user_frame
+from .inspection import Inspection, recompiles
+from .kernel import Kernel
+from .operation import Launch
+
+
+class Entry:
+    """A kernel. Calling it with its arguments gives the op that runs it.
+
+    Arguments are values or ops that give them; constants go by keyword.
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        unsafe: bool = False,
+        source: str | None = None,
+        frame_locals: dict[str, Any] | None = None,
+    ) -> None:
+        captured = capture(function, unsafe=unsafe, source=source, frame_locals=frame_locals)
+        self._kernel = Kernel(captured, function)
+        functools.update_wrapper(cast("Any", self), function)
+
+    @property
+    def source(self) -> KernelSource:
+        """The kernel as captured: its parameters and its source."""
+        return self._kernel.source
+
+    def compile(self, *args: Any, **constants: Any) -> Artifact:
+        """Compile for such arguments without running; `tw.meta(...)` stands for tensors."""
+        return Inspection(self._kernel, args, constants).artifact()
+
+    def ir(self, *args: Any, **constants: Any) -> str:
+        """The kernel's IR for such arguments, as text."""
+        return Inspection(self._kernel, args, constants).ir()
+
+    def inspect(self, *args: Any, **constants: Any) -> dict[str, str]:
+        """Every stage of the compilation for such arguments, as text by name."""
+        return Inspection(self._kernel, args, constants).stages()
+
+    def explain(self, *args: Any, **constants: Any) -> str:
+        """What the compiler decided for such arguments, and what each launch checks."""
+        return Inspection(self._kernel, args, constants).decisions()
+
+    def explain_recompile(self) -> str:
+        """Why each compilation so far happened."""
+        return recompiles(self._kernel)
+
+    def __repr__(self) -> str:
+        return f"<kernel `{self._kernel.name}`>"
+
+    if not TYPE_CHECKING:
+        # Type checkers see the call by arity instead: `_generated_overloads`.
+
+        def __call__(self, *args: Any, **constants: Any) -> Launch[Any]:
+            """Build the op that runs the kernel on these arguments."""
+            return Launch(self._kernel, args, constants)
+
+        def __getitem__(self, grid: object) -> NoReturn:
+            raise TypeError(
+                "kernels are not indexed by a grid: it follows from the output's partition;"
+                f" for another one use {self._kernel.name}(...).grid((x, y, z))"
+            )
+
+        def __reduce__(self) -> str:
+            return self.__qualname__
+
+
+def make_entry(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    unsafe: bool = False,
+    source: str | None = None,
+) -> Any:
+    """Turn a function into a kernel: `@tw.entry`, or `@tw.entry(unsafe=True)`.
+
+    `unsafe=True` allows raw pointers; its launches are built inside `tw.unsafe()`. `source` is the
+    text to compile where Python cannot show it.
+    """
+    if function is None:
+        return functools.partial(make_entry, unsafe=unsafe, source=source)
+    return Entry(function, unsafe=unsafe, source=source, frame_locals=_locals_of_caller())
+
+
+def _locals_of_caller() -> dict[str, Any]:
+    """The names where the kernel is being defined; at module level they are its globals already."""
+    frame = user_frame()
+    if frame is None or frame.f_locals is frame.f_globals:
+        return {}
+    return dict(frame.f_locals)

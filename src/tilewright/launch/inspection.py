@@ -1,0 +1,74 @@
+"""Shows what becomes of a kernel for given arguments: code, IR, stages, decisions, recompiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import compile as compiler
+from ..base.shapes import Shape
+from ..compile.inspect import stage_texts
+from ..ir.artifact import Artifact
+from ..ir.launch_expr import show
+from ..ir.signature import Signature
+from ..op.core import is_op
+from .arguments import Arg, OutputArg
+from .binding import bind, check_call, constants_of
+from .grid import padded
+from .kernel import Kernel, Request
+from .taking import device_of
+
+
+class Inspection:
+    """One way of calling a kernel, looked at without running it. Takes nothing over."""
+
+    def __init__(self, kernel: Kernel, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        constants = {p.name for p in kernel.source.constants}
+        given = {name: value for name, value in keywords.items() if name in constants}
+        generics = {name: value for name, value in keywords.items() if name not in constants}
+        kernel.check_generics(generics)
+        check_call(kernel.source, args, given)
+        if any(is_op(a) for a in args):
+            raise TypeError(f"to compile `{kernel.name}`, pass tensors or tw.meta(...), not ops")
+        self._kernel = kernel
+        self._args = bind(kernel.source, args, given)
+        self._request = Request(constants_of(kernel.source, given), generics)
+        self.target = device_of(kernel.name, self._args).name
+
+    @property
+    def signature(self) -> Signature:
+        """What the code is compiled for."""
+        rank = len(_likely_grid(self._args))
+        return self._kernel.signature(self._args, self._request, rank)
+
+    def artifact(self) -> Artifact:
+        """The compiled code."""
+        return self._kernel.artifact(self.signature, self.target, self._request.options)
+
+    def stages(self) -> dict[str, str]:
+        """The text of every stage of the compilation, by name, in order."""
+        return stage_texts(self._kernel.source, self.signature, self.target)
+
+    def ir(self) -> str:
+        """The IR as backends get it."""
+        return stage_texts(self._kernel.source, self.signature, "reference")["passes"]
+
+    def decisions(self) -> str:
+        """What the compiler decided, and what each launch checks, one line each."""
+        artifact = self.artifact()
+        lines = [f"{artifact.name} for {self.target}", *artifact.decisions]
+        lines += [f"checked at launch: {show(check.expr)}" for check in artifact.launch_checks]
+        return "\n".join(lines)
+
+
+def recompiles(kernel: Kernel) -> str:
+    """Why each compilation of a kernel happened, one line each, in order."""
+    history = compiler.history(kernel.source)
+    if not history:
+        return f"{kernel.name} has not been compiled"
+    return "\n".join(f"{i}. {c.key.target}: {c.reason}" for i, c in enumerate(history, 1))
+
+
+def _likely_grid(args: Sequence[Arg]) -> Shape:
+    grids = [padded(a.partition.grid) for a in args if isinstance(a, OutputArg)]
+    return max(grids, key=len, default=padded(()))

@@ -1,0 +1,41 @@
+"""Tells apart what may be given to a kernel, in a form type checkers follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+from ..array.arc import Arc
+from ..array.partition import Partition
+from ..array.pointer import DevicePointer
+from ..array.tensor import Tensor
+
+
+def is_tensor(x: object) -> TypeGuard[Tensor[Any]]:
+    """Tell whether x is one of our tensors."""
+    return isinstance(x, Tensor)
+
+
+def is_arc(x: object) -> TypeGuard[Arc[Any]]:
+    """Tell whether x is a shared tensor."""
+    return isinstance(x, Arc)
+
+
+def is_partition(x: object) -> TypeGuard[Partition[Any]]:
+    """Tell whether x is a partition."""
+    return isinstance(x, Partition)
+
+
+def is_pointer(x: object) -> TypeGuard[DevicePointer[Any]]:
+    """Tell whether x is a raw pointer."""
+    return isinstance(x, DevicePointer)
+
+
+def kind_of(x: object) -> type:
+    """The class of x."""
+    return type(x)
+
+
+def is_shape(x: object) -> TypeGuard[Sequence[int]]:
+    """Tell whether x can be a shape."""
+    return isinstance(x, tuple | list)

@@ -1,0 +1,154 @@
+"""What TypeVars and fixed dims say: they link arguments, which must agree, and give constants.
+
+The dims of an output are those of its tile, the dims of an input those of the tensor, as in the
+kernel's own types. A name that an output or `.generics(...)` fixes is a constant of the
+compilation; one that only inputs share is checked at each launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..base.dtypes import AnyDType, as_dtype
+from ..base.errors import LaunchError, ShapeError
+from ..base.shapes import Shape
+from ..frontend.parameters import Dim, Parameter
+from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
+from .kinds import is_shape
+
+Extent: TypeAlias = int | Shape
+"""What a TypeVar stands for: one extent, or a whole shape for a TypeVarTuple."""
+
+TILE_OF = "the tile of"
+
+
+def _noun(extent: Extent) -> str:
+    return "shapes" if isinstance(extent, tuple) else "extents"
+
+
+@dataclass(slots=True)
+class Links:
+    """The meaning of each linked name for one launch, and who gave it that meaning."""
+
+    kernel: str
+    dtypes: dict[str, tuple[AnyDType, str]]
+    extents: dict[str, tuple[Extent, str]]
+    static: set[str]
+
+    def constants(self) -> tuple[tuple[str, Any], ...]:
+        """The names whose meaning is part of the compilation, for use in the kernel's body."""
+        dtypes = [(name, dtype) for name, (dtype, _) in self.dtypes.items()]
+        extents = [(name, self.extents[name][0]) for name in self.extents if name in self.static]
+        return tuple(sorted([*dtypes, *extents], key=lambda pair: pair[0]))
+
+    def element(self, name: str, dtype: AnyDType, who: str) -> None:
+        """Let `name` be an element type."""
+        known, first = self.dtypes.setdefault(name, (dtype, who))
+        if known is not dtype:
+            raise ShapeError(
+                f"`{name}` of `{self.kernel}` stands for two element types",
+                expected=f"{known.name}, from {first}",
+                got=f"{dtype.name}, from {who}",
+            )
+
+    def extent(self, name: str, extent: Extent, who: str, *, static: bool) -> None:
+        """Let `name` be an extent or a shape."""
+        known, first = self.extents.setdefault(name, (extent, who))
+        if static:
+            self.static.add(name)
+        if known != extent:
+            tiled = TILE_OF in first and TILE_OF not in who
+            raise ShapeError(
+                f"`{name}` of `{self.kernel}` stands for two {_noun(extent)}",
+                expected=f"{known}, from {first}",
+                got=f"{extent}, from {who}",
+                hint="the dims of a tl.TensorMut are those of its tile" if tiled else None,
+            )
+
+
+def link(kernel: str, args: Sequence[Arg], generics: Mapping[str, Any]) -> Links:
+    """Check fixed dims and linked names; outputs first, since they fix what inputs must match."""
+    links = Links(kernel, {}, {}, set())
+    for name, value in generics.items():
+        _bind_by_hand(links, name, value)
+    for arg in sorted(args, key=lambda a: not isinstance(a, OutputArg)):
+        if isinstance(arg, ScalarArg):
+            continue
+        if isinstance(arg.parameter.dtype, str):
+            links.element(arg.parameter.dtype, arg.dtype, f"`{arg.parameter.name}`")
+        if not isinstance(arg, PointerArg) and arg.parameter.dims is not None:
+            _link_dims(links, arg)
+    return links
+
+
+def _bind_by_hand(links: Links, name: str, value: Any) -> None:
+    who = ".generics(...)"
+    if isinstance(value, int) and not isinstance(value, bool):
+        links.extent(name, value, who, static=True)
+    elif is_shape(value):
+        links.extent(name, tuple(value), who, static=True)
+    else:
+        links.element(name, as_dtype(value), who)
+
+
+def _link_dims(links: Links, arg: TensorArg | OutputArg) -> None:
+    static = isinstance(arg, OutputArg)
+    name, shape = arg.parameter.name, arg.tile if isinstance(arg, OutputArg) else arg.region.shape
+    what = f"{TILE_OF} `{name}`" if static else f"`{name}`"
+    for axis, dim, extent in match(arg.parameter, shape):
+        if isinstance(dim, str):
+            links.extent(dim, extent, f"axis {axis} of {what}", static=static)
+        elif isinstance(dim, tuple):
+            links.extent(dim[1], extent, what, static=static)
+        elif dim is not None and dim != extent:
+            raise ShapeError(
+                f"axis {axis} of {what} of `{links.kernel}` has a fixed extent",
+                expected=str(dim),
+                got=f"{extent}, of the shape {shape}",
+            )
+
+
+def match(parameter: Parameter, shape: Shape) -> Iterator[tuple[int, Dim, Extent]]:
+    """Axis, declared dim and what it meets, for each dim; a pack takes the axes others leave."""
+    dims = parameter.dims or ()
+    extra = len(shape) - len(dims)
+    axis = 0
+    for dim in dims:
+        if isinstance(dim, tuple):
+            yield axis, dim, shape[axis : axis + extra + 1]
+            axis += extra + 1
+        else:
+            yield axis, dim, shape[axis]
+            axis += 1
+
+
+def static_dims(arg: TensorArg | OutputArg, links: Links) -> tuple[int | None, ...]:
+    """The tensor's extents as the compiler may know them: fixed ones, and constants of inputs."""
+    shape = arg.region.shape
+    if isinstance(arg, OutputArg) or arg.parameter.dims is None:
+        return (None,) * len(shape)
+    known: list[int | None] = []
+    for _, dim, extent in match(arg.parameter, shape):
+        if isinstance(extent, tuple):
+            pack = isinstance(dim, tuple) and dim[1] in links.static
+            known += extent if pack else (None,) * len(extent)
+        else:
+            fixed = isinstance(dim, int) or dim in links.static
+            known.append(extent if fixed else None)
+    return tuple(known)
+
+
+def scalar_type(kernel: str, parameter: Parameter, links: Links) -> AnyDType:
+    """The element type of a scalar parameter; linked ones take it from a tensor."""
+    wanted = parameter.dtype
+    if not isinstance(wanted, str):
+        assert wanted is not None, "a scalar has a type"
+        return wanted
+    if wanted not in links.dtypes:
+        raise LaunchError(
+            f"`{wanted}` of `{kernel}` cannot be inferred: no tensor says what it stands for",
+            hint=f"bind it by hand: {kernel}(...).generics({wanted}=tw.f32)",
+        )
+    return links.dtypes[wanted][0]

@@ -1,0 +1,105 @@
+"""Runs native code on the CPU: packs argument slots, reads failure and print records back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.shapes import Shape, size
+from ..driver.cpu import FailureWords, NativeFunction, execute, load
+from ..ir.artifact import Artifact, Failure, Printed, Site
+from ..ir.signature import ScalarSpec
+from ..ir.types import PtrType, TileType
+from .arguments import Arg, PointerArg, ScalarArg
+from .report import Report
+from .scalars import MASK, slot_of
+from .specialize import unit_axis
+
+PRINT_CAPACITY = 1 << 20
+"""Bytes of print records one launch may write."""
+
+
+class Native:
+    """The loaded code of one kernel's artifacts."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[int, tuple[Artifact, NativeFunction]] = {}
+
+    def run(self, artifact: Artifact, args: Sequence[Arg], grid: Shape) -> Report:
+        """Run an artifact on its arguments; they are kept alive until it is done."""
+        slots = np.array(list(_slots(artifact, args)), np.uint64)
+        prints = any(site.kind == "print" for site in artifact.sites)
+        raw = execute(
+            self._function(artifact), slots, grid, artifact.scratch_bytes,
+            PRINT_CAPACITY if prints else 0,
+        )  # fmt: skip
+        if raw.truncated:
+            warnings.warn(
+                f"`{artifact.name}` printed more than {PRINT_CAPACITY} bytes; the rest is lost",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        failure = _failure(artifact.sites, raw.failure, grid) if raw.failure else None
+        return Report(failure, tuple(_printed(artifact.sites, raw.printed, grid)))
+
+    def _function(self, artifact: Artifact) -> NativeFunction:
+        # Found by identity: hashing an artifact would read its code. Kept, so it stays the same.
+        if (found := self._loaded.get(id(artifact))) is not None:
+            return found[1]
+        assert isinstance(artifact.code, bytes)
+        function = load(artifact.code, artifact.name)
+        self._loaded[id(artifact)] = artifact, function
+        return function
+
+
+def _slots(artifact: Artifact, args: Sequence[Arg]) -> Iterator[int]:
+    for spec, arg in zip(artifact.signature.params, args, strict=True):
+        if isinstance(arg, ScalarArg):
+            assert isinstance(spec, ScalarSpec)
+            yield slot_of(spec.dtype, arg.value)
+        elif isinstance(arg, PointerArg):
+            yield arg.pointer.address
+        else:
+            region = arg.region
+            yield region.address
+            yield from region.shape
+            unit = unit_axis(region)
+            for axis, stride in enumerate(region.strides):
+                yield 1 if axis == unit else stride & MASK
+
+
+def _failure(sites: Sequence[Site], words: FailureWords, grid: Shape) -> Failure:
+    return Failure(sites[words.site], _block(words.block, grid), words.index, words.extent)
+
+
+def _block(number: int, grid: Shape) -> Shape:
+    return tuple(int(i) for i in np.unravel_index(number, grid))
+
+
+def _printed(sites: Sequence[Site], records: bytes, grid: Shape) -> list[Printed]:
+    """The print records in block order; those of one block in the order they were written."""
+    found: list[tuple[int, Printed]] = []
+    at = 0
+    while at < len(records):
+        nbytes, number, block = (int(n) for n in np.frombuffer(records, np.int64, 3, at))
+        site = sites[number]
+        found.append((block, Printed(site, _block(block, grid), _values(site, records, at + 24))))
+        at += nbytes
+    return [record for _, record in sorted(found, key=lambda pair: pair[0])]
+
+
+def _values(site: Site, records: bytes, at: int) -> tuple[Any, ...]:
+    values: list[Any] = []
+    for kind in site.types:
+        dtype = _memory_dtype(kind)
+        count = size(kind.shape)
+        values.append(np.frombuffer(records, dtype, count, at).reshape(kind.shape))
+        at += -(-count * dtype.itemsize // 8) * 8
+    return tuple(values)
+
+
+def _memory_dtype(kind: TileType) -> np.dtype[Any]:
+    return np.dtype(np.uint64) if isinstance(kind.elem, PtrType) else kind.elem.np

@@ -1,0 +1,91 @@
+"""What a launch reports back, in words: failed checks as errors, prints on standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import LaunchError
+from ..ir.artifact import Failure, Printed
+from ..ir.core import LaunchCheck
+from ..ir.launch_expr import Expr, LaunchFacts, evaluate, leaves, show
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a finished launch says: the first failure, prints in block order, problems found."""
+
+    failure: Failure | None = None
+    printed: tuple[Printed, ...] = ()
+    problems: tuple[str, ...] = ()
+    seed: int | None = None
+
+
+def deliver(kernel: str, report: Report) -> None:
+    """Write the prints; raise if anything went wrong."""
+    if report.printed:
+        sys.stdout.write("".join(printed_text(p) for p in report.printed))
+    if report.failure is not None:
+        raise failure_error(kernel, report.failure)
+    if report.problems:
+        raise LaunchError(
+            f"the reference device found problems in `{kernel}`\n  "
+            + "\n  ".join(text.replace("\n", "\n  ") for text in report.problems),
+            hint=f"blocks ran in the order of seed {report.seed}",
+        )
+
+
+def failure_error(kernel: str, failure: Failure) -> LaunchError:
+    """The error for a check or assertion that failed in a running kernel."""
+    site, block = failure.site, f"block {failure.block}"
+    if site.kind == "assert":
+        text = f": {site.message}" if site.message else ""
+        return LaunchError(
+            f"assertion failed in `{kernel}`{text}", span=site.span, got=f"{block} failed it"
+        )
+    return LaunchError(
+        f"index out of range in `{kernel}`: axis {site.axis} of `{site.tensor}`",
+        span=site.span,
+        expected=f"0 <= index < {failure.extent}, the number of tiles along that axis",
+        got=f"{failure.index}, in {block}",
+    )
+
+
+def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts) -> None:
+    """Evaluate the conditions a kernel puts on its launch; raise for the first that fails."""
+    for check in checks:
+        if not evaluate(check.expr, facts):
+            raise LaunchError(
+                f"`{kernel}` cannot be launched with these arguments: {check.message}"
+                if check.message
+                else f"`{kernel}` cannot be launched with these arguments",
+                span=check.span,
+                expected=show(check.expr),
+                got=", ".join(_known(leaf, facts) for leaf in leaves(check.expr)) or "False",
+            )
+
+
+def _known(leaf: Expr, facts: LaunchFacts) -> str:
+    return f"{show(leaf)} = {evaluate(leaf, facts)}"
+
+
+def printed_text(record: Printed) -> str:
+    """One print record as Python would print it."""
+    parts = [
+        part if isinstance(part, str) else _formatted(record.values[part[0]], part[1])
+        for part in record.site.template
+    ]
+    return "".join(parts)
+
+
+def _formatted(value: Any, spec: str) -> str:
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return format(array[()], spec) if spec else str(array[()])
+    if not spec:
+        return str(array)
+    return np.array2string(array, formatter={"all": lambda x: format(x, spec)})

@@ -1,0 +1,88 @@
+"""Numbers given to kernels: which are accepted for a type, and their bits in an argument slot."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from typing import Any
+
+import numpy as np
+
+from ..base.dtypes import AnyDType, int_range, round_tf32, round_to, tf32
+from ..base.errors import ShapeError
+
+MASK = (1 << 64) - 1
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def check_scalar(kernel: str, name: str, dtype: AnyDType, value: Any) -> Any:
+    """The number as a Python one, if the type can hold it."""
+    number = _python_number(value)
+    if dtype.is_bool:
+        if isinstance(number, bool):
+            return number
+    elif dtype.is_float:
+        if isinstance(number, int | float):
+            return _in_float_range(kernel, name, dtype, number)
+    elif isinstance(number, int) and not isinstance(number, bool):
+        return _in_int_range(kernel, name, dtype, number)
+    raise ShapeError(
+        f"`{name}` of `{kernel}` is a scalar of type {dtype.name}",
+        expected=_kind(dtype),
+        got=f"{type(value).__name__} {value!r}" if number is not None else type(value).__name__,
+    )
+
+
+def _python_number(value: Any) -> Any:
+    if _is_numpy_scalar(value):
+        value = value.item()
+        # ml_dtypes scalars are their own item
+        return float(value) if _is_numpy_scalar(value) else _python_number(value)
+    return value if isinstance(value, bool | int | float) else None
+
+
+def _is_numpy_scalar(value: object) -> bool:
+    return isinstance(value, np.generic)
+
+
+def _kind(dtype: AnyDType) -> str:
+    if dtype.is_bool:
+        return "True or False"
+    return "a number" if dtype.is_float else "an int"
+
+
+def _in_int_range(kernel: str, name: str, dtype: AnyDType, number: int) -> int:
+    low, high = int_range(dtype)
+    if low <= number <= high:
+        return int(number)
+    raise ShapeError(
+        f"`{name}` of `{kernel}` is out of range",
+        expected=f"{dtype.name}, from {low} to {high}",
+        got=reprlib.repr(int(number)),
+    )
+
+
+def _in_float_range(kernel: str, name: str, dtype: AnyDType, number: float) -> float:
+    try:
+        given = float(number)
+    except OverflowError:
+        given = math.inf
+    if math.isfinite(given) and math.isfinite(round_to(dtype, given)):
+        return given
+    if not math.isfinite(given) and isinstance(number, float):
+        return given
+    raise ShapeError(
+        f"`{name}` of `{kernel}` is out of range",
+        expected=f"a finite {dtype.name}",
+        got=reprlib.repr(number),
+    )
+
+
+def slot_of(dtype: AnyDType, value: Any) -> int:
+    """The 64 bits of a scalar's argument slot."""
+    if not dtype.is_float:
+        return int(value) & MASK
+    with np.errstate(over="ignore"):
+        held = np.asarray(value, np.float64).astype(dtype.np)
+    held = round_tf32(held) if dtype is tf32 else held
+    return int(held.view(_UNSIGNED[dtype.itemsize]))

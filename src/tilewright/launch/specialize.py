@@ -1,0 +1,98 @@
+"""What the compiled code of a launch depends on: the signature, made once per kind of launch.
+
+The CPU specializes on element types, ranks, tile shapes, extents that annotations fix, and on the
+one axis along which elements are neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..array.region import Region
+from ..base.errors import LaunchError
+from ..base.shapes import Shape
+from ..ir.signature import OutputSpec, ParamSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
+from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
+from .kinds import kind_of
+from .links import Links, scalar_type, static_dims
+
+Constants = tuple[tuple[str, Any], ...]
+
+
+def unit_axis(region: Region) -> int | None:
+    """The axis of neighbouring elements: the last one if it can be, else any.
+
+    Where an axis has at most one element, its stride means nothing and may be taken as 1.
+    """
+    shape, strides = region.shape, region.strides
+    if not shape:
+        return None
+    if strides[-1] == 1 or shape[-1] <= 1:
+        return len(shape) - 1
+    return strides.index(1) if 1 in strides else None
+
+
+class Specializer:
+    """The signatures of one kernel, each made once; launches alike share the same object."""
+
+    def __init__(self, kernel: str) -> None:
+        self._kernel = kernel
+        self._known: dict[tuple[Any, ...], Signature] = {}
+
+    def signature(
+        self,
+        args: Sequence[Arg],
+        links: Links,
+        constants: Constants,
+        const_grid: Shape | None,
+        grid_rank: int,
+    ) -> Signature:
+        """The signature of a launch."""
+        facts = tuple([self._fact(arg, links) for arg in args])
+        fixed = links.constants() + constants
+        # True, 1 and 1.0 are equal, but not the same constant.
+        kinds = tuple([kind_of(value) for _, value in fixed])
+        key: tuple[Any, ...] = (facts, fixed, kinds, const_grid, grid_rank)
+        try:
+            found = self._known.get(key)
+        except TypeError:
+            raise self._unhashable(fixed) from None
+        if found is None:
+            params = tuple(self._spec(arg, links) for arg in args)
+            found = self._known[key] = Signature(params, fixed, const_grid, grid_rank)
+        return found
+
+    def _fact(self, arg: Arg, links: Links) -> Any:
+        if isinstance(arg, ScalarArg):
+            return scalar_type(self._kernel, arg.parameter, links)
+        if isinstance(arg, PointerArg):
+            return arg.dtype
+        region = arg.region
+        fact = (region.dtype, static_dims(arg, links), unit_axis(region))
+        return (fact, arg.tile) if isinstance(arg, OutputArg) else fact
+
+    def _spec(self, arg: Arg, links: Links) -> ParamSpec:
+        name = arg.parameter.name
+        if isinstance(arg, ScalarArg):
+            return ScalarSpec(name, scalar_type(self._kernel, arg.parameter, links))
+        if isinstance(arg, PointerArg):
+            return PointerSpec(name, arg.dtype)
+        shape, strides = static_dims(arg, links), _static_strides(arg)
+        if isinstance(arg, OutputArg):
+            return OutputSpec(name, arg.dtype, shape, strides, arg.tile)
+        return TensorSpec(name, arg.dtype, shape, strides)
+
+    def _unhashable(self, constants: Constants) -> LaunchError:
+        wrong = [(n, v) for n, v in constants if type(v).__hash__ is None]
+        shown = ", ".join(f"{name}={value!r}" for name, value in wrong) or "one of them"
+        return LaunchError(
+            f"a constant of `{self._kernel}` cannot be part of the compilation's key",
+            expected="values that do not change: numbers, strings, dtypes, tuples of them",
+            got=shown,
+        )
+
+
+def _static_strides(arg: TensorArg | OutputArg) -> tuple[int | None, ...]:
+    unit = unit_axis(arg.region)
+    return tuple(1 if axis == unit else None for axis in range(len(arg.region.shape)))

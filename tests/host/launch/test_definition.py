@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32
+
+
+@tw.entry
+def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    """Add two tensors."""
+    z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))
+
+
+def test_a_kernel_looks_like_its_function():
+    assert add.__name__ == "add"
+    assert add.__doc__ == "Add two tensors."
+    assert add.__wrapped__.__name__ == "add"
+    assert repr(add) == "<kernel `add`>"
+    assert [p.name for p in add.source.parameters] == ["z", "x", "y"]
+    assert tw.kernel is tw.entry
+
+
+def test_indexing_by_a_grid(golden):
+    with pytest.raises(TypeError) as caught:
+        add[(1, 2)](1, 2, 3)
+    golden(str(caught.value))
+
+
+def test_kernels_pickle_by_reference(monkeypatch):
+    module = type(pytest)("kernels_of_a_test")
+    module.add = add
+    monkeypatch.setitem(__import__("sys").modules, "kernels_of_a_test", module)
+    monkeypatch.setattr(add, "__module__", "kernels_of_a_test")
+    assert pickle.loads(pickle.dumps(add)) is add
+
+
+def test_kernels_in_functions_see_local_names():
+    width = 4
+
+    @tw.entry
+    def fill(z: tl.TensorMut[f32]) -> None:
+        z.store(tl.full((width,), width, f32))
+
+    with tw.device("reference"):
+        z = fill(tw.empty((8,)).partition((width,))).out().to_numpy().sync()
+    assert (z == 4).all()
+
+
+def test_source_by_hand():
+    names = tw.exec(
+        "import tilewright as tw, tilewright.lang as tl\n"
+        "@tw.entry\n"
+        "def fill(z: tl.TensorMut) -> None:\n"
+        "    z.store(tl.full(z.shape, 3, z.dtype))\n"
+    )
+    with tw.device("reference"):
+        z = names["fill"](tw.empty((8,)).partition((4,))).out().to_numpy().sync()
+    assert (z == 3).all()
+
+
+def test_hello_world():
+    a, b = np.random.default_rng().random((2, 100, 100), np.float32)
+    with tw.device("reference"):
+        z = tw.zeros((100, 100)).sync()
+    add(z.partition_mut((64, 64)), a, b).sync()
+    assert np.array_equal(z.to_numpy(), a + b)

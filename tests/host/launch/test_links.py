@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from typing import Literal, TypeVar, TypeVarTuple
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32, i32
+
+E = TypeVar("E")
+M = TypeVar("M")
+N = TypeVar("N")
+S = TypeVarTuple("S")
+
+
+@pytest.fixture(autouse=True)
+def on_reference():
+    with tw.device("reference"):
+        yield
+
+
+@tw.entry
+def linked(z: tl.TensorMut[E, M, tl.Dyn], x: tl.Tensor[E, M, N], y: tl.Tensor[E, N]) -> None:
+    z.store(tl.full(z.shape, M, E))
+
+
+@tw.entry
+def fixed(z: tl.TensorMut[f32, Literal[4]], x: tl.Tensor[f32, Literal[8]]) -> None:
+    z.store(tl.full(z.shape, x.shape[0], f32))
+
+
+@tw.entry
+def packed(z: tl.TensorMut[f32, *S], x: tl.Tensor[f32, *S, tl.Dyn]) -> None:
+    z.store(tl.full(z.shape, x.shape[0], f32))
+
+
+@tw.entry
+def scalar_typed(z: tl.TensorMut[f32], a: E) -> None:
+    z.store(tl.full(z.shape, 1, f32))
+
+
+@tw.entry
+def by_hand(z: tl.TensorMut[i32]) -> None:
+    z.store(tl.full(z.shape, N, i32))
+
+
+def ones(*shape, dtype="f4"):
+    return np.ones(shape, dtype)
+
+
+def out(*shape, dtype=f32, tile):
+    return tw.empty(shape, dtype).sync().partition(tile)
+
+
+WRONG = {
+    "dtypes": lambda: linked(out(2, 2, tile=(2, 2)), ones(2, 3, dtype="f2"), ones(3)),
+    "extents": lambda: linked(out(2, 2, tile=(2, 2)), ones(2, 3), ones(4)),
+    "tile-and-extent": lambda: linked(out(4, 4, tile=(2, 2)), ones(4, 3), ones(3)),
+    "fixed-extent": lambda: fixed(out(8, tile=4), ones(9)),
+    "fixed-tile": lambda: fixed(out(8, tile=2), ones(8)),
+    "pack": lambda: packed(out(4, 4, tile=(2, 2)), ones(2, 4, 7)),
+    "by-hand": lambda: linked(out(2, 2, tile=(2, 2)), ones(2, 3), ones(3)).generics(N=5),
+    "no-such-generic": lambda: fixed(out(8, tile=4), ones(8)).generics(Q=5),
+    "not-inferred": lambda: scalar_typed(out(8, tile=4), 2).sync(),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_disagreements(name, golden, places):
+    with pytest.raises((TypeError, tw.Error)) as caught:
+        WRONG[name]()
+    golden(places(caught.value), name)
+
+
+def test_names_are_constants_in_the_body():
+    z = linked(out(2, 2, tile=(2, 2)), ones(2, 3), ones(3)).out().to_numpy().sync()
+    assert (z == 2).all()
+
+
+def test_a_pack_stands_for_a_shape():
+    z = packed(out(2, 4, tile=(2, 4)), ones(2, 4, 7)).out().to_numpy().sync()
+    assert (z == 2).all()
+
+
+def test_extents_fixed_by_annotation_are_known_to_the_compiler():
+    signature = fixed.compile(out(8, tile=4), ones(8)).signature
+    assert signature.params[1].shape == (8,)
+    assert signature.params[0].shape == (None,)
+
+
+def test_a_dim_that_an_output_fixes_is_known_for_inputs():
+    signature = linked.compile(out(2, 2, tile=(2, 2)), ones(2, 3), ones(3)).signature
+    assert signature.params[1].shape == (2, None)
+    assert dict(signature.constants) == {"E": f32, "M": 2}
+
+
+def test_generics_by_hand():
+    scalar_typed(out(8, tile=4), 2).generics(E=tw.f16).sync()
+    z = by_hand(out(8, dtype=i32, tile=4)).generics(N=7).out().to_numpy().sync()
+    assert (z == 7).all()
+    with pytest.raises(tw.ShapeError, match="out of range"):
+        scalar_typed(out(8, tile=4), 1e30).generics(E=tw.f16)

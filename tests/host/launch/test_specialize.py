@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright.array.region import region_of_array
+from tilewright.driver.host import CPU
+from tilewright.launch.specialize import unit_axis
+
+A = np.zeros((6, 8), "f4")
+
+
+@pytest.mark.parametrize(
+    ("array", "axis"),
+    [
+        (A, 1), (A.T, 0), (A[:, ::2], None), (A[:, :1], 1), (A[::2], 1), (A[:, :0], 1),
+        (A[:, ::-1], None), (A.reshape(2, 3, 8).transpose(0, 2, 1), 1), (A[0, 0], None),
+        (A[:1, :1], 1), (np.broadcast_to(A[0], (3, 8)), 1),
+    ],
+)  # fmt: skip
+def test_unit_axis(array, axis):
+    assert unit_axis(region_of_array(np.asarray(array), CPU)) == axis
+
+
+@tw.entry
+def copy(z: tl.TensorMut, x: tl.Tensor, *, K: tl.Const[object] = 0) -> None:
+    z.store(tl.load_tile_like(x, z))
+
+
+def signature(x=A, tile=(2, 2), **constants):
+    return copy.compile(tw.meta(A.shape).partition(tile), x, **constants).signature
+
+
+def test_extents_and_addresses_are_not_part_of_it():
+    with tw.device("reference"):
+        assert signature() is signature(np.zeros((99, 3), "f4"))
+        assert signature() is not signature(tile=(4, 4))
+        assert signature(A.T) is not signature()
+        assert signature(A[:, :1]) is signature()
+
+
+def test_equal_constants_of_different_kinds_are_different():
+    with tw.device("reference"):
+        kinds = [signature(K=value) for value in (1, True, 1.0)]
+    assert len({id(s) for s in kinds}) == 3
+
+
+def test_constants_must_not_change(golden):
+    with tw.device("reference"), pytest.raises(tw.LaunchError) as caught:
+        signature(K=[1, 2])
+    golden(str(caught.value))
