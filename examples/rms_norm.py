@@ -21,7 +21,7 @@ def rms_norm(
     _, BN = out.shape
     tile = tl.load_tile_like(x, out)
     scale = weight.load_tile((BN,), [0])[None, :]
-    mean_square = tl.reduce_sum(tile * tile, 1, keepdims=True) / x.shape[1]
+    mean_square = tl.reduce_sum(tile * tile, 1, keepdims=True) / float(x.shape[1])
     out.store(tile * tl.rsqrt(mean_square + eps) * scale)
 
 

@@ -23,7 +23,7 @@ WITH_CODE = [page for page in PAGES if snippets.extract(page.read_text(encoding=
 def test_page_runs(page: Path, tmp_path, monkeypatch, capsys):
     """A page is one program; its ```output blocks, joined, are what it prints."""
     text = page.read_text(encoding="utf-8")
-    module = tmp_path / f"{snippets.module_name(page)}.py"
+    module = tmp_path / f"{page.stem}.py"
     module.write_text(snippets.extract(text), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(module), run_name="__main__")
