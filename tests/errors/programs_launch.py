@@ -166,7 +166,7 @@ launch(kernel, 2)
     "failed-assertion": """
 @tw.entry
 def kernel(z: tl.TensorMut) -> None:
-    t = z.load()
+    t = z.load(padding=tl.neg_inf)
     assert tl.reduce_max(t, 0) < 0, "negative numbers only"
     z.store(t)
 launch(kernel)

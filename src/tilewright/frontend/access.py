@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ..base.dtypes import AnyDType, f4e2m1fn, f4e2m1fnx2, f8e8m0fnu, i32
 from ..base.errors import Code
-from ..base.shapes import Shape, ceil_div
+from ..base.shapes import Shape, broadcast, ceil_div
 from ..ir import TileType, Value, ViewType
 from . import promote
 from .emit import Emitter, describe
@@ -16,6 +16,12 @@ from .operands import parts
 from .values import OutputRef, TensorRef
 
 Number: TypeAlias = float | int | bool
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things in words: `1 axis`, `2 axes`."""
+    several = "axes" if what == "axis" else f"{what}s"
+    return f"{n} {what if n == 1 else several}"
 
 
 # --- padding -----------------------------------------------------------------------------------
@@ -89,10 +95,11 @@ def make_view(
     tile = em.static_shape(shape)
     rank = ref.type.rank
     if len(tile) != rank:
+        got = counted(len(tile), "axis")
         em.fail(
             Code.RANK,
-            f"`{ref.name}` has rank {rank}, the tile shape has {len(tile)} axes",
-            expected=f"{rank} tile extents",
+            f"`{ref.name}` has {counted(rank, 'axis')}, the tile shape {got}",
+            expected=counted(rank, "tile extent"),
             got=str(tile),
         )
     return em.emit(
@@ -149,8 +156,8 @@ def index_parts(em: Emitter, index: Any, rank: int, name: str) -> Sequence[Any]:
     if len(given) != rank:
         em.fail(
             Code.RANK,
-            f"`{name}` is indexed with {len(given)} numbers, it has {rank} axes",
-            expected=f"{rank} tile numbers",
+            f"`{name}` has {counted(rank, 'axis')}, the index {counted(len(given), 'number')}",
+            expected=counted(rank, "tile number"),
             got=describe(index),
         )
     return given
@@ -279,7 +286,7 @@ def stored_value(em: Emitter, tile: Any, expected: TileType, name: str) -> Value
             f"a tile stored to `{name}` must have its tile shape",
             expected=f"shape {expected.shape}",
             got=describe(value),
-            hint=_shape_hint(value, expected),
+            hint=_shape_hint(value, expected, name),
         )
     if value.tile.dtype is not expected.dtype:
         em.fail(
@@ -292,14 +299,15 @@ def stored_value(em: Emitter, tile: Any, expected: TileType, name: str) -> Value
     return value
 
 
-def _shape_hint(value: Value, expected: TileType) -> str | None:
+def _shape_hint(value: Value, expected: TileType, name: str) -> str:
+    shape = expected.shape
     if value.tile.rank == 0:
-        return (
-            f"fill a tile: tl.full({expected.shape}, value, tilewright.{expected.dtype.__name__})"
-        )
+        return f"fill a tile: tl.full({shape}, value, tilewright.{expected.dtype.__name__})"
     if value.tile.size == expected.size:
-        return f"rearrange it: tile.reshape({expected.shape})"
-    return f"repeat it: tl.broadcast(tile, {expected.shape}), or make it with keepdims=True"
+        return f"rearrange it: tile.reshape({shape})"
+    if broadcast(value.tile.shape, shape) == shape:
+        return f"repeat it: tl.broadcast(tile, {shape}), or make it with keepdims=True"
+    return f"make the tile with {name}.shape, or store parts of it: {name}.partition_mut(shape)"
 
 
 def _dtype_hint(got: AnyDType, expected: AnyDType) -> str:

@@ -72,7 +72,8 @@ class Emitter(Builder):
         text = render(CompileError(message, hint=hint, span=self.span, code=Code.PADDING))
         if text not in self.warned:
             self.warned.add(text)
-            warnings.warn(text, PaddingWarning, stacklevel=2)
+            name, line = (self.span.file.name, self.span.line) if self.span else ("<kernel>", 1)
+            warnings.warn_explicit(text, PaddingWarning, name, line)
 
     def require_unsafe(self, what: str) -> None:
         """Refuse what needs an unsafe entry, or `with tw.unsafe():`, outside of one."""

@@ -204,9 +204,9 @@ def test_shapes_and_ranks_must_fit():
         z.store(x.load_tile((4, 4), (tl.arange(4), 0)))
 
     error = refused(Code.RANK, wrong_shape, out((4,)), tensor(2))
-    assert error.message == "`x` has rank 2, the tile shape has 1 axes"
+    assert error.message == "`x` has 2 axes, the tile shape 1 axis"
     error = refused(Code.RANK, wrong_index, out((4,)), tensor(2))
-    assert error.message == "`x` is indexed with 1 numbers, it has 2 axes"
+    assert error.message == "`x` has 2 axes, the index 1 number"
     error = refused(Code.TYPE, wide_index, out((4, 4)), tensor(2), tensor(1))
     assert error.message == "index[0] must be a scalar i32"
 
@@ -354,6 +354,8 @@ def test_a_read_only_tensor_is_not_written():
         (lambda z: tl.zeros((8, 4), f32), Code.SHAPE, "rearrange it: tile.reshape((4, 8))"),
         (lambda z: tl.zeros((4, 1), f32), Code.SHAPE,
          "repeat it: tl.broadcast(tile, (4, 8)), or make it with keepdims=True"),
+        (lambda z: tl.zeros((8, 8), f32), Code.SHAPE,
+         "make the tile with z.shape, or store parts of it: z.partition_mut(shape)"),
         (lambda z: tl.zeros((4, 8), f16), Code.DTYPE, "convert it: tile.astype(tilewright.f32)"),
         (lambda z: tl.zeros((4, 8), bool_), Code.DTYPE, "convert it: tile.astype(tilewright.f32)"),
     ],
