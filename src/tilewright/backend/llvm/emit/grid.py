@@ -1,0 +1,44 @@
+"""Where in the grid this block stands: computed from its linear number, the last axis fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....base.cpu_abi import LaunchWord
+from ....ir.core import Op
+from ..functions.text import Value as Vec
+from .emitter import Emitter
+
+
+def launch_word(emitter: Emitter, word: int) -> Vec:
+    """The address of a word of the launch record."""
+    return emitter.body.emit(f"getelementptr i64, ptr %launch, i64 {word}", "ptr", 1)
+
+
+def grid_axis(emitter: Emitter, axis: int) -> Vec:
+    """The grid's size along an axis."""
+    return emitter.load(launch_word(emitter, LaunchWord.GRID + axis), "i64", align=8)
+
+
+def block_ids(emitter: Emitter, number: Vec, sizes: list[Vec]) -> list[Vec]:
+    """The logical index of a block from its linear number."""
+    ids: list[Vec] = []
+    for size in reversed(sizes):
+        rest = number.binary("udiv", size)
+        ids.insert(0, number - rest * size)
+        number = rest
+    return ids
+
+
+def _block_id(emitter: Emitter, op: Op) -> None:
+    emitter.names[op.result] = emitter.block_ids[op.attrs["axis"]].cast("trunc", "i32")
+
+
+def _num_blocks(emitter: Emitter, op: Op) -> None:
+    emitter.names[op.result] = grid_axis(emitter, op.attrs["axis"]).cast("trunc", "i32")
+
+
+TABLE: dict[str, Callable[[Emitter, Op], None]] = {
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+}

@@ -1,0 +1,200 @@
+"""Writes a whole module: the kernel by the native calling convention, and the functions it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....base.cpu_abi import LaunchWord
+from ....ir.core import Op, Value
+from ....ir.types import PtrType, TensorType, TileType
+from ..functions.text import Value as Vec
+from ..plan.nodes import (
+    For,
+    Get,
+    If,
+    Jump,
+    Matmul,
+    Nest,
+    Plan,
+    Print,
+    Put,
+    Repeat,
+    Scalar,
+    Scope,
+    Stmt,
+)  # fmt: skip
+from ..target import CpuTarget
+from . import (
+    arithmetic,
+    atomics,
+    bitwise,
+    comparison,
+    control,
+    conversion,
+    creation,
+    debug,
+    grid,
+    layout,
+    math,
+    matmul,
+    memory,
+    pointer,
+    reduction,
+)  # fmt: skip
+from .access import from_memory
+from .emitter import Compute, Emitter, Tensor
+from .nest import NestWriter
+from .reduction import Reducer
+from .types import memory_type
+
+
+def merged(*tables: dict[str, Callable[..., object]]) -> dict[str, Callable[..., object]]:
+    """One table of all; refuses an op that two tables have."""
+    result: dict[str, Callable[..., object]] = {}
+    for table in tables:
+        if twice := result.keys() & table.keys():
+            raise ValueError(f"written twice: {', '.join(sorted(twice))}")
+        result |= table
+    return result
+
+
+COMPUTE: dict[str, Compute] = {
+    **arithmetic.TABLE, **math.TABLE, **comparison.TABLE, **bitwise.TABLE, **conversion.TABLE,
+    **pointer.COMPUTE,
+}  # fmt: skip
+"""Elementwise ops, for any number of lanes."""
+SCALARS: dict[str, Callable[[Emitter, Op], None]] = {
+    **grid.TABLE,
+    **{name: memory.TABLE[name]
+       for name in ("extent", "make_tensor", "make_view", "num_tiles", "check")},
+    **{name: layout.TABLE[name] for name in ("reshape", "broadcast", "permute", "extract")},
+    "constant": creation.TABLE["constant"],
+    "assert": debug.TABLE["assert"],
+}  # fmt: skip
+"""Ops on scalars, tensors and views that are not elementwise."""
+TABLE = merged(
+    dict(arithmetic.TABLE), dict(math.TABLE), dict(comparison.TABLE), dict(bitwise.TABLE),
+    dict(conversion.TABLE), dict(creation.TABLE), dict(layout.TABLE), dict(reduction.TABLE),
+    dict(matmul.TABLE), dict(memory.TABLE), dict(pointer.TABLE), dict(atomics.TABLE),
+    dict(grid.TABLE), dict(debug.TABLE), dict(control.TABLE),
+)  # fmt: skip
+"""How every op is written."""
+NESTS = NestWriter(TABLE, dict(COMPUTE), Reducer(COMPUTE, SCALARS))
+
+
+def run(emitter: Emitter, statement: Stmt) -> None:
+    """Write one statement of a plan."""
+    match statement:
+        case Scalar(op):
+            scalar(emitter, op)
+        case Nest():
+            NESTS.write(emitter, statement)
+        case Put():
+            emitter.put(statement.variable, emitter.scalar(statement.value))
+        case Get():
+            emitter.names[statement.result] = emitter.get(statement.variable)
+        case Matmul():
+            TABLE["mmaf"](emitter, statement)
+        case For() | Repeat() | If() | Scope() | Jump() | Print():
+            TABLE[_word(statement)](emitter, statement)
+
+
+def _word(statement: For | Repeat | If | Scope | Jump | Print) -> str:
+    words = {For: "for", Repeat: "loop", If: "if", Scope: "scope", Print: "print"}
+    return statement.kind if isinstance(statement, Jump) else words[type(statement)]
+
+
+def scalar(emitter: Emitter, op: Op) -> None:
+    """An op on scalars."""
+    if op.name in COMPUTE:
+        args = [emitter.scalar(v) for v in op.operands]
+        emitter.names[op.result] = COMPUTE[op.name](emitter, op, args)
+    else:
+        SCALARS[op.name](emitter, op)
+
+
+def emit_module(plan: Plan, cpu: CpuTarget) -> str:
+    """The LLVM text of a kernel."""
+    emitter = Emitter(plan, cpu, run)
+    _prologue(emitter)
+    _blocks(emitter)
+    return _text(emitter)
+
+
+def _prologue(emitter: Emitter) -> None:
+    """What holds for all blocks: arguments, buffers."""
+    slot = 0
+    for param in emitter.plan.params:
+        slot = _parameter(emitter, param, slot)
+    scratch = Vec(emitter.body, "%scratch", "ptr", 1)
+    for buffer, at in emitter.plan.offsets.items():
+        emitter.buffers[buffer] = emitter.shifted(scratch, emitter.integer(at), "i8")
+
+
+def _argument(emitter: Emitter, slot: int, kind: str) -> Vec:
+    place = emitter.body.emit(f"getelementptr i64, ptr %args, i64 {slot}", "ptr", 1)
+    return emitter.load(place, kind, align=8)
+
+
+def _parameter(emitter: Emitter, param: Value, slot: int) -> int:
+    """Read a parameter from its slots; give the next slot."""
+    match param.type:
+        case TensorType(shape=shape, strides=strides):
+            rank = len(shape)
+            numbers = [_argument(emitter, slot + 1 + i, "i64") for i in range(2 * rank)]
+            known = [
+                emitter.integer(n) if n is not None else given
+                for n, given in zip((*shape, *strides), numbers, strict=True)
+            ]
+            address = _argument(emitter, slot, "ptr")
+            emitter.tensors[param] = Tensor(address, tuple(known[:rank]), tuple(known[rank:]))
+            return slot + 1 + 2 * rank
+        case TileType(elem=PtrType()):
+            emitter.names[param] = _argument(emitter, slot, "i64")
+            return slot + 1
+        case TileType(elem=elem):
+            emitter.names[param] = from_memory(_argument(emitter, slot, memory_type(elem)), elem)
+            return slot + 1
+        case _:
+            raise TypeError(f"not a parameter: {param.type}")
+
+
+def _blocks(emitter: Emitter) -> None:
+    """The loop over blocks; each starts only if nobody cancelled."""
+    body = emitter.body
+    sizes = [grid.grid_axis(emitter, k) for k in range(emitter.plan.func.signature.grid_rank)]
+    cancel = grid.launch_word(emitter, LaunchWord.CANCEL)
+    counter = emitter.slot("i64")
+    emitter.store(Vec(body, "%begin", "i64", 1), counter)
+    head, start, inside, done = (emitter.label(w) for w in ("block", "start", "run", "exit"))
+    emitter.next_block = emitter.label("next")
+    body.jump(head)
+    body.label(head)
+    number = emitter.load(counter, "i64")
+    emitter.branch(number < Vec(body, "%end", "i64", 1), start, done)
+    body.label(start)
+    cancelled = body.emit(f"load atomic i64, {cancel} monotonic, align 8", "i64", 1)
+    emitter.branch(cancelled.eq(0), inside, done)
+    body.label(inside)
+    emitter.linear_block = number
+    emitter.block_ids = grid.block_ids(emitter, number, sizes)
+    emitter.statements(emitter.plan.body)
+    body.label(emitter.next_block)
+    emitter.store(emitter.load(counter, "i64") + 1, counter)
+    body.jump(head)
+    body.label(done)
+    emitter.do("ret void")
+
+
+def _text(emitter: Emitter) -> str:
+    declarations = sorted(emitter.body.declarations | emitter.library.declarations())
+    params = "ptr noalias %args, ptr %launch, i64 %begin, i64 %end, ptr noalias %scratch"
+    kernel = [
+        f'define void @"{emitter.plan.name}"({params}) nounwind "no-builtins" {{',
+        "entry:",
+        *emitter.slots,
+        *emitter.body.lines,
+        "}",
+    ]
+    parts = [*declarations, emitter.library.definitions(), *emitter.helpers.values()]
+    return "\n".join([*parts, *kernel, ""])

@@ -1,0 +1,239 @@
+"""Matrix multiply on buffers: a block of rows times a panel of columns, all sums in registers.
+
+One function per shape walks the panels, then the row blocks; its innermost loop runs along K with
+one vector of the right side, and one broadcast element of the left side, per multiply-add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..functions.text import Body, vector
+from ..functions.text import Value as Vec
+from ..plan.nodes import Buffer, Matmul
+from ..target import CpuTarget
+from .access import mangled
+from .emitter import Emitter
+from .types import memory_type
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes and strides (in elements) of one multiply."""
+
+    kind: str
+    batch: int
+    m: int
+    n: int
+    k: int
+    lanes: int
+    vectors: int
+    """How many vectors make a panel."""
+    row_step: int
+    """From one row of the right side to the next."""
+    panel_step: int
+    """From one panel of the right side to the next."""
+
+    @property
+    def symbol(self) -> str:
+        """The function's name."""
+        sizes = (self.batch, self.m, self.n, self.k, self.row_step, self.panel_step)
+        return f"@tw_matmul_{mangled(self.kind, self.lanes)}_{'_'.join(map(str, sizes))}"
+
+    @property
+    def width(self) -> int:
+        """Columns of a panel."""
+        return self.lanes * self.vectors
+
+
+def shape_of(step: Matmul, cpu: CpuTarget) -> Shape:
+    """How a multiply is cut into panels."""
+    kind = memory_type(step.result.elem)
+    *batch, m, n = step.result.shape
+    k = step.lhs.shape[-1]
+    lanes = min(n, cpu.vector_bytes // {"double": 8}.get(kind, 4))
+    row_step, panel_step = _steps(step.rhs)
+    vectors = 2 if n >= 2 * lanes else 1
+    if panel_step is None:
+        panel_step = lanes * vectors
+    return Shape(kind, batch[0] if batch else 1, m, n, k, lanes, vectors, row_step, panel_step)
+
+
+def _steps(rhs: Buffer) -> tuple[int, int | None]:
+    rows, columns = rhs.layout[-2:]
+    return rows[0].stride, columns[0].stride if len(columns) > 1 else None
+
+
+def row_block(shape: Shape, cpu: CpuTarget) -> int:
+    """How many rows are computed together: as many as there are registers for their sums."""
+    rows = (cpu.vector_registers - 4) // shape.vectors
+    fitting = 1
+    while fitting * 2 <= min(rows, 8):
+        fitting *= 2
+    return min(fitting, shape.m)
+
+
+def _matmul(emitter: Emitter, step: Matmul) -> None:
+    shape = shape_of(step, emitter.cpu)
+    emitter.helper(shape.symbol, lambda: _function(emitter, shape))
+    buffers = (step.lhs, step.rhs, step.result)
+    args = ", ".join(str(emitter.buffers[b]) for b in buffers)
+    emitter.do(f"call void {shape.symbol}({args})")
+
+
+class _Writer:
+    """Writes the function of one shape."""
+
+    def __init__(self, shape: Shape, rows: int) -> None:
+        self.shape = shape
+        self.rows = rows
+        self.body = Body()
+
+    def number(self, n: int) -> Vec:
+        return self.body.constant("i64", 1, n)
+
+    def pointer(self, name: str) -> Vec:
+        return Vec(self.body, name, "ptr", 1)
+
+    def at(self, address: Vec, offset: Vec) -> Vec:
+        return self.body.emit(f"getelementptr {self.shape.kind}, {address}, {offset}", "ptr", 1)
+
+    def loop(self, count: int, inner: Callable[[Vec], None]) -> None:
+        """Run `inner` for 0 .. count - 1."""
+        if count == 1:
+            inner(self.number(0))
+            return
+        body = self.body
+        before, head, after = body.block, body.fresh("loop"), body.fresh("after")
+        body.jump(head)
+        body.label(head)
+        place = len(body.lines)
+        i = body.emit("", "i64", 1)
+        inner(i)
+        following = i + 1
+        text = f"phi i64 [ 0, %{before} ], [ {following.name}, %{body.block} ]"
+        body.lines[place] = f"  {i.name} = {text}"
+        more = following.compare("", "ult", count)
+        body.lines.append(f"  br {more}, label %{head}, label %{after}")
+        body.label(after)
+
+    def load(self, address: Vec, lanes: int) -> Vec:
+        kind = self.shape.kind
+        align = 8 if kind == "double" else 4
+        text = f"load {vector(kind, lanes)}, {address}, align {align}"
+        return self.body.emit(text, kind, lanes)
+
+    def store(self, value: Vec, address: Vec) -> None:
+        align = 8 if self.shape.kind == "double" else 4
+        self.body.lines.append(f"  store {value}, {address}, align {align}")
+
+    def splat(self, x: Vec) -> Vec:
+        lanes = self.shape.lanes
+        if lanes == 1:
+            return x
+        wide = vector(x.elem, lanes)
+        first = self.body.emit(f"insertelement {wide} poison, {x}, i64 0", x.elem, lanes)
+        text = f"shufflevector {first}, {wide} poison, <{lanes} x i32> zeroinitializer"
+        return self.body.emit(text, x.elem, lanes)
+
+    def multiply_add(self, a: Vec, b: Vec, c: Vec) -> Vec:
+        if self.shape.kind in ("float", "double"):
+            return a.intrinsic("fma", b, c)
+        return c + a * b
+
+    # The loops.
+
+    def whole(self) -> None:
+        """All batches, panels and row blocks."""
+        shape = self.shape
+
+        def batch(index: Vec) -> None:
+            lhs = self.at(self.pointer("%lhs"), index * (shape.m * shape.k))
+            rhs = self.at(self.pointer("%rhs"), index * (shape.k * shape.n))
+            out = self.at(self.pointer("%out"), index * (shape.m * shape.n))
+            self.loop(shape.n // shape.width, lambda j: self.panel(lhs, rhs, out, j))
+
+        self.loop(shape.batch, batch)
+
+    def panel(self, lhs: Vec, rhs: Vec, out: Vec, j: Vec) -> None:
+        """One panel of columns against all rows."""
+        shape = self.shape
+        right = self.at(rhs, j * shape.panel_step)
+        columns = self.at(out, j * shape.width)
+
+        def rows(i: Vec) -> None:
+            left = self.at(lhs, i * (self.rows * shape.k))
+            self.block(left, right, self.at(columns, i * (self.rows * shape.n)))
+
+        self.loop(shape.m // self.rows, rows)
+
+    def block(self, left: Vec, right: Vec, out: Vec) -> None:
+        """A block of rows times a panel."""
+        shape = self.shape
+        places = [
+            self.at(out, self.number(r * shape.n + v * shape.lanes))
+            for r in range(self.rows)
+            for v in range(shape.vectors)
+        ]
+        sums = self.along_k(left, right, [self.load(p, shape.lanes) for p in places])
+        for place, value in zip(places, sums, strict=True):
+            self.store(value, place)
+
+    def along_k(self, left: Vec, right: Vec, sums: list[Vec]) -> list[Vec]:
+        """The innermost loop."""
+        shape, body = self.shape, self.body
+        before, head, after = body.block, body.fresh("k"), body.fresh("after")
+        body.jump(head)
+        body.label(head)
+        place = len(body.lines)
+        k = body.emit("", "i64", 1)
+        carried = [body.emit("", s.elem, s.lanes) for s in sums]
+        new = self.products(left, right, k, carried)
+        following = k + 1
+        phis = [
+            (k, "0", following),
+            *((c, s.name, n) for c, s, n in zip(carried, sums, new, strict=True)),
+        ]
+        for i, (phi, first, again) in enumerate(phis):
+            sources = f"[ {first}, %{before} ], [ {again.name}, %{head} ]"
+            body.lines[place + i] = f"  {phi.name} = phi {phi.type} {sources}"
+        more = following.compare("", "ult", shape.k)
+        body.lines.append(f"  br {more}, label %{head}, label %{after}")
+        body.label(after)
+        return new
+
+    def products(self, left: Vec, right: Vec, k: Vec, sums: list[Vec]) -> list[Vec]:
+        """One step along K for every sum."""
+        shape = self.shape
+        row = self.at(right, k * shape.row_step)
+        columns = [
+            self.load(self.at(row, self.number(v * shape.lanes)), shape.lanes)
+            for v in range(shape.vectors)
+        ]
+        new: list[Vec] = []
+        for r in range(self.rows):
+            element = self.load(self.at(left, k + r * shape.k), 1)
+            factor = self.splat(element)
+            for v, column in enumerate(columns):
+                new.append(self.multiply_add(factor, column, sums[r * shape.vectors + v]))
+        return new
+
+
+def _function(emitter: Emitter, shape: Shape) -> str:
+    writer = _Writer(shape, row_block(shape, emitter.cpu))
+    writer.whole()
+    emitter.body.declarations |= writer.body.declarations
+    lines = "\n".join(writer.body.lines)
+    params = "ptr noalias %lhs, ptr noalias %rhs, ptr noalias %out"
+    return (
+        f'define internal void {shape.symbol}({params}) noinline nounwind "no-builtins" {{\n'
+        f"entry:\n{lines}\n  ret void\n}}\n"
+    )
+
+
+TABLE: dict[str, Callable[[Emitter, Matmul], None]] = {
+    "mmaf": _matmul,
+    "mmai": _matmul,
+    "mmaf_scaled": _matmul,
+}

@@ -1,0 +1,159 @@
+"""Writes a loop nest: every statement at the outermost loop it depends on, lanes innermost.
+
+A nest that touches tensors is written twice: without any test for tiles that are wholly inside, and
+with tests for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..functions.text import Value as Vec
+from ..plan.nodes import (
+    AtomicPointer,
+    AtomicView,
+    Combine,
+    Compute,
+    Effect,
+    Nest,
+    Position,
+    Read,
+    ReadBuffer,
+    ReadPointer,
+    ReadView,
+    SetVariable,
+    WriteBuffer,
+    WritePointer,
+    WriteView,
+)  # fmt: skip
+from .emitter import Emitter
+from .frame import Frame
+from .layout import read_buffer, write_buffer
+from .memory import is_whole, window
+from .reduction import Reducer, along_lanes
+
+Table = dict[str, Callable[..., object]]
+
+
+class NestWriter:
+    """Writes nests; `table` has every op's way of being written."""
+
+    def __init__(self, table: Table, compute: Table, reducer: Reducer) -> None:
+        self.table = table
+        self.compute = compute
+        self.reducer = reducer
+
+    def write(self, emitter: Emitter, nest: Nest) -> None:
+        """Write both versions of a nest."""
+        windows = {a: window(emitter, a) for a in nest.accesses}
+        frame = Frame(emitter, nest, windows)
+        if not windows or nest.lanes == 1 or any(a.view.sparse is not None for a in windows):
+            self.loops(frame, 0)
+            return
+        whole = emitter.any_of([is_whole(emitter, a, w) for a, w in windows.items()])
+        inside, edge, after = (emitter.label(word) for word in ("whole", "edge", "after"))
+        emitter.branch(whole, inside, edge)
+        for label, tested in ((inside, False), (edge, True)):
+            emitter.body.label(label)
+            version = Frame(emitter, nest, windows)
+            version.edge = tested
+            self.loops(version, 0)
+            emitter.body.jump(after)
+        emitter.body.label(after)
+
+    def loops(self, frame: Frame, level: int) -> None:
+        """The statements of one level, and the loops inside."""
+        nest = frame.nest
+        for read in nest.reads:
+            if self.level(frame, read) == level:
+                self.read(frame, read)
+        if level == len(nest.loops):
+            for effect in nest.effects:
+                self.effect(frame, effect)
+            return
+        starting = [e for e in nest.effects if self.starts(frame, e, level)]
+        for effect in starting:
+            assert isinstance(effect, Combine), "only reductions begin before a loop"
+            self.reducer.begin(frame, effect)
+        self.loop(frame, level)
+        for effect in starting:
+            assert isinstance(effect, Combine), "only reductions end after a loop"
+            self.reducer.end(frame, effect)
+
+    def level(self, frame: Frame, read: Read) -> int:
+        """How many loops a statement is inside of."""
+        loops = frame.nest.loops
+        return max((loops.index(loop) + 1 for loop in read.result.loops), default=0)
+
+    def starts(self, frame: Frame, effect: Effect, level: int) -> bool:
+        """Whether the accumulators of an effect live around the loop of this level."""
+        if not isinstance(effect, Combine) or not along_lanes(frame, effect):
+            return False
+        return effect.loops[0] is frame.nest.loops[level]
+
+    def loop(self, frame: Frame, level: int) -> None:
+        """One loop, which runs at least once."""
+        emitter, nest = frame.emitter, frame.nest
+        loop = nest.loops[level]
+        step = nest.lanes if level == len(nest.loops) - 1 else 1
+        body = emitter.body
+        if loop.size == step:
+            self.enter(frame, level, emitter.integer(0), step)
+            return
+        before, head, after = body.block, emitter.label("loop"), emitter.label("after")
+        body.jump(head)
+        body.label(head)
+        place = len(body.lines)
+        counter = body.emit("", "i64", 1)
+        self.enter(frame, level, counter, step)
+        following = body.emit(f"add nuw nsw i64 {counter.name}, {step}", "i64", 1)
+        sources = f"[ 0, %{before} ], [ {following.name}, %{body.block} ]"
+        body.lines[place] = f"  {counter.name} = phi i64 {sources}"
+        emitter.branch(following.compare("", "ult", loop.size), head, after)
+        body.label(after)
+
+    def enter(self, frame: Frame, level: int, counter: Vec, step: int) -> None:
+        """The inside of a loop."""
+        loop = frame.nest.loops[level]
+        frame.counters[loop] = counter
+        if frame.nest.descending:
+            counter = (loop.size - step) - counter
+        frame.variables[loop] = counter
+        self.loops(frame, level + 1)
+
+    # Statements.
+
+    def read(self, frame: Frame, read: Read) -> None:
+        """A statement that gives a register."""
+        match read:
+            case Compute():
+                lanes = frame.lanes(read.result)
+                args = [frame.value(a, lanes) for a in read.args]
+                result = self.compute[read.op.name](frame.emitter, read.op, args)
+                assert isinstance(result, Vec), "an elementwise op gives a value"
+                frame.registers[read.result] = result
+            case ReadBuffer():
+                read_buffer(frame, read)
+            case Position() | ReadView() | ReadPointer():
+                self.table[NAMES[type(read)]](frame, read)
+
+    def effect(self, frame: Frame, effect: Effect) -> None:
+        """A statement that writes."""
+        match effect:
+            case WriteBuffer():
+                write_buffer(frame, effect)
+            case SetVariable():
+                frame.emitter.put(effect.variable, frame.value(effect.value, 1))
+            case Combine():
+                self.reducer.step(frame, effect)
+            case AtomicPointer() | AtomicView():
+                self.table[effect.op.name](frame, effect)
+            case WriteView() | WritePointer():
+                self.table[NAMES[type(effect)]](frame, effect)
+
+
+NAMES: dict[type, str] = {
+    Position: "iota", ReadView: "load_view", ReadPointer: "load_ptr", WriteView: "store_view",
+    WritePointer: "store_ptr",
+}  # fmt: skip
+"""The op whose way of being written a statement follows."""

@@ -1,0 +1,159 @@
+"""Reductions and scans, for any body: accumulators in lanes, or in the result's own buffer.
+
+A reduction along the lanes keeps one accumulator per lane and folds them at the end, half by half.
+Along another axis the accumulators are the elements of the result. Either way the order depends on
+shapes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....ir.core import Op, Value
+from ..functions.text import Value as Vec
+from ..functions.text import where
+from ..plan.index import Index, loops_in
+from ..plan.nodes import Buffer, Combine, Variable
+from .emitter import Compute, Emitter
+from .frame import Frame
+from .layout import read_element, write_element
+from .types import register_type
+
+
+class Reducer:
+    """Writes `Combine` effects; `compute` are the elementwise ops its bodies may use, `scalars`
+    the others."""
+
+    def __init__(
+        self, compute: dict[str, Compute], scalars: dict[str, Callable[[Emitter, Op], None]]
+    ) -> None:
+        self.compute = compute
+        self.scalars = scalars
+
+    def begin(self, frame: Frame, effect: Combine) -> None:
+        """Before the loops of a reduction along the lanes: empty accumulators."""
+        frame.accumulators[effect] = slots = []
+        lanes = frame.nest.lanes
+        for value, start in zip(effect.op.operands, effect.op.attrs["identities"], strict=True):
+            elem = value.tile.elem
+            slot = frame.emitter.slot(register_type(elem), lanes)
+            frame.emitter.store(frame.emitter.literal(elem, start, lanes), slot)
+            slots.append(slot)
+
+    def step(self, frame: Frame, effect: Combine) -> None:
+        """Inside: one element (per lane) goes into the accumulators."""
+        if effect in frame.accumulators:
+            self._in_lanes(frame, effect)
+        else:
+            self._in_memory(frame, effect)
+
+    def end(self, frame: Frame, effect: Combine) -> None:
+        """After the loops: the lanes are folded into one, which is the result."""
+        if effect.scan:
+            return
+        emitter = frame.emitter
+        values = self._load(frame, effect, frame.nest.lanes)
+        lanes = frame.nest.lanes
+        while lanes > 1:
+            lanes //= 2
+            low = [half(emitter, v, 0, lanes) for v in values]
+            high = [half(emitter, v, lanes, lanes) for v in values]
+            values = self.body(emitter, effect.op, high, low)
+        for target, value in zip(effect.targets, values, strict=True):
+            put(frame, target, effect.index, value)
+
+    def _load(self, frame: Frame, effect: Combine, lanes: int) -> list[Vec]:
+        slots = frame.accumulators[effect]
+        kinds = [register_type(v.tile.elem) for v in effect.op.operands]
+        pairs = zip(slots, kinds, strict=True)
+        return [frame.emitter.load(slot, kind, lanes) for slot, kind in pairs]
+
+    def _in_lanes(self, frame: Frame, effect: Combine) -> None:
+        lanes = frame.nest.lanes
+        old = self._load(frame, effect, lanes)
+        elements = [frame.value(v, lanes) for v in effect.values]
+        new = self.body(frame.emitter, effect.op, elements, old)
+        for slot, value in zip(frame.accumulators[effect], new, strict=True):
+            frame.emitter.store(value, slot)
+        if effect.scan:
+            for target, value in zip(effect.targets, new, strict=True):
+                put(frame, target, effect.index, value)
+
+    def _in_memory(self, frame: Frame, effect: Combine) -> None:
+        index = effect.carry_index if effect.scan else effect.index
+        holders = effect.carry if effect.scan else effect.targets
+        lanes = frame.nest.lanes if frame.is_vector(loops_in(index)) else 1
+        elements = [frame.value(v, lanes) for v in effect.values]
+        old = self._old(frame, effect, holders, index, lanes)
+        new = self.body(frame.emitter, effect.op, elements, old)
+        for holder, value in zip(holders, new, strict=True):
+            put(frame, holder, index, value)
+        if effect.scan:
+            for target, value in zip(effect.targets, new, strict=True):
+                put(frame, target, effect.index, value)
+
+    def _old(
+        self, frame: Frame, effect: Combine, holders: Sequence[Buffer | Variable], index: Index,
+        lanes: int,
+    ) -> list[Vec]:  # fmt: skip
+        """The accumulators so far: at the first round, what leaves elements as they are."""
+        emitter = frame.emitter
+        values = zip(effect.op.operands, effect.op.attrs["identities"], strict=True)
+        starts = [emitter.literal(v.tile.elem, start, lanes) for v, start in values]
+        if not effect.loops:
+            return starts
+        first = emitter.any_of([frame.counters[loop].eq(0) for loop in effect.loops])
+        old: list[Vec] = []
+        for holder, start in zip(holders, starts, strict=True):
+            assert isinstance(holder, Buffer), "a variable accumulates along the lanes"
+            old.append(where(first, start, read_element(frame, holder, index)))
+        return old
+
+    def body(
+        self, emitter: Emitter, op: Op, elements: Sequence[Vec], old: Sequence[Vec]
+    ) -> list[Vec]:
+        """Combine elements with accumulators by the op's own body."""
+        (block,) = op.regions
+        pairs = [x for pair in zip(elements, old, strict=True) for x in pair]
+        known: dict[Value, Vec] = dict(zip(block.args, pairs, strict=True))
+        lanes = elements[0].lanes
+
+        def read(value: Value) -> Vec:
+            return known[value] if value in known else emitter.splat(emitter.scalar(value), lanes)
+
+        for inner in block.ops[:-1]:
+            if inner.name in self.compute:
+                args = [read(v) for v in inner.operands]
+                known[inner.result] = self.compute[inner.name](emitter, inner, args)
+            else:
+                self.scalars[inner.name](emitter, inner)
+        return [read(v) for v in block.terminator.operands]
+
+
+def half(emitter: Emitter, x: Vec, start: int, lanes: int) -> Vec:
+    """Neighbouring lanes of a vector."""
+    if lanes == 1:
+        return emitter.body.emit(f"extractelement {x}, i64 {start}", x.elem, 1)
+    order = ", ".join(f"i32 {start + i}" for i in range(lanes))
+    text = f"shufflevector {x}, {x.type} poison, <{lanes} x i32> <{order}>"
+    return emitter.body.emit(text, x.elem, lanes)
+
+
+def put(frame: Frame, target: Buffer | Variable, index: Index, value: Vec) -> None:
+    """Put a result where it belongs."""
+    if isinstance(target, Buffer):
+        write_element(frame, target, index, value)
+    else:
+        frame.emitter.put(target, value)
+
+
+def along_lanes(frame: Frame, effect: Combine) -> bool:
+    """Whether a reduction runs along the lanes (or along the last loop of a serial nest)."""
+    loops = frame.nest.loops
+    return bool(effect.loops) and effect.loops[-1] is loops[-1]
+
+
+TABLE: dict[str, Callable[[Reducer, Frame, Combine], None]] = {
+    "reduce": Reducer.step,
+    "scan": Reducer.step,
+}

@@ -1,0 +1,68 @@
+"""LLVM text to an object file: parsed and verified first, because LLVM aborts on what is wrong."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from ...base.errors import InternalError
+from .target import CpuTarget
+
+OPTIMIZATION = 3
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def _machine(cpu: CpuTarget) -> Any:
+    _initialize()
+    target = llvm.Target.from_triple(cpu.triple)
+    return target.create_target_machine(
+        cpu=cpu.name, features=cpu.features, opt=OPTIMIZATION, reloc="pic", codemodel="default"
+    )
+
+
+def _parse(text: str, cpu: CpuTarget, machine: Any) -> Any:
+    try:
+        module = llvm.parse_assembly(text)
+        module.triple = cpu.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(
+            "the CPU backend wrote LLVM code that LLVM refuses",
+            got=str(error).strip(),
+            hint="this is a bug; TILEWRIGHT_DUMP=llvm shows the code",
+        ) from None
+    return module
+
+
+def _optimize(module: Any, machine: Any) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMIZATION)
+    # Our loops are vectors already: unrolled once more they only grow.
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_interleaving = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def compile_module(text: str, cpu: CpuTarget) -> bytes:
+    """The object file of a module."""
+    machine = _machine(cpu)
+    module = _parse(text, cpu, machine)
+    _optimize(module, machine)
+    return bytes(machine.emit_object(module))
+
+
+def assembly(text: str, cpu: CpuTarget) -> str:
+    """The assembly of a module, for people."""
+    machine = _machine(cpu)
+    module = _parse(text, cpu, machine)
+    _optimize(module, machine)
+    return str(machine.emit_assembly(module))

@@ -1,0 +1,23 @@
+"""The plan level of the CPU backend: typed IR to buffers, loop nests and vector statements."""
+
+from __future__ import annotations
+
+from ....ir.core import Func
+from ..target import CpuTarget
+from .arena import place_buffers
+from .decisions import decisions
+from .lower import lower
+from .nodes import Plan
+from .printer import print_plan
+from .verify import InvalidPlan, verify_plan
+
+__all__ = ["InvalidPlan", "Plan", "build_plan", "print_plan", "verify_plan"]
+
+
+def build_plan(func: Func, cpu: CpuTarget) -> Plan:
+    """Plan a kernel for a CPU: what is computed in which loop, and where tiles live."""
+    plan = lower(func, cpu.lane_bytes, cpu.vector_bytes)
+    place_buffers(plan, cpu.scratch_limit)
+    verify_plan(plan)
+    plan.decisions = decisions(plan)
+    return plan

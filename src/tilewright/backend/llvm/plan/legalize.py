@@ -1,0 +1,109 @@
+"""IR to IR: every matrix multiply becomes `matmul` on operands of the type it computes in.
+
+Conversions, and the scales of block-scaled inputs, become ordinary elementwise ops that stand where
+the operand was made, so they fuse into the loop that packs it and run once outside of loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....base.dtypes import AnyDType, f16, f32, f64, i32
+from ....ir.core import Func, Op, Value
+from ....ir.opdef import OpDef, declare
+from ....ir.rewrite import Rewriter, rewrite
+from ....ir.types import Type
+
+COMPUTED_IN: dict[AnyDType, AnyDType] = {f16: f32, f32: f32, f64: f64, i32: i32}
+"""The type a multiply runs in, by the type of its accumulator."""
+
+
+def _rule(types: Sequence[Type], attrs: object) -> tuple[Type, ...]:
+    return (types[2],)
+
+
+MATMUL: OpDef = declare(
+    "matmul", "plan", "lhs rhs acc", _rule, "acc + lhs @ rhs, all of one computing type."
+)
+
+
+def legalize(func: Func) -> Func:
+    """Rewrite the multiplies; all other ops are copied in their order."""
+    operands = _operands(func)
+    converted: dict[tuple[Value, AnyDType], Value] = {}
+
+    def visit(rewriter: Rewriter, op: Op) -> Sequence[Value] | None:
+        if op.name in MULTIPLIES:
+            return [MULTIPLIES[op.name](rewriter, op, converted)]
+        copy = rewriter.copy(op)
+        for old, new in zip(op.results, copy.results, strict=True):
+            for dtype in operands.get(old, ()):
+                converted[new, dtype] = _convert(rewriter, new, dtype)
+        return copy.results
+
+    return rewrite(func, visit)
+
+
+def _operands(func: Func) -> dict[Value, list[AnyDType]]:
+    """Which values are operands of a multiply, and what they must be converted to."""
+    found: dict[Value, list[AnyDType]] = {}
+    for op in func.walk():
+        if op.name in ("mmaf", "mmai"):
+            to = COMPUTED_IN[op.one("acc").tile.dtype]
+            for value in (op.one("lhs"), op.one("rhs")):
+                known = found.setdefault(value, [])
+                if value.tile.dtype is not to and to not in known:
+                    known.append(to)
+    return found
+
+
+def _convert(rewriter: Rewriter, value: Value, to: AnyDType) -> Value:
+    if value.tile.dtype is to:
+        return value
+    return rewriter.emit("ftof" if to.is_float else "exti", value, to=to)
+
+
+Converted = dict[tuple[Value, AnyDType], Value]
+
+
+def _multiply(rewriter: Rewriter, op: Op, converted: Converted) -> Value:
+    lhs, rhs, acc = (rewriter.get(op.one(name)) for name in ("lhs", "rhs", "acc"))
+    to = COMPUTED_IN[acc.tile.dtype]
+    a, b = (converted.get((v, to)) or _convert(rewriter, v, to) for v in (lhs, rhs))
+    return _matmul(rewriter, op, a, b, acc, to)
+
+
+def _matmul(rewriter: Rewriter, op: Op, lhs: Value, rhs: Value, acc: Value, to: AnyDType) -> Value:
+    start = _convert(rewriter, acc, to)
+    result = Value(start.type)
+    new = Op(MATMUL, (lhs, rhs, start), (1, 1, 1), {}, (result,), (), op.span)
+    rewriter.block.ops.append(new)
+    return _convert(rewriter, result, acc.tile.dtype)
+
+
+def _scaled(rewriter: Rewriter, op: Op, converted: Converted) -> Value:
+    get = rewriter.get
+    lhs = _scale(rewriter, get(op.one("lhs")), get(op.one("lhs_scale")), -1)
+    rhs = _scale(rewriter, get(op.one("rhs")), get(op.one("rhs_scale")), -2)
+    return _matmul(rewriter, op, lhs, rhs, get(op.one("acc")), f32)
+
+
+def _scale(rewriter: Rewriter, value: Value, scale: Value, axis: int) -> Value:
+    """value * scale, where one scale serves a run of elements along `axis`."""
+    shape = value.tile.shape
+    at = len(shape) + axis
+    blocks = scale.tile.shape[at]
+    run = shape[at] // blocks
+    spread = (*shape[:at], blocks, 1, *shape[at + 1 :])
+    wide = (*shape[:at], blocks, run, *shape[at + 1 :])
+    factor = rewriter.emit("reshape", _convert(rewriter, scale, f32), shape=spread)
+    factor = rewriter.emit("broadcast", factor, shape=wide)
+    factor = rewriter.emit("reshape", factor, shape=shape)
+    return rewriter.emit("mulf", _convert(rewriter, value, f32), factor)
+
+
+MULTIPLIES: dict[str, Callable[[Rewriter, Op, Converted], Value]] = {
+    "mmaf": _multiply,
+    "mmai": _multiply,
+    "mmaf_scaled": _scaled,
+}

@@ -1,0 +1,466 @@
+"""The plan as data: buffers, loop nests of vector statements, whole-tile steps, control flow.
+
+A plan says where every tile lives and in which loops it is computed. Scalars (rank-0 values of the
+IR) keep their IR values as names; inside a nest, registers hold one element per lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import TypeAlias
+
+from ....base.dtypes import AnyDType
+from ....base.shapes import Shape
+from ....base.source import Span
+from ....ir.core import Func, Op, Value
+from ....ir.types import Elem, PtrType, ViewType
+from .index import Field, Index, Layout, Loop
+
+
+def itemsize(elem: Elem) -> int:
+    """Bytes of one element in a buffer; pointers are addresses."""
+    return 8 if isinstance(elem, PtrType) else elem.itemsize
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """A tile in the worker's arena. `why` says who needs it in memory."""
+
+    name: str
+    elem: Elem
+    layout: Layout
+    why: str
+    span: Span | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """The tile's shape."""
+        return tuple(prod(p.size for p in axis) for axis in self.layout)
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in the arena."""
+        return prod(self.shape) * itemsize(self.elem)
+
+
+@dataclass(eq=False, slots=True)
+class Variable:
+    """A scalar that changes: carried by a loop, or given by a branch or a nest."""
+
+    name: str
+    elem: Elem
+
+
+@dataclass(eq=False, slots=True)
+class Reg:
+    """One element per lane, or one for all lanes if `loops` does not hold the lane loop."""
+
+    elem: Elem
+    loops: frozenset[Loop] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant."""
+
+    elem: AnyDType
+    value: float | int | bool
+
+
+Operand: TypeAlias = Reg | Value | Literal
+"""What a statement reads: a register, a scalar of the plan, or a constant."""
+
+
+@dataclass(eq=False, slots=True)
+class Access:
+    """A tile of a tensor: the view, where in it, and the guard."""
+
+    view: ViewType
+    tensor: Value
+    where: tuple[Value, ...]
+    guard: Value | None
+
+
+# Statements of a nest that give a register.
+
+
+@dataclass(eq=False, slots=True)
+class Compute:
+    """An elementwise op; the op itself says what and how."""
+
+    result: Reg
+    op: Op
+    args: tuple[Operand, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Position:
+    """The coordinate along one axis, as a number."""
+
+    result: Reg
+    axis: tuple[Field, ...]
+
+
+@dataclass(eq=False, slots=True)
+class ReadBuffer:
+    """An element of a buffer."""
+
+    result: Reg
+    buffer: Buffer
+    index: Index
+
+
+@dataclass(eq=False, slots=True)
+class ReadView:
+    """An element of a tensor, or padding; `row` is the coordinate along a sparse axis."""
+
+    result: Reg
+    access: Access
+    index: Index
+    row: Operand | None = None
+
+
+@dataclass(eq=False, slots=True)
+class ReadPointer:
+    """What an address points to where the mask holds, else padding."""
+
+    result: Reg
+    address: Operand
+    mask: Operand | None
+    padding: Operand | None
+
+
+Read: TypeAlias = Compute | Position | ReadBuffer | ReadView | ReadPointer
+
+
+# Statements of a nest that have an effect.
+
+
+@dataclass(eq=False, slots=True)
+class WriteBuffer:
+    """Puts an element into a buffer, or into the part of it that has another layout and starts
+    `shift` elements further on."""
+
+    buffer: Buffer
+    index: Index
+    value: Operand
+    part: Layout | None = None
+    shift: int = 0
+
+    @property
+    def layout(self) -> Layout:
+        """Where elements go."""
+        return self.buffer.layout if self.part is None else self.part
+
+
+@dataclass(eq=False, slots=True)
+class WriteView:
+    """Puts an element into a tensor, if it is inside."""
+
+    access: Access
+    index: Index
+    value: Operand
+    row: Operand | None = None
+
+
+@dataclass(eq=False, slots=True)
+class WritePointer:
+    """Puts an element where an address points to, if the mask holds."""
+
+    address: Operand
+    value: Operand
+    mask: Operand | None
+    elem: AnyDType
+
+
+@dataclass(eq=False, slots=True)
+class SetVariable:
+    """Keeps a number for after the nest."""
+
+    variable: Variable
+    value: Operand
+
+
+@dataclass(eq=False, slots=True)
+class Combine:
+    """A reduction or a scan: `body` of op combines elements into accumulators along `loops`.
+
+    Each target is where the results go: a buffer with its index, or a variable. With `scan` every
+    step is written; otherwise only the last.
+    """
+
+    op: Op
+    values: tuple[Operand, ...]
+    loops: tuple[Loop, ...]
+    targets: tuple[Buffer | Variable, ...]
+    index: Index
+    carry: tuple[Buffer, ...] = ()
+    carry_index: Index = ()
+
+    @property
+    def scan(self) -> bool:
+        """Whether every step is written."""
+        return self.op.name == "scan"
+
+
+@dataclass(eq=False, slots=True)
+class AtomicPointer:
+    """Read-modify-write or compare-and-swap through addresses; the old value goes to target."""
+
+    op: Op
+    address: Operand
+    values: tuple[Operand, ...]
+    mask: Operand | None
+    target: Buffer | Variable | None
+    index: Index
+
+
+@dataclass(eq=False, slots=True)
+class AtomicView:
+    """Combines into a tensor atomically, where inside."""
+
+    op: Op
+    access: Access
+    index: Index
+    value: Operand
+    row: Operand | None = None
+
+
+Effect: TypeAlias = (
+    WriteBuffer | WriteView | WritePointer | SetVariable | Combine | AtomicPointer | AtomicView
+)
+
+
+@dataclass(eq=False, slots=True)
+class Nest:
+    """Loops, outermost first, the last one in steps of `lanes`; reads come before effects.
+
+    A `descending` nest runs its loops downwards.
+    """
+
+    loops: tuple[Loop, ...]
+    lanes: int
+    reads: list[Read]
+    effects: list[Effect]
+    descending: bool = False
+    span: Span | None = None
+
+    @property
+    def lane_loop(self) -> Loop | None:
+        """The loop that the lanes run along."""
+        return self.loops[-1] if self.loops else None
+
+    @property
+    def accesses(self) -> list[Access]:
+        """The tensor tiles it touches."""
+        found: list[Access] = []
+        for statement in (*self.reads, *self.effects):
+            if isinstance(statement, ReadView | WriteView | AtomicView):
+                found.append(statement.access)
+        return found
+
+
+# Whole steps.
+
+
+@dataclass(eq=False, slots=True)
+class Scalar:
+    """An op on scalars, tensors and views: its results are plan scalars."""
+
+    op: Op
+
+
+@dataclass(eq=False, slots=True)
+class Matmul:
+    """result += lhs @ rhs, all in buffers of the computing type."""
+
+    lhs: Buffer
+    rhs: Buffer
+    result: Buffer
+    span: Span | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Print:
+    """A print record of scalars and buffers; `site` is its number."""
+
+    op: Op
+    args: tuple[Value | Buffer, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Put:
+    """Gives a variable a new value."""
+
+    variable: Variable
+    value: Value
+
+
+@dataclass(eq=False, slots=True)
+class Get:
+    """Names the present value of a variable."""
+
+    result: Value
+    variable: Variable
+
+
+@dataclass(eq=False, slots=True)
+class For:
+    """Counts `iv` from lower by step while below upper."""
+
+    op: Op
+    iv: Value
+    body: list[Stmt]
+
+
+@dataclass(eq=False, slots=True)
+class Repeat:
+    """Runs its body until a break."""
+
+    body: list[Stmt]
+
+
+@dataclass(eq=False, slots=True)
+class If:
+    """One of two bodies."""
+
+    cond: Value
+    then: list[Stmt]
+    orelse: list[Stmt]
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A body that can be left."""
+
+    body: list[Stmt]
+
+
+@dataclass(eq=False, slots=True)
+class Jump:
+    """Where control goes next: continue, break, leave or return."""
+
+    kind: str
+
+
+Stmt: TypeAlias = Scalar | Nest | Matmul | Print | Put | Get | For | Repeat | If | Scope | Jump
+
+
+@dataclass(eq=False, slots=True)
+class Plan:
+    """A whole kernel. `offsets` places each buffer in the arena of `scratch_bytes`."""
+
+    func: Func
+    """The kernel as it was given: its signature, sites and checks."""
+    params: tuple[Value, ...]
+    body: list[Stmt]
+    sites: dict[Op, int] = field(default_factory=dict[Op, int])
+    offsets: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
+    scratch_bytes: int = 0
+    decisions: list[str] = field(default_factory=list[str])
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, which is the entry symbol."""
+        return self.func.name
+
+
+def bodies(statement: Stmt) -> tuple[list[Stmt], ...]:
+    """The statement lists inside a statement."""
+    match statement:
+        case For() | Repeat() | Scope():
+            return (statement.body,)
+        case If():
+            return statement.then, statement.orelse
+        case _:
+            return ()
+
+
+def walk(body: list[Stmt]) -> Iterator[Stmt]:
+    """All statements in order, those inside after the one that holds them."""
+    for statement in body:
+        yield statement
+        for inner in bodies(statement):
+            yield from walk(inner)
+
+
+def buffers_of(plan: Plan) -> list[Buffer]:
+    """Every buffer the plan speaks of, in order of appearance."""
+    found: dict[Buffer, None] = {}
+    for statement in walk(plan.body):
+        found.update(dict.fromkeys([*reads_of(statement), *writes_of(statement)]))
+    return list(found)
+
+
+def reads_of(statement: Stmt) -> list[Buffer]:
+    """The buffers a statement reads (not those in its bodies)."""
+    match statement:
+        case Nest():
+            return [s.buffer for s in statement.reads if isinstance(s, ReadBuffer)]
+        case Matmul():
+            return [statement.lhs, statement.rhs, statement.result]
+        case Print():
+            return [a for a in statement.args if isinstance(a, Buffer)]
+        case _:
+            return []
+
+
+def writes_of(statement: Stmt) -> list[Buffer]:
+    """The buffers a statement writes (not those in its bodies)."""
+    match statement:
+        case Nest():
+            return [b for effect in statement.effects for b in _targets(effect)]
+        case Matmul():
+            return [statement.result]
+        case _:
+            return []
+
+
+def _targets(effect: Effect) -> list[Buffer]:
+    match effect:
+        case WriteBuffer():
+            return [effect.buffer]
+        case Combine():
+            return [b for b in (*effect.targets, *effect.carry) if isinstance(b, Buffer)]
+        case AtomicPointer():
+            return [effect.target] if isinstance(effect.target, Buffer) else []
+        case _:
+            return []
+
+
+def operands_of(statement: Read | Effect) -> list[Operand]:
+    """The registers, scalars and constants that a statement of a nest reads."""
+    given: list[Operand | None] = []
+    match statement:
+        case Compute():
+            given += statement.args
+        case ReadPointer():
+            given += [statement.address, statement.mask, statement.padding]
+        case WriteBuffer() | SetVariable():
+            given.append(statement.value)
+        case ReadView():
+            given.append(statement.row)
+        case WriteView() | AtomicView():
+            given += [statement.value, statement.row]
+        case WritePointer():
+            given += [statement.address, statement.value, statement.mask]
+        case Combine():
+            given += statement.values
+        case AtomicPointer():
+            given += [statement.address, *statement.values, statement.mask]
+        case _:
+            pass
+    return [operand for operand in given if operand is not None]
+
+
+def needed_reads(nest: Nest) -> list[Read]:
+    """The reads that some effect depends on, in order."""
+    needed = {o for effect in nest.effects for o in operands_of(effect)}
+    kept: list[Read] = []
+    for read in reversed(nest.reads):
+        if read.result in needed:
+            kept.append(read)
+            needed.update(operands_of(read))
+    return kept[::-1]

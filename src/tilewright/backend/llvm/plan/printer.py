@@ -1,0 +1,229 @@
+"""Prints a plan as text: buffers with their places, then one statement a line."""
+
+from __future__ import annotations
+
+from ....ir.core import Op, Value
+from ....ir.printer import attr_text
+from ....ir.types import Elem, PtrType
+from .index import Axis, Index, Loop
+from .nodes import (
+    Access,
+    AtomicPointer,
+    AtomicView,
+    Buffer,
+    Combine,
+    Compute,
+    Effect,
+    For,
+    Get,
+    If,
+    Jump,
+    Literal,
+    Matmul,
+    Nest,
+    Operand,
+    Plan,
+    Position,
+    Print,
+    Put,
+    Read,
+    ReadBuffer,
+    ReadPointer,
+    ReadView,
+    Reg,
+    Repeat,
+    Scalar,
+    Scope,
+    SetVariable,
+    Stmt,
+    Variable,
+    WriteBuffer,
+    WritePointer,
+    WriteView,
+    buffers_of,
+)  # fmt: skip
+
+
+def print_plan(plan: Plan) -> str:
+    """The whole plan as text."""
+    printer = _Printer()
+    params = ", ".join(printer.name(p) for p in plan.params)
+    printer.line(0, f"plan {plan.name}({params}), scratch {plan.scratch_bytes} bytes {{")
+    for buffer in buffers_of(plan):
+        printer.line(1, _buffer(buffer, plan.offsets.get(buffer)))
+    printer.body(plan.body, 1)
+    printer.line(0, "}")
+    return "\n".join(printer.lines) + "\n"
+
+
+def _buffer(buffer: Buffer, at: int | None) -> str:
+    shape = "x".join([*map(str, buffer.shape), _elem(buffer.elem)])
+    split = [k for k, parts in enumerate(buffer.layout) if len(parts) > 1]
+    panels = "".join(f", axis {k} in panels of {buffer.layout[k][-1].size}" for k in split)
+    place = f" at {at}" if at is not None else ""
+    return f"buffer {buffer.name}: {shape}{panels}{place} ; {buffer.why}"
+
+
+def _elem(elem: Elem) -> str:
+    return str(elem) if isinstance(elem, PtrType) else elem.name
+
+
+def _attrs(op: Op) -> str:
+    shown = [
+        f"{a.name}={attr_text(op.attrs[a.name])}"
+        for a in op.defn.attrs
+        if a.name != "types" and op.attrs[a.name] != a.default
+    ]
+    return f" {{{', '.join(shown)}}}" if shown else ""
+
+
+class _Printer:
+    def __init__(self) -> None:
+        self.names: dict[Value | Reg, str] = {}
+        self.taken: set[str] = set()
+        self.lines: list[str] = []
+
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("  " * depth + text)
+
+    def name(self, value: Value | Reg) -> str:
+        if value not in self.names:
+            label = value.name if isinstance(value, Value) else ""
+            label = label or str(len(self.names))
+            if label in self.taken:
+                label = f"{label}_{len(self.names)}"
+            self.taken.add(label)
+            self.names[value] = f"%{label}"
+        return self.names[value]
+
+    def operand(self, operand: Operand | Buffer | Variable | None) -> str:
+        match operand:
+            case None:
+                return "none"
+            case Literal():
+                return attr_text(operand.value)
+            case Buffer() | Variable():
+                return operand.name
+            case _:
+                return self.name(operand)
+
+    def operands(self, operands: tuple[Operand | Buffer | Variable, ...]) -> str:
+        return ", ".join(map(self.operand, operands))
+
+    def axis(self, axis: Axis) -> str:
+        fields: list[str] = []
+        for field in axis:
+            source = field.source
+            name = source.name if isinstance(source, Loop) else (
+                str(source) if isinstance(source, int) else self.name(source)
+            )  # fmt: skip
+            part = "" if isinstance(source, Loop) else f"%{field.size}"
+            fields.append(name + (f"/{field.divide}" if field.divide > 1 else "") + part)
+        return ":".join(fields) if fields else "0"
+
+    def index(self, index: Index) -> str:
+        return f"[{', '.join(map(self.axis, index))}]"
+
+    def access(self, access: Access, row: Operand | None) -> str:
+        where = ", ".join(map(self.name, access.where))
+        guard = f" if {self.name(access.guard)}" if access.guard is not None else ""
+        rows = f" row {self.operand(row)}" if row is not None else ""
+        return f"{self.name(access.tensor)} {access.view.tile}({where}){rows}{guard}"
+
+    # Statements.
+
+    def body(self, body: list[Stmt], depth: int) -> None:
+        for statement in body:
+            self.statement(statement, depth)
+
+    def block(self, head: str, body: list[Stmt], depth: int) -> None:
+        self.line(depth, f"{head} {{")
+        self.body(body, depth + 1)
+
+    def statement(self, statement: Stmt, depth: int) -> None:
+        match statement:
+            case Nest():
+                self.nest(statement, depth)
+            case For():
+                bounds = " ".join(map(self.name, statement.op.operands[:3]))
+                self.block(f"for {self.name(statement.iv)} = {bounds}", statement.body, depth)
+                self.line(depth, "}")
+            case Repeat() | Scope():
+                kind = "loop" if isinstance(statement, Repeat) else "scope"
+                self.block(kind, statement.body, depth)
+                self.line(depth, "}")
+            case If():
+                self.block(f"if {self.name(statement.cond)}", statement.then, depth)
+                self.block("} else", statement.orelse, depth)
+                self.line(depth, "}")
+            case _:
+                self.line(depth, self.simple(statement))
+
+    def simple(self, statement: Scalar | Matmul | Print | Put | Get | Jump) -> str:
+        match statement:
+            case Scalar(op):
+                operands = ", ".join(map(self.name, op.operands))
+                results = ", ".join(map(self.name, op.results))
+                head = f"{results} = {op.name}" if results else op.name
+                return head + (f" {operands}" if operands else "") + _attrs(op)
+            case Matmul():
+                return f"{statement.result.name} += {statement.lhs.name} @ {statement.rhs.name}"
+            case Print():
+                return f"print {self.operands(statement.args)}{_attrs(statement.op)}"
+            case Put():
+                return f"{statement.variable.name} := {self.name(statement.value)}"
+            case Get():
+                return f"{self.name(statement.result)} = {statement.variable.name}"
+            case Jump():
+                return statement.kind
+
+    def nest(self, nest: Nest, depth: int) -> None:
+        loops = [f"{loop.name} < {loop.size}" for loop in nest.loops]
+        lanes = f" by {nest.lanes}" if nest.loops else ""
+        down = " downwards" if nest.descending else ""
+        self.line(depth, " ".join(["nest", ", ".join(loops) + lanes + down]).rstrip() + " {")
+        for read in nest.reads:
+            self.line(depth + 1, f"{self.name(read.result)} = {self.read(read)}")
+        for effect in nest.effects:
+            self.line(depth + 1, self.effect(effect))
+        self.line(depth, "}")
+
+    def read(self, read: Read) -> str:
+        match read:
+            case Compute():
+                return f"{read.op.name} {self.operands(read.args)}{_attrs(read.op)}"
+            case Position():
+                return f"position {self.axis(read.axis)} : {_elem(read.result.elem)}"
+            case ReadBuffer():
+                return f"{read.buffer.name}{self.index(read.index)}"
+            case ReadView():
+                return f"load {self.access(read.access, read.row)} {self.index(read.index)}"
+            case ReadPointer():
+                return f"load at {self.operand(read.address)} if {self.operand(read.mask)}"
+
+    def effect(self, effect: Effect) -> str:
+        match effect:
+            case WriteBuffer():
+                shift = f" + {effect.shift}" if effect.shift else ""
+                place = f"{effect.buffer.name}{self.index(effect.index)}{shift}"
+                return f"{place} = {self.operand(effect.value)}"
+            case WriteView():
+                place = f"{self.access(effect.access, effect.row)} {self.index(effect.index)}"
+                return f"store {place} = {self.operand(effect.value)}"
+            case WritePointer():
+                value = self.operand(effect.value)
+                address = self.operand(effect.address)
+                return f"store at {address} = {value} if {self.operand(effect.mask)}"
+            case SetVariable():
+                return f"{effect.variable.name} := {self.operand(effect.value)}"
+            case Combine():
+                targets = self.operands(effect.targets)
+                loops = ", ".join(loop.name for loop in effect.loops)
+                return f"{targets} = {effect.op.name} {self.operands(effect.values)} over {loops}"
+            case AtomicPointer():
+                values = self.operands(effect.values)
+                target = self.operand(effect.target)
+                return f"{target} = {effect.op.name} at {self.operand(effect.address)}: {values}"
+            case AtomicView():
+                place = f"{self.access(effect.access, effect.row)} {self.index(effect.index)}"
+                return f"{effect.op.name} {place} with {self.operand(effect.value)}"

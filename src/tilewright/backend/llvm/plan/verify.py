@@ -1,0 +1,114 @@
+"""The specification of a well-formed plan, checked before code is made from it."""
+
+from __future__ import annotations
+
+from ....ir.core import Value
+from .index import Index, Layout, Loop, check_sizes, offset
+from .liveness import interference
+from .nodes import (
+    AtomicPointer,
+    Buffer,
+    Combine,
+    Effect,
+    Literal,
+    Matmul,
+    Nest,
+    Plan,
+    Read,
+    ReadBuffer,
+    ReadView,
+    Reg,
+    WriteBuffer,
+    WriteView,
+    operands_of,
+    walk,
+)  # fmt: skip
+
+
+class InvalidPlan(Exception):  # noqa: N818 - names the thing, as InvalidIR does
+    """A plan that breaks its own rules: a bug in the planner."""
+
+
+def verify_plan(plan: Plan) -> None:
+    """Refuse a plan that is not well formed."""
+    for statement in walk(plan.body):
+        match statement:
+            case Nest():
+                _nest(statement)
+            case Matmul():
+                _matmul(statement)
+            case _:
+                pass
+    _places(plan)
+
+
+def _need(ok: bool, message: str) -> None:
+    if not ok:
+        raise InvalidPlan(message)
+
+
+def _nest(nest: Nest) -> None:
+    lane = nest.lane_loop
+    _need(lane is None or lane.size % nest.lanes == 0, "lanes do not divide the last loop")
+    known: set[Reg] = set()
+    for read in nest.reads:
+        _operands(read, known)
+        _index(read, nest.loops)
+        known.add(read.result)
+        _need(read.result.loops <= set(nest.loops), "a register depends on a foreign loop")
+    for effect in nest.effects:
+        _operands(effect, known)
+        _index(effect, nest.loops)
+
+
+def _operands(statement: Read | Effect, known: set[Reg]) -> None:
+    for operand in operands_of(statement):
+        if isinstance(operand, Reg):
+            _need(operand in known, f"{type(statement).__name__} reads a register before it is set")
+        else:
+            _need(isinstance(operand, Value | Literal), f"not an operand: {operand!r}")
+
+
+def _index(statement: object, loops: tuple[Loop, ...]) -> None:
+    match statement:
+        case ReadBuffer():
+            _fits(statement.index, statement.buffer.layout, statement.buffer)
+        case WriteBuffer() if statement.part is None:
+            _fits(statement.index, statement.buffer.layout, statement.buffer)
+        case ReadView() | WriteView():
+            check_sizes(statement.index, statement.access.view.tile)
+        case Combine():
+            _need(set(statement.loops) <= set(loops), "a reduction over foreign loops")
+        case AtomicPointer() if isinstance(statement.target, Buffer):
+            _fits(statement.index, statement.target.layout, statement.target)
+        case _:
+            pass
+
+
+def _fits(index: Index, layout: Layout, buffer: Buffer) -> None:
+    try:
+        check_sizes(index, buffer.shape)
+        offset(index, layout)
+    except (ValueError, IndexError) as error:
+        raise InvalidPlan(f"{buffer.name}: {error}") from None
+
+
+def _matmul(step: Matmul) -> None:
+    lhs, rhs, result = step.lhs, step.rhs, step.result
+    _need(lhs.elem == rhs.elem == result.elem, "a multiply of mixed element types")
+    _need(lhs.shape[-1] == rhs.shape[-2], "a multiply whose inner extents differ")
+    wanted = (*lhs.shape[:-1], rhs.shape[-1])
+    _need(result.shape == wanted, f"a multiply into {result.shape}, expected {wanted}")
+
+
+def _places(plan: Plan) -> None:
+    graph = interference(plan.body, lambda nest, written, read: False)
+    for buffer, others in graph.items():
+        for other in others:
+            apart = _end(plan, buffer) <= plan.offsets[other]
+            apart = apart or _end(plan, other) <= plan.offsets[buffer]
+            _need(apart, f"{buffer.name} and {other.name} overlap while both are in use")
+
+
+def _end(plan: Plan, buffer: Buffer) -> int:
+    return plan.offsets[buffer] + buffer.bytes

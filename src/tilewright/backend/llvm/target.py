@@ -1,0 +1,55 @@
+"""The CPU that native code is made for: what LLVM calls it, and what plans need to know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from ...base.config import current
+
+AVX512 = ("+avx512f", "+avx512bw", "+avx512dq", "+avx512vl")
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTarget:
+    """A CPU as LLVM names it, and how much scratch a worker may use."""
+
+    name: str
+    features: str
+    triple: str
+    scratch_limit: int = 64 << 20
+
+    def has(self, *features: str) -> bool:
+        """Whether all these features are on, as in `+avx2`."""
+        return set(features) <= set(self.features.split(","))
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of one vector register."""
+        if self.has(*AVX512):
+            return 64
+        return 32 if self.has("+avx2") else 16
+
+    @property
+    def vector_registers(self) -> int:
+        """How many vector registers there are."""
+        return 32 if self.has(*AVX512) or self.triple.startswith(("aarch64", "arm64")) else 16
+
+    @property
+    def lane_bytes(self) -> int:
+        """Bytes that one vector statement works on: two registers, so that latencies overlap."""
+        return 2 * max(self.vector_bytes, 32)
+
+
+def host_target() -> CpuTarget:
+    """The CPU this process runs on, with the scratch limit that is set now."""
+    name, features, triple = _host()
+    return CpuTarget(name, features, triple, current().scratch_limit)
+
+
+@cache
+def _host() -> tuple[str, str, str]:
+    features = llvm.get_host_cpu_features().flatten()
+    return str(llvm.get_host_cpu_name()), str(features), str(llvm.get_default_triple())
