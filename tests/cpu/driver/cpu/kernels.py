@@ -131,7 +131,8 @@ over:
 def object_code(body: str, rest: str = "") -> bytes:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(opt=2, reloc="pic", codemodel="default")
     text = LOOP.format(cancel=LaunchWord.CANCEL.value, body=body, rest=rest)
     module = llvm.parse_assembly(text)
     module.triple = machine.triple

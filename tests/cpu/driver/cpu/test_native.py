@@ -56,6 +56,22 @@ def test_a_missing_symbol_is_named():
     assert "an object file that defines elsewhere" in str(caught.value)
 
 
+def test_code_may_call_what_the_process_has_and_read_its_own_constants():
+    """LLVM turns loops into memset; functions keep tables."""
+    body = """
+  call ptr @memset(ptr %out, i32 1, i64 8)
+  %entry_at = getelementptr i64, ptr @table, i64 %block
+  %value = load i64, ptr %entry_at
+  %at = getelementptr i64, ptr %out, i64 1
+  store i64 %value, ptr %at"""
+    rest = """
+@table = private unnamed_addr constant [2 x i64] [i64 77, i64 88]
+declare ptr @memset(ptr, i32, i64)"""
+    out = np.zeros(2, np.int64)
+    execute(load(object_code(body, rest), "kernel"), slots(out), (1,))
+    assert out.tolist() == [0x0101010101010101, 77]
+
+
 def test_an_unresolved_call_is_refused():
     code = object_code(
         "\n  call void @nowhere_to_be_found()", "declare void @nowhere_to_be_found()"

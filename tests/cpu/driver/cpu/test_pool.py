@@ -271,7 +271,9 @@ def test_the_setting_limits_the_threads():
 
 
 def test_a_tiny_launch_starts_no_threads():
+    """Tiny: over before helpers would be called; on a busy machine that takes some patience."""
     text = run_program("""
+        pool.ALONE = 2_000_000_000
         out = np.zeros(4, np.int64)
         execute(kernel(WRITE_BLOCK), slots(out), (4,))
         print(threading.active_count())

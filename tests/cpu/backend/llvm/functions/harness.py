@@ -160,7 +160,7 @@ def generator() -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def samples(dtype: str, rng: np.random.Generator, count: int = 30_000) -> Array:
+def samples(dtype: str, rng: np.random.Generator, count: int = 10_000) -> Array:
     """Special values, random bits, and numbers of every usual size."""
     kind = CARRIER_OF[dtype]
     wide = np.dtype(kind).itemsize * 8
