@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.errors import ShapeError
 from ...ir import Func, Value
 from ...ir.artifact import Failure, Printed, reporting_ops, sites_of
 from . import (
@@ -90,6 +91,8 @@ def run(
     reach besides the arguments. An array may be given for a pointer.
     """
     values, members = bind(func, arguments)
+    if unknown := uninitialized - {spec.name for spec in func.signature.params}:
+        raise ShapeError(f"{func.name} has no parameter {', '.join(sorted(unknown))}")
     extra = [Member(f"reachable[{i}]", array) for i, array in enumerate(reachable)]
     watch = Watch()
     storage = Memory([*members, *extra], watch)

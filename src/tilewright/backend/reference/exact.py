@@ -139,10 +139,9 @@ def _overflow(form: Format, mode: Rounding, negative: bool) -> float:
 
 
 def _sqrt(x: Fraction) -> Fraction:
-    """A rational that rounds as the root of x does: the root itself, or one just beside it."""
-    # Scaling by 4**shift makes the root an integer of more bits than any format keeps.
+    """A rational that rounds as the root of x does: the root itself, or one just below it."""
+    # The root of 4**shift * x is cut off far behind the last bit of any format. A root that is
+    # not exact is never so near to a value of the format, or to a midpoint, as to be cut to it.
     shift = 600 + x.denominator.bit_length()
     scaled = x * (1 << 2 * shift)
-    root = math.isqrt(int(scaled))
-    beside = Fraction(0) if root * root == scaled else Fraction(1, 2)
-    return (root + beside) / (1 << shift)
+    return Fraction(math.isqrt(int(scaled)), 1 << shift)

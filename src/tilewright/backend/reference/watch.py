@@ -29,23 +29,21 @@ class Shadow:
     size: int
     writer: Array = field(init=False)
     reader: Array = field(init=False)
-    """One block that read it."""
-    other: Array = field(init=False)
-    """Another block that read it."""
+    """The first block that read it, by its last read."""
     released: Array = field(init=False)
     """The last event that wrote it with release order."""
     unset: Array = field(init=False)
     """Whether it still waits for its first write."""
 
     def __post_init__(self) -> None:
-        for name in ("writer", "reader", "other", "released"):
+        for name in ("writer", "reader", "released"):
             setattr(self, name, np.zeros(self.size, np.int32))
         self.unset = np.zeros(self.size, np.bool_)
 
     def repeated(self, times: int) -> Shadow:
         """The same for cells cut into `times` parts."""
         finer = Shadow(self.size * times)
-        for name in ("writer", "reader", "other", "released", "unset"):
+        for name in ("writer", "reader", "released", "unset"):
             setattr(finer, name, np.repeat(getattr(self, name), times))
         return finer
 
@@ -84,6 +82,20 @@ def place_of(op: Op) -> str:
         return f"`{op.name}`"
     line = op.span.file.line(op.span.line)
     return f"{op.span.place}: {line.strip()}" if line else op.span.place
+
+
+def _race_key(kind: str, earlier: Event, made: Event) -> Hashable:
+    if kind == "write":
+        return "write", frozenset((earlier.op, made.op))
+    return ("read", earlier.op, made.op) if kind == "read" else ("read", made.op, earlier.op)
+
+
+def _race_text(kind: str, earlier: Event, made: Event, name: str) -> str:
+    if kind == "write":
+        return f"two blocks write {name}: {earlier.text}; {made.text}"
+    writer, reader = (earlier, made) if kind == "read" else (made, earlier)
+    head = f"one block reads what another writes, {name}"
+    return f"{head}: written by {writer.text}; read by {reader.text}"
 
 
 class Watch:
@@ -140,7 +152,6 @@ class Watch:
         made, shadow = self._event(event), region.shadow
         self._clash(made, region, cells, shadow.writer, "write")
         self._clash(made, region, cells, shadow.reader, "read before")
-        self._clash(made, region, cells, shadow.other, "read before")
         self._remember_writer(event, made, shadow, cells)
 
     def update(self, event: int, region: Watched, cells: Array) -> None:
@@ -172,7 +183,6 @@ class Watch:
         before = shadow.reader[cells]
         free = (before == 0) | (before >= self._start)
         shadow.reader[cells[free]] = event
-        shadow.other[cells[~free]] = event
 
     def _remember_writer(self, event: int, made: Event, shadow: Shadow, cells: Array) -> None:
         shadow.unset[cells] = False
@@ -195,20 +205,11 @@ class Watch:
             return
         for number in np.unique(found[foreign]).tolist():
             earlier = self._event(number)
-            if not ((made.atomic and earlier.atomic) or self._ordered(number)):
+            key = _race_key(kind, earlier, made)
+            both_atomic = made.atomic and earlier.atomic
+            if key not in self.problems and not both_atomic and not self._ordered(number):
                 cell = int(cells[foreign & (found == number)][0])
-                self._race(region.name_of(cell), earlier, made, kind)
-
-    def _race(self, name: str, earlier: Event, made: Event, kind: str) -> None:
-        if kind == "write":
-            key: Hashable = ("write", frozenset((earlier.op, made.op)))
-            text = f"two blocks write {name}: {earlier.text}; {made.text}"
-        else:
-            writer, reader = (earlier, made) if kind == "read" else (made, earlier)
-            key = ("read", writer.op, reader.op)
-            text = f"one block reads what another writes, {name}: written by {writer.text};"
-            text += f" read by {reader.text}"
-        self._report(key, text)
+                self._report(key, _race_text(kind, earlier, made, region.name_of(cell)))
 
     def _ordered(self, earlier: int) -> bool:
         """Whether releases and acquires lead from an earlier event to the running block."""

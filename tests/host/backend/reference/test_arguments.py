@@ -84,6 +84,11 @@ def test_the_number_of_arguments():
         run(tensor_kernel(), [], (1,))
 
 
+def test_unknown_names():
+    with pytest.raises(ShapeError, match="no parameter y"):
+        run(tensor_kernel(), [np.zeros((1, 1), np.float32)], (1,), uninitialized=frozenset("y"))
+
+
 def test_static_strides_are_held_to_where_they_matter():
     k = Kernel()
     x = k.tensor("x", i32, 2)
