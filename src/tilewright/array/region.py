@@ -17,11 +17,13 @@ from .storage import IMPORTS, Storage
 _SAME_SIZE = {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 """NumPy's array interface has no names for ml_dtypes: memory is handed over as unsigned ints."""
 
+WORD = (1 << 64) - 1
+
 
 class Region:
     """Element type, shape, strides (in elements) and the address of the first element."""
 
-    __slots__ = ("address", "dtype", "shape", "storage", "strides")
+    __slots__ = ("_words", "address", "dtype", "shape", "storage", "strides")
 
     def __init__(
         self, storage: Storage, dtype: AnyDType, shape: Shape, strides: Shape, address: int
@@ -31,6 +33,29 @@ class Region:
         self.shape = shape
         self.strides = strides
         self.address = address
+        self._words: tuple[int, ...] | None = None
+
+    @property
+    def unit_axis(self) -> int | None:
+        """The axis of neighbouring elements: the last one if it can be, else any.
+
+        Where an axis has at most one element, its stride means nothing and may be taken as 1.
+        """
+        shape, strides = self.shape, self.strides
+        if not shape:
+            return None
+        if strides[-1] == 1 or shape[-1] <= 1:
+            return len(shape) - 1
+        return strides.index(1) if 1 in strides else None
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """Address, extents and strides as the 64-bit words in which kernels receive them."""
+        if self._words is None:
+            unit = self.unit_axis
+            strides = (1 if k == unit else s & WORD for k, s in enumerate(self.strides))
+            self._words = (self.address, *self.shape, *strides)
+        return self._words
 
     @property
     def is_contiguous(self) -> bool:

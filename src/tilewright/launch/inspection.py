@@ -39,7 +39,8 @@ class Inspection:
     def signature(self) -> Signature:
         """What the code is compiled for."""
         rank = len(_likely_grid(self._args))
-        return self._kernel.signature(self._args, self._request, rank)
+        links = self._kernel.link(self._args, self._request.generics)
+        return self._kernel.signature(self._args, links, self._request, rank)
 
     def artifact(self) -> Artifact:
         """The compiled code."""

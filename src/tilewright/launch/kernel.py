@@ -6,7 +6,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import compile as compiler
 from ..base.shapes import Shape
@@ -18,9 +18,18 @@ from ..ir.signature import Signature
 from .arguments import Arg, OutputArg, ScalarArg, TensorArg
 from .grid import launch_grid
 from .links import Links, link, scalar_type
+from .report import check_launch
 from .run import runners
 from .scalars import check_scalar
 from .specialize import Constants, Specializer
+
+Known: TypeAlias = tuple[Shape, tuple[Any, ...]]
+"""A grid, and what launch checks may ask of each argument."""
+
+DEFAULT_OPTIONS = CompileOptions()
+
+MOST_REMEMBERED = 256
+"""Launches whose checks are known to hold, per compiled code."""
 
 
 @dataclass(slots=True)
@@ -31,7 +40,7 @@ class Request:
     generics: Mapping[str, Any] = field(default_factory=dict[str, Any])
     grid: Shape | None = None
     const_grid: Shape | None = None
-    options: CompileOptions = field(default_factory=CompileOptions)
+    options: CompileOptions = DEFAULT_OPTIONS
 
 
 class Kernel:
@@ -42,6 +51,10 @@ class Kernel:
         self.name = source.name
         self.runners = runners()
         self._specializer = Specializer(source.name)
+        self._linked = any(
+            p.dims is not None or isinstance(p.dtype, str) for p in source.parameters
+        )
+        self._passed: dict[int, tuple[Artifact, set[Known]]] = {}
         self._generics = _generic_names(source, function)
 
     def check_generics(self, generics: Mapping[str, Any]) -> None:
@@ -53,7 +66,8 @@ class Kernel:
 
     def link(self, args: Sequence[Arg], generics: Mapping[str, Any]) -> Links:
         """Check what links the arguments, and each scalar against its type."""
-        links = link(self.name, args, generics)
+        plain = not (self._linked or generics)
+        links = Links(self.name, {}, {}, set()) if plain else link(self.name, args, generics)
         for arg in args:
             if isinstance(arg, ScalarArg):
                 dtype = arg.parameter.dtype
@@ -67,14 +81,33 @@ class Kernel:
         """The launch grid."""
         return launch_grid(self.name, args, request.const_grid or request.grid)
 
-    def signature(self, args: Sequence[Arg], request: Request, rank: int) -> Signature:
+    def signature(
+        self, args: Sequence[Arg], links: Links, request: Request, rank: int
+    ) -> Signature:
         """The signature of a launch."""
-        links = self.link(args, request.generics)
         return self._specializer.signature(args, links, request.constants, request.const_grid, rank)
 
     def artifact(self, signature: Signature, target: str, options: CompileOptions) -> Artifact:
         """The compiled code; compiled now if it is not yet."""
         return compiler.get(self.source, signature, target, options)
+
+    def check(self, artifact: Artifact, args: Sequence[Arg], grid: Shape) -> None:
+        """Evaluate the launch checks, unless they are known to hold for such arguments."""
+        if not artifact.launch_checks:
+            return
+        # Found by identity, as hashing an artifact would read its code.
+        _, passed = self._passed.setdefault(id(artifact), (artifact, set()))
+        known = (grid, tuple([a.value if isinstance(a, ScalarArg) else _extents(a) for a in args]))
+        if known in passed:
+            return
+        check_launch(self.name, artifact.launch_checks, facts_of(args, grid))
+        if len(passed) >= MOST_REMEMBERED:
+            passed.clear()
+        passed.add(known)
+
+
+def _extents(arg: Arg) -> Shape:
+    return arg.region.shape if isinstance(arg, TensorArg | OutputArg) else ()
 
 
 def facts_of(args: Sequence[Arg], grid: Shape) -> LaunchFacts:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,27 +15,32 @@ from ..ir.signature import ScalarSpec
 from ..ir.types import PtrType, TileType
 from .arguments import Arg, PointerArg, ScalarArg
 from .report import Report
-from .scalars import MASK, slot_of
-from .specialize import unit_axis
+from .scalars import slot_of
 
 PRINT_CAPACITY = 1 << 20
 """Bytes of print records one launch may write."""
+
+
+class Loaded(NamedTuple):
+    """An artifact, its code in memory, and whether it may print."""
+
+    artifact: Artifact
+    function: NativeFunction
+    prints: bool
 
 
 class Native:
     """The loaded code of one kernel's artifacts."""
 
     def __init__(self) -> None:
-        self._loaded: dict[int, tuple[Artifact, NativeFunction]] = {}
+        self._loaded: dict[int, Loaded] = {}
 
     def run(self, artifact: Artifact, args: Sequence[Arg], grid: Shape) -> Report:
         """Run an artifact on its arguments; they are kept alive until it is done."""
-        slots = np.array(list(_slots(artifact, args)), np.uint64)
-        prints = any(site.kind == "print" for site in artifact.sites)
-        raw = execute(
-            self._function(artifact), slots, grid, artifact.scratch_bytes,
-            PRINT_CAPACITY if prints else 0,
-        )  # fmt: skip
+        slots = np.array(slots_of(artifact, args), np.uint64)
+        loaded = self._load(artifact)
+        room = PRINT_CAPACITY if loaded.prints else 0
+        raw = execute(loaded.function, slots, grid, artifact.scratch_bytes, room)
         if raw.truncated:
             warnings.warn(
                 f"`{artifact.name}` printed more than {PRINT_CAPACITY} bytes; the rest is lost",
@@ -43,32 +48,32 @@ class Native:
                 stacklevel=2,
             )
         failure = _failure(artifact.sites, raw.failure, grid) if raw.failure else None
-        return Report(failure, tuple(_printed(artifact.sites, raw.printed, grid)))
+        printed = _printed(artifact.sites, raw.printed, grid) if raw.printed else ()
+        return Report(failure, tuple(printed))
 
-    def _function(self, artifact: Artifact) -> NativeFunction:
+    def _load(self, artifact: Artifact) -> Loaded:
         # Found by identity: hashing an artifact would read its code. Kept, so it stays the same.
-        if (found := self._loaded.get(id(artifact))) is not None:
-            return found[1]
-        assert isinstance(artifact.code, bytes)
-        function = load(artifact.code, artifact.name)
-        self._loaded[id(artifact)] = artifact, function
-        return function
+        found = self._loaded.get(id(artifact))
+        if found is None:
+            assert isinstance(artifact.code, bytes)
+            prints = any(site.kind == "print" for site in artifact.sites)
+            found = Loaded(artifact, load(artifact.code, artifact.name), prints)
+            self._loaded[id(artifact)] = found
+        return found
 
 
-def _slots(artifact: Artifact, args: Sequence[Arg]) -> Iterator[int]:
+def slots_of(artifact: Artifact, args: Sequence[Arg]) -> list[int]:
+    """The argument slots, as `base.cpu_abi` lays them out."""
+    slots: list[int] = []
     for spec, arg in zip(artifact.signature.params, args, strict=True):
         if isinstance(arg, ScalarArg):
             assert isinstance(spec, ScalarSpec)
-            yield slot_of(spec.dtype, arg.value)
+            slots.append(slot_of(spec.dtype, arg.value))
         elif isinstance(arg, PointerArg):
-            yield arg.pointer.address
+            slots.append(arg.pointer.address)
         else:
-            region = arg.region
-            yield region.address
-            yield from region.shape
-            unit = unit_axis(region)
-            for axis, stride in enumerate(region.strides):
-                yield 1 if axis == unit else stride & MASK
+            slots += arg.region.words
+    return slots
 
 
 def _failure(sites: Sequence[Site], words: FailureWords, grid: Shape) -> Failure:

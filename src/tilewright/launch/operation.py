@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar, TypeVarTuple, cast, overload
 
 from ..array.partition import Partition
@@ -22,15 +22,25 @@ from ..op.running import Steps
 from .arguments import Arg
 from .binding import bind, check_call, constants_of
 from .grid import as_grid
-from .kernel import Kernel, Request, facts_of
+from .kernel import Kernel, Request
 from .kinds import is_partition
-from .report import check_launch, deliver
+from .links import Links
+from .report import deliver
 from .taking import check_usable, device_of, refuse_conflicts, refuse_ended_borrows, settle, take
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
 R_co = TypeVar("R_co", covariant=True)
 Ts = TypeVarTuple("Ts")
+
+
+@dataclass(slots=True)
+class Bound:
+    """Arguments that were checked and taken, what links them, and where they live."""
+
+    args: list[Arg]
+    links: Links
+    device: Device
 
 
 class Launch(Composite[R_co]):
@@ -43,7 +53,7 @@ class Launch(Composite[R_co]):
     def __init__(self, kernel: Kernel, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         self._kernel = kernel
         self._args, self._keywords = tuple(args), keywords
-        self._bound: list[Arg] | None = None
+        self._bound: Bound | None = None
         self._request = Request(constants_of(kernel.source, keywords))
         self._refuse_unsafe()
         check_call(kernel.source, args, keywords)
@@ -63,7 +73,7 @@ class Launch(Composite[R_co]):
     def home(self) -> Device | None:
         """The device its tensors live on, as far as is known before argument ops have run."""
         if self._bound is not None:
-            return device_of(self.name, self._bound)
+            return self._bound.device
         homes = [a.home for a in self._args if is_op(a)]
         return next((home for home in homes if home is not None), None)
 
@@ -74,7 +84,7 @@ class Launch(Composite[R_co]):
             self._kernel.check_generics(names)
             generics = {**self._request.generics, **names}
             if self._bound is not None:
-                self._kernel.link(self._bound, generics)
+                self._bound.links = self._kernel.link(self._bound.args, generics)
             return replace(self._request, generics=generics)
 
         return self._asking(linked)
@@ -131,34 +141,33 @@ class Launch(Composite[R_co]):
         except BaseException:
             give_back(values)
             raise
-        settle(bound)
+        settle(bound.args)
         return cast("R_co", tuple(values))
 
-    def _run_on_device(self, args: list[Arg]) -> None:
-        kernel, request = self._kernel, self._request
+    def _run_on_device(self, bound: Bound) -> None:
+        kernel, request, args, device = self._kernel, self._request, bound.args, bound.device
         refuse_ended_borrows(kernel.name, args)
-        device = device_of(kernel.name, args)
         grid = kernel.grid(args, request)
-        signature = kernel.signature(args, request, len(grid))
+        signature = kernel.signature(args, bound.links, request, len(grid))
         artifact = kernel.artifact(signature, device.name, request.options)
-        check_launch(kernel.name, artifact.launch_checks, facts_of(args, grid))
+        kernel.check(artifact, args, grid)
         if size(grid):
             run = kernel.runners[device.name]
             report = device.stream().submit(lambda: run(artifact, args, grid))
             deliver(kernel.name, report)
 
-    def _bind(self, values: Sequence[Any]) -> list[Arg]:
+    def _bind(self, values: Sequence[Any]) -> Bound:
         kernel = self._kernel
         try:
-            bound = bind(kernel.source, values, self._keywords)
-            refuse_conflicts(kernel.name, bound)
-            check_usable(bound)
-            device_of(kernel.name, bound)
-            kernel.link(bound, self._request.generics)
+            args = bind(kernel.source, values, self._keywords)
+            refuse_conflicts(kernel.name, args)
+            check_usable(args)
+            links = kernel.link(args, self._request.generics)
+            bound = Bound(args, links, device_of(kernel.name, args))
         except Exception:
             give_back(values)
             raise
-        take(kernel.name, bound)
+        take(kernel.name, args, self.built)
         return bound
 
     def _refuse_unsafe(self) -> None:

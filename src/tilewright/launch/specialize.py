@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..array.region import Region
 from ..base.errors import LaunchError
 from ..base.shapes import Shape
 from ..ir.signature import OutputSpec, ParamSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
@@ -18,19 +17,6 @@ from .kinds import kind_of
 from .links import Links, scalar_type, static_dims
 
 Constants = tuple[tuple[str, Any], ...]
-
-
-def unit_axis(region: Region) -> int | None:
-    """The axis of neighbouring elements: the last one if it can be, else any.
-
-    Where an axis has at most one element, its stride means nothing and may be taken as 1.
-    """
-    shape, strides = region.shape, region.strides
-    if not shape:
-        return None
-    if strides[-1] == 1 or shape[-1] <= 1:
-        return len(shape) - 1
-    return strides.index(1) if 1 in strides else None
 
 
 class Specializer:
@@ -69,7 +55,7 @@ class Specializer:
         if isinstance(arg, PointerArg):
             return arg.dtype
         region = arg.region
-        fact = (region.dtype, static_dims(arg, links), unit_axis(region))
+        fact = (region.dtype, static_dims(arg, links), region.unit_axis)
         return (fact, arg.tile) if isinstance(arg, OutputArg) else fact
 
     def _spec(self, arg: Arg, links: Links) -> ParamSpec:
@@ -94,5 +80,5 @@ class Specializer:
 
 
 def _static_strides(arg: TensorArg | OutputArg) -> tuple[int | None, ...]:
-    unit = unit_axis(arg.region)
+    unit = arg.region.unit_axis
     return tuple(1 if axis == unit else None for axis in range(len(arg.region.shape)))

@@ -12,7 +12,7 @@ from ..array.region import Region
 from ..base.errors import BorrowError, LaunchError
 from ..driver.protocol import Device
 from ..op.ambient import default_device
-from ..op.place import here, place_of
+from ..op.place import Spot, here, place_of
 from .arguments import Arg, OutputArg, PointerArg, TensorArg, described
 
 
@@ -73,9 +73,8 @@ def device_of(kernel: str, args: Sequence[Arg]) -> Device:
     return found[0] if found else default_device()
 
 
-def take(kernel: str, args: Sequence[Arg]) -> None:
+def take(kernel: str, args: Sequence[Arg], spot: Spot) -> None:
     """Begin the borrows of a launch; nothing here can be refused any more."""
-    spot = here()
     reading = Use(f"read by `{kernel}`", spot)
     writing = Use(f"borrowed for writing by `{kernel}`", spot)
     for a in args:

@@ -69,6 +69,11 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         return type(self).__name__
 
     @property
+    def built(self) -> Spot:
+        """The line that built the op."""
+        return self._built
+
+    @property
     def home(self) -> Device | None:
         """The device this op must run on; None: wherever it is started."""
         return None

@@ -50,3 +50,23 @@ def test_the_array_is_the_memory():
     seen[0, 0] = 50
     assert a[0, 2] == 50
     assert region_of_array(np.zeros((0, 4)), CPU).array().shape == (0, 4)
+
+
+A = np.zeros((6, 8), "f4")
+
+
+@pytest.mark.parametrize(
+    ("array", "axis"),
+    [
+        (A, 1), (A.T, 0), (A[:, ::2], None), (A[:, :1], 1), (A[::2], 1), (A[:, :0], 1),
+        (A[:, ::-1], None), (A.reshape(2, 3, 8).transpose(0, 2, 1), 1), (A[0, 0], None),
+        (A[:1, :1], 1), (np.broadcast_to(A[0], (3, 8)), 1),
+    ],
+)  # fmt: skip
+def test_unit_axis(array, axis):
+    assert region_of_array(np.asarray(array), CPU).unit_axis == axis
+
+
+def test_words():
+    r = region_of_array(A[::-1, :1], CPU)
+    assert r.words == (r.address, 6, 1, 2**64 - 8, 1)

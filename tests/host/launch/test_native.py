@@ -28,7 +28,7 @@ def test_slots():
     for arg, value in zip(args[2:], (-1, 0.5), strict=True):
         arg.value = value
     artifact = Artifact("many", "cpu", signature, b"")
-    assert list(native._slots(artifact, args)) == [
+    assert native.slots_of(artifact, args) == [
         z.region.address, 3, 5, 5, 1,
         x.ctypes.data, 4, 1, 2**64 - 6, 1,
         2**64 - 1, 0x3F000000,

@@ -5,23 +5,8 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright.array.region import region_of_array
-from tilewright.driver.host import CPU
-from tilewright.launch.specialize import unit_axis
 
 A = np.zeros((6, 8), "f4")
-
-
-@pytest.mark.parametrize(
-    ("array", "axis"),
-    [
-        (A, 1), (A.T, 0), (A[:, ::2], None), (A[:, :1], 1), (A[::2], 1), (A[:, :0], 1),
-        (A[:, ::-1], None), (A.reshape(2, 3, 8).transpose(0, 2, 1), 1), (A[0, 0], None),
-        (A[:1, :1], 1), (np.broadcast_to(A[0], (3, 8)), 1),
-    ],
-)  # fmt: skip
-def test_unit_axis(array, axis):
-    assert unit_axis(region_of_array(np.asarray(array), CPU)) == axis
 
 
 @tw.entry

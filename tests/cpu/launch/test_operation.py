@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32, i32
+from tilewright.base import dtypes as dt
+
+DEVICES = ["cpu", "reference"]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    with tw.device(request.param) as chosen:
+        yield chosen
+
+
+@pytest.fixture
+def rng():
+    seed = np.random.SeedSequence().entropy
+    print("seed", seed)
+    return np.random.default_rng(seed)
+
+
+@tw.entry
+def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))
+
+
+@tw.entry
+def far(z: tl.TensorMut[f32], x: tl.Tensor[f32], n: i32) -> None:
+    z.store(x.load_tile(z.shape, (tl.block_id(0) + n, 0)))
+
+
+@tw.entry
+def talking(x: tl.Tensor[f32], flag: bool) -> None:
+    i = tl.block_id(0)
+    tile = x.load_tile((2,), (i,))
+    print("block", i, "of", tl.num_blocks(0), tile, tile > 1.0, flag)
+    print(f"sum {tl.reduce_sum(tile, 0):.3f}|{i:4d}|")
+
+
+def poisoned(shape, dtype=f32):
+    """A tensor in which an element that was not written shows."""
+    return tw.full(shape, 99, dtype).sync()
+
+
+@pytest.mark.parametrize(
+    "shape", [(1,), (15,), (16,), (17,), (0,), (7, 13), (64, 64), (3, 5, 2), (2, 3, 1, 9)]
+)
+def test_every_block_writes_its_tile(device, rng, shape):
+    a, b = rng.random((2, *shape), np.float32)
+    z = poisoned(shape)
+    add(z.partition_mut((4,) * len(shape)), a, b).sync()
+    np.testing.assert_array_equal(z.to_numpy(), a + b)
+
+
+def test_strided_inputs_and_outputs(device, rng):
+    base = rng.random((12, 20), np.float32)
+    out = np.full((12, 20), 99, np.float32)
+    z = tw.asarray(out[::2, ::-2])
+    x, y = base[::-2, 1::2], base.T[:12:2, :10]
+    add(z.partition_mut((4, 4)), x, y).sync()
+    np.testing.assert_array_equal(out[::2, ::-2], x + y)
+    assert (out[1::2] == 99).all()
+    assert (out[::2, ::-2].base is not None) and (out[:, ::2][::2] == 99).all()
+
+
+def test_transposed_and_broadcast_inputs(device, rng):
+    x = rng.random((5, 7), np.float32)
+    z = poisoned((7, 5))
+    add(z.partition_mut((4, 4)), x.T, np.broadcast_to(x[:, :1].T, (7, 5))).sync()
+    np.testing.assert_array_equal(z.to_numpy(), x.T + x[:, :1].T)
+
+
+@pytest.mark.parametrize("dtype", [*dt.INTS, *dt.FLOATS], ids=repr)
+def test_scalars_of_every_type(device, dtype):
+    namespace = {"tw": tw, "tl": tl, "dtype": dtype}
+    kernels = tw.exec(
+        "@tw.entry\ndef fill(z: tl.TensorMut, s: dtype) -> None:\n"
+        "    z.store(tl.broadcast_scalar(s, z.shape))\n",
+        namespace,
+    )
+    low = dt.int_range(dtype)[0] if dtype.is_int else -1.5
+    z = poisoned((5,), dtype)
+    kernels["fill"](z.partition_mut((4,)), low).sync()
+    assert (z.to_numpy() == np.asarray(low, dtype.np)).all()
+
+
+def test_prints_are_the_same_everywhere(device, capsys):
+    talking(np.arange(6, dtype="f4"), True).grid((3,)).sync()
+    assert capsys.readouterr().out == (
+        "block 0 of 3 [0. 1.] [False False] True\nsum 1.000|   0|\n"
+        "block 1 of 3 [2. 3.] [ True  True] True\nsum 5.000|   1|\n"
+        "block 2 of 3 [4. 5.] [ True  True] True\nsum 9.000|   2|\n"
+    )
+
+
+def test_too_many_prints_are_cut_with_a_warning(capsys):
+    x = np.arange(80000, dtype="f4")
+    with pytest.warns(RuntimeWarning, match="printed more than 1048576 bytes"):
+        talking(x, False).grid((40000,)).sync()
+    assert capsys.readouterr().out.startswith("block ")
+
+
+@pytest.mark.parametrize(("n", "index", "block"), [(1, 2, (1, 0, 0)), (-1, -1, (0, 0, 0))])
+def test_failed_checks(device, n, index, block):
+    z = poisoned((4, 4))
+    with pytest.raises(tw.LaunchError) as caught:
+        far(z.partition_mut((2, 4)), np.ones((4, 4), "f4"), n).sync()
+    text = str(caught.value)
+    assert "index out of range in `far`: axis 0 of `x`" in text
+    assert f"got: {index}, in block {block}" in text
+    far(z.partition_mut((2, 4)), np.ones((4, 4), "f4"), 0).sync()
+    assert (z.to_numpy() == 1).all()
+
+
+def test_indices_far_outside_are_harmless():
+    z = poisoned((4, 4))
+    for n in (2**31 - 1, -(2**31), 2**30):
+        with pytest.raises(tw.LaunchError):
+            far(z.partition_mut((2, 4)), np.ones((4, 4), "f4"), n).sync()
+
+
+def test_pointers(device):
+    @tw.entry(unsafe=True)
+    def poke(p: tl.Ptr[f32], v: f32) -> None:
+        tl.store_ptr_tko(p, v)
+
+    t = tw.zeros((3,)).sync()
+    with tw.unsafe():
+        op = poke(t[1:].device_pointer(), 7.0).grid((1,))
+    op.sync()
+    assert t.to_numpy().tolist() == [0, 7, 0]
+
+
+def test_compiled_once_from_many_threads(rng):
+    @tw.entry
+    def twice(z: tl.TensorMut, x: tl.Tensor) -> None:
+        z.store(tl.load_tile_like(x, z) * 2)
+
+    x = rng.random((33, 17), np.float32)
+    outputs = [poisoned((33, 17)) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda z=z: twice(z.partition_mut((8, 8)), x).sync())
+        for z in outputs
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for z in outputs:
+        np.testing.assert_array_equal(z.to_numpy(), x * 2)
+    assert twice.explain_recompile() == "1. cpu: first launch"
+
+
+def test_chains_on_the_cpu(rng):
+    x = rng.random((20, 20), np.float32)
+    op = add(tw.empty((20, 20)).partition((8, 8)), x, x).then(
+        lambda p, x, y: add(tw.empty((20, 20)).partition((16, 4)), p.unpartition(), x)
+    )
+    np.testing.assert_array_equal(op.first().unpartition().to_numpy().sync(), x + x + x)

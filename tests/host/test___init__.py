@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import tilewright as tw
+
+
+@pytest.mark.parametrize("name", tw.__all__)
+def test_every_public_name_is_documented(name):
+    value = getattr(tw, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        assert inspect.getdoc(value), f"tw.{name} has no docstring"
+
+
+def test_nothing_else_is_public():
+    modules = {name for name, value in vars(tw).items() if inspect.ismodule(value)}
+    public = {name for name in vars(tw) if not name.startswith("_")} - modules
+    assert public == set(tw.__all__)
+    assert len(set(tw.__all__)) == len(tw.__all__)
