@@ -219,9 +219,23 @@ def int_range(dtype: AnyDType) -> tuple[int, int]:
 def round_to(dtype: AnyDType, value: float) -> float:
     """Round a Python float to the nearest value of a float type (ties to even)."""
     if dtype is tf32:
-        return float(round_tf32(np.asarray(value, np.float32)))
+        return float(round_tf32(np.asarray(_to_odd_f32(value))))
     with np.errstate(over="ignore"):
-        return float(np.asarray(value, np.float64).astype(dtype.np).astype(np.float64))
+        # ml_dtypes rounds f64 to f32 first: an odd last bit there keeps that step harmless.
+        narrow = _to_odd_f32(value) if dtype.bits < 32 and dtype is not f16 else np.float64(value)
+        return float(np.asarray(narrow).astype(dtype.np).astype(np.float64))
+
+
+def _to_odd_f32(value: float) -> np.float32:
+    """Round to f32 so that an inexact result has an odd last bit (rounding to odd)."""
+    near = np.float32(value)
+    if float(near) == value or not np.isfinite(near):
+        return near
+    bits = near.view(np.uint32)
+    if bits & np.uint32(1):
+        return near
+    toward = np.float32(np.inf if value > float(near) else -np.inf)
+    return np.float32(np.nextafter(near, toward))
 
 
 def round_tf32(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -136,3 +136,13 @@ def test_tf32_keeps_what_is_not_finite():
 def test_tf32_keeps_the_shape():
     assert round_tf32(np.float32(1.5)).shape == ()
     assert round_tf32(np.ones((2, 3), np.float32)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.bf16, dtypes.f16, dtypes.f8e5m2, dtypes.tf32])
+def test_a_float_is_rounded_once(dtype):
+    """Just above a tie: rounding through f32 first would fall on the tie and go to even."""
+    fraction = {dtypes.bf16: 7, dtypes.f16: 10, dtypes.f8e5m2: 2, dtypes.tf32: 10}[dtype]
+    tie = 1 + 2.0 ** -(fraction + 1)
+    assert dtypes.round_to(dtype, tie) == 1.0
+    assert dtypes.round_to(dtype, tie + 2.0**-40) == 1 + 2.0**-fraction
+    assert dtypes.round_to(dtype, -tie - 2.0**-40) == -(1 + 2.0**-fraction)
