@@ -21,7 +21,6 @@ from .array import (
 from .base.dtypes import (
     DType,
     bf16,
-    bool_,
     f4e2m1fn,
     f4e2m1fnx2,
     f8e4m3fn,
@@ -40,6 +39,7 @@ from .base.dtypes import (
     u32,
     u64,
 )
+from .base.dtypes import bool_ as bool_
 from .base.errors import (
     BorrowError,
     CompileError,
@@ -56,12 +56,13 @@ from .base.errors import (
 )
 from .compile.options import CompileOptions
 from .driver.protocol import Device, Stream
-from .frontend.sources import execute as exec  # noqa: A004 - the word for it, as in tw.exec
+from .frontend.sources import execute as _execute
 from .launch import Entry, KernelArg, Launch, entry
 from .op import DeviceOp, ExecutionContext, value
 from .op.ambient import default_device, device, devices, set_default_device, unsafe
 
 kernel = entry
+exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
 
 __all__ = [
     "Arc",
@@ -92,13 +93,11 @@ __all__ = [
     "Tensor",
     "asarray",
     "bf16",
-    "bool_",
     "default_device",
     "device",
     "devices",
     "empty",
     "entry",
-    "exec",
     "f4e2m1fn",
     "f4e2m1fnx2",
     "f8e4m3fn",

@@ -90,10 +90,10 @@ class Partition(Generic[E]):
     def settle(self, *, failed: bool) -> None:
         """A launch that was given this partition has run, or was refused or failed.
 
-        A failed one leaves the tensor to whichever is used next: the partition, or the variable
-        it was taken from.
+        A failed one leaves a taken tensor to whichever is used next: the partition, or the
+        variable it was taken from.
         """
-        if self._owned and self._gone is None:
+        if not failed or (self._owned and self._gone is None):
             self._tensor.settle(failed=failed)
 
     def unpartition(self) -> Tensor[E]:

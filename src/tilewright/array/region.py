@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -128,12 +129,17 @@ def _span(address: int, shape: Shape, strides: Shape, item: int) -> tuple[int, i
     return address + low * item, address + (high + 1) * item
 
 
+@cache
+def _element_type(dtype: np.dtype[Any]) -> AnyDType:
+    return as_dtype(dtype)
+
+
 def region_of_array(
     array: np.ndarray[Any, Any], device: Device, dtype: AnyDType | None = None
 ) -> Region:
     """A NumPy array's memory as a region; nothing is copied."""
     _refuse_unaddressable(array)
-    found = as_dtype(array.dtype) if dtype is None else dtype
+    found = _element_type(array.dtype) if dtype is None else dtype
     item = array.itemsize
     strides = tuple(s // item for s in array.strides)
     address: int = array.__array_interface__["data"][0]

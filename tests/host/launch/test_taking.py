@@ -250,3 +250,53 @@ def test_devices_do_not_mix(z, golden, places):
     with pytest.raises(tw.LaunchError) as caught:
         neg(z.partition_mut((2, 2)), t)
     golden(places(caught.value))
+
+
+# Notebooks: cells run in one namespace, twice each, whatever happened before
+
+CELLS = {
+    "in place": "neg(z.partition_mut((2, 2)), x).sync()",
+    "a forgotten ending": "kept = neg(z.partition_mut((2, 2)), x); kept.close()",
+    "taken and rebound": "z = neg(z.partition((2, 2)), x).out().sync()",
+    "a part shown": "Out.append(z[:2]); neg(z.partition_mut((2, 2)), x).sync()",
+    "a result kept": "Out.append(neg(z.partition_mut((2, 2)), x).sync())",
+    "read and written": "Out.append(z.to_numpy()); neg(z.partition_mut((2, 2)), x).sync()",
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_may_be_run_again(cell, z, x):
+    names = {"z": z, "x": x, "neg": neg, "Out": []}
+    for _ in range(3):
+        exec(CELLS[cell], names)
+    neg(names["z"].partition_mut((2, 2)), x).sync()
+    assert (names["z"].to_numpy() == -x).all()
+
+
+def test_a_cell_that_was_wrong_can_be_corrected(z, x):
+    names = {"z": z, "x": x, "neg": neg, "tracebacks": []}
+    for wrong in ("neg(z.partition((2, 2)), [1])", "failing(z.partition((2, 2)), x).sync()"):
+        names["failing"] = failing
+        with pytest.raises((TypeError, tw.LaunchError)) as caught:
+            exec(wrong, names)
+        names["tracebacks"].append(caught)
+        z.to_numpy()
+    exec("z = neg(z.partition((2, 2)), x).out().sync()", names)
+    assert (names["z"].to_numpy() == -x).all()
+
+
+def test_an_array_kept_by_a_notebook_blocks_until_it_is_deleted(z, x):
+    kept = [np.asarray(z)]
+    for _ in range(2):
+        with pytest.raises(tw.BorrowError, match=r"in a notebook, Out\[\.\.\.\] may hold it"):
+            neg(z.partition_mut((2, 2)), x).sync()
+    kept.clear()
+    neg(z.partition_mut((2, 2)), x).sync()
+
+
+def test_work_of_a_borrower_also_settles_a_move(z, x):
+    y = tw.move(z)
+    neg(y.partition_mut((2, 2)), x).sync()
+    del y
+    with pytest.raises(tw.BorrowError, match="this tensor was moved"):
+        z.to_numpy()
