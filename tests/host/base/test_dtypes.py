@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.numbers import nearest
 from tilewright.base import dtypes
 from tilewright.base.dtypes import (
     ALL,
@@ -101,16 +104,20 @@ def test_typed_scalars_are_numbers():
     assert f32(0.5) * 2 == 1.0
 
 
-floats = st.floats(allow_nan=False)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@given(value=st.floats(allow_nan=False, allow_infinity=False))
+def test_rounding_gives_the_nearest(dtype, value):
+    assert round_to(dtype, value) == nearest(Fraction(value), dtype)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@given(value=floats)
-def test_rounding_gives_the_nearest(dtype, value):
-    rounded = round_to(dtype, value)
-    with np.errstate(over="ignore"):
-        assert rounded == float(np.float64(value).astype(dtype.np)) or np.isnan(rounded)
-        assert round_to(dtype, rounded) == rounded
+def test_rounding_goes_through_no_other_type(dtype):
+    """Just above the middle of two neighbours: rounded by way of f32, it would look like a tie."""
+    fraction_bits = {f16: 10, bf16: 7, f32: 23, f64: 52}[dtype]
+    value = 1 + 2.0 ** -(fraction_bits + 1) + 2.0**-45
+    assert round_to(dtype, value) == nearest(Fraction(value), dtype)
+    assert round_to(dtype, -value) == -round_to(dtype, value)
+    assert round_to(dtype, float("-inf")) == float("-inf")
 
 
 @given(st.floats(width=32, allow_nan=False))
