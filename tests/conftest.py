@@ -6,6 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A deadline per example fails on a busy machine, not on a wrong program.
+settings.register_profile("tilewright", deadline=None, print_blob=True)
+settings.load_profile("tilewright")
 
 TESTS = Path(__file__).parent
 GOLDENS = TESTS / "goldens"
