@@ -173,6 +173,7 @@ def kernel(z: tl.TensorMut, name: str) -> None:
 launch(kernel)
 """,
     "annotation-that-fails": """
+from __future__ import annotations
 @tw.entry
 def kernel(z: tl.TensorMut[f33]) -> None:
     z.store(z.load())

@@ -96,7 +96,7 @@ def _merge(it: Interpreter, node: ast.If, cond: Value, then: Branch, other: Bran
         for name, why in branch.unsure.items():
             frame.unbind(name, why)
             joined.pop(name, None)
-    templates = {name: _join(it, name, values) for name, values in joined.items()}
+    templates = {name: _join(it, f"`{name}`", values) for name, values in joined.items()}
     types = [t for tree in templates.values() for t in leaves(tree) if isinstance(t, TileType)]
     for branch in live:
         with it.em.at(branch.block):
@@ -171,12 +171,15 @@ def _yielded(it: Interpreter, templates: dict[str, Any], names: dict[str, Any]) 
     return values
 
 
-def choose(it: Interpreter, cond: Value, first: ast.expr, second: ast.expr | bool) -> Any:
+def choose(
+    it: Interpreter, node: ast.expr, cond: Value, first: ast.expr, second: ast.expr | bool
+) -> Any:
     """The value of one of two expressions; only the chosen one runs."""
     sides: list[tuple[Block, Any]] = []
     for side in (first, second):
         with it.inside(Block()) as block:
             sides.append((block, side if isinstance(side, bool) else it.eval(side)))
+    it.mark(node)
     template = _join(it, "the conditional expression", [value for _, value in sides])
     types = tuple(t for t in leaves(template) if isinstance(t, TileType))
     for block, value in sides:
@@ -191,7 +194,7 @@ def eval_ifexp(it: Interpreter, node: ast.IfExp) -> Any:
     it.mark(node)
     if isinstance(cond, bool):
         return it.eval(node.body if cond else node.orelse)
-    return choose(it, cond, node.body, node.orelse)
+    return choose(it, node, cond, node.body, node.orelse)
 
 
 def eval_boolop(it: Interpreter, node: ast.BoolOp) -> Any:
@@ -214,13 +217,8 @@ def _chain(it: Interpreter, node: ast.BoolOp, values: list[ast.expr], stops_at: 
     truthy = ast.copy_location(ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), rest)), rest)
     ast.fix_missing_locations(truthy)
     if stops_at:
-        return _or(it, cond, truthy)
-    return choose(it, cond, truthy, False)
-
-
-def _or(it: Interpreter, cond: Value, rest: ast.expr) -> Any:
-    negated = it.em.emit("noti", cond)
-    return choose(it, negated, rest, True)
+        return choose(it, node, it.em.emit("noti", cond), truthy, True)
+    return choose(it, node, cond, truthy, False)
 
 
 def eval_not(it: Interpreter, x: Any) -> Any:

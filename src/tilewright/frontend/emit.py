@@ -285,7 +285,8 @@ def describe(x: Any) -> str:
     if isinstance(x, Value) and isinstance(x.type, TileType):
         elem = x.type.elem
         name = f"pointer to {elem.to.name}" if isinstance(elem, PtrType) else elem.name
-        return f"a {name} tile of shape {x.type.shape}" if x.type.shape else f"a scalar {name}"
+        scalar = not x.type.shape
+        return f"a scalar {name}" if scalar else f"{article(name)} tile of shape {x.type.shape}"
     if isinstance(x, TensorRef):
         return f"tensor `{x.name}`"
     if isinstance(x, OutputRef):
@@ -300,7 +301,13 @@ def describe(x: Any) -> str:
         inner = ", ".join(describe(v) for v in x)
         return f"({inner})" if isinstance(x, tuple) else f"[{inner}]"
     label = getattr(x, "__name__", None)
-    return f"`{label}`" if label else f"a {type(x).__name__}"
+    return f"`{label}`" if label else article(type(x).__name__)
+
+
+def article(noun: str) -> str:
+    """A noun with its article, as it is said: an f32, an i32, a bf16."""
+    said_with_vowel = noun[:1] in "aeio" or (noun[:1] == "f" and noun[1:2].isdigit())
+    return f"{'an' if said_with_vowel else 'a'} {noun}"
 
 
 def _power_hint(n: int) -> str:

@@ -18,8 +18,8 @@ from typing import Any, NoReturn, TypeAlias
 from ..base.errors import Code
 from ..ir import Block, Value
 from ..ir.opdef import TypeRuleError
-from .emit import Emitter, describe
-from .frame import Frame
+from .emit import Emitter, article, describe
+from .frame import Frame, assigned_names
 from .rules import RULES
 from .sources import BUILTINS
 
@@ -170,6 +170,12 @@ class Interpreter:
             return self.capture(id(scope), name, lambda: scope[name])
         if name in BUILTINS:
             return BUILTINS[name]
+        if name in assigned_names(self.frame.source.body):
+            self.em.fail(
+                Code.UNBOUND,
+                f"`{name}` is used before it is bound",
+                hint=f"give `{name}` a value before this line, on every path",
+            )
         known = [*self.frame.names, *source.cells, *source.globals, *BUILTINS]
         self.em.fail(Code.NAME, f"unknown name `{name}`", hint=suggestion(name, known))
 
@@ -184,7 +190,7 @@ class Interpreter:
                 Code.CAPTURE,
                 f"`{name}` is an array from outside the kernel",
                 expected="a constant",
-                got=f"a {type(value).__name__}",
+                got=article(type(value).__name__),
                 hint=f"pass it: add a parameter `{name}: tl.Tensor`",
             )
         self.captured[owner, name] = Captured(read, value, name)

@@ -75,9 +75,8 @@ def _fit_int(em: Emitter, x: Any, dtype: AnyDType) -> int:
             f"the float {x!r} does not mix with {dtype.name}",
             expected=f"an int from {low} to {high}",
             got=repr(x),
-            hint=f"convert the tile first: x.astype(tilewright.f32), or write {int(x)}"
-            if math.isfinite(x)
-            else "convert the tile first: x.astype(tilewright.f32)",
+            hint="convert the tile first: x.astype(tilewright.f32)"
+            + (f", or write {int(x)}" if x.is_integer() else ""),
         )
     if not low <= int(x) <= high:
         em.fail(

@@ -34,6 +34,11 @@ class FunctionSource:
     globals: Mapping[str, Any] = field(repr=False)
     cells: Mapping[str, types.CellType] = field(repr=False)
 
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements of the function; a lambda has none."""
+        return self.node.body if isinstance(self.node, ast.FunctionDef) else []
+
     def span(self, node: ast.AST, caller: Span | None = None) -> Span:
         """The place of a node of this function."""
         line = getattr(node, "lineno", 1)
