@@ -69,11 +69,11 @@ def expect(
 ) -> None:
     """Run a pass on bodies of functions with the parameters below; compare the printed text.
 
-    In `after` values may have any numbers, and result types are left out where not needed.
+    In `after` values may have any names, and result types are left out where not needed.
     """
     used = parameters(before)
-    got = _short(apply(run, kernel(before, used), grid=grid))
-    want = _short(print_func(parse(kernel(after, used), grid=grid)))
+    got, want = apply(run, kernel(before, used), grid=grid), kernel(after, used)
+    got, want = (_short(print_func(_nameless(parse(text, grid=grid)))) for text in (got, want))
     assert got == want, f"\n--- got\n{got}\n--- expected\n{want}\n"
 
 
@@ -104,6 +104,13 @@ def kernel(body: str, used: Sequence[str] | None = None) -> str:
     given = ", ".join(f"%{name}: {PARAMETERS[name]}" for name in names)
     lines = "\n".join(f"  {line}" for line in dedent(body).strip("\n").splitlines())
     return f"kernel test({given}) {{\n{lines}\n}}\n"
+
+
+def _nameless(func: Func) -> Func:
+    for op in func.walk():
+        for value in (*op.results, *(arg for region in op.regions for arg in region.args)):
+            value.name = ""
+    return func
 
 
 def _short(text: str) -> str:

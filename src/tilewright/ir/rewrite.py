@@ -27,6 +27,8 @@ class Rewriter(Builder):
         super().__init__(Block())
         self.visit = visit
         self.mapping: dict[Value, Value] = dict(mapping or {})
+        self.inlined: set[Block] = set()
+        """Old blocks whose ops went into another block: their terminators are not its own."""
 
     @property
     def closed(self) -> bool:
@@ -62,6 +64,7 @@ class Rewriter(Builder):
         None otherwise; then the current block is closed.
         """
         self.bind(old.args, args)
+        self.inlined.add(old)
         self.ops(old.ops[:-1])
         if not self.closed and old.terminator.name in ends:
             return self.many(old.terminator.operands)
@@ -76,8 +79,14 @@ class Rewriter(Builder):
                 break
             self.span = op.span
             replaced = self.visit(self, op)
-            self.bind(op.results, self.copy(op).results if replaced is None else replaced)
+            self.stand_for(op, self.copy(op).results if replaced is None else replaced)
         self.span = outer
+
+    def stand_for(self, op: Op, results: Sequence[Value]) -> None:
+        """Let new values stand for an op's results, under its names where they have none."""
+        self.bind(op.results, results)
+        for old, new in zip(op.results, results, strict=True):
+            new.name = new.name or old.name
 
     def copy(self, op: Op) -> Op:
         """Append a copy of an old op with new operands and rewritten regions."""

@@ -156,7 +156,6 @@ class _Sweeper:
             new = r.op(op.name, *fixed, regions=regions, types=types)
         results = list(op.results)
         for k, value in zip(kept, new.results, strict=True):
-            value.name = results[k].name
             results[k] = value
         return results
 

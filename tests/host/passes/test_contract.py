@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
 import pytest
 
-from ir_text import apply, expect, unchanged
+from ir_text import apply, expect, kernel, parse, unchanged
+from support.ir import Kernel, checked
+from tilewright.backend.reference import run
+from tilewright.base.dtypes import f32
 from tilewright.passes.contract import contract
 
 
@@ -142,3 +148,37 @@ def test_only_f32_and_f64(dtype, fuses):
         """,
     )
     assert text.count("fma") == fuses
+
+
+def test_where_nothing_rounds_fusing_changes_nothing():
+    seed = random.randrange(2**31)
+    print(f"programs from seed {seed}")
+    for i in range(40):
+        rng = random.Random(seed + i)
+        k = Kernel()
+        x, z = k.tensor("x", f32, 1), k.output("z", f32, 1)
+        tiles = [k.load(x, (4,), j) for j in range(4)]
+        for _ in range(6):
+            name = rng.choice(("mulf", "mulf", "addf", "subf", "negf"))
+            operands = [rng.choice(tiles[-4:]) for _ in range(1 if name == "negf" else 2)]
+            tiles.append(k.emit(name, *operands))
+        k.store(tiles[-1], z, 0)
+        func = k.finish()
+        # Small integers: no product or sum of the few steps above needs more than 24 bits.
+        numbers = np.random.default_rng(seed + i).integers(-2, 3, 16).astype(np.float32)
+        outputs = [np.full(4, np.nan, np.float32) for _ in range(2)]
+        checked(func, [numbers, outputs[0]])
+        checked(contract(func), [numbers, outputs[1]])
+        assert outputs[0].tolist() == outputs[1].tolist()
+
+
+def test_a_fused_product_rounds_once():
+    func = parse(kernel("%p1 = mulf %f, %g\n%r = addf %p1, %h\nprint %r\nreturn"))
+    a = np.float32(1 + 2.0**-12)
+    exact = float(a) * float(a) - 1.0
+    plain, fused = (
+        float(run(f, (a, a, np.float32(-1)), (1, 1, 1)).printed[0].values[0])
+        for f in (func, contract(func))
+    )
+    assert fused == exact
+    assert plain != exact

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ir_text import apply, expect, unchanged
+from support.programs import same_meaning_always
 from tilewright.passes.cse import cse
 
 
@@ -264,3 +265,11 @@ def test_guards_are_part_of_a_load():
         """,
     )
     assert text.count("load_view") == 2
+
+
+def test_random_programs_keep_their_meaning():
+    same_meaning_always(cse, 80)
+
+
+def test_random_programs_with_pointers_keep_their_meaning():
+    same_meaning_always(cse, 40, pointers=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ir_text import expect, unchanged
+from support.programs import same_meaning_always
 from tilewright.passes.dce import dce
 
 
@@ -248,3 +249,7 @@ def test_a_token_keeps_its_load():
         return
         """,
     )
+
+
+def test_random_programs_keep_their_meaning():
+    same_meaning_always(dce, 80)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ir_text import expect, unchanged
+from support.programs import same_meaning_always
 from tilewright.passes.hoist import hoist
 
 
@@ -169,3 +170,7 @@ def test_a_reduction_moves_unless_its_body_uses_the_loop():
         return
         """,
     )
+
+
+def test_random_programs_keep_their_meaning():
+    same_meaning_always(hoist, 80)

@@ -56,9 +56,9 @@ def _is_scalar(value: Value) -> bool:
 
 def _cut(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     """Both arms go elsewhere: drop what follows in this block, all but its terminator."""
-    following = facts.nesting.block[op].ops
-    rest = following[following.index(op) + 1 :]
-    if all(o.name in PLACEHOLDERS for o in rest[:-1]):
+    block = facts.nesting.block[op]
+    rest = block.ops[block.ops.index(op) + 1 :]
+    if block in r.inlined or all(o.name in PLACEHOLDERS for o in rest[:-1]):
         return None
     dead = {v for o in (op, *rest) for v in o.results}
     r.copy(op)

@@ -1,0 +1,98 @@
+"""Whether tokens order what they must: runs a function and follows the tokens of every access."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+from tilewright.backend import reference
+from tilewright.backend.reference.machine import Frame
+from tilewright.backend.reference.watch import Watch
+from tilewright.ir import Func, Op
+
+
+@dataclass(frozen=True)
+class Token:
+    """The accesses that are over when this token is there."""
+
+    events: frozenset[int] = frozenset()
+
+
+class Recorder(Watch):
+    """A watch that also keeps which access touched which cell."""
+
+    made: ClassVar[list[Recorder]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: defaultdict[tuple[Any, ...], list[tuple[int, bool]]] = defaultdict(list)
+        self.waited: dict[int, frozenset[int]] = {}
+        Recorder.made.append(self)
+
+    def note(self, event, region, cells, writes):
+        for cell in set(cells.ravel().tolist()):
+            self.touched[self._block, id(region), cell].append((event, writes))
+
+    def read(self, event, region, cells):
+        super().read(event, region, cells)
+        self.note(event, region, cells, False)
+
+    def write(self, event, region, cells):
+        super().write(event, region, cells)
+        self.note(event, region, cells, True)
+
+    @property
+    def last(self) -> int:
+        return len(self._events)
+
+
+def unordered(func: Func, arguments: Sequence[Any], grid: Sequence[int]) -> list[str]:
+    """The pairs of accesses of one block to one place that tokens fail to order."""
+    Recorder.made.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reference, "RULES", {n: _followed(n, r) for n, r in reference.RULES.items()})
+        patch.setattr(reference, "Watch", Recorder)
+        reference.run(func, arguments, grid, seed=1)
+    (watch,) = Recorder.made
+    missing = {
+        (earlier, later)
+        for events in watch.touched.values()
+        for k, (later, writes) in enumerate(events)
+        for earlier, wrote in events[:k]
+        if (writes or wrote) and earlier != later
+        if earlier not in watch.waited.get(later, frozenset())
+    }
+    return [f"{a} and {b}: {_name(watch, a)}, {_name(watch, b)}" for a, b in sorted(missing)]
+
+
+def _name(watch: Recorder, event: int) -> str:
+    return watch._events[event - 1].op.name
+
+
+def _followed(name: str, rule: Any) -> Any:
+    if name == "make_token":
+        return lambda frame, op: (Token(),)
+    if name == "join_tokens":
+        return lambda frame, op: (_joined(frame, op),)
+    if not name.endswith("_tko"):
+        return rule
+
+    def access(frame: Frame, op: Op) -> Any:
+        token = op.maybe("token")
+        waited = frame.values[token].events if token is not None else frozenset()
+        watch = frame.launch.memory.watch
+        before = watch.last
+        *results, _ = rule(frame, op)
+        own = range(before + 1, watch.last + 1)
+        watch.waited.update((event, waited) for event in own)
+        return (*results, Token(waited | frozenset(own)))
+
+    return access
+
+
+def _joined(frame: Frame, op: Op) -> Token:
+    return Token(frozenset().union(*(frame.values[v].events for v in op.operands)))
