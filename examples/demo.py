@@ -85,15 +85,21 @@ def products() -> Iterator[Case]:
         lambda z: gemm(z.partition_mut((64, 64)), x, y).sync(),
         x.astype(np.float64) @ y, 1e-4,
     )  # fmt: skip
+    yield attention_case(causal=False)
+    yield attention_case(causal=True)
+
+
+def attention_case(*, causal: bool) -> Case:
+    """Attention of 4 heads over 200 tokens."""
     q, k, v = random(3, 4, 200, 64)
-    for causal in (False, True):
-        yield Case(
-            "attention" + (", causal" if causal else ""), "4 x 200 x 64", poison(*q.shape),
-            lambda z, causal=causal: attention(
-                z.partition_mut((1, 32, 64)), q, k, v, 0.125, CAUSAL=causal
-            ).sync(),
-            expected_attention(q, k, v, causal=causal),
-        )  # fmt: skip
+
+    def run(z: Tensor) -> None:
+        attention(z.partition_mut((1, 32, 64)), q, k, v, 0.125, CAUSAL=causal).sync()
+
+    name = "attention, causal" if causal else "attention"
+    return Case(
+        name, "4 x 200 x 64", poison(*q.shape), run, expected_attention(q, k, v, causal=causal)
+    )
 
 
 def measure(case: Case) -> tuple[float, float]:

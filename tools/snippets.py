@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -23,17 +24,35 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def extract(text: str, language: str = "python") -> str:
-    """Keep the lines inside blocks of one language; every other line becomes empty."""
-    kept: list[str] = []
-    inside: str | None = None
-    for line in text.splitlines():
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: what stands after the fence, and its lines, numbered from 0."""
+
+    language: str
+    first: int
+    lines: tuple[str, ...]
+
+
+def blocks(text: str) -> list[Block]:
+    """All fenced blocks of a page, in order."""
+    found: list[Block] = []
+    language, first, lines = "", -1, text.splitlines()
+    for number, line in enumerate(lines):
         fence = FENCE.match(line)
-        if fence:
-            inside = fence[1].strip() if inside is None else None
-            kept.append("")
-        else:
-            kept.append(line if inside == language else "")
+        if fence and first < 0:
+            language, first = fence[1].strip(), number + 1
+        elif fence:
+            found.append(Block(language, first, tuple(lines[first:number])))
+            first = -1
+    return found
+
+
+def extract(text: str) -> str:
+    """Keep the lines inside Python blocks; every other line becomes empty."""
+    kept = [""] * len(text.splitlines())
+    for block in blocks(text):
+        if block.language == "python":
+            kept[block.first : block.first + len(block.lines)] = block.lines
     return "\n".join(kept) + "\n"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import sys
 from pathlib import Path
 
@@ -20,17 +19,27 @@ WITH_CODE = [page for page in PAGES if snippets.extract(page.read_text(encoding=
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=relative)
-def test_page_runs(page: Path, tmp_path, monkeypatch, capsys):
-    """A page is one program; its ```output blocks, joined, are what it prints."""
+def test_page_runs(page: Path, tmp_path, monkeypatch, capsys, request):
+    """A page is one program; an ```output block holds what the block before it prints."""
     text = page.read_text(encoding="utf-8")
     module = tmp_path / f"{page.stem}.py"
     module.write_text(snippets.extract(text), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(module), run_name="__main__")
-    printed = capsys.readouterr().out.replace(f"{tmp_path}/", "")
-    expected = "\n".join(filter(None, snippets.extract(text, "output").splitlines()))
-    if expected:
-        assert "\n".join(filter(None, printed.splitlines())) == expected
+    namespace, printed, outputs = {"__name__": "__main__"}, [], []
+    for block in snippets.blocks(text):
+        if block.language == "python":
+            code = compile("\n" * block.first + "\n".join(block.lines), str(module), "exec")
+            exec(code, namespace)
+            printed = capsys.readouterr().out.replace(f"{tmp_path}/", "").splitlines()
+        elif block.language == "output":
+            outputs.append((block, printed))
+    fresh = text.splitlines()
+    for block, printed in reversed(outputs):
+        fresh[block.first : block.first + len(block.lines)] = printed
+    if request.config.getoption("--accept"):
+        page.write_text("\n".join(fresh) + "\n", encoding="utf-8")
+        return
+    assert fresh == text.splitlines(), "what the page prints has changed; see `pytest --accept`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
