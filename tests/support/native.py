@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from support.ir import Extents, Kernel, checked, poisoned
+from support.numbers import assert_same
 from tilewright.backend.llvm import CpuTarget, compile_func
 from tilewright.base.dtypes import AnyDType
 from tilewright.driver.cpu import FailureWords, execute, load
-from tilewright.ir import Func, PointerSpec, ScalarSpec
+from tilewright.ir import OPS, Block, Func, PointerSpec, ScalarSpec, Value
 from tilewright.ir.artifact import Artifact, Failure, Printed
 from tilewright.ir.types import TileType
 
@@ -105,3 +107,92 @@ def scalar_word(dtype: AnyDType, value: Any) -> int:
 def run_native(func: Func, arguments: Sequence[Any], grid: Sequence[int] = (1,)) -> Report:
     """Compile and run a kernel once."""
     return Native(func)(arguments, grid)
+
+
+class Dense(Kernel):
+    """A kernel whose tensors are dense along their last axis, as most are."""
+
+    def tensor(self, name: str, dtype: AnyDType, shape: Extents) -> Value:
+        """Declare a read-only tensor."""
+        value = super().tensor(name, dtype, shape)
+        return self._dense(value)
+
+    def output(self, name: str, dtype: AnyDType, shape: Extents, tile: Sequence[int] = ()) -> Value:
+        """Declare a mutable tensor."""
+        value = super().output(name, dtype, shape, tile)
+        return self._dense(value)
+
+    def _dense(self, value: Value) -> Value:
+        rank = value.tensor.rank
+        strides = (None,) * (rank - 1) + (1,) * (rank > 0)
+        self.specs[-1] = replace(self.specs[-1], strides=strides)
+        value.type = replace(value.tensor, strides=strides)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An op to be applied to the first operands of a test, as many as it takes."""
+
+    name: str
+    attrs: dict[str, Any] = field(default_factory=dict[str, Any])
+    regions: Callable[[], Sequence[Block]] = tuple
+
+
+def case(name: str, regions: Callable[[], Sequence[Block]] = tuple, **attrs: Any) -> Case:
+    """An op with attributes."""
+    return Case(name, attrs, regions)
+
+
+Operand = tuple[AnyDType, Any]
+
+
+def kernel_of(
+    cases: Sequence[Case], operands: Sequence[Operand], kernel: type[Kernel] = Dense
+) -> tuple[Func, list[Array], list[Array]]:
+    """A kernel that applies ops to whole arrays; its inputs and its poisoned outputs."""
+    k = kernel()
+    arrays = [np.array(a, dtype.np, order="C") for dtype, a in operands]
+    tiles = []
+    for i, ((dtype, _), a) in enumerate(zip(operands, arrays, strict=True)):
+        tiles.append(k.load(k.tensor(f"x{i}", dtype, a.ndim), a.shape))
+    outputs: list[Array] = []
+    for given in cases:
+        specs = OPS[given.name].operands
+        wanted = [tiles] if specs[0].arity == "*" else tiles[: len(specs)]
+        op = k.op(given.name, *wanted, regions=given.regions(), **given.attrs)
+        for value in op.results:
+            outputs.append(poisoned(value.tile.dtype, value.tile.shape))
+            target = k.output(f"z{len(outputs)}", value.tile.dtype, value.tile.rank)
+            k.store(value, target, tile=value.tile.shape)
+    return k.finish(), arrays, outputs
+
+
+def both(
+    func: Func, arrays: Sequence[Array], outputs: Sequence[Array], grid: Sequence[int] = (1,)
+) -> tuple[list[Array], list[Array]]:
+    """The outputs by native code, and by the reference."""
+    native, expected = ([a.copy(order="K") for a in outputs] for _ in range(2))
+    report = run_native(func, [*arrays, *native], grid)
+    assert report.failure is None
+    checked(func, [*arrays, *expected], grid)
+    return native, expected
+
+
+def assert_ops(cases: Sequence[Case], *operands: Operand, kernel: type[Kernel] = Dense) -> None:
+    """All these ops give bit for bit what the reference gives."""
+    native, expected = both(*kernel_of(cases, operands, kernel))
+    assert len(native) >= len(cases)
+    for number, (got, wanted) in enumerate(zip(native, expected, strict=True)):
+        print(f"output {number} of {[c.name for c in cases]}")
+        assert_same(got, wanted)
+
+
+def assert_kernel(
+    func: Func, arrays: Sequence[Array], outputs: Sequence[Array], grid: Sequence[int] = (1,)
+) -> list[Array]:
+    """A kernel gives bit for bit what the reference gives; the outputs."""
+    native, expected = both(func, arrays, outputs, grid)
+    for got, wanted in zip(native, expected, strict=True):
+        assert_same(got, wanted)
+    return native
