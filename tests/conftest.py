@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from hypothesis import settings
 # A deadline per example fails on a busy machine, not on a wrong program.
 settings.register_profile("tilewright", deadline=None, print_blob=True)
 settings.load_profile("tilewright")
+
+# Before anything reads the settings: a pass that breaks the IR is named at once.
+os.environ.setdefault("TILEWRIGHT_VERIFY", "1")
 
 TESTS = Path(__file__).parent
 GOLDENS = TESTS / "goldens"
