@@ -7,6 +7,7 @@ from math import copysign
 from typing import TypeGuard
 
 from .core import Block, Func, Op, Value
+from .launch_expr import show
 
 
 class _Printer:
@@ -82,7 +83,7 @@ def print_func(func: Func) -> str:
     params = ", ".join(f"{printer.name(p)}: {p.type}" for p in func.params)
     printer.lines.append(f"kernel {func.name}({params}) {{")
     for check in func.launch_checks:
-        printer.lines.append(f"  launch_check {check.expr}")
+        printer.lines.append(f"  launch_check {show(check.expr)}")
     printer.block(func.body, 1)
     printer.lines.append("}")
     return "\n".join(printer.lines) + "\n"
