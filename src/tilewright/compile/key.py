@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TypeGuard
 
 from ..ir import ParamSpec, Signature
 from .options import CompileOptions
@@ -16,13 +16,17 @@ class Key:
     signature: Signature
     target: str
     options: CompileOptions
-    kinds: tuple[type, ...] = ()
+    kinds: tuple[type[object], ...] = ()
     """The types of the constants: True, 1 and 1.0 are equal, but not the same constant."""
 
     @classmethod
     def of(cls, signature: Signature, target: str, options: CompileOptions) -> Key:
         """The key of a compilation."""
-        return cls(signature, target, options, tuple(type(v) for _, v in signature.constants))
+        return cls(signature, target, options, tuple(_kind(v) for _, v in signature.constants))
+
+
+def _kind(constant: object) -> type[object]:
+    return type(constant)
 
 
 def differences(old: Key, new: Key) -> list[str]:
@@ -51,8 +55,12 @@ def _param(a: ParamSpec, b: ParamSpec) -> list[str]:
     return [f"{b.name}.{n}: {_text(x)} -> {_text(y)}" for n, x, y in pairs if x != y]
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, tuple):
+def _text(value: object) -> str:
+    if _is_tuple(value):
         inner = ", ".join("?" if v is None else str(v) for v in value)
         return f"({inner})"
     return str(value)
+
+
+def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    return isinstance(value, tuple)
