@@ -54,6 +54,7 @@ ENVIRONMENT_READER = f"{PACKAGE}.base.config"
 
 WHOLE_SYSTEM_TESTS: dict[str, str] = {
     "lang/test_declarations.py": "compares every declaration with its rule",
+    "language/": "kernels as users write them, on every device",
     "test_numbers.py": "one test per row of docs/reference/numbers.md",
 }
 """Test files or folders, below tests/host or tests/cpu, that mirror no source, with the reason."""

@@ -1,0 +1,277 @@
+"""Every operation on every float type, at every edge, beside NumPy and exact fractions."""
+
+from __future__ import annotations
+
+import operator
+from fractions import Fraction
+from math import copysign, inf, isfinite
+
+import numpy as np
+import pytest
+
+from support.expressions import BOUNDARY, assert_all, run
+from support.numbers import float_values, nearest, neighbours, wide
+from tilewright.base.dtypes import FLOATS, bf16, bool_, f16, f32, f64
+
+
+def ordered(function):
+    """NumPy's extrema, but with +0 greater than -0."""
+
+    def extreme(a, b, _):
+        sign = function(np.copysign(1, a), np.copysign(1, b))
+        return np.where((a == 0) & (b == 0), np.copysign(0 * sign, sign), function(a, b))
+
+    return extreme
+
+
+def clamped(a, low, high):
+    return ordered(np.minimum)(ordered(np.maximum)(a, low, None), high, None)
+
+
+EXACT = {
+    **dict.fromkeys(("a + b", "tl.addf(a, b)"), lambda a, b, r: a + b),
+    **dict.fromkeys(("a - b", "tl.subf(a, b)"), lambda a, b, r: a - b),
+    **dict.fromkeys(("a * b", "tl.mulf(a, b)"), lambda a, b, r: a * b),
+    **dict.fromkeys(
+        ("a / b", "tl.true_div(a, b)", "tl.true_div(a, b, precise=True)", "tl.divf(a, b)"),
+        lambda a, b, r: a / b,
+    ),
+    **dict.fromkeys(
+        ("a // b", "tl.floor_div(a, b)", "divmod(a, b)[0]"), lambda a, b, r: np.floor(r(a / b))
+    ),
+    **dict.fromkeys(("a % b", "divmod(a, b)[1]"), lambda a, b, r: np.mod(a, b)),
+    "tl.remf(a, b)": lambda a, b, r: np.fmod(a, b),
+    **dict.fromkeys(("-a", "tl.negf(a)"), lambda a, b, r: -a),
+    "+a": lambda a, b, r: a,
+    **dict.fromkeys(("abs(a)", "tl.abs(a)", "tl.absf(a)"), lambda a, b, r: abs(a)),
+    "tl.floor(a)": lambda a, b, r: np.floor(a),
+    "tl.ceil(a)": lambda a, b, r: np.ceil(a),
+    **dict.fromkeys(
+        ("tl.maximum(a, b)", "tl.max_tile(a, b)", "tl.maxf(a, b)"), ordered(np.maximum)
+    ),
+    **dict.fromkeys(
+        ("tl.minimum(a, b)", "tl.min_tile(a, b)", "tl.minf(a, b)"), ordered(np.minimum)
+    ),
+    "tl.maxf(a, b, nan=False)": ordered(np.fmax),
+    "tl.minf(a, b, nan=False)": ordered(np.fmin),
+    "tl.clamp(a, -1.0, 1.5)": lambda a, b, r: clamped(a, -1.0, 1.5),
+    "tl.clamp(a, b, 2)": lambda a, b, r: clamped(a, b, np.float32(2)),
+    "tl.where(a < b, a, b)": lambda a, b, r: np.where(a < b, a, b),
+    "tl.select(a != a, 7, a)": lambda a, b, r: np.where(np.isnan(a), 7, a),
+    "tl.sqrt(a)": lambda a, b, r: np.sqrt(a),
+    "tl.sqrt(a, precise=True)": lambda a, b, r: np.sqrt(a),
+    "a + 1": lambda a, b, r: a + 1,
+    "2.5 - a": lambda a, b, r: 2.5 - a,
+    "a * 0.1": lambda a, b, r: a * r(np.full(1, 0.1, a.dtype)),
+    "1.0 / a": lambda a, b, r: 1 / a,
+    "a // 0.5": lambda a, b, r: np.floor(r(a / 0.5)),
+    "a % 3": lambda a, b, r: np.mod(a, 3),
+    "a - a": lambda a, b, r: a - a,
+    "a * 0.0": lambda a, b, r: a * 0,
+    "a + 0.0": lambda a, b, r: a + 0.0,
+    "0.0 - a": lambda a, b, r: 0.0 - a,
+}
+
+COMPARED = {
+    **{
+        text: function
+        for symbol, name, function in (
+            ("<", "lt", operator.lt), ("<=", "le", operator.le), (">", "gt", operator.gt),
+            (">=", "ge", operator.ge), ("==", "eq", operator.eq), ("!=", "ne", operator.ne),
+        )
+        for text in (f"a {symbol} b", f"tl.{name}_tile(a, b)")
+    },
+    **{
+        f"tl.cmpf(a, b, '{name}', unordered={unordered})":
+            lambda a, b, f=f, u=unordered: np.where(np.isnan(a) | np.isnan(b), u, f(a, b))
+        for name, f in (("lt", operator.lt), ("le", operator.le), ("gt", operator.gt),
+                        ("ge", operator.ge), ("eq", operator.eq), ("ne", operator.ne))
+        for unordered in (False, True)
+    },
+    "a < 1.5": lambda a, b: a < 1.5,
+    "~(a >= b) & (b == b)": lambda a, b: ~(a >= b) & (b == b),
+}  # fmt: skip
+
+ONLY_F32 = ("tl.divf(a, b, rounding='full')", "tl.divf(a, b, rounding=tl.Rounding.APPROX)")
+FLUSHING = {
+    "tl.addf(a, b, ftz=True)": lambda a, b, r: a + b,
+    "tl.mulf(a, b, ftz=True)": lambda a, b, r: a * b,
+    "tl.maxf(a, b, ftz=True)": ordered(np.maximum),
+}
+
+
+def computed(function, dtype, *arrays):
+    """A function of NumPy arrays; f16 and bf16 compute in f32, which rounds right for these."""
+    base = np.float64 if dtype is f64 else np.float32
+    with np.errstate(all="ignore"):
+        result = function(*(x.astype(base) for x in arrays))
+        return np.asarray(result, base).astype(dtype.np)
+
+
+def rounder(dtype):
+    return lambda x: x.astype(dtype.np).astype(x.dtype)
+
+
+def float_pairs(dtype, rng, count=8):
+    values = float_values(dtype, rng, count)
+    return np.repeat(values, len(values)), np.tile(values, len(values))
+
+
+def check(device, dtype, a, b):
+    table = EXACT | (dict.fromkeys(ONLY_F32, EXACT["a / b"]) if dtype is f32 else {})
+    texts = [*table, *COMPARED]
+    results = [dtype] * len(table) + [bool_] * len(COMPARED)
+    got = run(texts, device, {"a": a, "b": b}, results, tile=(16,))
+    r = rounder(dtype)
+    expected = [computed(lambda x, y, f=f: f(x, y, r), dtype, a, b) for f in table.values()]
+    expected += [np.asarray(f(wide(a), wide(b)), bool) for f in COMPARED.values()]
+    assert_all(texts, got, expected, a, b)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_every_operation(device, dtype, rng):
+    check(device, dtype, *float_pairs(dtype, rng, 5))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_boundary_shapes(device, dtype, rng):
+    a, b = float_pairs(dtype, rng)
+    for count in BOUNDARY:
+        chosen = rng.integers(0, len(a), count)
+        check(device, dtype, a[chosen], b[chosen])
+
+
+def test_flushing_is_allowed_not_needed(device, rng):
+    """The CPU and the reference keep subnormal numbers also where they may flush them."""
+    a, b = float_pairs(f32, rng)
+    got = run([*FLUSHING], device, {"a": a, "b": b}, f32, tile=(16,))
+    expected = [computed(lambda x, y, f=f: f(x, y, None), f32, a, b) for f in FLUSHING.values()]
+    assert_all([*FLUSHING], got, expected, a, b)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_multiply_and_add(device, dtype, rng):
+    """What is written as an expression is fused for f32 and f64, the same on every device."""
+    a, b, c = triples(dtype, rng)
+    inputs = {"a": a, "b": b, "c": c}
+    texts = ["tl.fma(a, b, c)", "tl.fma(a, b, 1.5)", "tl.fma(a, 3, c)"]
+    half, three = (np.full(a.shape, x, dtype.np) for x in (1.5, 3))
+    expected = [fma(dtype, a, b, c), fma(dtype, a, b, half), fma(dtype, a, three, c)]
+    assert_all(texts, run(texts, device, inputs, dtype, tile=(16,)), expected, a, b, c)
+    # One kernel each: a product that is used twice is computed once, and not fused.
+    for text, x, y, z in (
+        ("a * b + c", a, b, c), ("c + a * b", a, b, c), ("a * b - c", a, b, -c),
+        ("c - a * b", -a, b, c),
+    ):  # fmt: skip
+        got = run([text], device, inputs, dtype, tile=(16,))
+        assert_all([text], got, [fma(dtype, x, y, z, fused=dtype.bits >= 32)], a, b, c)
+
+
+def triples(dtype, rng):
+    values = float_values(dtype, rng, 30)
+    values = values[np.isfinite(wide(values)) & (wide(values) != 0)]
+    return [rng.permutation(np.tile(values, 2)) for _ in range(3)]
+
+
+def fma(dtype, *arrays, fused=True):
+    """a * b + c: exact and rounded once; f16 and bf16 by way of f64."""
+    if not fused:
+        r = rounder(dtype)
+        return computed(lambda a, b, c: r(a * b) + c, dtype, *arrays)
+    results = []
+    for a, b, c in zip(*(wide(x).tolist() for x in arrays), strict=True):
+        exact = Fraction(a) * Fraction(b) + Fraction(c)
+        if dtype in (f16, bf16):
+            exact = Fraction(a * b + c)
+        results.append(copysign(nearest(exact, dtype), 1 if exact >= 0 else -1))
+    with np.errstate(all="ignore"):
+        return np.array(results, np.float64).astype(dtype.np)
+
+
+DIRECTIONS = ("zero", "neg_inf", "pos_inf")
+DIRECTED = {"addf": operator.add, "subf": operator.sub, "mulf": operator.mul, "divf": None}
+
+
+def directed(name, mode, a, b, dtype):
+    """The exact result, rounded in one direction."""
+    if name == "divf" and b == 0:
+        with np.errstate(all="ignore"):
+            return float(np.float64(a) / np.float64(b))
+    x, y = Fraction(a), Fraction(b)
+    exact = x / y if name == "divf" else DIRECTED[name](x, y)
+    if exact == 0:
+        return exact_zero(name, mode, a, b)
+    below, above = neighbours(exact, dtype)
+    toward = {"neg_inf": below, "pos_inf": above, "zero": below if exact > 0 else above}[mode]
+    return copysign(toward, 1 if exact > 0 else -1)
+
+
+def exact_zero(name, mode, a, b):
+    """The sign of a zero: of its factors, or of both terms; else minus when rounding down."""
+    second = copysign(1, b) * (-1 if name == "subf" else 1)
+    if name in ("mulf", "divf"):
+        return copysign(0.0, copysign(1, a) * second)
+    if a == 0 and b == 0 and copysign(1, a) == second:
+        return copysign(0.0, a)
+    return -0.0 if mode == "neg_inf" else 0.0
+
+
+@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
+def test_directed_rounding(device, dtype, rng):
+    values = float_values(dtype, rng, 6)
+    values = values[np.isfinite(values)]
+    a, b = np.repeat(values, len(values)), np.tile(values, len(values))
+    texts = {
+        f"tl.{name}(a, b, rounding=tl.Rounding.{mode.upper()})": (name, mode)
+        for name in DIRECTED for mode in DIRECTIONS
+    }  # fmt: skip
+    got = run([*texts], device, {"a": a, "b": b}, dtype, tile=(16,))
+    pairs = list(zip(a.tolist(), b.tolist(), strict=True))
+    expected = [
+        np.array([directed(name, mode, x, y, dtype) for x, y in pairs], dtype.np)
+        for name, mode in texts.values()
+    ]
+    assert_all([*texts], got, expected, a, b)
+
+
+@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
+def test_directed_square_roots(device, dtype, rng):
+    """A root rounded down squares to no more; its upper neighbour to more."""
+    values = abs(float_values(dtype, rng, 60))
+    values = values[np.isfinite(values)]
+    texts = [f"tl.sqrt(a, rounding='{mode}')" for mode in DIRECTIONS]
+    zero, down, up = run(texts, device, {"a": values}, dtype, tile=(16,))
+    assert_all(["toward zero"], [zero], [down])
+    for x, low, high in zip(values.tolist(), down.tolist(), up.tolist(), strict=True):
+        exact = Fraction(x)
+        assert Fraction(low) ** 2 <= exact <= Fraction(high) ** 2, x
+        if Fraction(low) ** 2 == exact:
+            assert low == high
+        else:
+            assert float(np.nextafter(dtype.np.type(low), dtype.np.type(inf))) == high
+
+
+WIDENING = [(f16, f32), (f16, f64), (bf16, f32), (bf16, f64), (f32, f64)]
+
+
+@pytest.mark.parametrize(("narrow", "broad"), WIDENING, ids=str)
+def test_two_widths_meet_in_the_wider(device, narrow, broad, rng):
+    a, b = float_values(narrow, rng), float_values(broad, rng)
+    a = np.resize(a, b.shape)
+    texts = ["a + b", "b - a", "a * b", "tl.maximum(a, b)", "tl.where(a < b, a, b)"]
+    got = run(texts, device, {"a": a, "b": b}, broad, tile=(16,))
+    functions = [
+        lambda x, y, _: x + y, lambda x, y, _: y - x, lambda x, y, _: x * y, ordered(np.maximum),
+        lambda x, y, _: np.where(x < y, x, y),
+    ]  # fmt: skip
+    with np.errstate(all="ignore"):
+        x, y = a.astype(broad.np), b
+        assert_all(texts, got, [f(x, y, None).astype(broad.np) for f in functions], a, b)
+
+
+def test_nothing_here_is_trivial(rng):
+    """The values reach both infinities, NaN, subnormals and both zeros."""
+    for dtype in FLOATS:
+        a = wide(float_values(dtype, rng))
+        assert np.isnan(a).any() and (a == inf).any() and (a == -inf).any()
+        assert (np.signbit(a) & (a == 0)).any() and isfinite(a[0])
