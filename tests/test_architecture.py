@@ -56,6 +56,7 @@ WHOLE_SYSTEM_TESTS: dict[str, str] = {
     "lang/test_declarations.py": "compares every declaration with its rule",
     "language/": "kernels as users write them, on every device",
     "test_numbers.py": "one test per row of docs/reference/numbers.md",
+    "language/": "every op and element type on both devices",
 }
 """Test files or folders, below tests/host or tests/cpu, that mirror no source, with the reason."""
 
@@ -201,6 +202,14 @@ def test_architecture_page_prints_this_table():
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", text, re.MULTILINE)
     printed = {folder: tuple(re.findall(r"`(\w+)`", targets)) for folder, targets in rows}
     assert printed == MAY_IMPORT
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_pages_name_files_that_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:\w+/)+[\w.]*)`", text):
+        places = (ROOT / name, SOURCES / name)
+        assert any(place.exists() for place in places), f"{page} speaks of {name}"
 
 
 def test_no_paths_of_one_machine():
