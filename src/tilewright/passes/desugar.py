@@ -105,7 +105,8 @@ class _Loops:
         start = (self.start(r, op),) if op.name == "for" else ()
         extra = [r.zero(t) for target in targets for t in (I1, *_values(target))]
         inits = (*start, *r.many(op.all("init")), *extra)
-        body = Block(tuple(Value(v.type) for v in inits))
+        names = [*(a.name for a in op.regions[0].args), *("" for _ in extra)]
+        body = Block(tuple(Value(v.type, name) for v, name in zip(inits, names, strict=True)))
         own = slice(len(start), len(inits) - len(extra))
         here = _Loop(op, targets, body.args[: own.start], body.args[own], body.args[own.stop :])
         self.body(r, here, body)
@@ -147,10 +148,8 @@ class _Loops:
         """The next count, at most the upper bound."""
         upper, step = r.many((op.one("upper"), op.one("step")))
         by, dtype = self.ranges.of(op.one("step")), step.tile.dtype
-        if (
-            by == (1, 1)
-            or self.ranges.of(op.one("upper")).high + by.high - 1 <= int_range(dtype)[1]
-        ):
+        furthest = self.ranges.of(op.one("upper")).high - 1 + by.high
+        if by == (1, 1) or furthest <= int_range(dtype)[1]:
             return r.emit("addi", count, step)
         # The way left to the upper bound is exact if read as unsigned.
         left = _recast(r, r.emit("subi", upper, count), UNSIGNED[dtype])

@@ -90,7 +90,8 @@ def test_effects_and_loads_stay():
         for %n, %m, %one { (%i: tile<i32>)
           %ok = check %n, %m
           %a = load_view %v, %n, %ok
-          print %a
+          %b = load_view %v, %n
+          print %a, %b
           continue
         }
         return

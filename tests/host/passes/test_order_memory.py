@@ -348,3 +348,32 @@ def test_an_order_that_is_missing_is_found():
 @pytest.mark.parametrize("pointers", [False, True])
 def test_random_programs_keep_their_meaning(pointers):
     same_meaning_always(order_memory, pointers=pointers)
+
+
+def test_leaving_a_scope_takes_along_what_earlier_rounds_did():
+    """Rounds that fork would leave with the token of one round only."""
+    text = apply(
+        order_memory,
+        kernel(
+            """
+            %o = make_view %z {tile=(4), dim_map=(0)}
+            %a = constant {dtype=f32, shape=(4)}
+            %one = constant {value=1, dtype=i32}
+            scope {
+              for %n, %m, %one { (%i: tile<i32>)
+                store_view %a, %o, %i
+                if %c {
+                  leave
+                } else {
+                  yield
+                }
+                continue
+              }
+              leave
+            }
+            store_view %a, %o, %n
+            return
+            """
+        ),
+    )
+    assert "join_tokens" not in text

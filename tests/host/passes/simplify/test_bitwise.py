@@ -10,7 +10,8 @@ from tilewright.passes.canonicalize import canonicalize
 
 CONSTANTS = "".join(
     [
-        constant("zero", "0", "i32"), constant("ones", "-1", "i32"), constant("yes", "True", "bool"),
+        constant("zero", "0", "i32"), constant("ones", "-1", "i32"),
+        constant("yes", "True", "bool"),
         constant("no", "False", "bool"), constant("uones", "4294967295", "u32"),
     ]
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ir_text import expect, unchanged
+from ir_text import apply, expect, kernel, unchanged
 from support.canonical import canonical, constant, value_of
 from tilewright.passes.canonicalize import canonicalize
 
@@ -50,3 +50,42 @@ def test_an_undecided_comparison_stays():
 def test_selections(op, result):
     constants = constant("yes", "True", "bool") + constant("no", "False", "bool")
     expect(canonical, value_of(op, constants=constants), f"print {result}\nreturn")
+
+
+INTERVALS = """
+%b = block_id
+%three = constant {value=3, dtype=i32}
+%four = constant {value=4, dtype=i32}
+%seven = constant {value=7, dtype=i32}
+%low = remi %b, %four
+%high = addi %low, %three
+%far = addi %low, %four
+"""
+
+
+@pytest.mark.parametrize(
+    ("comparison", "answer"),
+    [
+        # %low is 0..3, %high 3..6, %far 4..7
+        ("%low, %far {predicate=lt}", True),
+        ("%low, %high {predicate=lt}", None),
+        ("%low, %high {predicate=le}", True),
+        ("%low, %far {predicate=ge}", False),
+        ("%low, %high {predicate=ge}", None),
+        ("%far, %low {predicate=gt}", True),
+        ("%high, %low {predicate=gt}", None),
+        ("%high, %low {predicate=ge}", True),
+        ("%low, %far {predicate=eq}", False),
+        ("%low, %far {predicate=ne}", True),
+        ("%low, %high {predicate=ne}", None),
+        ("%low, %low {predicate=lt}", False),
+    ],
+)
+def test_intervals_decide_up_to_their_ends(comparison, answer):
+    text = apply(canonical, kernel(f"{INTERVALS}\n{value_of(f'cmpi {comparison}')}"))
+    if answer is None:
+        assert "cmpi" in text
+    else:
+        shown = "value=True, " if answer else ""
+        assert f"constant {{{shown}dtype=bool}}" in text
+        assert "cmpi" not in text

@@ -344,3 +344,37 @@ def test_code_after_a_branch_that_never_comes_back_is_dropped():
         return
         """,
     )
+
+
+def test_a_branch_that_never_comes_back_in_a_scope_that_is_flattened():
+    """The end of the scope's own block is no end of the block it goes into."""
+    expect(
+        canonical,
+        """
+        loop {
+          scope {
+            if %c {
+              break
+            } else {
+              continue
+            }
+            print %n
+            leave
+          }
+          print %m
+          continue
+        }
+        return
+        """,
+        """
+        loop {
+          if %c {
+            break
+          } else {
+            continue
+          }
+          continue
+        }
+        return
+        """,
+    )
