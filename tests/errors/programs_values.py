@@ -189,6 +189,13 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(z.load())
 launch(kernel)
 """,
+    "truth-of-a-tensor": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    if x:
+        z.store(z.load())
+launch(kernel, np.ones(4, np.float32))
+""",
     "truth-of-a-tile": """
 @tw.entry
 def kernel(z: tl.TensorMut) -> None:

@@ -11,6 +11,7 @@ from ..ir import I1, Block, TileType, Value
 from .emit import describe
 from .interpret import Flow, Interpreter
 from .joins import Conflict, coerce, join_type, leaves, replace_leaves, same_structure
+from .values import OutputRef, PartitionRef, TensorRef
 
 
 @dataclass(eq=False, slots=True)
@@ -25,6 +26,14 @@ class Branch:
 
 def truth(it: Interpreter, x: Any) -> bool | Value:
     """A condition: a static bool, or a scalar that is true or false at run time."""
+    if isinstance(x, TensorRef | OutputRef | PartitionRef):
+        it.em.fail(
+            Code.TRUTH,
+            f"{describe(x)} is neither true nor false",
+            expected="a scalar",
+            got=describe(x),
+            hint="load a tile and reduce it: tl.any(tile), tl.all(tile)",
+        )
     if not isinstance(x, Value):
         return bool(x)
     if not isinstance(x.type, TileType) or x.type.rank or x.type.is_pointer:
@@ -48,11 +57,9 @@ def run_if(it: Interpreter, node: ast.If) -> Flow:
     then = _branch(it, node.body)
     it.frame.restore(before)
     if then.flow is Flow.ENDED:
-        # A guard clause: what follows is the other branch, so it need not be nested. It no longer
-        # surely runs, though.
+        # A guard clause: what follows is the other branch, so it need not be nested.
         it.mark(node)
         _emit_if(it, cond, then.block, _yield_block(it))
-        it.em.depth += 1
         return it.run(node.orelse)
     other = _branch(it, node.orelse)
     it.frame.restore(before)

@@ -20,8 +20,9 @@ class Emitter(Builder):
     """Emits ops at the current source place; rules get one as their first argument.
 
     `inline` runs a Python function of the kernel on given values; the interpreter sets it.
-    `depth` is 0 where code surely runs once in every block; only there may an assertion become a
-    launch check.
+    `depth` counts the conditions and loops around the current place; `left` says that control may
+    have left the function before it. Only where code surely runs in every block may an assertion
+    become a launch check.
     `scalars` names the scalar parameters; `defining` has the op that made each value;
     `unchecked` has the tiles that were loaded from an index nobody checked.
     """
@@ -34,6 +35,7 @@ class Emitter(Builder):
         self.unsafe = unsafe
         self.unsafe_depth = 0
         self.depth = 0
+        self.left = False
         self.launch_checks: list[LaunchCheck] = []
         self.warned: set[str] = set()
         self.scalars: dict[Value, str] = {}
@@ -45,6 +47,11 @@ class Emitter(Builder):
         op = super().op(name, *operands, regions=regions, **attrs)
         self.defining.update(dict.fromkeys(op.results, op))
         return op
+
+    @property
+    def surely_runs(self) -> bool:
+        """Whether every block gets to the current place."""
+        return self.depth == 0 and not self.left
 
     def require_at_launch(self, check: LaunchCheck) -> None:
         """Add a condition the host checks before each launch, once."""

@@ -34,14 +34,15 @@ def inline(
     frame = Frame(source, it.em.span, outer=outer)
     _enter(it, node)
     _bind(it, frame, node, args, kwargs, function)
-    saved, depth, it.frame = it.frame, it.em.depth, frame
+    saved, left, it.frame = it.frame, it.em.left, frame
     span = it.em.span
     it.depth += 1
     it.active.append(node)
     try:
         result = _run_body(it, node)
     finally:
-        it.frame, it.em.depth, it.em.span = saved, depth, span
+        # A return leaves this function only: what follows the call runs as before.
+        it.frame, it.em.left, it.em.span = saved, left, span
         it.depth -= 1
         it.active.pop()
     return result
@@ -166,6 +167,7 @@ def run_return(it: Interpreter, node: ast.Return) -> Flow:
     """`return`: ends this block of the grid, or gives an inlined function's result."""
     value = it.eval(node.value) if node.value is not None else None
     it.mark(node)
+    it.em.left = True
     scope = next((t for t in reversed(it.targets) if t.kind == "scope"), None)
     if scope is not None:
         scope.exits.append(Exit("leave", it.em.block, value, it.em.span))

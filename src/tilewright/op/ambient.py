@@ -76,10 +76,20 @@ class Unsafe(ContextDecorator):
         _UNSAFE.reset(self._tokens.pop())
 
 
+_IN_KERNELS = "__tilewright_unsafe__"
+
+
+def _known_in_kernels(function: _F) -> _F:
+    """Let the compiler know the word: `with tw.unsafe():` may stand in a kernel too."""
+    setattr(function, _IN_KERNELS, True)
+    return function
+
+
 @overload
 def unsafe() -> Unsafe: ...
 @overload
 def unsafe(function: _F, /) -> _F: ...
+@_known_in_kernels
 def unsafe(function: _F | None = None, /) -> Unsafe | _F:
     """Allow unsafe calls: `with tw.unsafe():` around the call that builds, or `@tw.unsafe`.
 

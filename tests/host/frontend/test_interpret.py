@@ -7,9 +7,9 @@ import types
 
 import numpy as np
 import pytest
-from support.kernels import ir_of, out, run, scalar
 
 import tilewright.lang as tl
+from support.kernels import ir_of, out, run, scalar
 from tilewright.base.dtypes import f32, i32
 from tilewright.base.errors import Code, CompileError
 from tilewright.frontend.build import build_captured
@@ -62,7 +62,7 @@ def test_functions_of_math_work_on_constants():
 
 def test_a_typo_gets_a_suggestion():
     def kernel(z: tl.TensorMut[f32]) -> None:
-        tile = z.load()
+        tile = z.load()  # noqa: F841 - the name that is meant
         z.store(tiel)  # noqa: F821
 
     with pytest.raises(CompileError) as caught:

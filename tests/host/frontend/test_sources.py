@@ -6,9 +6,9 @@ import ast
 
 import numpy as np
 import pytest
-from support.kernels import ir_of, out, run
 
 import tilewright.lang as tl
+from support.kernels import ir_of, out, run
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import Code, CompileError
 from tilewright.frontend.sources import execute, function_source

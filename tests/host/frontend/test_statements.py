@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from support.kernels import ir_of, out, run, scalar
 
+import tilewright as tw
 import tilewright.lang as tl
+from support.kernels import ir_of, out, run, scalar
 from tilewright.base.dtypes import i32
+from tilewright.base.errors import Code, CompileError
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import cse
 from tilewright.passes.dce import dce
@@ -300,3 +302,22 @@ def test_agrees_with_python(function):
                 z = np.full(1, -999, np.int32)
                 run(version, z, n, m)
                 assert z[0] == expected, (n, m)
+
+
+def test_unsafe_code_is_a_block_of_its_own():
+    def kernel(z: tl.TensorMut[i32], n: i32) -> None:
+        with tw.unsafe():
+            n = tl.assume_div_by(n, 2)
+        z.store(tl.full((1,), n, i32))
+
+    def beyond(z: tl.TensorMut[i32], n: i32) -> None:
+        with tw.unsafe():
+            pass
+        z.store(tl.full((1,), tl.assume_div_by(n, 2), i32))
+
+    z = np.full(1, -999, np.int32)
+    run(ir_of(kernel, out((1,), i32), scalar(i32)), z, 6)
+    assert z[0] == 6
+    with pytest.raises(CompileError) as caught:
+        ir_of(beyond, out((1,), i32), scalar(i32))
+    assert caught.value.code is Code.UNSAFE

@@ -177,7 +177,7 @@ def assert_condition(em: Emitter, condition: Any, message: str) -> None:
         _static(em, bool(condition), message)
         return
     value = _condition(em, condition)
-    known = expression(em, value) if em.depth == 0 else None
+    known = expression(em, value) if em.surely_runs else None
     if known is not None and known[0] == "const":
         _static(em, bool(known[1]), message)
     elif known is not None:
