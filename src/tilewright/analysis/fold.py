@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..base.dtypes import FLOATS, AnyDType, bf16, f16, int_range
+from ..base.dtypes import FLOATS, AnyDType, bf16, f16, int_range, round_to
 from ..ir.attrs import Predicate, Rounding
 from ..ir.core import Op
 
@@ -134,13 +134,8 @@ def _nearest(op: Op) -> bool:
 
 
 def _round(dtype: AnyDType, value: float) -> float | None:
-    """Round once, to nearest even; None for a type or a value that this cannot do for."""
-    if dtype not in FLOATS:
-        return None
-    # The conversion from f64 to bf16 goes through f32: right only where that changes nothing.
-    if dtype is bf16 and math.isfinite(value) and float(np.float32(value)) != value:
-        return None
-    return float(np.float64(value).astype(dtype.np))
+    """Round once, to nearest even; only to types with arithmetic."""
+    return round_to(dtype, value) if dtype in FLOATS else None
 
 
 def _arithmetic(compute: Callable[[Any, Any], Any]) -> Rule:

@@ -12,9 +12,17 @@ from .facts import Facts, Rule
 
 def _check(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     index, extent = facts.ranges.of(op.one("index")), facts.ranges.of(op.one("extent"))
-    if index.low >= 0 and index.high < extent.low:
+    if index.low >= 0 and (index.high < extent.low or _is_upper_bound(facts, op)):
         return (r.constant(True, bool_),)
     return None
+
+
+def _is_upper_bound(facts: Facts, op: Op) -> bool:
+    """Whether the index counts a loop that ends before the very extent."""
+    loop = facts.nesting.owner.get(op.one("index"))
+    if loop is None or loop.name != "for" or loop.regions[0].args[0] is not op.one("index"):
+        return False
+    return loop.one("upper") is op.one("extent")
 
 
 def _assert(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:

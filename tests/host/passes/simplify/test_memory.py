@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ir_text import expect, unchanged
+from ir_text import apply, expect, kernel, unchanged
 from support.canonical import canonical
 from tilewright.passes.canonicalize import canonicalize
 
@@ -127,3 +127,30 @@ def test_masks_of_pointer_accesses():
         return
         """,
     )
+
+
+COUNTED = """
+%v = make_view %x {{tile=(4), dim_map=(0)}}
+%t = num_tiles %v
+%q = num_tiles %v
+%zero = constant {{dtype=i32}}
+%one = constant {{value=1, dtype=i32}}
+for {bounds}, %one {{ (%i: tile<i32>)
+  %ok = check %i, {extent}
+  print %ok
+  continue
+}}
+return
+"""
+
+
+def test_a_loop_up_to_the_extent_proves_its_checks():
+    text = apply(canonicalize, kernel(COUNTED.format(bounds="%zero, %t", extent="%t")))
+    assert "check" not in text
+
+
+@pytest.mark.parametrize(
+    ("bounds", "extent"), [("%n, %t", "%t"), ("%zero, %t", "%q"), ("%zero, %n", "%t")]
+)
+def test_other_loops_do_not(bounds, extent):
+    unchanged(canonicalize, COUNTED.format(bounds=bounds, extent=extent))
