@@ -32,7 +32,7 @@ def function_of(program: Program) -> Callable[..., None]:
 def poisoned(program: Program) -> Array:
     """An output full of bytes that no program stores."""
     dtype = program.out.dtype.np
-    bytes_ = np.full(program.extents + (dtype.itemsize,), 0xA5, np.uint8)
+    bytes_ = np.full((*program.extents, dtype.itemsize), 0xA5, np.uint8)
     return bytes_.view(dtype).reshape(program.extents)
 
 
