@@ -9,11 +9,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.analysis.fold import FOLD, fold
+from support.ir import apply as reference_apply
+from tilewright.analysis.fold import FOLD, fold, number_of
 from tilewright.base.dtypes import bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from tilewright.ir import OPS, TileType, Value
 from tilewright.ir.attrs import Predicate, Rounding
 from tilewright.ir.builder import make_op
+from tilewright.ir.opdef import TypeRuleError
 
 EDGES = (-128, -127, -65, -2, -1, 0, 1, 2, 3, 64, 126, 127)
 
@@ -170,3 +172,58 @@ def test_conversions_round_once():
 def test_only_declared_ops_are_in_the_table_and_no_transcendental_one():
     assert FOLD.keys() <= OPS.keys()
     assert not FOLD.keys() & {"exp", "log", "sin", "cos", "tanh", "pow", "sqrt", "rsqrt", "fma"}
+
+
+NUMBERS = {
+    "i": [-(2**7), -127, -3, -1, 0, 1, 2, 3, 8, 31, 64, 127],
+    "u": [0, 1, 2, 3, 8, 31, 32, 127, 128, 254, 255],
+    "b": [False, True],
+    "f": [-np.inf, -65504.0, -1.5, -0.0, 0.0, 2.0**-24, 0.1, 1.0, 3.0, 1e6, np.inf, np.nan],
+}
+ATTRIBUTES = {
+    "divi": [{"rounding": r} for r in (Rounding.ZERO, Rounding.NEG_INF, Rounding.POS_INF)],
+    "remi": [{"rounding": r} for r in (Rounding.ZERO, Rounding.NEG_INF)],
+    "cmpi": [{"predicate": p} for p in Predicate],
+    "cmpf": [{"predicate": p, "unordered": u} for p in Predicate for u in (False, True)],
+    "ftof": [{"to": t} for t in (f16, bf16, f32, f64)],
+    "itof": [{"to": t} for t in (f16, bf16, f32, f64)],
+    "ftoi": [{"to": t} for t in (i8, u8, i32, u32, i64, u64)],
+    "exti": [{"to": t} for t in (i64, u64)],
+    "trunci": [{"to": t} for t in (i8, u8)],
+    "bitcast": [{"to": t} for t in (i8, u8, i32, u32, f32, i64, f64, f16, bf16)],
+}
+KINDS = (i8, u8, i32, u32, i64, u64, bool_, f16, bf16, f32, f64)
+
+
+def cases(name):
+    """The types and attributes that an op accepts."""
+    for dtype in KINDS:
+        for attrs in ATTRIBUTES.get(name, [{}]):
+            values = [Value(TileType(dtype)) for _ in OPS[name].operands]
+            if name == "select":
+                values[0] = Value(TileType(bool_))
+            try:
+                yield dtype, attrs, make_op(name, *values, attrs=attrs)
+            except TypeRuleError:
+                continue
+
+
+@pytest.mark.parametrize("name", sorted(FOLD))
+def test_agrees_with_the_reference(name):
+    tried = 0
+    for dtype, attrs, op in cases(name):
+        with np.errstate(all="ignore"):
+            kinds = [v.tile.dtype for v in op.operands]
+            columns = [np.array(NUMBERS[k.kind], np.float64).astype(np.float32) for k in kinds]
+            grids = np.meshgrid(*columns, indexing="ij")
+            arrays = [g.ravel().astype(k.np) for g, k in zip(grids, kinds, strict=True)]
+        want = reference_apply(name, *zip(kinds, arrays, strict=True), **attrs)
+        for k, expected in enumerate(want.tolist()):
+            numbers = [number_of(a[k].item(), kind) for a, kind in zip(arrays, kinds, strict=True)]
+            got = fold(op, numbers)
+            if got is not None:
+                tried += 1
+                assert repr(got) == repr(number_of(expected, op.result.tile.dtype)), (
+                    dtype, attrs, numbers,
+                )  # fmt: skip
+    assert tried > 3

@@ -51,7 +51,8 @@ def _chosen(r: Rewriter, cond: Value, a: Value, b: Value) -> Value:
 
 
 def _is_scalar(value: Value) -> bool:
-    return isinstance(value.type, TileType) and value.type.rank == 0
+    kind = value.type
+    return isinstance(kind, TileType) and kind.rank == 0 and not kind.is_pointer
 
 
 def _cut(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
