@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
 
+import tilewright as tw
 from source_tree import ROOT
 from tilewright.ir import FAMILIES
 
@@ -22,6 +24,12 @@ def test_table_of_functions(family):
     assert text == reference.rewritten(family), f"run tools/reference.py: {page.name} is behind"
     listed = reference.BEGIN in text
     assert listed or not reference.functions(family), f"{page.name} has no table of functions"
+
+
+def test_every_public_name_stands_on_the_host_page():
+    page = (reference.FOLDER / "host.md").read_text(encoding="utf-8")
+    missing = [name for name in tw.__all__ if not re.search(rf"\b{name}\b", page)]
+    assert not missing, f"host.md does not mention {', '.join(missing)}"
 
 
 def test_every_function_stands_on_a_page():
