@@ -56,7 +56,6 @@ WHOLE_SYSTEM_TESTS: dict[str, str] = {
     "lang/test_declarations.py": "compares every declaration with its rule",
     "language/": "kernels as users write them, on every device",
     "test_numbers.py": "one test per row of docs/reference/numbers.md",
-    "language/": "every op and element type on both devices",
 }
 """Test files or folders, below tests/host or tests/cpu, that mirror no source, with the reason."""
 
