@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check types format clean
+.PHONY: help demo test check types format bench clean
 
 help:  ## print this help
 	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## /\1\t/' | \
@@ -34,6 +35,9 @@ format: $(VENV)/.dev  ## rewrite the sources in house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+bench: $(VENV)/.bench  ## time kernels against NumPy, torch and numba; results in benchmarks/results
+	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -51,4 +55,10 @@ $(VENV)/.base: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	@echo "installing tilewright and the development tools into $(VENV)"
 	@$(PIP) install --editable '.[dev]'
+	@touch $(VENV)/.base $@
+
+# A stamp of its own: torch is large, and nothing else needs it.
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+	@echo "installing tilewright and the libraries it is compared with into $(VENV)"
+	@$(PIP) install --editable '.[bench]'
 	@touch $(VENV)/.base $@

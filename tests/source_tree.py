@@ -135,6 +135,7 @@ def functions(path: Path) -> Iterator[tuple[str, int, int]]:
 
 def python_files() -> list[Path]:
     """Every Python file that the house limits hold for."""
-    folders = (SOURCES, ROOT / "tests", ROOT / "examples", ROOT / "tools")
+    names = ("tests", "examples", "tools", "benchmarks")
+    folders = (SOURCES, *(ROOT / name for name in names))
     files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     return [path for path in files if not path.name.startswith("_generated_")]

@@ -1,0 +1,1 @@
+"""Times Tilewright's kernels on the CPU against NumPy, torch and numba: `make bench`."""

@@ -1,0 +1,184 @@
+"""The kernels that are timed, written as a user would write them."""
+
+from __future__ import annotations
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32
+
+
+@tw.entry
+def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    """z = x + y."""
+    z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))
+
+
+@tw.entry
+def saxpy(y: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn], a: f32) -> None:
+    """y = a * x + y, in place."""
+    y.store(a * tl.load_tile_like(x, y) + y.load())
+
+
+@tw.entry
+def threshold_scale(
+    out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn], threshold: f32, scale: f32
+) -> None:
+    """Scale what reaches the threshold; the rest is 0."""
+    tile = tl.load_tile_like(x, out)
+    out.store(tl.where(tile >= threshold, tile * scale, 0.0))
+
+
+@tw.entry
+def chain(out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn], y: tl.Tensor[f32, tl.Dyn]) -> None:
+    """Six elementwise operations, one of them an exp."""
+    a, b = tl.load_tile_like(x, out), tl.load_tile_like(y, out)
+    out.store(a + tl.exp(-tl.abs(a * b + 0.5)))
+
+
+@tw.entry
+def softmax(out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
+    """Softmax of each row; a tile holds whole rows."""
+    assert out.shape[1] >= x.shape[1]
+    tile = tl.load_tile_like(x, out, padding=tl.neg_inf)
+    p = tl.exp(tile - tl.reduce_max(tile, 1, keepdims=True))
+    out.store(p / tl.reduce_sum(p, 1, keepdims=True))
+
+
+@tw.entry
+def rms_norm(
+    out: tl.TensorMut[f32],
+    x: tl.Tensor[f32, tl.Dyn, tl.Dyn],
+    weight: tl.Tensor[f32, tl.Dyn],
+    eps: f32,
+) -> None:
+    """Each row divided by its root mean square, times a weight per column."""
+    assert out.shape[1] >= x.shape[1]
+    _, BN = out.shape
+    tile = tl.load_tile_like(x, out)
+    mean_square = tl.reduce_sum(tile * tile, 1, keepdims=True) / float(x.shape[1])
+    scale = weight.load_tile((BN,), [0])[None, :]
+    out.store(tile * tl.rsqrt(mean_square + eps) * scale)
+
+
+@tw.entry
+def layer_norm(
+    out: tl.TensorMut[f32],
+    x: tl.Tensor[f32, tl.Dyn, tl.Dyn],
+    weight: tl.Tensor[f32, tl.Dyn],
+    bias: tl.Tensor[f32, tl.Dyn],
+    eps: f32,
+) -> None:
+    """Each row shifted to mean 0 and scaled to variance 1, then weight and bias per column."""
+    assert out.shape[1] >= x.shape[1]
+    _, BN = out.shape
+    count = float(x.shape[1])
+    tile = tl.load_tile_like(x, out)
+    mean = tl.reduce_sum(tile, 1, keepdims=True) / count
+    inside = (tl.arange(BN) < x.shape[1])[None, :]
+    centred = tl.where(inside, tile - mean, 0.0)
+    variance = tl.reduce_sum(centred * centred, 1, keepdims=True) / count
+    scale = weight.load_tile((BN,), [0])[None, :]
+    shift = bias.load_tile((BN,), [0])[None, :]
+    out.store(centred * tl.rsqrt(variance + eps) * scale + shift)
+
+
+@tw.entry
+def gemm(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int] = 64) -> None:
+    """z = x @ y for any float type; products are added up in f32."""
+    assert x.shape[1] == y.shape[0]
+    BM, BN = z.shape
+    i, j, _ = tl.get_tile_block_id()
+    xs, ys = x.partition((BM, BK)), y.partition((BK, BN))
+    acc = tl.zeros((BM, BN), f32)
+    for k in range(tl.num_tiles(xs, 1)):
+        acc = tl.mma(xs.load([i, k]), ys.load([k, j]), acc)
+    z.store(acc.astype(z.dtype))
+
+
+@tw.entry
+def batch_gemm(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int] = 64) -> None:
+    """z[b] = x[b] @ y[b]."""
+    assert x.shape[2] == y.shape[1]
+    BB, BM, BN = z.shape
+    b, i, j = tl.get_tile_block_id()
+    xs, ys = x.partition((BB, BM, BK)), y.partition((BB, BK, BN))
+    acc = tl.zeros((BB, BM, BN), f32)
+    for k in range(tl.num_tiles(xs, 2)):
+        acc = tl.mma(xs.load([b, i, k]), ys.load([b, k, j]), acc)
+    z.store(acc.astype(z.dtype))
+
+
+@tw.entry
+def attention(
+    out: tl.TensorMut[f32],
+    q: tl.Tensor[f32, tl.Dyn, tl.Dyn, tl.Dyn],
+    k: tl.Tensor[f32, tl.Dyn, tl.Dyn, tl.Dyn],
+    v: tl.Tensor[f32, tl.Dyn, tl.Dyn, tl.Dyn],
+    scale: f32,
+    *,
+    BN: tl.Const[int] = 64,
+    CAUSAL: tl.Const[bool] = False,
+) -> None:
+    """Attention of (heads, tokens, depth) in one pass over the keys; a block owns BM queries."""
+    _, BM, D = out.shape
+    head, block, _ = tl.get_tile_block_id()
+    query = tl.load_tile_like(q, out).reshape(BM, D) * scale
+    keys, values = k.partition((1, BN, D)), v.partition((1, BN, D))
+    rows = (tl.arange(BM) + block * BM)[:, None]
+    peak = tl.full((BM, 1), tl.neg_inf, f32)
+    total = tl.zeros((BM, 1), f32)
+    acc = tl.zeros((BM, D), f32)
+    stop = tl.num_tiles(keys, 1)
+    if CAUSAL:  # no key after the last query of this block counts
+        stop = min(stop, tl.ceil_div((block + 1) * BM, BN))
+    for j in range(stop):
+        key = keys.load([head, j, 0]).reshape(BN, D)
+        score = tl.mma(query, key.T, tl.zeros((BM, BN), f32))
+        columns = (tl.arange(BN) + j * BN)[None, :]
+        seen = columns < k.shape[1]
+        if CAUSAL:
+            seen = seen & (columns <= rows)
+        score = tl.where(seen, score, tl.neg_inf)
+        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True))
+        p = tl.exp(score - higher)
+        fade = tl.exp(peak - higher)
+        total = total * fade + tl.reduce_sum(p, 1, keepdims=True)
+        acc = tl.mma(p, values.load([head, j, 0]).reshape(BN, D), acc * fade)
+        peak = higher
+    out.store((acc / total).reshape(1, BM, D))
+
+
+@tw.entry
+def transpose(out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
+    """The transposed matrix, tile by tile."""
+    BM, BN = out.shape
+    i, j, _ = tl.get_tile_block_id()
+    out.store(x.load_tile((BN, BM), [j, i]).T)
+
+
+@tw.entry
+def sum_rows(
+    out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn], *, BN: tl.Const[int] = 1024
+) -> None:
+    """The sum of each row: a reduction along the axis that is contiguous."""
+    (BM,) = out.shape
+    i, _, _ = tl.get_tile_block_id()
+    xs = x.partition((BM, BN))
+    total = tl.zeros((BM,), f32)
+    for k in range(tl.num_tiles(xs, 1)):
+        total = total + tl.reduce_sum(xs.load([i, k]), 1)
+    out.store(total)
+
+
+@tw.entry
+def sum_columns(
+    out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn], *, BM: tl.Const[int] = 64
+) -> None:
+    """The sum of each column: a reduction along the other axis."""
+    (BN,) = out.shape
+    j, _, _ = tl.get_tile_block_id()
+    xs = x.partition((BM, BN))
+    total = tl.zeros((BN,), f32)
+    for k in range(tl.num_tiles(xs, 0)):
+        total = total + tl.reduce_sum(xs.load([k, j]), 0)
+    out.store(total)
