@@ -273,10 +273,22 @@ def _formatted(it: Interpreter, node: ast.FormattedValue) -> Any:
     it.mark(node)
     if not isinstance(spec, str):
         it.em.fail(Code.NOT_STATIC, "a format specification must be a constant")
-    if isinstance(value, Value):
+    if receiver_class(value) is not None:
+        if spec and node.conversion in CONVERSIONS:
+            it.em.fail(
+                Code.CALL,
+                f"the format {spec!r} would be applied to a text, which only the host has",
+                expected="a format of the value itself",
+                got=f"!{chr(node.conversion)}:{spec}",
+                hint=f"leave out !{chr(node.conversion)}",
+            )
         return (value, spec)
-    convert: Callable[[Any], Any] = {114: repr, 97: ascii}.get(node.conversion, lambda x: x)
-    return format(convert(value), spec)
+    convert = CONVERSIONS.get(node.conversion)
+    return format(value if convert is None else convert(value), spec)
+
+
+CONVERSIONS: dict[int, Callable[[Any], str]] = {ord("r"): repr, ord("a"): ascii, ord("s"): str}
+"""`!r`, `!a` and `!s` in an f-string."""
 
 
 EXPRESSIONS: dict[type[ast.AST], Evaluate] = {

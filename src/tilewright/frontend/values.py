@@ -53,9 +53,9 @@ class PartitionRef:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FormatString:
-    """An f-string with dynamic parts: texts, and (value, format specification) pairs."""
+    """An f-string with parts of the kernel: texts, and (value, format specification) pairs."""
 
-    parts: tuple[str | tuple[Value, str], ...]
+    parts: tuple[str | tuple[Value | TensorRef | OutputRef | PartitionRef, str], ...]
 
 
 Tensorlike = TensorRef | OutputRef | PartitionRef

@@ -83,9 +83,24 @@ def printed_text(record: Printed) -> str:
 
 
 def _formatted(value: Any, spec: str) -> str:
+    """A scalar by Python's rules; a tile as NumPy shows arrays, each element by its format."""
     array = np.asarray(value)
     if array.ndim == 0:
-        return format(array[()], spec) if spec else str(array[()])
+        return format(_number(array), spec) if spec else _shown(array[()])
     if not spec:
         return str(array)
-    return np.array2string(array, formatter={"all": lambda x: format(x, spec)})
+    return np.array2string(array, formatter={"all": lambda x: format(_number(x), spec)})
+
+
+def _number(scalar: Any) -> float | int | bool:
+    item = scalar.item()
+    # Some versions of ml_dtypes have no Python number for theirs.
+    return item if isinstance(item, bool | int | float) else float(item)
+
+
+def _shown(scalar: Any) -> str:
+    """The shortest text that means this very number; floats look like floats."""
+    text = str(scalar)
+    # The small floats of ml_dtypes show 1.0 as 1.
+    whole = isinstance(_number(scalar), float) and text.lstrip("-").isdecimal()
+    return f"{text}.0" if whole else text

@@ -79,7 +79,7 @@ def _parse(em: Emitter, template: str, args: Sequence[Any]) -> tuple[list[Any], 
 def _parts(em: Emitter, arg: Any) -> Sequence[Any]:
     """What print shows of one argument; a tuple with its items as `repr` shows them."""
     if isinstance(arg, FormatString):
-        return arg.parts
+        return [p if isinstance(p, str) else _part(em, *p) for p in arg.parts]
     if not isinstance(arg, tuple | list):
         return [_part(em, arg, "")]
     items: list[Any] = []
@@ -116,24 +116,17 @@ def _part(em: Emitter, arg: Any, spec: str) -> Any:
 
 
 def _check_spec(em: Emitter, value: Value, spec: str) -> None:
-    if not spec:
-        return
-    if value.tile.rank:
-        em.fail(
-            Code.CALL,
-            f"the format {spec!r} is for scalars",
-            expected="a scalar",
-            got=describe(value),
-            hint="print the tile without a format",
-        )
-    sample = 1.0 if value.tile.dtype.is_float else 1
+    """Refuse a format that Python would refuse; that of a tile holds for each element."""
+    dtype = value.tile.dtype
+    sample = 1.0 if dtype.is_float else True if dtype.is_bool else 1
     try:
         format(sample, spec)
     except ValueError as error:
         em.fail(
             Code.CALL,
             f"bad format {spec!r}: {error}",
-            expected=f"a format of {value.tile.dtype.name}",
+            expected=f"a format of {dtype.name}",
+            got=describe(value),
         )
 
 

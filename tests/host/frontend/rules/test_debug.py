@@ -49,7 +49,8 @@ def test_format_strings():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "shape", "spec"), [(i32, (), "q"), (f32, (), "d"), (f32, (4,), ".3f")]
+    ("dtype", "shape", "spec"),
+    [(i32, (), "q"), (f32, (), "d"), (f32, (4,), "d"), (bool_, (4,), "s")],
 )
 def test_formats_that_do_not_fit(dtype, shape, spec):
     kit = Kit()
@@ -60,13 +61,38 @@ def test_what_cannot_be_printed():
     kit = Kit()
     error = kit.refused(Code.TYPE, "builtins.print", kit.pointers(f32))
     assert error.hint == "print its address: tl.ptr_to_int(p)"
+    kit.refused(Code.TYPE, "builtins.print", FormatString(((kit.pointers(f32), ""),)))
     kit.refused(Code.NOT_STATIC, "builtins.print", 1, sep=2)
 
     def kernel(z: tl.TensorMut) -> None:
         print(z)
 
-    with pytest.raises(CompileError, match="output `z` cannot be printed"):
-        ir_of(kernel, out((4,)))
+    def formatting(z: tl.TensorMut) -> None:
+        print(f"z = {z}")
+
+    for wrong in (kernel, formatting):
+        with pytest.raises(CompileError, match="output `z` cannot be printed"):
+            ir_of(wrong, out((4,)))
+
+
+def test_a_format_is_of_the_value_not_of_its_text():
+    def kernel(z: tl.TensorMut, n: i32) -> None:
+        print(f"{n!r} {n!s} {n=}")
+
+    def wrong(z: tl.TensorMut, n: i32) -> None:
+        print(f"{n!r:>8}")
+
+    ops = ir_of(kernel, out((4,)), scalar(i32)).body.ops
+    assert ops[0].attrs["template"] == ((0, ""), " ", (1, ""), " n=", (2, ""), "\n")
+    with pytest.raises(CompileError) as caught:
+        ir_of(wrong, out((4,)), scalar(i32))
+    assert caught.value.hint == "leave out !r"
+
+
+def test_a_format_of_a_tile_is_that_of_its_elements():
+    kit = Kit()
+    kit("builtins.print", FormatString(((kit.tile(f32, 4), ".3f"),)))
+    assert kit.ops[-1].attrs["template"] == ((0, ".3f"), "\n")
 
 
 def test_templates():
