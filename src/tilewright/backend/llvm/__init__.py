@@ -6,6 +6,7 @@ The code is called as `base.cpu_abi` says; the entry symbol is the artifact's na
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ...base.stage import Stage
 from ...ir.artifact import Artifact, sites_of
@@ -56,7 +57,7 @@ def _summary(artifact: Artifact) -> str:
 
 def compile_func(func: Func, cpu: CpuTarget | None = None) -> Artifact:
     """Run all stages on one function."""
-    result: object = func
+    result: Any = func
     for stage in stages(cpu or host_target()):
         result = stage.run(result)
     assert isinstance(result, Artifact), "the last stage gives an artifact"

@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
+import llvmlite.binding
 
 from ...base.errors import InternalError
 from .target import CpuTarget
 
-OPTIMIZATION = 3
+llvm: Any = llvmlite.binding
+"""Ships no types."""
+
+OPTIMIZATION = 2
 
 
 @cache
@@ -44,10 +47,11 @@ def _parse(text: str, cpu: CpuTarget, machine: Any) -> Any:
 
 def _optimize(module: Any, machine: Any) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=OPTIMIZATION)
-    # Our loops are vectors already: unrolled once more they only grow.
+    # Our loops are vectors already: unrolled once more they are no faster, only longer to compile.
     options.loop_vectorization = False
     options.slp_vectorization = False
     options.loop_interleaving = False
+    options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
 

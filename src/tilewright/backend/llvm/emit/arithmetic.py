@@ -11,7 +11,7 @@ from ..functions.text import Value as Vec
 from ..functions.text import absolute, constant, fma, where
 from . import rounding
 from .emitter import Compute, Emitter
-from .floats import NARROW, library, widened
+from .floats import NARROW, intrinsic, library, widened
 
 SIGN_BIT = -0x8000
 
@@ -45,7 +45,7 @@ def _extreme(name: str) -> Compute:
     def emit(emitter: Emitter, op: Op, args: Sequence[Vec]) -> Vec:
         # `maximum` gives NaN if there is one, `maximumnum` the other operand.
         word = name if op.attrs["nan"] else f"{name}num"
-        return widened(emitter, op, args, lambda a, b: a.intrinsic(word, b))
+        return widened(emitter, op, args, intrinsic(word))
 
     return emit
 
@@ -135,23 +135,23 @@ def _absi(emitter: Emitter, op: Op, args: Sequence[Vec]) -> Vec:
 
 
 TABLE: dict[str, Compute] = {
-    "addf": rounded(lambda a, b: a + b, rounding.add),
-    "subf": rounded(lambda a, b: a - b, rounding.subtract),
-    "mulf": rounded(lambda a, b: a * b, rounding.multiply),
-    "divf": rounded(lambda a, b: a / b, rounding.divide),
+    "addf": rounded(Vec.__add__, rounding.add),
+    "subf": rounded(Vec.__sub__, rounding.subtract),
+    "mulf": rounded(Vec.__mul__, rounding.multiply),
+    "divf": rounded(Vec.__truediv__, rounding.divide),
     "fma": _fma,
     "remf": library("remf"),
-    "negf": _sign(lambda a: -a, lambda bits: bits ^ SIGN_BIT),
+    "negf": _sign(Vec.__neg__, lambda bits: bits ^ SIGN_BIT),
     "absf": _sign(absolute, lambda bits: bits & ~SIGN_BIT),
     "maxf": _extreme("maximum"),
     "minf": _extreme("minimum"),
-    "addi": plain(lambda a, b: a + b),
-    "subi": plain(lambda a, b: a - b),
-    "muli": plain(lambda a, b: a * b),
+    "addi": plain(Vec.__add__),
+    "subi": plain(Vec.__sub__),
+    "muli": plain(Vec.__mul__),
     "divi": _divi,
     "remi": _remi,
     "mulhi": _mulhi,
-    "negi": plain(lambda a: -a),
+    "negi": plain(Vec.__neg__),
     "absi": _absi,
     "maxi": by_sign("smax", "umax"),
     "mini": by_sign("smin", "umin"),

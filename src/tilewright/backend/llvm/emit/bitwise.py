@@ -26,11 +26,15 @@ def _shri(emitter: Emitter, op: Op, args: Sequence[Vec]) -> Vec:
     return where(inside, a.lshr(by), constant(a, 0))
 
 
+def _not(a: Vec) -> Vec:
+    return a ^ -1
+
+
 TABLE: dict[str, Compute] = {
-    "andi": plain(lambda a, b: a & b),
-    "ori": plain(lambda a, b: a | b),
-    "xori": plain(lambda a, b: a ^ b),
-    "noti": plain(lambda a: a ^ -1),
+    "andi": plain(Vec.__and__),
+    "ori": plain(Vec.__or__),
+    "xori": plain(Vec.__xor__),
+    "noti": plain(_not),
     "shli": _shli,
     "shri": _shri,
 }

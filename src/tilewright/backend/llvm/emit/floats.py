@@ -33,6 +33,15 @@ def simple(compute: Callable[..., Vec]) -> Compute:
     return emit
 
 
+def intrinsic(name: str) -> Callable[..., Vec]:
+    """An intrinsic of LLVM, on operands of one type."""
+
+    def compute(first: Vec, *others: Vec) -> Vec:
+        return first.intrinsic(name, *others)
+
+    return compute
+
+
 def library(name: str) -> Compute:
     """An op that is a function of the math library."""
 

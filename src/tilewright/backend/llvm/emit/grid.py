@@ -31,7 +31,8 @@ def block_ids(emitter: Emitter, number: Vec, sizes: list[Vec]) -> list[Vec]:
 
 
 def _block_id(emitter: Emitter, op: Op) -> None:
-    emitter.names[op.result] = emitter.block_ids[op.attrs["axis"]].cast("trunc", "i32")
+    axis: int = op.attrs["axis"]
+    emitter.names[op.result] = emitter.block_ids[axis].cast("trunc", "i32")
 
 
 def _num_blocks(emitter: Emitter, op: Op) -> None:

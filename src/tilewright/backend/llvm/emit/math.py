@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import rounding
 from .arithmetic import rounded
 from .emitter import Compute
-from .floats import library, simple
+from .floats import intrinsic, library, simple
 
 OWN = (
     "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "log2", "rsqrt", "pow",
@@ -13,8 +13,8 @@ OWN = (
 )  # fmt: skip
 
 TABLE: dict[str, Compute] = {
-    "ceil": simple(lambda x: x.intrinsic("ceil")),
-    "floor": simple(lambda x: x.intrinsic("floor")),
-    "sqrt": rounded(lambda x: x.intrinsic("sqrt"), rounding.square_root),
+    "ceil": simple(intrinsic("ceil")),
+    "floor": simple(intrinsic("floor")),
+    "sqrt": rounded(intrinsic("sqrt"), rounding.square_root),
     **{name: library(name) for name in OWN},
 }

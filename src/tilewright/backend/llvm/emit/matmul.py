@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import gcd
 
 from ..functions.text import Body, vector
 from ..functions.text import Value as Vec
@@ -52,9 +53,9 @@ def shape_of(step: Matmul, cpu: CpuTarget) -> Shape:
     kind = memory_type(step.result.elem)
     *batch, m, n = step.result.shape
     k = step.lhs.shape[-1]
-    lanes = min(n, cpu.vector_bytes // {"double": 8}.get(kind, 4))
+    lanes = gcd(n, cpu.vector_bytes // {"double": 8}.get(kind, 4))
     row_step, panel_step = _steps(step.rhs)
-    vectors = 2 if n >= 2 * lanes else 1
+    vectors = 2 if n % (2 * lanes) == 0 else 1
     if panel_step is None:
         panel_step = lanes * vectors
     return Shape(kind, batch[0] if batch else 1, m, n, k, lanes, vectors, row_step, panel_step)
@@ -67,11 +68,8 @@ def _steps(rhs: Buffer) -> tuple[int, int | None]:
 
 def row_block(shape: Shape, cpu: CpuTarget) -> int:
     """How many rows are computed together: as many as there are registers for their sums."""
-    rows = (cpu.vector_registers - 4) // shape.vectors
-    fitting = 1
-    while fitting * 2 <= min(rows, 8):
-        fitting *= 2
-    return min(fitting, shape.m)
+    fitting = 8 if cpu.vector_registers >= 8 * shape.vectors + 4 else 4
+    return gcd(fitting, shape.m)
 
 
 def _matmul(emitter: Emitter, step: Matmul) -> None:

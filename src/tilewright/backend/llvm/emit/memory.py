@@ -25,7 +25,8 @@ from .types import literal, memory_type
 
 
 def _extent(emitter: Emitter, op: Op) -> None:
-    extent = emitter.tensors[op.one("tensor")].extents[op.attrs["axis"]]
+    axis: int = op.attrs["axis"]
+    extent = emitter.tensors[op.one("tensor")].extents[axis]
     emitter.names[op.result] = extent.cast("trunc", "i32")
 
 
@@ -56,7 +57,7 @@ def _make_view(emitter: Emitter, op: Op) -> None:
 
 def _num_tiles(emitter: Emitter, op: Op) -> None:
     view = op.one("view").view
-    axis = op.attrs["axis"]
+    axis: int = op.attrs["axis"]
     step = (view.step or view.tile)[axis]
     tensor = emitter.tensors[op.one("view")]
     dim = view.dim_map[axis]
@@ -100,7 +101,8 @@ def _along(emitter: Emitter, access: Access, k: int, extent: Vec) -> tuple[Vec, 
     view = access.view
     zero = emitter.integer(0)
     local = zero if k == view.sparse else _start(emitter, access, k)
-    start, bounds, first = local, [], (zero - local).intrinsic("smax", 0)
+    start, first = local, (zero - local).intrinsic("smax", 0)
+    bounds: list[Vec] = []
     if view.frame is not None:
         axis = view.dim_map[k]
         start = local + emitter.block_ids[axis] * view.frame[axis]

@@ -32,7 +32,8 @@ class Reducer:
 
     def begin(self, frame: Frame, effect: Combine) -> None:
         """Before the loops of a reduction along the lanes: empty accumulators."""
-        frame.accumulators[effect] = slots = []
+        slots: list[Vec] = []
+        frame.accumulators[effect] = slots
         lanes = frame.nest.lanes
         for value, start in zip(effect.op.operands, effect.op.attrs["identities"], strict=True):
             elem = value.tile.elem

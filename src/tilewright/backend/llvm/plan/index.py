@@ -71,7 +71,7 @@ def row_major(shape: Shape) -> Layout:
 def panels(shape: Shape, width: int) -> Layout:
     """Columns in panels of `width`, each panel stored row by row; leading axes outside."""
     *batch, rows, columns = shape
-    if columns <= width:
+    if columns <= width or columns % width:
         return row_major(shape)
     tile = rows * columns
     outer = row_major(tuple(batch))

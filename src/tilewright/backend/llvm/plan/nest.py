@@ -314,7 +314,7 @@ def _atomic_pointer(builder: NestBuilder, op: Op, index: Index) -> None:
 
 
 def _combine(builder: NestBuilder, op: Op, index: Index) -> None:
-    axis = op.attrs["axis"]
+    axis: int = op.attrs["axis"]
     values = tuple(builder.pull(v, index) for v in op.operands)
     loops = tuple(f.source for f in index[axis] if isinstance(f.source, Loop))
     targets = tuple(builder.target(v) for v in op.results)

@@ -129,6 +129,11 @@ class Segment:
                 todo += op.operands
         return latest
 
+    def is_mine(self, value: Value) -> bool:
+        """Whether a value is a lazy tile of this segment."""
+        op = self.facts.definition.get(value)
+        return op in self.members and self.facts.is_lazy(value)
+
     def after(self, location: Location, exact: bool = False) -> int:
         """The first step that may write a location; exact reads may share its step."""
         steps = [step + 1 for known, step in self.writes if may_alias(known, location)]
@@ -183,7 +188,7 @@ class Segment:
 
     def hold(self, value: Value, why: str, layout: Layout | None = None) -> Value:
         """A tile that has a buffer: the value, or a copy if it was made in another segment."""
-        if value not in self.state.buffers and self.facts.definition[value] not in self.members:
+        if value not in self.state.buffers and not self.is_mine(value):
             value = self._copy(value)
         self.force(value, why, layout)
         return value
@@ -195,6 +200,7 @@ class Segment:
         if value in self.state.buffers:
             return self.time.get(value, 0)
         op = self.facts.definition[value]
+        assert op in self.members, "a tile of another segment is held, never forced"
         buffer = self.state.buffer(value, why, op.span, layout)
         number = self.place(Keep(value, buffer), self.ready(value))
         self.state.buffers[value] = buffer
@@ -300,8 +306,7 @@ class Segment:
         for pull in self.pulls(value):
             own = pull.exact and pull.location.buffer is target
             if pull.location.buffer in targets and not own:
-                mine = self.facts.definition.get(value) in self.members
-                copy = value if mine and self.facts.is_lazy(value) else self._copy(value)
+                copy = value if self.is_mine(value) else self._copy(value)
                 return copy, self.force(copy, "its old value is needed by an assignment")
         return value, 0
 
@@ -333,7 +338,8 @@ def _reduce(segment: Segment, op: Op) -> None:
 
 def _scan(segment: Segment, op: Op) -> None:
     for value in op.operands:
-        if segment.facts.is_lazy(value) and segment.facts.cost(value) > kinds.CHEAP:
+        costly = segment.is_mine(value) and segment.facts.cost(value) > kinds.CHEAP
+        if costly:
             segment.force(value, "it is scanned")
     minimum = max(segment.ready(*op.operands, *captured(op)), *_buffered(segment, op.operands))
     number = segment.place(Run(op), minimum, exclusive=True)
@@ -366,7 +372,8 @@ def _matmul(segment: Segment, op: Op) -> None:
 
 def _cat(segment: Segment, op: Op) -> None:
     whole = segment.state.buffer(op.result, "its parts come from two tiles", op.span)
-    axis, shift, numbers = op.attrs["axis"], 0, [0]
+    axis: int = op.attrs["axis"]
+    shift, numbers = 0, [0]
     for value in op.operands:
         part = CatPart(op, value, whole, shift)
         minimum = max(segment.ready(value), numbers[-1] - 1)  # the first part goes first

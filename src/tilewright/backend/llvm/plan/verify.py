@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ....ir.core import Value
 from .index import Index, Layout, Loop, check_sizes, offset
 from .liveness import interference
 from .nodes import (
@@ -10,7 +9,6 @@ from .nodes import (
     Buffer,
     Combine,
     Effect,
-    Literal,
     Matmul,
     Nest,
     Plan,
@@ -63,10 +61,8 @@ def _nest(nest: Nest) -> None:
 
 def _operands(statement: Read | Effect, known: set[Reg]) -> None:
     for operand in operands_of(statement):
-        if isinstance(operand, Reg):
-            _need(operand in known, f"{type(statement).__name__} reads a register before it is set")
-        else:
-            _need(isinstance(operand, Value | Literal), f"not an operand: {operand!r}")
+        unset = isinstance(operand, Reg) and operand not in known
+        _need(not unset, f"{type(statement).__name__} reads a register before it is set")
 
 
 def _index(statement: object, loops: tuple[Loop, ...]) -> None:

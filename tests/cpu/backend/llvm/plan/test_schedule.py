@@ -1,0 +1,28 @@
+"""Schedules keep the meaning of programs: random ones over tiles, against the reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.ir import Kernel
+from support.native import Dense, Native
+from support.numbers import fresh_rng
+from support.tiles import tile_arguments, tile_program
+from tilewright.backend.reference import run
+from tilewright.ir.printer import print_func
+
+
+@pytest.mark.parametrize("kernel", [Dense, Kernel])
+def test_random_programs_over_tiles(kernel):
+    for seed in map(int, fresh_rng().integers(0, 2**31, 40)):
+        func = tile_program(seed, kernel)
+        ours, theirs = tile_arguments(seed), tile_arguments(seed)
+        report, expected = Native(func)(ours, (1, 1, 1)), run(func, theirs, (1, 1, 1))
+        same = all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+        assert same, f"seed {seed}\n{print_func(func)}"
+        assert shown(report) == shown(expected), f"seed {seed}"
+
+
+def shown(report):
+    return [[v.tolist() for v in record.values] for record in report.printed]
