@@ -17,7 +17,7 @@ class Effect(Flag):
     READ = auto()
     WRITE = auto()
     CHECK = auto()
-    """May record a failed check; must not be removed, doubled or moved out of control flow."""
+    """May record a failed check; only a check that surely holds, or an equal one, may go."""
     PRINT = auto()
     CONTROL = auto()
     """Transfers control: loops, branches, terminators."""

@@ -87,7 +87,7 @@ class TensorType:
         return f"{'tensor_mut' if self.mutable else 'tensor'}<{dims}, strides=[{strides}]>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ViewType:
     """A tensor cut into tiles. Tile axis k runs along tensor axis dim_map[k].
 
@@ -104,6 +104,17 @@ class ViewType:
     step: Shape | None = None
     frame: Shape | None = None
     sparse: int | None = None
+
+    # Paddings are the same if their bits are: NaN equals itself, and 0.0 is not -0.0.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ViewType) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        rest = (self.step, self.frame, self.sparse)
+        return (self.tensor, self.tile, self.dim_map, repr(self.padding), *rest)
 
     @property
     def rank(self) -> int:

@@ -26,6 +26,7 @@ def verify(func: Func, stage: str = "") -> None:
 class _Verifier:
     def __init__(self) -> None:
         self.visible: set[Value] = set()
+        self.defined: set[Value] = set()
         self.loops: list[tuple[Type, ...]] = []
         self.scopes: list[tuple[Type, ...]] = []
 
@@ -56,6 +57,9 @@ class _Verifier:
         _need(types == tuple(v.type for v in op.results), f"{op.name} has wrong result types")
         _need(len(op.regions) == op.defn.regions, f"{op.name} has wrong number of regions")
         self.regions(op)
+        for value in op.results:
+            _need(value not in self.defined, f"{op.name} defines a value twice")
+        self.defined.update(op.results)
         self.visible.update(op.results)
 
     def regions(self, op: Op) -> None:

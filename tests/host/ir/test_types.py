@@ -46,3 +46,12 @@ def test_values_say_what_they_are_not():
             getattr(Value(I32), name)
     with pytest.raises(AssertionError, match="expected a tile, got token"):
         _ = Value(TOKEN).tile
+
+
+def test_paddings_are_compared_by_their_bits():
+    def padded(value):
+        return ViewType(tensor(4), (2,), (0,), padding=value)
+
+    assert padded(float("nan")) == padded(float("nan"))
+    assert hash(padded(float("nan"))) == hash(padded(float("nan")))
+    assert padded(0.0) != padded(-0.0)

@@ -185,3 +185,10 @@ def test_the_message_names_the_stage_and_shows_the_ir():
     text = str(caught.value)
     assert text.startswith("invalid IR after hoist: addf uses")
     assert "kernel test(%x: tile<8xf32>)" in text
+
+
+def test_a_value_defined_twice():
+    def build(b):
+        b.block.ops.append(b.op("constant", value=1, dtype=i32))
+
+    refused(build, "constant defines a value twice")
