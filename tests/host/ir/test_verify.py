@@ -188,7 +188,7 @@ def test_the_message_names_the_stage_and_shows_the_ir():
 
 
 def test_a_value_defined_twice():
-    def build(b):
-        b.block.ops.append(b.op("constant", value=1, dtype=i32))
+    def build(b, x):
+        b.block.ops.append(b.op("negf", x))
 
-    refused(build, "constant defines a value twice")
+    refused(build, "negf defines a value twice")
