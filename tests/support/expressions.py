@@ -36,8 +36,8 @@ class Output:
         whole = [n + 2 * MARGIN for n in shape]
         self._bytes = np.full((*whole, dtype.itemsize), POISON, np.uint8)
         self._inside = tuple(slice(MARGIN, MARGIN + n) for n in shape)
-        self._array = self._bytes.view(dtype.np).reshape(whole)[self._inside]
-        self.tensor = tw.asarray(self._array, dtype)
+        self.array = self._bytes.view(dtype.np).reshape(whole)[self._inside]
+        self.tensor = tw.asarray(self.array, dtype)
 
     def cut(self, *tile: int) -> Any:
         """The partition a kernel writes through."""
@@ -48,7 +48,7 @@ class Output:
         around = self._bytes.copy()
         around[self._inside] = POISON
         assert (around == POISON).all(), "something outside of the tensor is written"
-        return self._array.copy()
+        return self.array.copy()
 
 
 def output(array: Any, dtype: AnyDType | None = None) -> Output:
@@ -83,17 +83,22 @@ def run(
 ) -> list[Array]:
     """The outputs of a kernel of expressions; the shape is that of the first input unless given.
 
-    Element types, tiles and shapes are those of all outputs, or lists with one for each.
+    Element types, tiles and shapes are those of all outputs, or lists with one for each. An input
+    is an array, or an array and the element type its memory has for the kernel.
     """
     made = kernel(tuple(expressions), tuple(inputs), load, tuple(lines))
     count = len(expressions)
-    whole = next(iter(inputs.values())).shape if shape is None else shape
+    whole = _given(next(iter(inputs.values()))).shape if shape is None else shape
     dtype_of = [results] * count if isinstance(results, type) else list(results)
     with tw.device(device):
         outputs = [Output(s, d) for s, d in zip(_each(whole, count), dtype_of, strict=True)]
         cuts = [z.cut(*t) for z, t in zip(outputs, _each(tile, count), strict=True)]
-        made(*cuts, *inputs.values()).sync()
+        made(*cuts, *map(_given, inputs.values())).sync()
     return [z.result() for z in outputs]
+
+
+def _given(x: Any) -> Any:
+    return tw.asarray(*x) if isinstance(x, tuple) else x
 
 
 def _each(given: Any, count: int) -> list[Any]:
