@@ -287,6 +287,8 @@ def _size(em: Emitter, self: Any) -> int:
 
 
 def _len(em: Emitter, x: Any) -> int:
+    if isinstance(x, tuple | list):  # x.shape, whose extents only the launch knows
+        return len(parts(x))
     value = em.tile(x)
     if not value.tile.rank:
         em.fail(Code.RANK, "a scalar has no length", expected="a tile", got=describe(value))

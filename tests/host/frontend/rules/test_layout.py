@@ -230,6 +230,7 @@ def test_properties(shape, facts):
     assert (kit("Tile.shape", x), kit("Tile.rank", x), kit("Tile.size", x)) == facts
     assert kit("Tile.ndim", x) == kit("Tile.rank", x)
     assert kit("Tile.dtype", x) is f16
+    assert kit("builtins.len", (x, 3)) == 2
     if shape:
         assert kit("builtins.len", x) == shape[0]
     else:

@@ -1,0 +1,297 @@
+"""Raw pointers in unsafe kernels: gather, scatter, pointer arithmetic, views of raw memory."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from support.expressions import Output, assert_all, bits_of
+from tilewright import f32, i32, i64
+from tilewright.base.dtypes import ALL, f4e2m1fn
+
+STORED = [t for t in ALL if t is not f4e2m1fn]
+E = TypeVar("E")
+
+
+def launch(op, grid=None):
+    (op if grid is None else op.grid(grid)).sync()
+
+
+@tw.entry(unsafe=True)
+def gather_scatter(
+    out: tl.TensorMut[E],
+    target: tl.Ptr[E],
+    source: tl.Ptr[E],
+    index: tl.Tensor[i32],
+    n: i32,
+) -> None:
+    """out[i] = source[index[i]] where that exists; the same goes to target, backwards."""
+    (block,) = out.shape
+    at = tl.arange(block) + tl.block_id(0) * block
+    rows = tl.load_tile_like(index, out)
+    inside = (rows >= 0) & (rows < n)
+    tile = tl.gather(source, rows, inside)
+    out.store(tile)
+    tl.scatter(target, n - 1 - at, tile, mask=at < n)
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_gather_and_scatter(device, dtype, rng):
+    for n in (1, 15, 16, 17, 31):
+        raw = rng.integers(0, 256, (n, dtype.itemsize), dtype=np.uint8)
+        source = (raw & 1 if dtype.is_bool else raw).view(dtype.np).reshape(n)
+        index = rng.integers(-3, n + 3, n).astype(np.int32)
+        with tw.device(device):
+            out, target = Output((n,), dtype), Output((n,), dtype)
+            held = tw.asarray(source.copy(), dtype)
+            with tw.unsafe():
+                op = gather_scatter(
+                    out.cut(16), target.tensor.device_pointer(), held.device_pointer(), index, n
+                )
+            op.sync()
+        picked = np.where((index >= 0) & (index < n), bits_of(source)[index.clip(0, n - 1)], 0)
+        assert (bits_of(out.result()) == picked).all()
+        assert (bits_of(target.result()) == picked[::-1]).all()
+
+
+@tw.entry(unsafe=True)
+def filled(out: tl.TensorMut[f32], p: tl.Ptr[f32], n: i32, *, ORDER: tl.Const[str]) -> None:
+    at = tl.arange(16)
+    tile = tl.load_ptr(p + at, at < n, 9.5, ordering=ORDER, scope="system")
+    out.store(tile + tl.load_ptr_tko(p + at, at < n, at.astype(f32), latency=2))
+
+
+@pytest.mark.parametrize("order", ["weak", "relaxed", "acquire"])
+def test_masked_loads_are_filled(device, order, rng):
+    x = rng.standard_normal(16).astype(np.float32)
+    with tw.device(device):
+        out, held = Output((16,), f32), tw.asarray(x.copy())
+        with tw.unsafe():
+            op = filled(out.cut(16), held.device_pointer(), 11, ORDER=order)
+        op.sync()
+    at = np.arange(16)
+    expected = np.where(at < 11, x + x, np.float32(9.5) + at.astype(np.float32))
+    assert_all(["filled"], [out.result()], [expected.astype(np.float32)])
+
+
+@tw.entry(unsafe=True)
+def arithmetic(out: tl.TensorMut[f32], p: tl.Ptr[f32]) -> None:
+    """Every way to move a pointer; each row of out is 4 numbers."""
+    at = tl.arange(4)
+    assert p.rank == 0 and p.ndim == 0 and p.shape == () and p.dtype is f32
+    square = tl.broadcast_ptr(p, (2, 2)).offset_tile(at.reshape(2, 2))
+    assert square.shape == (2, 2) and square.rank == 2
+    rows = (
+        p + at,
+        at + p,
+        p + 7 - at,
+        p.offset(3).offset_tile(at),
+        tl.addptr(tl.addptr_tile(p.broadcast(4), at), 2),
+        tl.reshape_ptr(square, (4,)),
+        square.reshape(4) + tl.block_id(0),
+        tl.pointer_to_tile(p).reshape(1).broadcast((4,)) + at * 2,
+        tl.tile_to_pointer(p.reshape(1, 1)) + at,
+        tl.int_to_ptr(tl.ptr_to_int(p + at) + 8, f32),
+        tl.ptr_to_ptr(tl.ptr_to_ptr(p + at, i32) + 1, f32),
+        p + at.astype(i64) + 1,
+        (p + 5) - at.astype(tw.u8),
+    )
+    lines = out.partition_mut((1, 4))
+    for k in tl.static_range(len(rows)):
+        lines.store(tl.load_ptr(rows[k])[None, :], [k, 0])
+
+
+def test_pointer_arithmetic(device, rng):
+    x = rng.standard_normal(16).astype(np.float32)
+    with tw.device(device):
+        out, held = Output((13, 4), f32), tw.asarray(x.copy())
+        with tw.unsafe():
+            op = arithmetic(out.cut(16, 4), held.device_pointer())
+        op.sync()
+    at = np.arange(4)
+    places = [at, at, 7 - at, 3 + at, 2 + at, at, at, 2 * at, at, at + 2, at + 1, at + 1, 5 - at]
+    assert_all(["rows"], [out.result()], [np.stack([x[p] for p in places])])
+
+
+@tw.entry(unsafe=True)
+def stores(p: tl.Ptr[f32], q: tl.Ptr[i32], n: i32, *, ORDER: tl.Const[str]) -> None:
+    i = tl.block_id(0)
+    at = tl.arange(8) + i * 8
+    tl.store_ptr(p + at, at.astype(f32) * 0.5, at < n, ordering=ORDER, scope=tl.Scope.DEVICE)
+    tl.store_ptr_tko(q + i, i * 10)
+    tl.store_ptr(q + at + 4, 3, mask=(at % 2 == 0) & (at < n))
+
+
+@pytest.mark.parametrize("order", ["weak", "relaxed", "release"])
+def test_stores_through_pointers(device, order):
+    with tw.device(device):
+        p, q = Output((19,), f32), Output((23,), i32)
+        q.array[...] = -1
+        with tw.unsafe():
+            op = stores(p.tensor.device_pointer(), q.tensor.device_pointer(), 19, ORDER=order)
+        launch(op, (3,))
+    expected = np.full(23, -1, np.int32)
+    expected[:3] = [0, 10, 20]
+    expected[4::2] = 3
+    assert_all(["p", "q"], [p.result(), q.result()],
+               [np.arange(19, dtype=np.float32) * 0.5, expected])  # fmt: skip
+
+
+# --- views of raw memory -----------------------------------------------------------------------
+
+
+@tw.entry(unsafe=True)
+def through_views(
+    out: tl.TensorMut[f32], p: tl.Ptr[f32], target: tl.Ptr[f32], m: i32, n: i32
+) -> None:
+    """A matrix in raw memory: rows, columns by strides, and a store to another one."""
+    x = tl.make_tensor_view(p, (m, n))
+    columns = tl.make_tensor_view(p, (n, m), (1, n))
+    i, j, _ = tl.get_tile_block_id()
+    a = x.load_tile((4, 8), [i, j])
+    b = tl.make_partition_view(columns, (8, 4)).load((j, i)).T
+    out.store(a + b)
+    whole = tl.make_partition_view_mut(tl.make_tensor_view(target, (m, n)), (4, 8))
+    whole.store(a * 2.0, [i, j])
+    tl.store_view_tko(whole, [i, j], tl.load_view_tko(whole, (i, j)) + 1.0)
+
+
+def test_views_of_raw_memory(device, rng):
+    x = rng.standard_normal((7, 19)).astype(np.float32)
+    with tw.device(device):
+        out, held, target = Output(x.shape, f32), tw.asarray(x.copy()), tw.zeros(x.shape).sync()
+        with tw.unsafe():
+            op = through_views(out.cut(4, 8), held.device_pointer(), target.device_pointer(), 7, 19)
+        op.sync()
+        assert_all(["out", "target"], [out.result(), target.to_numpy()], [x + x, x * 2 + 1])
+
+
+@tw.entry(unsafe=True)
+def windows(out: tl.TensorMut[f32], rows: tl.TensorMut[f32], x: tl.Tensor[f32], n: tl.Tensor[i32]):
+    """Overlapping windows of 4, two apart; and rows in an order that is data."""
+    i, _, _ = tl.get_tile_block_id()
+    view = tl.make_strided_view(x, (1, 4), (1, 2), padding=-1.0)
+    out.store(view.load([0, i]) + 0.0 * view.num_tiles(1).astype(f32))
+    at = n.load_tile((4,), [i])
+    picked = tl.make_gather_scatter_view(x, (4, 8), 0, padding=5.0)
+    rows.store(tl.load_view_tko(picked, [at, 3]))
+
+
+def test_windows_and_rows(device, rng):
+    x = rng.standard_normal((6, 13)).astype(np.float32)
+    index = rng.integers(-2, 8, 28).astype(np.int32)
+    with tw.device(device):
+        out, rows = Output((7, 4), f32), Output((28, 8), f32)
+        with tw.unsafe():
+            op = windows(out.cut(1, 4), rows.cut(4, 8), x, index)
+        op.sync()
+    wide = np.concatenate([x[0], np.full(8, -1, np.float32)])
+    expected = np.stack([wide[2 * i : 2 * i + 4] for i in range(7)])
+    kept = np.where(((index >= 0) & (index < 6))[:, None], x[index.clip(0, 5), 3:11], 5)
+    assert_all(["windows", "rows"], [out.result(), rows.result()],
+               [expected, kept.astype(np.float32)])  # fmt: skip
+
+
+@tw.entry(unsafe=True)
+def scattered(out: tl.TensorMut[f32], x: tl.Tensor[f32], n: tl.Tensor[i32]) -> None:
+    """Rows of a whole output, written where data says; rows outside are dropped."""
+    i, _, _ = tl.get_tile_block_id()
+    view = tl.make_gather_scatter_view(out, (2, 8), 0)
+    tl.store_view_tko(view, [n.load_tile((2,), [i]), 0], x.load_tile((2, 8), [i, 0]))
+
+
+def test_rows_scattered(device, rng):
+    x = rng.standard_normal((6, 8)).astype(np.float32)
+    order = np.array([3, 0, 5, 9, -1, 1], np.int32)
+    with tw.device(device):
+        out = Output((6, 8), f32)
+        out.array[...] = 0
+        with tw.unsafe():
+            op = scattered(out.cut(2, 8), x, order)
+        op.sync()
+    expected = np.zeros((6, 8), np.float32)
+    for row, to in zip(x, order, strict=True):
+        if 0 <= to < 6:
+            expected[to] = row
+    assert_all(["rows"], [out.result()], [expected])
+
+
+@tw.entry(unsafe=True)
+def unchecked(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    """Far outside a load gives padding and a store does nothing."""
+    i, _, _ = tl.get_tile_block_id()
+    tiles = x.partition((4,), padding=2.0)
+    parts = out.partition_mut((4,))
+    tile = tiles.load_unchecked([i * 3], latency=1) + tiles.load_unchecked(i - 1000000)
+    parts.store_unchecked(tile, [0])
+    parts.store_unchecked(tile * 0.0, [1000000000], allow_tma=True)
+    parts.store_unchecked(tile * 0.0, -1)
+
+
+def test_unchecked_access_is_still_inside(device, rng):
+    x = rng.standard_normal(10).astype(np.float32)
+    with tw.device(device):
+        out = Output((11,), f32)
+        with tw.unsafe():
+            op = unchecked(out.cut(4), x)
+        op.sync()
+    wide = np.concatenate([x, np.full(40, 2, np.float32)])
+    expected = np.concatenate([wide[12 * i : 12 * i + 4] + 2 for i in range(3)])[:11]
+    assert_all(["unchecked"], [out.result()], [expected])
+
+
+@tw.entry(unsafe=True)
+def through_table(
+    out: tl.TensorMut[f32],
+    table: tl.Tensor[i64],
+    sizes: tl.Tensor[i32],
+    a: tl.Ptr[f32],
+    b: tl.Ptr[f32],
+    c: tl.Ptr[f32],
+) -> None:
+    """Tensors whose addresses are data; the pointers tell the reference what may be read."""
+    i, _, _ = tl.get_tile_block_id()
+    n = sizes.load_tile((1,), i).item()
+    x = tl.load_tensor(table, i, (n,), None, f32)
+    out.store(x.load_tile((8,), 0)[None, :])
+
+
+def test_tensors_by_address(device, rng):
+    parts = [rng.standard_normal(n).astype(np.float32) for n in (3, 8, 5)]
+    with tw.device(device):
+        held = [tw.asarray(p.copy()) for p in parts]
+        pointers = [h.device_pointer() for h in held]
+        table = np.array([p.address for p in pointers], np.int64)
+        out = Output((3, 8), f32)
+        with tw.unsafe():
+            op = through_table(out.cut(1, 8), table, np.array([3, 8, 5], np.int32), *pointers)
+        op.sync()
+    expected = np.zeros((3, 8), np.float32)
+    for row, part in zip(expected, parts, strict=True):
+        row[: len(part)] = part
+    assert_all(["rows"], [out.result()], [expected])
+
+
+@tw.entry(unsafe=True)
+def promised(out: tl.TensorMut[i32], p: tl.Ptr[i32], n: i32) -> None:
+    """Promises that hold change nothing."""
+    q = tl.assume_div_by(p, 4)
+    m = tl.assume_bounds(tl.assume_div_by(n, 8), 0, 1000)
+    m = tl.assume_bounds_lower(tl.assume_bounds_upper(m, 64), 8)
+    at = tl.assume_div_by_every_along(tl.arange(8), 4, 4, 0)
+    same = tl.assume_same_elements(tl.full((8,), m), (8,))
+    out.store(tl.load_ptr(q + at) + same)
+
+
+def test_promises(device):
+    x = np.arange(8, dtype=np.int32)
+    with tw.device(device):
+        out, held = Output((8,), i32), tw.asarray(x.copy())
+        with tw.unsafe():
+            op = promised(out.cut(8), held.device_pointer(), 16)
+        op.sync()
+    assert (out.result() == x + 16).all()
