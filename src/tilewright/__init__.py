@@ -18,6 +18,7 @@ from .array import (
     ones,
     zeros,
 )
+from .array.resident import Resident as _Resident
 from .base.dtypes import (
     DType,
     bf16,
@@ -57,9 +58,13 @@ from .base.errors import (
 from .compile.options import CompileOptions
 from .driver.protocol import Device, Stream
 from .frontend.sources import execute as _execute
+from .lang.device_global import Global as _Global
 from .launch import Entry, KernelArg, Launch, entry
 from .op import DeviceOp, ExecutionContext, value
 from .op.ambient import default_device, device, devices, set_default_device, unsafe
+
+# A global is a word of kernels, but its memory is the host's: here they are put together.
+_Global.host = _Resident
 
 kernel = entry
 exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_

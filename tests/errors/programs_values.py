@@ -311,6 +311,30 @@ def kernel(z: tl.TensorMut, address: i64) -> None:
     z.store(z.load())
 launch(kernel, 0)
 """,
+    "global-in-safe-kernel": """
+hits = tl.Global(i32)
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    hits.atomic_add(1)
+    z.store(z.load())
+launch(kernel)
+""",
+    "global-as-a-value": """
+hits = tl.Global(i32)
+@tw.entry(unsafe=True)
+def kernel(z: tl.TensorMut) -> None:
+    hits.store(hits + 1)
+with tw.unsafe():
+    launch(kernel)
+""",
+    "global-that-is-no-tile": """
+table = tl.Global(f32, shape=(10,))
+@tw.entry(unsafe=True)
+def kernel(z: tl.TensorMut) -> None:
+    z.store(table.load())
+with tw.unsafe():
+    launch(kernel)
+""",
     "padding-does-not-fit": """
 @tw.entry
 def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:

@@ -11,7 +11,7 @@ from ..ir import I1, Block, TileType, Value
 from .emit import describe
 from .interpret import Flow, Interpreter
 from .joins import Conflict, coerce, join_type, leaves, replace_leaves, same_structure
-from .values import OutputRef, PartitionRef, TensorRef
+from .values import Memory
 
 
 @dataclass(eq=False, slots=True)
@@ -26,7 +26,7 @@ class Branch:
 
 def truth(it: Interpreter, x: Any) -> bool | Value:
     """A condition: a static bool, or a scalar that is true or false at run time."""
-    if isinstance(x, TensorRef | OutputRef | PartitionRef):
+    if isinstance(x, Memory):
         it.em.fail(
             Code.TRUTH,
             f"{describe(x)} is neither true nor false",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..ir import (
+    Block,
     Func,
+    GlobalSpec,
     LaunchCheck,
     OutputSpec,
     ParamSpec,
@@ -21,6 +23,7 @@ from ..ir import (
     TileType,
     Value,
 )
+from ..lang.device_global import Global
 from .calls import call
 from .emit import Emitter
 from .expressions import EXPRESSIONS
@@ -57,6 +60,8 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
             em.scalars[value] = spec.name
     for name, constant in signature.constants:
         frame.bind(name, constant)
+        if isinstance(constant, Global):
+            em.global_names[constant] = name
     body = em.block
     node = kernel.source.node
     assert isinstance(node, ast.FunctionDef)
@@ -64,8 +69,22 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
         it.mark(node)
         em.op("return")
     checks = _distinct(em.launch_checks)
-    func = Func(kernel.name, signature, params, body, checks)
+    hidden = _used(em, body)
+    signature = _with_hidden(signature, [spec for spec, _ in hidden])
+    func = Func(kernel.name, signature, (*params, *[v for _, v in hidden]), body, checks)
     return Built(func, tuple(it.captured.values()))
+
+
+def _used(em: Emitter, body: Block) -> list[tuple[GlobalSpec, Value]]:
+    """The globals that are in the IR: a loop that was compiled again may have dropped one."""
+    read = {v for op in body.walk() for v in op.operands}
+    return [(spec, value) for spec, value in em.hidden.values() if value in read]
+
+
+def _with_hidden(signature: Signature, hidden: Sequence[GlobalSpec]) -> Signature:
+    if not hidden:
+        return signature
+    return replace(signature, params=(*signature.params, *hidden), hidden=len(hidden))
 
 
 def _param(spec: ParamSpec) -> Value:

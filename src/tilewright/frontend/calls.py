@@ -23,7 +23,7 @@ from .joins import is_record, leaves
 from .loops import RangeOf
 from .rules import RULES
 from .sources import function_source
-from .values import OutputRef, PartitionRef, TensorRef
+from .values import Memory
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
@@ -159,7 +159,7 @@ def _hashable(x: Any) -> bool:
 
 
 def _dynamic(x: Any) -> bool:
-    return any(isinstance(v, Value | TensorRef | OutputRef | PartitionRef) for v in leaves(x))
+    return any(isinstance(v, Value | Memory) for v in leaves(x))
 
 
 def _constructs(callee: Any) -> bool:

@@ -10,10 +10,11 @@ from ..base.dtypes import AnyDType, DType, DTypeMeta, as_dtype, bool_, i32, is_d
 from ..base.errors import Code, CompileError, PaddingWarning, render
 from ..base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
 from ..base.source import Span
-from ..ir import Block, LaunchCheck, Op, PtrType, Signature, TileType, Value
+from ..ir import Block, GlobalSpec, LaunchCheck, Op, PtrType, Signature, TileType, Value
 from ..ir.builder import Builder, Given
+from ..lang.device_global import Global
 from . import promote
-from .values import OutputRef, PartitionRef, TensorRef
+from .values import Memory, OutputRef, PartitionRef, TensorRef
 
 
 class Emitter(Builder):
@@ -24,7 +25,8 @@ class Emitter(Builder):
     have left the function before it. Only where code surely runs in every block may an assertion
     become a launch check.
     `scalars` names the scalar parameters; `defining` has the op that made each value;
-    `unchecked` has the tiles that were loaded from an index nobody checked.
+    `unchecked` has the tiles that were loaded from an index nobody checked. `hidden` has a
+    parameter for the memory of each global in use; `global_names` says how globals were found.
     """
 
     inline: Callable[[Any, Sequence[Any]], Any]
@@ -41,6 +43,8 @@ class Emitter(Builder):
         self.scalars: dict[Value, str] = {}
         self.defining: dict[Value, Op] = {}
         self.unchecked: set[Value] = set()
+        self.hidden: dict[object, tuple[GlobalSpec, Value]] = {}
+        self.global_names: dict[Global[Any], str] = {}
 
     def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
         """Append an op, and remember which values it made."""
@@ -134,7 +138,7 @@ class Emitter(Builder):
         if is_dtype(x):
             return as_dtype(x)
         try:
-            if isinstance(x, Value | TensorRef | OutputRef | PartitionRef):
+            if isinstance(x, Value | Memory):
                 raise TypeError
             return as_dtype(x)
         except TypeError:
@@ -175,7 +179,7 @@ class Emitter(Builder):
             return x
         if isinstance(x, bool | int | float) or isinstance(type(x), DTypeMeta):
             return self.number(x, dtype)
-        if isinstance(x, TensorRef | OutputRef | PartitionRef):
+        if isinstance(x, Memory):
             self.fail(
                 Code.TYPE,
                 f"{what} is {describe(x)}, which has no arithmetic",
@@ -300,6 +304,9 @@ def describe(x: Any) -> str:
         return f"output `{x.name}`"
     if isinstance(x, PartitionRef):
         return f"a partition of `{x.name}`"
+    if isinstance(x, Global):
+        name = x.memory.dtype.name
+        return f"a global of shape {x.shape}, {name}" if x.shape else f"a global {name}"
     if isinstance(x, DTypeMeta):
         return f"the element type {x.name}" if x is not DType else "the class DType"
     if isinstance(x, bool | int | float | str) or x is None:
@@ -323,7 +330,9 @@ def _power_hint(n: int) -> str:
     return f"use {1 << (n - 1).bit_length()}: loads pad beyond the tensor and stores clip"
 
 
-def _load_hint(x: TensorRef | OutputRef | PartitionRef) -> str:
+def _load_hint(x: Memory) -> str:
+    if isinstance(x, Global):
+        return "g.load()"
     if isinstance(x, TensorRef):
         return f"tl.load_tile_like({x.name}, out) or {x.name}.load_tile(shape, index)"
     return f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base.errors import Code
 from ..ir import TileType, Value
+from ..lang.device_global import Global
 from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
 from .calls import Method, binary, eval_call, is_structure, unary
@@ -164,7 +165,7 @@ def receiver_class(x: Any) -> str | None:
         return "TensorMut"
     if isinstance(x, PartitionRef):
         return "PartitionMut" if x.mutable else "Partition"
-    return None
+    return "Global" if isinstance(x, Global) else None
 
 
 def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
@@ -230,7 +231,9 @@ def _subscript(it: Interpreter, node: ast.Subscript) -> Any:
         it.em.fail(
             Code.TYPE,
             f"{describe(owner)} cannot be indexed",
-            hint="load a tile: partition.load([i, j]), tensor.load_tile(shape, index) or"
+            hint="load it: g.load(), or reach elements with tl.gather(tl.get_global(g), offsets)"
+            if isinstance(owner, Global)
+            else "load a tile: partition.load([i, j]), tensor.load_tile(shape, index) or"
             " tl.load_tile_like(tensor, out)",
         )
     if isinstance(index, Value):

@@ -18,6 +18,7 @@ from typing import Any, NoReturn, TypeAlias
 from ..base.errors import Code
 from ..ir import Block, Value
 from ..ir.opdef import TypeRuleError
+from ..lang.device_global import Global
 from .emit import Emitter, article, describe
 from .frame import Frame, assigned_names
 from .rules import RULES
@@ -193,6 +194,8 @@ class Interpreter:
                 got=article(type(value).__name__),
                 hint=f"pass it: add a parameter `{name}: tl.Tensor`",
             )
+        if isinstance(value, Global):
+            self.em.global_names.setdefault(value, name)
         self.captured[owner, name] = Captured(read, value, name)
         return value
 

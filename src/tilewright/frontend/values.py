@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..base.shapes import Shape
 from ..ir import TensorType, Value
+from ..lang.device_global import Global
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -51,12 +52,12 @@ class PartitionRef:
     mutable: bool = False
 
 
+Memory = TensorRef | OutputRef | PartitionRef | Global
+"""Things that name memory: no values, so they can be neither computed with nor selected."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class FormatString:
     """An f-string with parts of the kernel: texts, and (value, format specification) pairs."""
 
-    parts: tuple[str | tuple[Value | TensorRef | OutputRef | PartitionRef, str], ...]
-
-
-Tensorlike = TensorRef | OutputRef | PartitionRef
-"""Things that name memory: they can be neither carried nor selected."""
+    parts: tuple[str | tuple[Value | Memory, str], ...]

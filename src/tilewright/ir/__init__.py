@@ -2,7 +2,15 @@
 
 from .core import Block, Func, LaunchCheck, Op, Value
 from .ops import FAMILIES, OPS
-from .signature import OutputSpec, ParamSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
+from .signature import (
+    GlobalSpec,
+    OutputSpec,
+    ParamSpec,
+    PointerSpec,
+    ScalarSpec,
+    Signature,
+    TensorSpec,
+)
 from .types import I1, I32, TOKEN, PtrType, TensorType, TileType, TokenType, Type, ViewType
 
 __all__ = [
@@ -13,6 +21,7 @@ __all__ = [
     "TOKEN",
     "Block",
     "Func",
+    "GlobalSpec",
     "LaunchCheck",
     "Op",
     "OutputSpec",

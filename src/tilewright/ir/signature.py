@@ -46,6 +46,17 @@ class PointerSpec:
     dtype: AnyDType
 
 
+@dataclass(frozen=True, slots=True)
+class GlobalSpec(PointerSpec):
+    """The address of a device global: a hidden parameter, which launches fill in themselves.
+
+    `memory` is the run half's own object, which knows the address on each device.
+    """
+
+    shape: Shape
+    memory: object
+
+
 ParamSpec: TypeAlias = TensorSpec | OutputSpec | ScalarSpec | PointerSpec
 
 
@@ -54,10 +65,19 @@ class Signature:
     """Everything about the arguments that the compiled code depends on.
 
     `grid` is the static launch grid, where given (`const_grid`); `grid_rank` the number of
-    logical grid axes (at least 3). `constants` are the keyword-only `tl.Const` values.
+    logical grid axes (at least 3). `constants` are the keyword-only `tl.Const` values. The last
+    `hidden` parameters are globals that the kernel names; a launch asks for none, the front end
+    adds them.
     """
 
     params: tuple[ParamSpec, ...]
     constants: tuple[tuple[str, Any], ...] = ()
     grid: Shape | None = None
     grid_rank: int = 3
+    hidden: int = 0
+
+    @property
+    def globals(self) -> tuple[GlobalSpec, ...]:
+        """The hidden parameters, in order."""
+        last = self.params[len(self.params) - self.hidden :]
+        return tuple(spec for spec in last if isinstance(spec, GlobalSpec))

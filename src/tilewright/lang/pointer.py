@@ -7,7 +7,7 @@ give wrong answers or crash. Memory accesses of a block happen in the order they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
 
 from ..base.dtypes import bool_, i64
 from .enums import Ordering, Scope
@@ -22,6 +22,9 @@ from .tensor import (
     Tensor,
 )  # fmt: skip
 from .tile import E, E_co, Number, ShapeLike, Tile, To
+
+if TYPE_CHECKING:
+    from .device_global import Global
 
 LoadOrdering: TypeAlias = Ordering | Literal["weak", "relaxed", "acquire"]
 StoreOrdering: TypeAlias = Ordering | Literal["weak", "relaxed", "release"]
@@ -213,6 +216,15 @@ def scatter(
     mask: Tile[bool_] | bool | None = None,
 ) -> None:
     """Write the elements at `pointer + offsets` where `mask`; of equal offsets any one wins."""
+    ...
+
+
+# --- globals -----------------------------------------------------------------------------------
+
+
+@declared
+def get_global(source: Global[E]) -> PointerTile[E]:
+    """Point to the first element of a `tl.Global`; the others follow in row-major order."""
     ...
 
 

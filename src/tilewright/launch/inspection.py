@@ -58,6 +58,7 @@ class Inspection:
         """What the compiler decided, and what each launch checks, one line each."""
         artifact = self.artifact()
         lines = [f"{artifact.name} for {self.target}", *artifact.decisions]
+        lines += [f"hidden parameter: global `{g.name}`" for g in artifact.signature.globals]
         lines += [f"checked at launch: {show(check.expr)}" for check in artifact.launch_checks]
         return "\n".join(lines)
 

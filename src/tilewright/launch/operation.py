@@ -22,6 +22,7 @@ from ..op.running import Steps
 from .arguments import Arg
 from .binding import bind, check_call, constants_of
 from .grid import as_grid
+from .hidden import hidden_args
 from .kernel import Kernel, Request
 from .kinds import is_partition
 from .links import Links
@@ -152,6 +153,8 @@ class Launch(Composite[R_co]):
         artifact = kernel.artifact(signature, device.name, request.options)
         kernel.check(artifact, args, grid)
         if size(grid):
+            if artifact.signature.hidden:
+                args = [*args, *hidden_args(artifact.signature, device)]
             run = kernel.runners[device.name]
             report = device.stream().submit(lambda: run(artifact, args, grid))
             deliver(kernel.name, report)

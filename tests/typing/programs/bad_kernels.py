@@ -5,6 +5,8 @@ from __future__ import annotations
 import tilewright.lang as tl
 from tilewright.base.dtypes import f32, i32
 
+hits = tl.Global(i32)
+
 
 def memory(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
     x.store(z.load())  # error: inputs are read only
@@ -21,6 +23,9 @@ def values(z: tl.TensorMut[f32], p: tl.Ptr[f32], n: i32) -> None:
     p * 2  # error: pointers only move
     tl.load_ptr(z.load())  # error: a tile is no pointer
     tl.atomic_add(p, 1.0, ordering="weak")  # error: atomics are ordered
+    hits.store(1, ordering="acquire")  # error: a store releases
+    hits + 1  # error: a global is loaded first
+    tl.get_global(p)  # error: a pointer is no global
     tl.reduce_sum(z)  # error: an output is no tile
     tl.scale(z.load())  # error: no such function
     z.load().clamp_min(0)  # error: no such method

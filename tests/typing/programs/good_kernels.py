@@ -101,6 +101,23 @@ def pointers(p: tl.Ptr[f32], q: tl.Ptr[i32], n: i32) -> None:
     tl.atomic_cas(q, 0, 1, ordering="relaxed", scope=tl.Scope.SYSTEM)
 
 
+hits = tl.Global(i32)
+table = tl.Global(f32, [1.0, 2.0], shape=(8, 2))
+
+
+def bump(g: tl.Global[i32], by: int) -> tl.Tile[i32]:
+    return g.atomic_add(by, ordering="relaxed")
+
+
+def globals_(out: tl.TensorMut[f32]) -> None:
+    assert_type(bump(hits, 2), tl.Tile[i32])
+    assert_type(table.load(ordering="acquire"), tl.Tile[f32])
+    table.store(table.load() + 1.0)
+    p = tl.get_global(table)
+    assert_type(p, tl.PointerTile[f32])
+    out.store(tl.gather(p, tl.arange(16)))
+
+
 def views(
     out: tl.TensorMut[bf16], x: tl.Tensor[bf16, tl.Dyn, tl.Dyn, tl.Dyn], table: tl.Tensor[i64]
 ) -> None:
@@ -114,3 +131,9 @@ def views(
     t = tl.load_view_tko(rows, [tl.arange(4), 0])
     assert_type(t, tl.Tile[bf16])
     tl.store_tile(out, t)
+
+
+def of_globals() -> int:
+    hits.copy_from(3, device="cpu")
+    hits.reset()
+    return int(hits.to_numpy()) + table.to_numpy(device="reference").size

@@ -10,6 +10,7 @@ from ...base.errors import Code
 from ...ir import Value
 from ...ir.attrs import AtomicMode, Ordering, Scope
 from ..access import checked_index, stored_value
+from ..device_global import elements_of
 from ..emit import Emitter
 from ..operands import word
 from ..pointers import ATOMIC_ORDERS, mask_for, memory_order, pointee, pointers, value_for
@@ -70,6 +71,12 @@ def _convenience(mode: AtomicMode) -> Callable[..., Value]:
         return _combine(em, mode, pointers, value, mask, ordering, scope)
 
     return rule
+
+
+def _add_to_global(
+    em: Emitter, self: Any, value: Any, *, ordering: Any = "acq_rel", scope: Any = "device"
+) -> Value:
+    return _combine(em, AtomicMode.ADD, elements_of(em, self), value, None, ordering, scope)
 
 
 def atomic_cas(
@@ -139,6 +146,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "atomic_cas": atomic_cas,
     "atomic_cas_tko": atomic_cas,
     **{f"atomic_{mode.value}": _convenience(mode) for mode in AtomicMode},
+    "Global.atomic_add": _add_to_global,
     "atomic_red_view": atomic_red_view,
     "atomic_red_view_tko": atomic_red_view,
 }

@@ -12,7 +12,7 @@ from ...ir.launch_expr import show
 from ..emit import Emitter, describe
 from ..launch_known import expression
 from ..operands import parts
-from ..values import FormatString, OutputRef, PartitionRef, TensorRef
+from ..values import FormatString, Memory
 from .reduction import reduce_all
 
 # --- print -------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def _parts(em: Emitter, arg: Any) -> Sequence[Any]:
 
 def _part(em: Emitter, arg: Any, spec: str) -> Any:
     """A text, or a value with its format specification."""
-    if isinstance(arg, TensorRef | OutputRef | PartitionRef):
+    if isinstance(arg, Memory):
         em.fail(
             Code.TYPE,
             f"{describe(arg)} cannot be printed",
@@ -164,7 +164,7 @@ def _text(em: Emitter, x: Any, what: str, default: str) -> str:
 def assert_condition(em: Emitter, condition: Any, message: str) -> None:
     """Refuse what is surely false, let the host check what it can, the kernel the rest."""
     if not isinstance(condition, Value):
-        if isinstance(condition, TensorRef | OutputRef | PartitionRef):
+        if isinstance(condition, Memory):
             em.fail(Code.TRUTH, f"{describe(condition)} is neither true nor false",
                     expected="a condition", got=describe(condition))  # fmt: skip
         _static(em, bool(condition), message)

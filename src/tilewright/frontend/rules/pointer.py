@@ -10,6 +10,7 @@ from ...base.errors import Code
 from ...base.shapes import Shape
 from ...ir import Value
 from ..access import access_hints, checked_index, load, make_view, store, unchecked_index
+from ..device_global import address_of, elements_of
 from ..emit import Emitter, describe
 from ..operands import parts
 from ..pointers import (
@@ -170,6 +171,31 @@ def scatter(em: Emitter, pointer: Any, offsets: Any, value: Any, mask: Any = Non
     """Write at offsets."""
     em.require_unsafe("`scatter`")
     store_ptr(em, add_pointer(em, _pointers(em, pointer), offsets), value, mask)
+
+
+# --- globals -----------------------------------------------------------------------------------
+
+
+def get_global(em: Emitter, source: Any) -> Value:
+    """A pointer to the first element."""
+    return address_of(em, source)
+
+
+def _load_global(em: Emitter, self: Any, *, ordering: Any = "weak", scope: Any = "device") -> Value:
+    return load_ptr(em, elements_of(em, self), ordering=ordering, scope=scope)
+
+
+def _store_global(
+    em: Emitter, self: Any, value: Any, *, ordering: Any = "weak", scope: Any = "device"
+) -> None:
+    store_ptr(em, elements_of(em, self), value, ordering=ordering, scope=scope)
+
+
+def _global_fact(name: str) -> Callable[..., Any]:
+    def rule(em: Emitter, self: Any) -> Any:
+        return getattr(self, name)
+
+    return rule
 
 
 # --- views of raw memory -----------------------------------------------------------------------
@@ -431,6 +457,11 @@ RULES: dict[str, Callable[..., Any]] = {
     "store_ptr_tko": store_ptr,
     "gather": gather,
     "scatter": scatter,
+    "get_global": get_global,
+    "Global.load": _load_global,
+    "Global.store": _store_global,
+    "Global.shape": _global_fact("shape"),
+    "Global.dtype": _global_fact("dtype"),
     "make_tensor_view": make_tensor_view,
     "load_tensor": load_tensor,
     "make_partition_view": make_partition_view,
@@ -447,5 +478,6 @@ RULES: dict[str, Callable[..., Any]] = {
     "assume_same_elements": assume_same_elements,
 }
 PROPERTIES: frozenset[str] = frozenset(
-    f"PointerTile.{name}" for name in ("shape", "dtype", "rank", "ndim")
-)
+    (*(f"PointerTile.{n}" for n in ("shape", "dtype", "rank", "ndim")), "Global.shape",
+     "Global.dtype")
+)  # fmt: skip

@@ -1,0 +1,131 @@
+"""Memory of a device that outlasts launches: made and read on the host, reached by unsafe kernels.
+
+hits = tl.Global(i32)
+
+@tw.entry(unsafe=True)
+def count(x: tl.Tensor[f32]) -> None:
+    hits.atomic_add(1)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..base.dtypes import AnyDType
+from ..base.shapes import Shape
+from .atomics import AtomicOrdering
+from .pointer import LoadOrdering, ScopeLike, StoreOrdering
+from .tile import E, Number, ShapeLike, Tile
+
+if TYPE_CHECKING:
+    from ..driver.protocol import Device
+
+    Where: TypeAlias = Device | str | None
+
+
+class GlobalMemory(Protocol):
+    """What a global needs of the host, which owns the memory: one copy of it on each device."""
+
+    def __init__(self, dtype: Any, initial: npt.ArrayLike, shape: ShapeLike | None) -> None: ...
+
+    @property
+    def dtype(self) -> AnyDType:
+        """The element type."""
+        ...
+
+    @property
+    def shape(self) -> Shape:
+        """The extent of each axis."""
+        ...
+
+    def read(self, device: Where) -> np.ndarray[Any, Any]:
+        """A copy of what a device has."""
+        ...
+
+    def write(self, values: npt.ArrayLike, device: Where) -> None:
+        """Replace what a device has."""
+        ...
+
+    def reset(self, device: Where) -> None:
+        """Give a device the initial values again."""
+        ...
+
+
+class Global(Generic[E]):
+    """A value, or an array of them, that each device keeps between launches.
+
+    `tl.Global(i32)` is one number, 0 at first; `tl.Global(i32, 7)` starts at 7,
+    `tl.Global(f32, shape=(16,))` is an array of zeros, `tl.Global(f32, array)` starts as a copy of
+    the array. Kernels reach it by its name, in unsafe code only: whose writes are seen when is up
+    to them. Methods of the host run at once, on the default device if none is named.
+    """
+
+    host: ClassVar[type[GlobalMemory]]
+    """Who keeps the memory; set where the package puts its halves together."""
+
+    def __init__(
+        self, dtype: type[E], initial: npt.ArrayLike = 0, shape: ShapeLike | None = None
+    ) -> None:
+        self._memory = self.host(dtype, initial, shape)
+
+    @property
+    def dtype(self) -> type[E]:
+        """The element type."""
+        return cast("type[E]", self._memory.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis; () for one value."""
+        return self._memory.shape
+
+    # --- in kernels ----------------------------------------------------------------------------
+
+    def load(self, *, ordering: LoadOrdering = "weak", scope: ScopeLike = "device") -> Tile[E]:
+        """Read the whole global: a scalar, or a tile of its shape."""
+        _refuse("load", "g.to_numpy()")
+
+    def store(
+        self, value: Number, *, ordering: StoreOrdering = "weak", scope: ScopeLike = "device"
+    ) -> None:
+        """Write the whole global; the value broadcasts to its shape."""
+        _refuse("store", "g.copy_from(value)")
+
+    def atomic_add(
+        self, value: Number, *, ordering: AtomicOrdering = "acq_rel", scope: ScopeLike = "device"
+    ) -> Tile[E]:
+        """Add to each element; give what was there before."""
+        _refuse("atomic_add", "g.copy_from(g.to_numpy() + value)")
+
+    # --- on the host ---------------------------------------------------------------------------
+
+    def to_numpy(self, *, device: Where = None) -> np.ndarray[Any, Any]:
+        """A copy of the value that a device has, now."""
+        return self._memory.read(device)
+
+    def copy_from(self, values: npt.ArrayLike, *, device: Where = None) -> None:
+        """Replace the value that a device has, now; a number fills the whole array."""
+        self._memory.write(values, device)
+
+    def reset(self, *, device: Where = None) -> None:
+        """Give a device the initial value again, now."""
+        self._memory.reset(device)
+
+    @property
+    def memory(self) -> GlobalMemory:
+        """The memory behind it, for launchers."""
+        return self._memory
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a global has no truth value; read it: g.load(), on the host g.to_numpy()")
+
+    def __repr__(self) -> str:
+        return f"Global({self._memory.dtype.name}, shape={self.shape})"
+
+
+def _refuse(method: str, instead: str) -> NoReturn:
+    raise TypeError(
+        f"Global.{method} can only be used inside a kernel\n  hint: on the host use {instead}"
+    )
