@@ -22,6 +22,7 @@ from ..plan.nodes import (
     Scalar,
     Scope,
     Stmt,
+    Turn,
 )  # fmt: skip
 from ..target import CpuTarget
 from . import (
@@ -45,6 +46,7 @@ from .access import from_memory
 from .emitter import Compute, Emitter, Tensor
 from .nest import NestWriter
 from .reduction import Reducer
+from .turn import turn
 from .types import memory_type
 
 
@@ -95,6 +97,8 @@ def run(emitter: Emitter, statement: Stmt) -> None:
             emitter.names[statement.result] = emitter.get(statement.variable)
         case Matmul():
             TABLE["mmaf"](emitter, statement)
+        case Turn():
+            turn(emitter, statement)
         case For() | Repeat() | If() | Scope() | Jump() | Print():
             TABLE[_word(statement)](emitter, statement)
 

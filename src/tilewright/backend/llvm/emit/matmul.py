@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
 
-from ..functions.text import Body, vector
 from ..functions.text import Value as Vec
+from ..functions.text import vector
 from ..plan.nodes import Buffer, Matmul
 from ..target import CpuTarget
 from .access import mangled
 from .emitter import Emitter
+from .loops import LoopWriter
 from .types import memory_type
 
 
@@ -80,51 +81,13 @@ def _matmul(emitter: Emitter, step: Matmul) -> None:
     emitter.do(f"call void {shape.symbol}({args})")
 
 
-class _Writer:
+class _Writer(LoopWriter):
     """Writes the function of one shape."""
 
     def __init__(self, shape: Shape, rows: int) -> None:
+        super().__init__(shape.kind)
         self.shape = shape
         self.rows = rows
-        self.body = Body()
-
-    def number(self, n: int) -> Vec:
-        return self.body.constant("i64", 1, n)
-
-    def pointer(self, name: str) -> Vec:
-        return Vec(self.body, name, "ptr", 1)
-
-    def at(self, address: Vec, offset: Vec) -> Vec:
-        return self.body.emit(f"getelementptr {self.shape.kind}, {address}, {offset}", "ptr", 1)
-
-    def loop(self, count: int, inner: Callable[[Vec], None]) -> None:
-        """Run `inner` for 0 .. count - 1."""
-        if count == 1:
-            inner(self.number(0))
-            return
-        body = self.body
-        before, head, after = body.block, body.fresh("loop"), body.fresh("after")
-        body.jump(head)
-        body.label(head)
-        place = len(body.lines)
-        i = body.emit("", "i64", 1)
-        inner(i)
-        following = i + 1
-        text = f"phi i64 [ 0, %{before} ], [ {following.name}, %{body.block} ]"
-        body.lines[place] = f"  {i.name} = {text}"
-        more = following.compare("", "ult", count)
-        body.lines.append(f"  br {more}, label %{head}, label %{after}")
-        body.label(after)
-
-    def load(self, address: Vec, lanes: int) -> Vec:
-        kind = self.shape.kind
-        align = 8 if kind == "double" else 4
-        text = f"load {vector(kind, lanes)}, {address}, align {align}"
-        return self.body.emit(text, kind, lanes)
-
-    def store(self, value: Vec, address: Vec) -> None:
-        align = 8 if self.shape.kind == "double" else 4
-        self.body.lines.append(f"  store {value}, {address}, align {align}")
 
     def splat(self, x: Vec) -> Vec:
         lanes = self.shape.lanes
@@ -222,12 +185,7 @@ def _function(emitter: Emitter, shape: Shape) -> str:
     writer = _Writer(shape, row_block(shape, emitter.cpu))
     writer.whole()
     emitter.body.declarations |= writer.body.declarations
-    lines = "\n".join(writer.body.lines)
-    params = "ptr noalias %lhs, ptr noalias %rhs, ptr noalias %out"
-    return (
-        f'define internal void {shape.symbol}({params}) noinline nounwind "no-builtins" {{\n'
-        f"entry:\n{lines}\n  ret void\n}}\n"
-    )
+    return writer.function(shape.symbol, ("%lhs", "%rhs", "%out"))
 
 
 TABLE: dict[str, Callable[[Emitter, Matmul], None]] = {

@@ -16,6 +16,7 @@ from .nodes import (
     Print,
     ReadBuffer,
     Stmt,
+    Turn,
     Variable,
     WriteBuffer,
     bodies,
@@ -152,6 +153,8 @@ def _rename(statement: Stmt, old: Buffer, new: Buffer) -> None:
         case Matmul():
             statement.lhs, statement.rhs = swap(statement.lhs), swap(statement.rhs)
             statement.result = swap(statement.result)
+        case Turn():
+            statement.source, statement.target = swap(statement.source), swap(statement.target)
         case Print():
             args = statement.args
             statement.args = tuple(swap(a) if isinstance(a, Buffer) else a for a in args)

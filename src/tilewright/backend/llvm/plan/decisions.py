@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from .nodes import (
+    AtomicPointer,
+    AtomicView,
+    Combine,
     Compute,
     Matmul,
     Nest,
     Plan,
+    ReadBuffer,
     ReadPointer,
     ReadView,
+    Turn,
+    WriteBuffer,
     WritePointer,
     WriteView,
     buffers_of,
     walk,
-)  # fmt: skip
+)
+
+SHOWN = 12
+"""How many ops of a nest are named."""
 
 
 def decisions(plan: Plan) -> list[str]:
@@ -25,24 +34,45 @@ def decisions(plan: Plan) -> list[str]:
                 lines.append(_nest(statement))
             case Matmul():
                 lines.append(_matmul(statement))
+            case Turn():
+                lines.append(f"turn {_shape(statement.source.shape)} by {statement.order}")
             case _:
                 pass
     for buffer in buffers_of(plan):
-        shape = "x".join(map(str, buffer.shape))
         where = f" ({buffer.span.place})" if buffer.span is not None else ""
-        lines.append(f"kept {shape} in {buffer.bytes} bytes: {buffer.why}{where}")
+        shape = _shape(buffer.shape)
+        lines.append(f"keep {shape} in {buffer.bytes} bytes: {buffer.why}{where}")
     lines.append(f"scratch {plan.scratch_bytes} bytes per worker")
     return lines
 
 
+def _shape(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
+
+
 def _nest(nest: Nest) -> str:
-    sizes = "x".join(str(loop.size) for loop in nest.loops)
-    ops = sum(isinstance(read, Compute) for read in nest.reads)
-    loads = sum(isinstance(read, ReadView | ReadPointer) for read in nest.reads)
-    stores = sum(isinstance(effect, WriteView | WritePointer) for effect in nest.effects)
+    words = [word for statement in (*nest.reads, *nest.effects) for word in _words(statement)]
+    shown = ", ".join(words[:SHOWN]) + (", ..." if len(words) > SHOWN else "")
     where = f" ({nest.span.place})" if nest.span is not None else ""
-    counts = f"{ops} ops, {loads} loads, {stores} stores"
-    return f"fused {counts} into one loop nest {sizes}, {nest.lanes} lanes{where}"
+    sizes = _shape(tuple(loop.size for loop in nest.loops))
+    return f"one loop nest {sizes}, {nest.lanes} lanes: {shown}{where}"
+
+
+def _words(statement: object) -> list[str]:
+    """What a statement does, in a word or two."""
+    match statement:
+        case Compute() | Combine() | AtomicPointer() | AtomicView():
+            return [statement.op.name]
+        case ReadView():
+            return [f"load {statement.access.tensor.name}".rstrip()]
+        case WriteView():
+            return [f"store {statement.access.tensor.name}".rstrip()]
+        case ReadBuffer() | ReadPointer():
+            return ["read"]
+        case WriteBuffer() | WritePointer():
+            return ["write"]
+        case _:
+            return []
 
 
 def _matmul(step: Matmul) -> str:

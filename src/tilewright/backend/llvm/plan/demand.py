@@ -11,7 +11,7 @@ from . import facts as kinds
 from .drafts import Keep, Key, NestDraft, StepDraft, draft, sink_values
 from .effects import squeezed
 from .facts import Facts, is_read_only, is_tile
-from .schedule import Segment
+from .schedule import Segment, is_packed
 
 BUFFER_USERS = ("matmul", "print")
 
@@ -37,14 +37,8 @@ def _keep_what_leaves(segment: Segment) -> None:
             leaves.update(v for v in op.operands if is_tile(v))
     for value in reversed(needed):
         why = "it is used in another part of the program"
-        layout = segment.state.panels(value) if _is_packed(value, facts) else None
+        layout = segment.state.panels(value) if is_packed(value, facts) else None
         segment.force(value, why, layout)
-
-
-def _is_packed(value: Value, facts: Facts) -> bool:
-    """Whether a tile is used only as the right side of multiplies."""
-    users = facts.users_of(value)
-    return all(u.name == "matmul" and u.operands[1] is value for u in users)
 
 
 def recomputed(op: Op, facts: Facts) -> bool:
@@ -59,7 +53,10 @@ def recomputed(op: Op, facts: Facts) -> bool:
 
 
 def _lazy_ops(segment: Segment) -> list[Op]:
-    return [op for op in segment.ops if any(segment.facts.is_lazy(v) for v in op.results)]
+    """The lazy ops, except those that were given a place of their own when they were met."""
+    lazy = [op for op in segment.ops if any(segment.facts.is_lazy(v) for v in op.results)]
+    placed = segment.state.buffers.keys() - segment.kept.keys()
+    return [op for op in lazy if op.result not in placed]
 
 
 def _keep_what_is_shared(segment: Segment) -> None:

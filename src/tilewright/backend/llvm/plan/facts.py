@@ -129,6 +129,41 @@ def is_scalar(value: Value) -> bool:
     return isinstance(value.type, TileType) and value.type.rank == 0
 
 
+SMALLEST_TURN = 8
+"""A tile whose last axis is moved is turned in memory from this extent on."""
+
+
+def is_turned(op: Op, facts: Facts) -> bool:
+    """Whether a permutation is done by itself: lanes would have to be gathered otherwise."""
+    (arg,) = op.operands
+    order: tuple[int, ...] = op.attrs["order"]
+    shape = arg.tile.shape
+    last = len(order) - 1
+    if order[last] == last or min(shape[last], shape[order[last]]) < SMALLEST_TURN:
+        return False
+    return bool(facts.users_of(op.result)) and _fills(arg, (last, order[last]), facts)
+
+
+def _fills(value: Value, axes: tuple[int, int], facts: Facts) -> bool:
+    """Whether a tile comes from memory that differs along both axes."""
+    seen: set[Value] = set()
+    todo = [value]
+    while todo:
+        current = todo.pop()
+        if current in seen or not is_tile(current):
+            continue
+        seen.add(current)
+        if not facts.is_lazy(current):
+            return True
+        op = facts.definition[current]
+        if op.name in READS or op.name in ("reshape", "permute", "extract", *NIBBLES):
+            return True
+        spread = op.name == "broadcast"
+        if not (spread and 1 in (op.operands[0].tile.shape[k] for k in axes)):
+            todo += op.operands
+    return False
+
+
 def tensor_of(op: Op, facts: Facts) -> Value:
     """The tensor behind the view an op accesses."""
     return facts.definition[op.one("view")].one("tensor")

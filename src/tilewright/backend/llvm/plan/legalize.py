@@ -1,7 +1,8 @@
 """IR to IR: every matrix multiply becomes `matmul` on operands of the type it computes in.
 
 Conversions, and the scales of block-scaled inputs, become ordinary elementwise ops that stand where
-the operand was made, so they fuse into the loop that packs it and run once outside of loops.
+the operand was made, so they fuse into the loop that packs it and run once outside of loops. Tiles
+accessed across the dense axis of a tensor are accessed along it, and turned.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from ....base.dtypes import AnyDType, f16, f32, f64, i32
 from ....ir.core import Func, Op, Value
 from ....ir.opdef import OpDef, declare
 from ....ir.rewrite import Rewriter, rewrite
-from ....ir.types import Type
+from ....ir.types import Type, ViewType
+from .facts import SMALLEST_TURN
 
 COMPUTED_IN: dict[AnyDType, AnyDType] = {f16: f32, f32: f32, f64: f64, i32: i32}
 """The type a multiply runs in, by the type of its accumulator."""
@@ -31,15 +33,19 @@ def legalize(func: Func) -> Func:
     """Rewrite the multiplies; all other ops are copied in their order."""
     operands = _operands(func)
     converted: dict[tuple[Value, AnyDType], Value] = {}
+    tensors = {op.result: op.one("tensor") for op in func.walk() if op.name == "make_view"}
 
     def visit(rewriter: Rewriter, op: Op) -> Sequence[Value] | None:
         if op.name in MULTIPLIES:
             return [MULTIPLIES[op.name](rewriter, op, converted)]
-        copy = rewriter.copy(op)
-        for old, new in zip(op.results, copy.results, strict=True):
+        if op.name in ACROSS and (order := straight_order(op.one("view").view)) is not None:
+            new = ACROSS[op.name](rewriter, op, rewriter.get(tensors[op.one("view")]), order)
+        else:
+            new = rewriter.copy(op)
+        for old, result in zip(op.results, new.results, strict=True):
             for dtype in operands.get(old, ()):
-                converted[new, dtype] = _convert(rewriter, new, dtype)
-        return copy.results
+                converted[result, dtype] = _converted(rewriter, new, result, dtype)
+        return new.results
 
     return rewrite(func, visit)
 
@@ -55,6 +61,14 @@ def _operands(func: Func) -> dict[Value, list[AnyDType]]:
                 if value.tile.dtype is not to and to not in known:
                     known.append(to)
     return found
+
+
+def _converted(rewriter: Rewriter, op: Op, value: Value, to: AnyDType) -> Value:
+    """A result in another type; what is rearranged is converted first, to be packed at once."""
+    if op.name != "permute":
+        return _convert(rewriter, value, to)
+    arg = _convert(rewriter, op.operands[0], to)
+    return rewriter.emit("permute", arg, order=op.attrs["order"])
 
 
 def _convert(rewriter: Rewriter, value: Value, to: AnyDType) -> Value:
@@ -102,6 +116,52 @@ def _scale(rewriter: Rewriter, value: Value, scale: Value, axis: int) -> Value:
     return rewriter.emit("mulf", _convert(rewriter, value, f32), factor)
 
 
+# Accesses across the dense axis.
+
+
+def straight_order(view: ViewType) -> tuple[int, ...] | None:
+    """The order of tile axes that puts the dense one last; None where it is, or does not matter."""
+    strides = [view.tensor.strides[d] for d in view.dim_map]
+    wide = [k for k in range(view.rank) if view.tile[k] > 1]
+    dense = [k for k in wide if strides[k] == 1]
+    if view.sparse is not None or len(dense) != 1 or dense[0] == wide[-1]:
+        return None
+    if min(view.tile[dense[0]], view.tile[wide[-1]]) < SMALLEST_TURN:
+        return None
+    return (*(k for k in range(view.rank) if k != dense[0]), dense[0])
+
+
+def _straight(
+    rewriter: Rewriter, op: Op, tensor: Value, order: Sequence[int]
+) -> tuple[Value, list[Value], Value | None]:
+    """The view with its axes in another order, the indices likewise, the guard."""
+    view, index, guard = op.one("view").view, op.all("index"), op.maybe("guard")
+    new = rewriter.emit(
+        "make_view",
+        tensor,
+        tile=tuple(view.tile[k] for k in order),
+        dim_map=tuple(view.dim_map[k] for k in order),
+        step=view.step and tuple(view.step[k] for k in order),
+        padding=view.padding,
+        frame=view.frame,
+    )
+    return new, [rewriter.get(index[k]) for k in order], guard and rewriter.get(guard)
+
+
+def _load_across(rewriter: Rewriter, op: Op, tensor: Value, order: tuple[int, ...]) -> Op:
+    loaded = rewriter.emit("load_view", *_straight(rewriter, op, tensor, order))
+    return rewriter.op("permute", loaded, order=tuple(order.index(k) for k in range(len(order))))
+
+
+def _store_across(rewriter: Rewriter, op: Op, tensor: Value, order: tuple[int, ...]) -> Op:
+    value = rewriter.emit("permute", rewriter.get(op.one("value")), order=order)
+    return rewriter.op("store_view", value, *_straight(rewriter, op, tensor, order))
+
+
+ACROSS: dict[str, Callable[[Rewriter, Op, Value, tuple[int, ...]], Op]] = {
+    "load_view": _load_across,
+    "store_view": _store_across,
+}
 MULTIPLIES: dict[str, Callable[[Rewriter, Op, Converted], Value]] = {
     "mmaf": _multiply,
     "mmai": _multiply,

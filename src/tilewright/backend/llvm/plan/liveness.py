@@ -18,6 +18,7 @@ from .nodes import (
     Repeat,
     Scope,
     Stmt,
+    Turn,
     WriteBuffer,
     reads_of,
     writes_of,
@@ -95,6 +96,8 @@ class Liveness:
 
 def kills(statement: Stmt) -> list[Buffer]:
     """The buffers whose old contents a statement ends: those it writes from their start."""
+    if isinstance(statement, Turn):
+        return [statement.target]
     if not isinstance(statement, Nest):
         return []
     ended: list[Buffer] = []

@@ -26,6 +26,7 @@ from .nodes import (
     Scalar,
     Scope,
     Stmt,
+    Turn,
     Variable,
 )  # fmt: skip
 from .schedule import Segment, State
@@ -89,6 +90,9 @@ class Lowering:
         buffers = self.state.buffers
         if step.op.name == "print":
             return [Print(step.op, tuple(buffers.get(v, v) for v in step.args))]
+        if step.op.name == "permute":
+            source, target = (buffers[v] for v in step.args)
+            return [Turn(source, target, step.op.attrs["order"])]
         lhs, rhs, result = (buffers[v] for v in step.args)
         return [Matmul(lhs, rhs, result, step.op.span)]
 

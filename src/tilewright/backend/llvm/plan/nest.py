@@ -180,11 +180,9 @@ class NestBuilder:
         if not self.loops:
             return 1
         inner = self.loops[-1]
-        widths = [1]
-        for read in self.reads:
-            if inner in read.result.loops:
-                widths.append(_width(read))
-        return gcd(inner.size, max(4, min(lane_bytes // max(widths), MAX_LANES)))
+        widths = [_width(read) for read in self.reads if inner in read.result.loops]
+        widths += [itemsize(e.buffer.elem) for e in self.effects if isinstance(e, WriteBuffer)]
+        return gcd(inner.size, max(4, min(lane_bytes // max(widths, default=1), MAX_LANES)))
 
 
 def _width(read: Read) -> int:

@@ -283,6 +283,15 @@ class Matmul:
 
 
 @dataclass(eq=False, slots=True)
+class Turn:
+    """target = source with its axes in another order, the last one too; source is row-major."""
+
+    source: Buffer
+    target: Buffer
+    order: tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
 class Print:
     """A print record of scalars and buffers; `site` is its number."""
 
@@ -345,7 +354,8 @@ class Jump:
     kind: str
 
 
-Stmt: TypeAlias = Scalar | Nest | Matmul | Print | Put | Get | For | Repeat | If | Scope | Jump
+Step: TypeAlias = Scalar | Nest | Matmul | Turn | Print | Put | Get
+Stmt: TypeAlias = Step | For | Repeat | If | Scope | Jump
 
 
 @dataclass(eq=False, slots=True)
@@ -401,6 +411,8 @@ def reads_of(statement: Stmt) -> list[Buffer]:
             return [s.buffer for s in statement.reads if isinstance(s, ReadBuffer)]
         case Matmul():
             return [statement.lhs, statement.rhs, statement.result]
+        case Turn():
+            return [statement.source]
         case Print():
             return [a for a in statement.args if isinstance(a, Buffer)]
         case _:
@@ -414,6 +426,8 @@ def writes_of(statement: Stmt) -> list[Buffer]:
             return [b for effect in statement.effects for b in _targets(effect)]
         case Matmul():
             return [statement.result]
+        case Turn():
+            return [statement.target]
         case _:
             return []
 

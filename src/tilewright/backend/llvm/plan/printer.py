@@ -36,6 +36,7 @@ from .nodes import (
     Scope,
     SetVariable,
     Stmt,
+    Turn,
     Variable,
     WriteBuffer,
     WritePointer,
@@ -159,7 +160,7 @@ class _Printer:
             case _:
                 self.line(depth, self.simple(statement))
 
-    def simple(self, statement: Scalar | Matmul | Print | Put | Get | Jump) -> str:
+    def simple(self, statement: Scalar | Matmul | Turn | Print | Put | Get | Jump) -> str:
         match statement:
             case Scalar(op):
                 operands = ", ".join(map(self.name, op.operands))
@@ -168,6 +169,8 @@ class _Printer:
                 return head + (f" {operands}" if operands else "") + _attrs(op)
             case Matmul():
                 return f"{statement.result.name} += {statement.lhs.name} @ {statement.rhs.name}"
+            case Turn():
+                return f"{statement.target.name} = {statement.source.name} turned {statement.order}"
             case Print():
                 return f"print {self.operands(statement.args)}{_attrs(statement.op)}"
             case Put():

@@ -215,7 +215,7 @@ class Segment:
         if op.name in PLACERS:
             PLACERS[op.name](self, op)
         elif any(is_tile(v) for v in op.results):
-            self._lazy(op)
+            self.lazy(op)
         else:
             self._scalar(op)
 
@@ -232,7 +232,8 @@ class Segment:
         self.early[at].append(op)
         self.time.update(dict.fromkeys(op.results, at))
 
-    def _lazy(self, op: Op) -> None:
+    def lazy(self, op: Op) -> None:
+        """An op whose tile is computed where it is used."""
         if op.name in kinds.READS:
             self.time[op.result] = self.written(location_of(op))
             if self._is_overtaken(op):
@@ -370,6 +371,23 @@ def _matmul(segment: Segment, op: Op) -> None:
     segment.time[op.result] = segment.step(op, (lhs, rhs, op.result)) + 1
 
 
+def _permute(segment: Segment, op: Op) -> None:
+    if not kinds.is_turned(op, segment.facts):
+        segment.lazy(op)
+        return
+    source = segment.plain(op.operands[0], "it is turned")
+    layout = segment.state.panels(op.result) if is_packed(op.result, segment.facts) else None
+    target = segment.state.buffer(op.result, "it is turned", op.span, layout)
+    segment.state.buffers[op.result] = target
+    segment.time[op.result] = segment.step(op, (source, op.result)) + 1
+
+
+def is_packed(value: Value, facts: Facts) -> bool:
+    """Whether a tile is used only as the right side of multiplies."""
+    users = facts.users_of(value)
+    return bool(users) and all(u.name == "matmul" and u.operands[1] is value for u in users)
+
+
 def _cat(segment: Segment, op: Op) -> None:
     whole = segment.state.buffer(op.result, "its parts come from two tiles", op.span)
     axis: int = op.attrs["axis"]
@@ -393,5 +411,5 @@ def _print(segment: Segment, op: Op) -> None:
 PLACERS: dict[str, Callable[[Segment, Op], None]] = {
     "reduce": _reduce, "scan": _scan, "store_view": _store, "store_ptr": _store,
     "atomic_red_view": _atomic, "atomic_rmw": _atomic, "atomic_cas": _atomic,
-    "matmul": _matmul, "cat": _cat, "print": _print,
+    "matmul": _matmul, "cat": _cat, "print": _print, "permute": _permute,
 }  # fmt: skip

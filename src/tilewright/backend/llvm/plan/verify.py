@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .index import Index, Layout, Loop, check_sizes, offset
+from .index import Index, Layout, Loop, check_sizes, offset, row_major
 from .liveness import interference
 from .nodes import (
     AtomicPointer,
@@ -16,6 +16,7 @@ from .nodes import (
     ReadBuffer,
     ReadView,
     Reg,
+    Turn,
     WriteBuffer,
     WriteView,
     operands_of,
@@ -35,6 +36,8 @@ def verify_plan(plan: Plan) -> None:
                 _nest(statement)
             case Matmul():
                 _matmul(statement)
+            case Turn():
+                _turn(statement)
             case _:
                 pass
     _places(plan)
@@ -95,6 +98,14 @@ def _matmul(step: Matmul) -> None:
     _need(lhs.shape[-1] == rhs.shape[-2], "a multiply whose inner extents differ")
     wanted = (*lhs.shape[:-1], rhs.shape[-1])
     _need(result.shape == wanted, f"a multiply into {result.shape}, expected {wanted}")
+
+
+def _turn(step: Turn) -> None:
+    source, target = step.source, step.target
+    _need(source.layout == row_major(source.shape), "a tile that is turned is not row-major")
+    wanted = tuple(source.shape[k] for k in step.order)
+    _need(target.shape == wanted, f"a tile turned into {target.shape}, expected {wanted}")
+    _need(source.elem == target.elem, "a tile that is turned changes its element type")
 
 
 def _places(plan: Plan) -> None:

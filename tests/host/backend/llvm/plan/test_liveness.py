@@ -1,0 +1,86 @@
+"""Liveness through loops, branches and early exits."""
+
+from __future__ import annotations
+
+from tilewright.backend.llvm.plan.index import Field, Loop, row_major
+from tilewright.backend.llvm.plan.liveness import NONE, Liveness, interference
+from tilewright.backend.llvm.plan.nodes import (
+    Buffer,
+    If,
+    Jump,
+    Nest,
+    ReadBuffer,
+    Reg,
+    Repeat,
+    Scope,
+    WriteBuffer,
+)
+from tilewright.base.dtypes import f32
+from tilewright.ir import I1, Value
+
+
+def buffer(name):
+    return Buffer(name, f32, row_major((8,)), "a test needs it")
+
+
+A, B, C = (buffer(n) for n in "abc")
+
+
+def move(target, *sources):
+    """A nest that reads some buffers and writes one."""
+    loop = Loop(8, "i0")
+    index = ((Field(loop, 8),),)
+    reads = [ReadBuffer(Reg(f32, frozenset([loop])), s, index) for s in sources]
+    value = reads[0].result if reads else Value(I1)
+    return Nest((loop,), 8, reads, [WriteBuffer(target, index, value)])
+
+
+def live_before(*body):
+    return Liveness(lambda statement, live: None).body(list(body), NONE)
+
+
+def never(nest, written, read):
+    return False
+
+
+def test_straight_code():
+    assert live_before(move(B, A), move(C, B)) == {A}
+    assert live_before(move(A), move(B, A)) == NONE
+
+
+def test_a_loop_keeps_what_its_next_round_needs():
+    body = [move(B, A), move(A, B), Jump("continue")]
+    assert live_before(Repeat(body)) == {A}
+    graph = interference([move(A), Repeat(body)], never)
+    assert B in graph[A]
+
+
+def test_a_break_needs_what_follows_the_loop():
+    out = If(Value(I1), [Jump("break")], [])
+    assert live_before(Repeat([out, Jump("continue")]), move(C, A)) == {A}
+
+
+def test_a_return_needs_nothing():
+    assert live_before(If(Value(I1), [Jump("return")], []), move(B, A)) == {A}
+    assert live_before(Jump("return"), move(B, A)) == NONE
+
+
+def test_a_scope_can_be_left():
+    inside = [If(Value(I1), [Jump("leave")], []), move(A), Jump("leave")]
+    assert live_before(Scope(inside), move(B, A)) == {A}
+
+
+def test_branches_are_both_counted():
+    assert live_before(If(Value(I1), [move(C, A)], [move(C, B)])) == {A, B}
+
+
+def test_what_is_read_may_not_lie_where_is_written():
+    graph = interference([move(B, A)], never)
+    assert graph[B] == {A}
+    assert interference([move(B, A)], lambda *_: True).get(B, set()) == set()
+
+
+def test_never_together_is_no_conflict():
+    body = [move(A), move(C, A), move(B), move(C, B)]
+    graph = interference(body, never)
+    assert B not in graph.get(A, set())
