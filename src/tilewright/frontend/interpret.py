@@ -13,8 +13,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
+import numpy as np
+
+from ..base.dtypes import as_dtype
 from ..base.errors import Code
 from ..ir import Block, Value
 from ..ir.opdef import TypeRuleError
@@ -42,11 +45,18 @@ class Captured:
 
     def changed(self) -> bool:
         """Whether the name means something else by now."""
-        now = self.read()
-        if now is self.value:
-            return False
-        plain = isinstance(now, int | float | str | tuple) and type(now) is type(self.value)
-        return not (plain and bool(now == self.value))
+        return not _same(self.read(), self.value)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two constants mean the same: 1, 1.0 and True do not, nor do 0.0 and -0.0."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return isinstance(a, int | float | str) and a == b and repr(a) == repr(b)
 
 
 @dataclass(eq=False, slots=True)
@@ -186,7 +196,12 @@ class Interpreter:
             value = read()
         except (ValueError, AttributeError):  # an empty cell, a module half loaded
             self.em.fail(Code.NAME, f"`{name}` has no value yet")
-        if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+        self.captured[owner, name] = Captured(read, value, name)
+        if isinstance(value, np.generic):
+            return _number(value)
+        if not isinstance(value, type) and (
+            hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
+        ):
             self.em.fail(
                 Code.CAPTURE,
                 f"`{name}` is an array from outside the kernel",
@@ -196,7 +211,6 @@ class Interpreter:
             )
         if isinstance(value, Global):
             self.em.global_names.setdefault(value, name)
-        self.captured[owner, name] = Captured(read, value, name)
         return value
 
     # --- rules -------------------------------------------------------------------------------
@@ -219,6 +233,14 @@ class Interpreter:
         except TypeRuleError as error:
             got = ", ".join(describe(a) for a in args)
             self.em.fail(Code.TYPE, f"`{label}` does not accept these values: {error}", got=got)
+
+
+def _number(scalar: np.generic) -> Any:
+    """A scalar of NumPy as ours: what is a Python float too stays weak, others keep their type."""
+    if isinstance(scalar, float | np.bool):
+        return scalar.item()
+    typed = cast("Callable[[Any], Any]", as_dtype(scalar.dtype))
+    return typed(scalar.item())
 
 
 def signature(rule: Callable[..., Any]) -> inspect.Signature:
