@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from .errors import Error
@@ -31,6 +32,8 @@ class Config:
     verify: bool = False
     dump: frozenset[str] = frozenset()
     dump_dir: str = ""
+    cache_dir: str = ""
+    cache_size: int = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,10 @@ SETTINGS: tuple[Setting, ...] = (
             "Stages whose result is shown, comma-separated, or `all`."),
     Setting("dump_dir", "directory", _text, "standard error",
             "Where dumps are written, one file per kernel and stage."),
+    Setting("cache_dir", "directory or `off`", _text, "`~/.cache/tilewright`",
+            "Where compiled code is kept for the next process; must be open to its owner alone."),
+    Setting("cache_size", "bytes", _bytes, "1G",
+            "Most compiled code kept on disk; what was not used for longest goes first."),
 )  # fmt: skip
 
 
@@ -138,6 +145,21 @@ _OVERRIDDEN: ContextVar[Config | None] = ContextVar("tilewright_config", default
 def current() -> Config:
     """The settings in force here; the environment is read at the first call."""
     return _OVERRIDDEN.get() or _of_process()
+
+
+def cache_directory(config: Config, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The directory that compiled code is kept in; None where it is not kept."""
+    if config.cache_dir.lower() == "off":
+        return None
+    try:
+        if config.cache_dir:
+            return Path(config.cache_dir).expanduser().absolute()
+        given = Path(environment.get("XDG_CACHE_HOME", ""))
+        # The XDG rules: a relative path does not count.
+        home = given if given.is_absolute() else Path("~/.cache").expanduser()
+    except RuntimeError:
+        return None  # this user has no home directory
+    return home / "tilewright"
 
 
 @contextmanager

@@ -1,10 +1,35 @@
-"""A named step of a backend. One runner times, verifies, dumps and reports all of them alike."""
+"""A named step of a backend. One runner times, verifies, dumps and keeps all of them alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+Fact: TypeAlias = str | int | list[str] | None
+Facts: TypeAlias = Mapping[str, Fact]
+"""What a result depends on, by name; readable, so that two of them can be told apart in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A result as it is kept on disk: code, and what the code does not say, as JSON."""
+
+    metadata: Mapping[str, object]
+    code: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How the result of a stage and of all after it is kept on disk, between processes."""
+
+    facts: Callable[[Any], Facts | None]
+    """From the stage's argument to everything that can change a byte of the result; None where
+    that cannot be said."""
+    save: Callable[[Any, Any], Saved]
+    """From the stage's argument and the last result to what is kept of it."""
+    restore: Callable[[Any, Saved], Any]
+    """From the stage's argument and what was kept to the result; ValueError for what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +39,5 @@ class Stage:
     name: str
     run: Callable[[Any], Any]
     show: Callable[[Any], str]
+    keeping: Keeping | None = None
+    """Where given, this stage and all after it are skipped when the result is found on disk."""

@@ -10,13 +10,13 @@ from .runner import Runner
 
 def stage_texts(kernel: KernelSource, signature: Signature, target: str) -> dict[str, str]:
     """Compile afresh and give each stage's text by name, in order."""
-    runner = Runner(kernel.name, keep=True)
+    runner = Runner(kernel.name, keep=True, store=None)
     compile_kernel(kernel, signature, target, runner)
     return dict(runner.shown)
 
 
 def stage_times(kernel: KernelSource, signature: Signature, target: str) -> dict[str, float]:
     """Compile afresh and give each step's time in seconds."""
-    runner = Runner(kernel.name)
+    runner = Runner(kernel.name, store=None)
     compile_kernel(kernel, signature, target, runner)
     return dict(runner.times)

@@ -43,9 +43,7 @@ def compile_kernel(
     for pass_ in PASSES:
         func = run.pass_(pass_, func)
     func = run.verified("passes", func)
-    result: object = func
-    for stage in stages(target):
-        result = run.stage(stage, result)
+    result: object = run.stages(stages(target), func)
     assert isinstance(result, Artifact)
     return result, built
 

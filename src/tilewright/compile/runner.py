@@ -1,19 +1,22 @@
-"""Runs the steps of a compilation alike for all backends: times, verifies, dumps, remembers."""
+"""Runs the steps of a compilation alike for all backends: times, verifies, dumps, keeps."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..base.config import Config, current
-from ..base.stage import Stage
+from ..base.stage import Keeping, Stage
 from ..ir import Func
 from ..ir.printer import print_func
 from ..ir.verify import verify
+from .kept import Asked, ask
+from .store import Store, current_store
 
 
 @dataclass(slots=True)
@@ -26,6 +29,8 @@ class Runner:
     shown: dict[str, str] = field(default_factory=dict[str, str])
     keep: bool = False
     """Whether to keep every stage's text, for `kernel.inspect()`."""
+    store: Store | None = field(default_factory=current_store)
+    """Where results are kept between processes; None compiles afresh."""
 
     def step(self, name: str, function: Callable[[Any], Any], argument: Any) -> Any:
         """Run one step and time it."""
@@ -57,6 +62,37 @@ class Runner:
         if self.wanted(stage.name):
             self.show(stage.name, stage.show(result))
         return result
+
+    def stages(self, stages: Sequence[Stage], argument: Any) -> Any:
+        """Run the stages of a backend in a row; those whose result is on disk are skipped."""
+        for number, stage in enumerate(stages):
+            rest = stages[number:]
+            if stage.keeping is not None and not any(self.wanted(s.name) for s in rest):
+                return self.kept(stage.keeping, argument, partial(self._run, rest, argument))
+            argument = self.stage(stage, argument)
+        return argument
+
+    def kept(self, keeping: Keeping, argument: Any, make: Callable[[], Any]) -> Any:
+        """The result that is kept on disk; made, and kept from now on, where there is none."""
+        asked = self.step("disk", partial(ask, self.store, keeping), argument)
+        if asked is None:
+            return make()
+        found = self.step("disk", Asked.find, asked)
+        if found is not None:
+            return found
+        with asked.alone():
+            # Another process may have made it while this one waited.
+            found = self.step("disk", Asked.get, asked)
+            if found is not None:
+                return found
+            result = make()
+            self.step("disk", asked.put, result)
+            return result
+
+    def _run(self, stages: Sequence[Stage], argument: Any) -> Any:
+        for stage in stages:
+            argument = self.stage(stage, argument)
+        return argument
 
     def wanted(self, name: str) -> bool:
         """Whether anybody wants to see this stage."""

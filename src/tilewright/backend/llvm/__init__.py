@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.stage import Stage
-from ...ir.artifact import Artifact, sites_of
+from ...ir.artifact import Artifact
 from ...ir.core import Func
 from .emit import TABLE, emit_module
+from .keeping import artifact, keeping
 from .object import compile_module
 from .plan import Plan, build_plan, print_plan
 from .target import CpuTarget, host_target
@@ -30,7 +31,7 @@ class Module:
 def stages(cpu: CpuTarget) -> tuple[Stage, ...]:
     """The steps from typed IR to an artifact."""
     return (
-        Stage("plan", lambda func: build_plan(func, cpu), print_plan),
+        Stage("plan", lambda func: build_plan(func, cpu), print_plan, keeping(cpu)),
         Stage("llvm", lambda plan: Module(plan, emit_module(plan, cpu)), lambda m: str(m.text)),
         Stage("object", lambda module: _artifact(module, cpu), _summary),
     )
@@ -38,16 +39,8 @@ def stages(cpu: CpuTarget) -> tuple[Stage, ...]:
 
 def _artifact(module: Module, cpu: CpuTarget) -> Artifact:
     plan = module.plan
-    return Artifact(
-        name=plan.name,
-        target=f"cpu {cpu.name}",
-        signature=plan.func.signature,
-        code=compile_module(module.text, cpu),
-        launch_checks=plan.func.launch_checks,
-        sites=sites_of(plan.func),
-        scratch_bytes=plan.scratch_bytes,
-        decisions=tuple(plan.decisions),
-    )
+    code = compile_module(module.text, cpu)
+    return artifact(plan.func, cpu, code, plan.scratch_bytes, plan.decisions)
 
 
 def _summary(artifact: Artifact) -> str:

@@ -1,0 +1,41 @@
+"""Compiled code on disk, so that the next process need not compile: one store for all backends.
+
+A store is a private directory of entries `<first 2 hex>/<64 hex>.tw`. An entry's name is the hash
+of its record, which names everything that can change the code.
+
+    directory  who may have access to it
+    record     what an entry was made from
+    entry      an entry as bytes
+    flight     one process at a time
+    evict      how the size stays within its limit
+    disk       the store itself
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from ...base.config import cache_directory, current
+from .disk import Stats, Store
+from .record import Record
+
+__all__ = ["Record", "Stats", "Store", "current_store", "stats"]
+
+
+def current_store() -> Store | None:
+    """The store that the settings name; None where they turn it off."""
+    config = current()
+    root = cache_directory(config)
+    return _store(root, config.cache_size) if root is not None and config.cache_size else None
+
+
+def stats() -> Stats:
+    """What the current store did for this process so far."""
+    store = current_store()
+    return store.stats if store is not None else Stats()
+
+
+@cache
+def _store(root: Path, capacity: int) -> Store:
+    return Store(root, capacity)

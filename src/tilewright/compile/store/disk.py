@@ -1,0 +1,257 @@
+"""The disk cache itself: from a record to what was kept under it, and back. It never raises.
+
+Every failure of the file system is counted and passed over: what cannot be read is a miss, what
+cannot be written is not kept.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from ...base.stage import Saved
+from .directory import RefusedError, opened
+from .entry import InvalidEntryError, check, decode, encode
+from .evict import LOW, File, evict, files, path_of, remove
+from .flight import Lock, acquire
+from .record import Record, differences, facts_of
+
+T = TypeVar("T")
+
+PATIENCE = 60.0
+"""Seconds to wait for another process that compiles the same; then both do."""
+LARGEST = 256 << 20
+"""An entry of more bytes is not ours."""
+READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Not through links, and not waiting for somebody to write into a pipe."""
+WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+LOOKS = 16
+"""Eviction looks at all files when this process has written that part of the capacity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a store did for this process."""
+
+    hits: int = 0
+    misses: int = 0
+    puts: int = 0
+    bytes_written: int = 0
+    io_errors: int = 0
+    invalid: int = 0
+    """Entries that were damaged or not what they should be, and were removed."""
+    evicted: int = 0
+
+
+class Store:
+    """Compiled code in one private directory, limited to `capacity` bytes."""
+
+    def __init__(self, root: Path, capacity: int, patience: float = PATIENCE) -> None:
+        self.root = root
+        self.capacity = capacity
+        self._patience = patience
+        self._stats = Stats()
+        self._written = -1
+        """Bytes written since eviction last looked; -1 before the first look."""
+        self._warned = False
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.root)!r}, {self.capacity})"
+
+    @property
+    def stats(self) -> Stats:
+        """The counts so far."""
+        return self._stats
+
+    # The two things a compilation wants.
+
+    def get(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
+        """What was kept under a record, made again by `restore`; counts a hit or a miss."""
+        found = self.find(record, restore)
+        self._count(misses=found is None)
+        return found
+
+    def find(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
+        """As `get`, but nothing found is no miss yet."""
+        found = self._soft(lambda directory: self._find(directory, record, restore))
+        self._count(hits=found is not None)
+        return found
+
+    def put(self, record: Record, saved: Saved) -> bool:
+        """Keep something under a record; whether it is kept now."""
+        data = encode(record, saved)
+        if len(data) > min(self.capacity * LOW, LARGEST):
+            return False  # it would push out everything else
+        done = self._soft(lambda directory: _write(directory, record.name, data), create=True)
+        if done:
+            self._count(puts=1, bytes_written=len(data))
+            self._limit(len(data))
+        return bool(done)
+
+    @contextmanager
+    def alone(self, record: Record) -> Generator[None, None, None]:
+        """Keep other processes from making the same; goes on without that where it cannot be."""
+        lock = self._soft(
+            lambda directory: acquire(directory, f"{record.name}.lock", self._patience),
+            create=True,
+        )
+        try:
+            yield
+        finally:
+            if lock is not None:
+                self._release(lock)
+
+    # Looking after it.
+
+    def entries(self) -> tuple[File, ...]:
+        """All entries, the longest unused first."""
+        found = self._soft(lambda directory: [f for f in files(directory) if f.is_entry])
+        return tuple(sorted(found or (), key=lambda f: (f.used, f.path)))
+
+    def facts(self, name: str) -> dict[str, object] | None:
+        """What an entry was made from; None where there is no such entry, or not a whole one."""
+        path = path_of(name)
+        with suppress(InvalidEntryError):
+            data = self._soft(lambda directory: _read(directory, path))
+            return check(data, name) if data is not None else None
+        return None
+
+    def verify(self) -> tuple[str, ...]:
+        """Read all entries and remove those that are damaged; their names."""
+        damaged = tuple(file.name for file in self.entries() if self.facts(file.name) is None)
+        for name in damaged:
+            self.remove(name)
+        self._count(invalid=len(damaged))
+        return damaged
+
+    def remove(self, name: str) -> None:
+        """Remove one entry; it need not be there."""
+        path = path_of(name)
+        self._soft(lambda directory: remove(directory, path))
+
+    def clear(self) -> int:
+        """Remove all entries; how many there were."""
+        entries = self.entries()
+        for file in entries:
+            self.remove(file.name)
+        return len(entries)
+
+    def explain(self, record: Record) -> str:
+        """Why there is no entry for a record: what differs from the nearest of the same kernel."""
+        wanted = facts_of(record.text)
+        known = [facts for file in self.entries() if (facts := self.facts(file.name)) is not None]
+        if wanted in known:
+            return "there is an entry"
+        same = [f for f in known if f.get("kernel") == wanted.get("kernel")]
+        if not same:
+            return f"there is no entry of `{wanted.get('kernel')}`"
+        nearest: list[str] = min([differences(old, wanted) for old in same], key=len)
+        return "; ".join(nearest)
+
+    # How it is done.
+
+    def _find(self, directory: int, record: Record, restore: Callable[[Saved], T]) -> T | None:
+        path = path_of(record.name)
+        try:
+            data = _read(directory, path)
+            found = None if data is None else restore(decode(data, record))
+        except (InvalidEntryError, ValueError):
+            self._count(invalid=1)
+            remove(directory, path)
+            return None
+        if found is not None:
+            with suppress(OSError):  # a disk that cannot be written can still be read
+                os.utime(path, dir_fd=directory, follow_symlinks=False)
+        return found
+
+    def _limit(self, written: int) -> None:
+        """Look at all files at the first put, and then whenever much has been written."""
+        with self._lock:
+            first = self._written < 0
+            self._written = max(self._written, 0) + written
+            if not first and self._written * LOOKS < self.capacity:
+                return
+            self._written = 0
+        removed = self._soft(lambda directory: evict(directory, self.capacity))
+        self._count(evicted=removed or 0)
+
+    def _release(self, lock: Lock) -> None:
+        try:
+            lock.release()
+        except OSError:
+            self._count(io_errors=1)
+
+    def _soft(self, action: Callable[[int], T], *, create: bool = False) -> T | None:
+        """Do something in the directory; None where the file system does not let us."""
+        try:
+            with opened(self.root, create=create) as directory:
+                return action(directory)
+        except FileNotFoundError:
+            # No directory yet. Where it should have been made, something is wrong.
+            self._count(io_errors=create)
+        except OSError:
+            self._count(io_errors=1)
+        except RefusedError as refused:
+            self._warn(str(refused))
+        return None
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            counts = {name: getattr(self._stats, name) + n for name, n in more.items()}
+            self._stats = replace(self._stats, **counts)
+
+    def _warn(self, reason: str) -> None:
+        with self._lock:
+            warned, self._warned = self._warned, True
+        if not warned:
+            warnings.warn(
+                f"compiled code is not kept on disk: {reason}; TILEWRIGHT_CACHE_DIR chooses another"
+                " directory, `off` none",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def _read(directory: int, path: str) -> bytes | None:
+    """The bytes of an entry; InvalidEntryError for what is no plain file of our own."""
+    try:
+        file = os.open(path, READ, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise InvalidEntryError("it is a link") from None
+        raise
+    with os.fdopen(file, "rb", buffering=0) as opened_file:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise InvalidEntryError("it is not a plain file of this user")
+        if found.st_size > LARGEST:
+            raise InvalidEntryError("it is too large")
+        return opened_file.read()
+
+
+def _write(directory: int, name: str, data: bytes) -> bool:
+    """Write an entry under another name first: readers see all of it or nothing."""
+    path = path_of(name)
+    with suppress(FileExistsError):
+        os.mkdir(name[:2], 0o700, dir_fd=directory)
+    temporary = f"{path}.{os.urandom(8).hex()}.tmp"
+    descriptor = os.open(temporary, WRITE, 0o600, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        remove(directory, temporary)
+        raise
+    return True
