@@ -33,8 +33,9 @@ SETTINGS: dict[str, dict[str, str]] = {
 }
 """What each setting adds to the environment; with `all` every library decides for itself."""
 
-ALWAYS = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
-"""torch.compile would otherwise keep a pool of processes that disturb the timing."""
+ALWAYS = {"TORCHINDUCTOR_COMPILE_THREADS": "1", "TILEWRIGHT_CACHE_DIR": "off"}
+"""torch.compile would otherwise keep a pool of processes that disturb the timing; and what is timed
+as a first compilation must be one."""
 
 
 def environment(threads: str, base: Mapping[str, str]) -> dict[str, str]:
