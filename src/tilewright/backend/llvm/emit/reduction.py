@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ....base.errors import InternalError
 from ....ir.core import Op, Value
 from ..functions.text import Value as Vec
 from ..functions.text import where
+from ..plan.facts import LAYOUT
 from ..plan.index import Index, loops_in
 from ..plan.nodes import Buffer, Combine, Variable
 from .emitter import Compute, Emitter
@@ -126,8 +128,12 @@ class Reducer:
             if inner.name in self.compute:
                 args = [read(v) for v in inner.operands]
                 known[inner.result] = self.compute[inner.name](emitter, inner, args)
-            else:
+            elif inner.name in LAYOUT and inner.result.tile.size == 1:
+                known[inner.result] = read(inner.operands[0])
+            elif inner.name in self.scalars:
                 self.scalars[inner.name](emitter, inner)
+            else:
+                raise InternalError(f"`{inner.name}` cannot stand in the body of a {op.name}")
         return [read(v) for v in block.terminator.operands]
 
 

@@ -13,7 +13,10 @@ from .effects import squeezed
 from .facts import Facts, is_read_only, is_tile
 from .schedule import Segment, is_packed
 
-BUFFER_USERS = ("matmul", "print")
+
+def _needs_buffer(user: Op, value: Value) -> bool:
+    """Whether an op works on a whole tile in memory; an accumulator is copied there anyway."""
+    return user.name == "print" or (user.name == "matmul" and value in user.operands[:2])
 
 
 def keep_tiles(segment: Segment) -> None:
@@ -31,7 +34,7 @@ def _keep_what_leaves(segment: Segment) -> None:
         outside = [user for user in facts.users_of(value) if user not in segment.members]
         if not outside and value not in leaves:
             continue
-        if any(user.name in BUFFER_USERS for user in outside) or not recomputed(op, facts):
+        if any(_needs_buffer(user, value) for user in outside) or not recomputed(op, facts):
             needed.append(value)
         else:
             leaves.update(v for v in op.operands if is_tile(v))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ....base.errors import InternalError
 from ....ir.artifact import reporting_ops
 from ....ir.core import Block, Func, Op, Value
+from ....ir.ops import FAMILIES
 from .demand import keep_tiles
 from .drafts import NestDraft, StepDraft
 from .facts import REGIONS, Facts, collect, is_tile
@@ -32,6 +33,7 @@ from .nodes import (
 from .schedule import Segment, State
 
 Target = Buffer | Variable
+TOKENS = frozenset(op.name for op in FAMILIES["token"])
 FIRST = -(1 << 30)
 """Sorts before every nest of a step."""
 
@@ -178,6 +180,9 @@ BODIES: dict[str, Callable[[Lowering, Op, list[Target]], Stmt]] = {
 
 def lower(func: Func, lane_bytes: int, vector_bytes: int) -> Plan:
     """The plan of a function, with buffers that have no place yet."""
+    for op in func.walk():
+        if op.name in TOKENS:
+            raise InternalError(f"`{op.name}` orders memory for a GPU; a CPU keeps program order")
     legal = legalize(func)
 
     def panel(value: Value) -> Layout:

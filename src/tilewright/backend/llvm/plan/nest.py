@@ -1,6 +1,5 @@
 """Builds the loop nest of a draft: pulls what its sinks read into registers, then writes.
 
-Pulling a lazy tile at an index computes it there; layout ops only change the index on the way.
 Where an axis ends in the middle of a loop the loop is split and the nest is built anew.
 """
 
@@ -8,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import gcd, prod
-from typing import TypeAlias
 
 from ....base.dtypes import f32
 from ....base.shapes import Shape
 from ....ir.core import Op, Value
-from ....ir.types import Elem
 from . import index as ix
 from .drafts import Assign, CatPart, Keep, Key, NestDraft, Run, Sink, sink_shape
-from .facts import ELEMENTWISE, Facts, is_scalar, is_tile
+from .facts import is_scalar, is_tile
 from .index import Axis, Field, Index, Loop, NeedSplit
 from .nodes import (
-    Access,
     AtomicPointer,
     AtomicView,
     Buffer,
@@ -27,15 +23,9 @@ from .nodes import (
     Compute,
     Effect,
     Get,
-    Literal,
     Nest,
     Operand,
-    Position,
     Read,
-    ReadBuffer,
-    ReadPointer,
-    ReadView,
-    Reg,
     SetVariable,
     Stmt,
     Variable,
@@ -44,30 +34,26 @@ from .nodes import (
     WriteView,
     itemsize,
 )  # fmt: skip
+from .pull import Puller
 from .schedule import State
 
 MAX_LANES = 64
 SMALL_FLOATS_COMPUTE_IN = itemsize(f32)
 
 
-class NestBuilder:
-    """Builds one nest. `key` tells which tiles of the segment are in their buffers already."""
+class NestBuilder(Puller):
+    """Builds one nest."""
 
     def __init__(
         self, state: State, kept: Mapping[Value, Key], key: Key, sizes: list[list[int]]
     ) -> None:
-        self.state = state
-        self.facts: Facts = state.facts
-        self.kept = kept
-        self.key = key
+        super().__init__(state, kept, key)
         self.groups = [[Loop(n, "") for n in group] for group in sizes]
         self.loops = tuple(loop for group in self.groups for loop in group)
         for number, loop in enumerate(self.loops):
             loop.name = f"i{number}"
-        self.reads: list[Read] = []
         self.effects: list[Effect] = []
         self.gets: list[Get] = []
-        self.known: dict[tuple[Value, Index], Operand] = {}
         self.is_serial = False
         self.descending = False
 
@@ -78,62 +64,6 @@ class NestBuilder:
         for n in shape:
             axes.append(tuple(Field(loop, loop.size) for loop in next(groups)) if n > 1 else ())
         return tuple(axes)
-
-    # Reading.
-
-    def pull(self, value: Value, index: Index) -> Operand:
-        """One element of a tile, or a scalar."""
-        if not is_tile(value):
-            return self.scalar(value)
-        if (value, index) not in self.known:
-            buffer = self._buffer(value)
-            if buffer is not None:
-                self.known[value, index] = self._read_buffer(buffer, index)
-            else:
-                self.known[value, index] = self.compute(self.facts.definition[value], index)
-        return self.known[value, index]
-
-    def _buffer(self, value: Value) -> Buffer | None:
-        """The buffer of a tile, if it is filled when this nest runs."""
-        if value in self.kept and self.kept[value] >= self.key:
-            return None
-        return self.state.buffers.get(value)
-
-    def compute(self, op: Op, index: Index) -> Operand:
-        """One element of what an op gives."""
-        if op.name in ELEMENTWISE:
-            return self._elementwise(op, index)
-        return PULLS[op.name](self, op, index)
-
-    def scalar(self, value: Value) -> Operand:
-        """A scalar, as a constant where it is one."""
-        op = self.facts.definition.get(value)
-        if op is not None and op.name == "constant":
-            return Literal(op.attrs["dtype"], op.attrs["value"])
-        return value
-
-    def _elementwise(self, op: Op, index: Index) -> Operand:
-        args = tuple(self.pull(v, index) for v in op.operands)
-        return self.compute_with(op, args)
-
-    def compute_with(self, op: Op, args: tuple[Operand, ...]) -> Reg:
-        """Apply an op to registers."""
-        loops = frozenset(loop for a in args if isinstance(a, Reg) for loop in a.loops)
-        result = Reg(op.result.tile.elem, loops)
-        self.reads.append(Compute(result, op, args))
-        return result
-
-    def position(self, axis: Axis, elem: Elem) -> Reg:
-        """A coordinate as a number."""
-        result = Reg(elem, ix.loops_in([axis]))
-        self.reads.append(Position(result, axis))
-        return result
-
-    def _read_buffer(self, buffer: Buffer, index: Index) -> Reg:
-        ix.offset(index, buffer.layout)  # asks for finer loops where the layout needs them
-        result = Reg(buffer.elem, ix.loops_in(index))
-        self.reads.append(ReadBuffer(result, buffer, index))
-        return result
 
     # Writing.
 
@@ -191,113 +121,34 @@ def _width(read: Read) -> int:
     return max(width, SMALL_FLOATS_COMPUTE_IN) if isinstance(read, Compute) else width
 
 
-# Pulling, by op.
-
-
-def _constant(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    return Literal(op.attrs["dtype"], op.attrs["value"])
-
-
-def _iota(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    return builder.position(index[0], op.attrs["dtype"])
-
-
-def _reshape(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    (arg,) = op.operands
-    shape = arg.tile.shape
-    return builder.pull(arg, ix.reshape(index, shape) if is_tile(arg) else ())
-
-
-def _broadcast(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    (arg,) = op.operands
-    return builder.pull(arg, ix.broadcast(index, arg.tile.shape))
-
-
-def _permute(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    return builder.pull(op.operands[0], ix.permute(index, op.attrs["order"]))
-
-
-def _extract(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    arg, *at = op.operands
-    places = [builder.scalar(v) for v in at]
-    numbers = [
-        int(p.value) if isinstance(p, Literal) else v for p, v in zip(places, at, strict=True)
-    ]
-    return builder.pull(arg, ix.extract(index, arg.tile.shape, op.attrs["shape"], numbers))
-
-
-def _unpack(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    (arg,) = op.operands
-    pairs, side = ix.cut(index[-1], 2)
-    byte = builder.pull(arg, (*index[:-1], pairs))
-    return builder.compute_with(op, (byte, builder.position(side, arg.tile.elem)))
-
-
-def _pack(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    (arg,) = op.operands
-    sides = [(*index[:-1], (*index[-1], Field(side, 2))) for side in (0, 1)]
-    low, high = (builder.pull(arg, side) for side in sides)
-    return builder.compute_with(op, (low, high))
-
-
-def _access(builder: NestBuilder, op: Op, index: Index) -> tuple[Access, Operand | None]:
-    view = op.one("view").view
-    tensor = builder.facts.definition[op.one("view")].one("tensor")
-    where = op.all("index")
-    row = None
-    if view.sparse is not None:
-        row = builder.pull(where[view.sparse], (index[view.sparse],))
-    return Access(view, tensor, where, op.maybe("guard")), row
-
-
-def _load_view(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    access, row = _access(builder, op, index)
-    loops = ix.loops_in(index)
-    result = Reg(op.result.tile.elem, loops)
-    builder.reads.append(ReadView(result, access, index, row))
-    return result
-
-
-def _load_ptr(builder: NestBuilder, op: Op, index: Index) -> Operand:
-    address = builder.pull(op.one("source"), index)
-    mask, padding = op.maybe("mask"), op.maybe("padding")
-    rest = [builder.pull(v, index) if v is not None else None for v in (mask, padding)]
-    given = [a for a in (address, *rest) if isinstance(a, Reg)]
-    result = Reg(op.result.tile.elem, frozenset(loop for a in given for loop in a.loops))
-    builder.reads.append(ReadPointer(result, address, *rest))
-    return result
-
-
-Puller: TypeAlias = Callable[[NestBuilder, Op, Index], Operand]
-PULLS: dict[str, Puller] = {
-    "constant": _constant, "iota": _iota, "reshape": _reshape, "broadcast": _broadcast,
-    "permute": _permute, "extract": _extract, "unpack": _unpack, "pack": _pack,
-    "load_view": _load_view, "load_ptr": _load_ptr,
-}  # fmt: skip
-
-
 # Sinks, by op.
 
 
+def _row(builder: NestBuilder, op: Op, index: Index) -> Operand | None:
+    rows = [builder.pull(*element) for element in builder.rows(op, index)]
+    return rows[0] if rows else None
+
+
+def _mask(builder: NestBuilder, op: Op, index: Index) -> Operand | None:
+    mask = op.maybe("mask")
+    return builder.pull(mask, index) if mask is not None else None
+
+
 def _store_view(builder: NestBuilder, op: Op, index: Index) -> None:
-    access, row = _access(builder, op, index)
-    value = builder.pull(op.one("value"), index)
-    builder.effects.append(WriteView(access, index, value, row))
+    row, value = _row(builder, op, index), builder.pull(op.one("value"), index)
+    builder.effects.append(WriteView(builder.access(op), index, value, row))
 
 
 def _store_ptr(builder: NestBuilder, op: Op, index: Index) -> None:
     address, value = builder.pull(op.one("target"), index), builder.pull(op.one("value"), index)
-    mask = op.maybe("mask")
-    guard = builder.pull(mask, index) if mask is not None else None
     elem = op.one("value").tile.dtype
-    builder.effects.append(WritePointer(address, value, guard, elem))
+    builder.effects.append(WritePointer(address, value, _mask(builder, op, index), elem))
 
 
 def _atomic_view(builder: NestBuilder, op: Op, index: Index) -> None:
     builder.is_serial = True
-    access, row = _access(builder, op, index)
-    value = builder.pull(op.one("value"), index)
-    builder.effects.append(AtomicView(op, access, index, value, row))
+    row, value = _row(builder, op, index), builder.pull(op.one("value"), index)
+    builder.effects.append(AtomicView(op, builder.access(op), index, value, row))
 
 
 def _atomic_pointer(builder: NestBuilder, op: Op, index: Index) -> None:
@@ -305,10 +156,9 @@ def _atomic_pointer(builder: NestBuilder, op: Op, index: Index) -> None:
     address = builder.pull(op.one("target"), index)
     names = ("compare", "value") if op.name == "atomic_cas" else ("value",)
     values = tuple(builder.pull(op.one(name), index) for name in names)
-    mask = op.maybe("mask")
-    guard = builder.pull(mask, index) if mask is not None else None
+    mask = _mask(builder, op, index)
     target = builder.target(op.result) if builder.facts.users_of(op.result) else None
-    builder.effects.append(AtomicPointer(op, address, values, guard, target, index))
+    builder.effects.append(AtomicPointer(op, address, values, mask, target, index))
 
 
 def _combine(builder: NestBuilder, op: Op, index: Index) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.native import assert_ops, case
+from support.ir import poisoned
+from support.native import Dense, assert_kernel, assert_ops, case
 from support.numbers import float_values, fresh_rng, int_values, pairs
-from tilewright.base.dtypes import FLOATS, INTS, f32, f64
+from tilewright.base.dtypes import FLOATS, INTS, f32, f64, i32
 from tilewright.ir.attrs import Rounding
 
 DIRECTED = (Rounding.ZERO, Rounding.NEG_INF, Rounding.POS_INF)
@@ -51,6 +52,28 @@ def test_directed_rounding_near_the_limits(dtype):
     assert_ops(cases, (dtype, a * signs[0]), (dtype, b * signs[1]))
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_every_op_of_a_chain_rounds(dtype):
+    """Fused into one loop, and yet no product and sum become one."""
+    k = Dense()
+    x, y = (k.load(k.tensor(n, dtype, 1), (512,)) for n in ("x", "y"))
+    tile = x
+    for name in ("mulf", "addf", "divf", "subf", "mulf", "addf"):
+        tile = k.emit(name, tile, y)
+    k.store(tile, k.output("z", dtype, 1))
+    a, b = fresh_rng().standard_normal((2, 512)).astype(dtype.np)
+    assert_kernel(k.finish(), [a, b], [poisoned(dtype, (512,))])
+
+
+def test_long_chains():
+    k = Dense()
+    x = tile = k.load(k.tensor("x", i32, 1), (64,))
+    for _ in range(1500):
+        tile = k.emit("addi", k.emit("xori", tile, x), x)
+    k.store(tile, k.output("z", i32, 1))
+    assert_kernel(k.finish(), [int_values(i32, fresh_rng(), 53)], [poisoned(i32, (64,))])
+
+
 @pytest.mark.parametrize("dtype", INTS)
 def test_integers_wrap(dtype):
     a, b = pairs(int_values(dtype, fresh_rng(), 10))
@@ -62,7 +85,8 @@ DIVISIONS = """
 import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
-from support.native import assert_ops, case
+from support.ir import poisoned
+from support.native import Dense, assert_kernel, assert_ops, case
 from support.numbers import fresh_rng, int_values, pairs
 from tilewright.base.dtypes import INTS
 from tilewright.ir.attrs import Rounding

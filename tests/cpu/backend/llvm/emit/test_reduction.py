@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from support.ir import poisoned
-from support.native import Dense, assert_kernel, assert_ops, both, case, kernel_of
+from support.native import Dense, assert_kernel, assert_ops, both, case, kernel_of, run_native
 from support.numbers import fresh_rng
-from tilewright.base.dtypes import FLOATS, INTS, bf16, f16, f32, i32, int_range
+from tilewright.base.dtypes import FLOATS, INTS, bf16, bool_, f16, f32, i32, int_range
 from tilewright.ir import Block, TileType, Value
 from tilewright.ir.attrs import Predicate
 from tilewright.ir.builder import Builder
@@ -113,10 +113,41 @@ def test_the_body_may_use_scalars_from_outside():
     tile = k.load(x, (4, 32))
     with k.region(TileType(i32), TileType(i32)) as block:
         elem, acc = block.args
-        k.op("yield", [k.emit("maxi", k.emit("mini", elem, scale), acc)])
+        k.op("yield", [k.emit("maxi", k.emit("maxi", elem, acc), scale)])
     reduced = k.emit("reduce", [tile], regions=[block], axis=1, identities=(-100,))
     k.store(reduced, k.output("z", i32, 1))
     assert_kernel(k.finish(), [small(i32, (4, 32)), 2], [poisoned(i32, (4,))])
+
+
+def test_booleans():
+    x = fresh_rng().integers(0, 2, (16, 64)).astype(np.bool_)
+    cases = [
+        case("reduce", partial(body, name, bool_), axis=axis, identities=(start,))
+        for name, start in (("ori", False), ("andi", True), ("xori", False))
+        for axis in (0, 1)
+    ]
+    assert_ops(cases, (bool_, x))
+
+
+def test_arranged_scalars_in_a_body():
+    """What a body arranges has one element, and stays it."""
+
+    def arranged() -> list[Block]:
+        block = Block((Value(TileType(i32)), Value(TileType(i32))))
+        builder = Builder(block)
+        elem, acc = (builder.emit("reshape", v, shape=(1,)) for v in block.args)
+        two = builder.constant(2, i32, (1,))
+        total = builder.emit("addi", builder.emit("muli", elem, two), acc)
+        builder.op("yield", [builder.emit("reshape", total, shape=())])
+        return [block]
+
+    k = Dense()
+    tile = k.load(k.tensor("x", i32, 2), (4, 16))
+    summed = k.emit("scan", [tile], regions=arranged(), axis=1, identities=(0,))
+    k.store(summed, k.output("z", i32, 2))
+    data, z = small(i32, (4, 16)), poisoned(i32, (4, 16))
+    run_native(k.finish(), [data, z])
+    assert np.array_equal(z, np.cumsum(2 * data, axis=1))
 
 
 def test_scans_keep_the_order():
