@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fuzz.graph import Program
@@ -13,9 +14,10 @@ from fuzz.strategies import exact_programs
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@settings(max_examples=1200, deadline=None, suppress_health_check=SLOW)
-@given(exact_programs())
-def test_same_bits_everywhere(program: Program) -> None:
+@pytest.mark.parametrize("shard", range(4))
+@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@given(program=exact_programs())
+def test_same_bits_everywhere(shard: int, program: Program) -> None:
     inputs = inputs_of(program, exact=True)
     expected = exact(program, inputs)
     for name, result in {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from fuzz.graph import Program
@@ -13,9 +14,10 @@ from fuzz.strategies import rounded_programs
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@settings(max_examples=800, deadline=None, suppress_health_check=SLOW)
-@given(rounded_programs())
-def test_within_the_bounds(program: Program) -> None:
+@pytest.mark.parametrize("shard", range(4))
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@given(program=rounded_programs())
+def test_within_the_bounds(shard: int, program: Program) -> None:
     inputs = inputs_of(program, exact=False)
     expected, error = rounded(program, inputs)
     known = np.isfinite(expected) & np.isfinite(error)
