@@ -158,7 +158,7 @@ def transpose(out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None
 
 @tw.entry
 def sum_rows(
-    out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn], *, BN: tl.Const[int] = 1024
+    out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn], *, BN: tl.Const[int] = 4096
 ) -> None:
     """The sum of each row: a reduction along the axis that is contiguous."""
     (BM,) = out.shape

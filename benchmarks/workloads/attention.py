@@ -11,7 +11,7 @@ from ..case import OURS, Array, Case, Trial, Workload, flops
 from ..data import calling, giving, poison, random, trial
 
 HEADS, DEPTH = 8, 64
-QUERIES, KEYS = 64, 64
+QUERIES, KEYS = 128, 128
 """Per tile."""
 
 

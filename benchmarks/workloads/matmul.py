@@ -67,11 +67,11 @@ def _batch(batch: int, n: int) -> Case:
     return _case(call, z, x, y, "bmm")
 
 
-SMALL, LARGE, STEP = (64, 64), (128, 128), 64
+SMALL, LARGE, STEP = (128, 128), (256, 256), 128
 
 WORKLOADS = (
     Workload("gemm_256", "256^3 f32", partial(_gemm, 256, SMALL, STEP)),
-    Workload("gemm_512", "512^3 f32", partial(_gemm, 512, LARGE, STEP), {"numpy": 0.95}),
+    Workload("gemm_512", "512^3 f32", partial(_gemm, 512, SMALL, STEP), {"numpy": 0.95}),
     Workload("gemm_1024", "1024^3 f32", partial(_gemm, 1024, LARGE, STEP)),
     Workload(
         "gemm_2048", "2048^3 f32", partial(_gemm, 2048, LARGE, STEP),

@@ -24,7 +24,7 @@ class Axis(NamedTuple):
 
 
 AXES = {
-    0: Axis(kernels.sum_columns, (256,), numba_peers.sum_columns),
+    0: Axis(kernels.sum_columns, (1024,), numba_peers.sum_columns),
     1: Axis(kernels.sum_rows, (16,), numba_peers.sum_rows),
 }
 
