@@ -43,6 +43,8 @@ class _Kernel:
 
     entries: dict[Key, Future[Entry]] = field(default_factory=dict[Key, Future[Entry]])
     history: list[Compilation] = field(default_factory=list[Compilation])
+    stale: dict[Key, str] = field(default_factory=dict[Key, str])
+    """Why an entry was dropped, until its key is compiled again."""
 
 
 class KernelCache:
@@ -83,7 +85,8 @@ class KernelCache:
                 return known.entries[key], False
             future: Future[Entry] = Future()
             known.entries[key] = future
-            known.history.append(Compilation(key, _reason(known.history, key)))
+            reason = known.stale.pop(key, None) or _reason(known.history, key)
+            known.history.append(Compilation(key, reason))
             return future, True
 
     def _fill(self, kernel: KernelSource, key: Key, future: Future[Entry]) -> Artifact:
@@ -102,14 +105,12 @@ class KernelCache:
             known = self._kernels[kernel]
             if known.entries.get(key) is future:
                 del known.entries[key]
-                known.history.append(Compilation(key, reason))
+                known.stale[key] = reason
 
 
 def _reason(history: list[Compilation], key: Key) -> str:
     if not history:
         return "first launch"
-    if history[-1].key == key:
-        return history[-1].reason
     nearest = min((differences(old.key, key) for old in history), key=len)
     return "; ".join(nearest) or "compiled again after a failure"
 
