@@ -79,11 +79,16 @@ def truths(emitter: Emitter, lanes: int) -> Vec:
     return emitter.body.constant("i1", lanes, 1)
 
 
-def load_if(emitter: Emitter, ok: Vec, address: Vec, padding: Vec, elem: Elem) -> Vec:
+def load_if(
+    emitter: Emitter, ok: Vec, address: Vec, padding: Vec, elem: Elem, *, ordered: bool = False
+) -> Vec:
     """One element if the condition holds, else padding (in memory form)."""
     kind = memory_type(elem)
 
     def load() -> list[Vec]:
+        if ordered:
+            text = f"load atomic {kind}, {address} seq_cst, align {alignment(elem)}"
+            return [emitter.body.emit(text, kind, 1)]
         return [emitter.load(address, kind, 1, alignment(elem))]
 
     (loaded,) = branch(ok, [padding], load)
@@ -216,12 +221,14 @@ def as_pointer(emitter: Emitter, address: Vec) -> Vec:
     )
 
 
-def load_through(emitter: Emitter, where_: Vec, mask: Vec | None, padding: Vec, elem: Elem) -> Vec:
+def load_through(
+    emitter: Emitter, where_: Vec, mask: Vec | None, padding: Vec, elem: Elem, ordered: bool
+) -> Vec:
     """One element per lane from i64 addresses; padding (in memory form) where not mask."""
     lanes = where_.lanes
     if lanes == 1:
         ok = mask if mask is not None else truths(emitter, 1)
-        return load_if(emitter, ok, as_pointer(emitter, where_), padding, elem)
+        return load_if(emitter, ok, as_pointer(emitter, where_), padding, elem, ordered=ordered)
     dense = _neighbours(emitter, where_, mask, elem)
     body = emitter.body
     yes, no, after = (emitter.label(word) for word in ("dense", "apart", "loaded"))
@@ -241,13 +248,23 @@ def load_through(emitter: Emitter, where_: Vec, mask: Vec | None, padding: Vec, 
     return body.emit(text, together.elem, lanes)
 
 
-def store_through(emitter: Emitter, value: Vec, where_: Vec, mask: Vec | None, elem: Elem) -> None:
+def _store_one(emitter: Emitter, value: Vec, address: Vec, elem: Elem, ordered: bool) -> None:
+    if ordered:
+        stored, align = to_memory(value, elem), alignment(elem)
+        emitter.do(f"store atomic {stored}, {address} seq_cst, align {align}")
+    else:
+        store_dense(emitter, value, address, elem)
+
+
+def store_through(
+    emitter: Emitter, value: Vec, where_: Vec, mask: Vec | None, elem: Elem, ordered: bool
+) -> None:
     """One element per lane to i64 addresses where mask."""
     lanes = where_.lanes
     if lanes == 1:
         ok = mask if mask is not None else truths(emitter, 1)
         target = as_pointer(emitter, where_)
-        perform_if(emitter, ok, lambda: store_dense(emitter, value, target, elem))
+        perform_if(emitter, ok, lambda: _store_one(emitter, value, target, elem, ordered))
         return
     dense = _neighbours(emitter, where_, mask, elem)
     body = emitter.body

@@ -35,7 +35,8 @@ def _load_ptr(frame: Frame, read: ReadPointer) -> None:
         frame.value(read.padding, lanes) if read.padding is not None
         else emitter.literal(elem, 0, lanes)
     )  # fmt: skip
-    loaded = load_through(emitter, address, mask, to_memory(padding, elem), elem)
+    padding = to_memory(padding, elem)
+    loaded = load_through(emitter, address, mask, padding, elem, read.ordered)
     frame.registers[read.result] = loaded
 
 
@@ -43,7 +44,7 @@ def _store_ptr(frame: Frame, write: WritePointer) -> None:
     lanes = frame.nest.lanes
     address, value = frame.value(write.address, lanes), frame.value(write.value, lanes)
     mask = frame.value(write.mask, lanes) if write.mask is not None else None
-    store_through(frame.emitter, value, address, mask, write.elem)
+    store_through(frame.emitter, value, address, mask, write.elem, write.ordered)
 
 
 COMPUTE: dict[str, Compute] = {

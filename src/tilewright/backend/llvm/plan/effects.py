@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ....base.shapes import Shape
 from ....ir.core import Block, Op, Value
 from ....ir.opdef import Effect
-from .facts import READS, Facts, is_tile
+from .facts import READS, Facts, is_ordered, is_tile
 from .nodes import Buffer
 
 
@@ -38,8 +38,8 @@ def may_alias(a: Location, b: Location) -> bool:
 
 
 def is_write(op: Op) -> bool:
-    """Whether an op writes memory that another may read."""
-    return bool(op.defn.effects & Effect.WRITE)
+    """Whether memory may differ after an op: it writes, or it waits for what others write."""
+    return bool(op.defn.effects & Effect.WRITE) or is_ordered(op)
 
 
 def writes_inside(block: Block) -> list[Location]:

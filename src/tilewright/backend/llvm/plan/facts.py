@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ....ir.attrs import Ordering
 from ....ir.core import Block, Func, Op, Value
 from ....ir.ops import FAMILIES
 from ....ir.types import TileType
@@ -162,6 +163,11 @@ def _fills(value: Value, axes: tuple[int, int], facts: Facts) -> bool:
         if not (spread and 1 in (op.operands[0].tile.shape[k] for k in axes)):
             todo += op.operands
     return False
+
+
+def is_ordered(op: Op) -> bool:
+    """Whether a load or store through pointers is seen by other blocks in an order."""
+    return op.name in ("load_ptr", "store_ptr") and op.attrs["ordering"] is not Ordering.WEAK
 
 
 def tensor_of(op: Op, facts: Facts) -> Value:

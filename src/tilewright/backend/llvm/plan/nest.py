@@ -13,7 +13,7 @@ from ....base.shapes import Shape
 from ....ir.core import Op, Value
 from . import index as ix
 from .drafts import Assign, CatPart, Keep, Key, NestDraft, Run, Sink, sink_shape
-from .facts import is_scalar, is_tile
+from .facts import is_ordered, is_scalar, is_tile
 from .index import Axis, Field, Index, Loop, NeedSplit
 from .nodes import (
     AtomicPointer,
@@ -54,7 +54,6 @@ class NestBuilder(Puller):
             loop.name = f"i{number}"
         self.effects: list[Effect] = []
         self.gets: list[Get] = []
-        self.is_serial = False
         self.descending = False
 
     def index(self, shape: Shape) -> Index:
@@ -142,7 +141,10 @@ def _store_view(builder: NestBuilder, op: Op, index: Index) -> None:
 def _store_ptr(builder: NestBuilder, op: Op, index: Index) -> None:
     address, value = builder.pull(op.one("target"), index), builder.pull(op.one("value"), index)
     elem = op.one("value").tile.dtype
-    builder.effects.append(WritePointer(address, value, _mask(builder, op, index), elem))
+    ordered = is_ordered(op)
+    builder.is_serial |= ordered
+    mask = _mask(builder, op, index)
+    builder.effects.append(WritePointer(address, value, mask, elem, ordered))
 
 
 def _atomic_view(builder: NestBuilder, op: Op, index: Index) -> None:

@@ -124,12 +124,16 @@ class ReadView:
 
 @dataclass(eq=False, slots=True)
 class ReadPointer:
-    """What an address points to where the mask holds, else padding."""
+    """What an address points to where the mask holds, else padding.
+
+    One that is `ordered` is seen by other blocks in the order of the program.
+    """
 
     result: Reg
     address: Operand
     mask: Operand | None
     padding: Operand | None
+    ordered: bool = False
 
 
 Read: TypeAlias = Compute | Position | ReadBuffer | ReadView | ReadPointer
@@ -173,6 +177,7 @@ class WritePointer:
     value: Operand
     mask: Operand | None
     elem: AnyDType
+    ordered: bool = False
 
 
 @dataclass(eq=False, slots=True)

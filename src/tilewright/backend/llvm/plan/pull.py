@@ -13,7 +13,7 @@ from ....ir.core import Op, Value
 from ....ir.types import Elem
 from . import index as ix
 from .drafts import Key
-from .facts import ELEMENTWISE, Facts, is_tile
+from .facts import ELEMENTWISE, Facts, is_ordered, is_tile
 from .index import Axis, Field, Index
 from .nodes import (
     Access,
@@ -44,6 +44,8 @@ class Puller:
         self.key = key
         self.reads: list[Read] = []
         self.known: dict[Element, Operand] = {}
+        self.is_serial = False
+        """Whether elements must be handled one by one."""
 
     def pull(self, value: Value, index: Index) -> Operand:
         """The register of one element."""
@@ -226,7 +228,9 @@ def _load_ptr(puller: Puller, op: Op, index: Index, given: Sequence[Operand]) ->
     mask = rest.pop(0) if op.maybe("mask") is not None else None
     padding = rest.pop(0) if rest else None
     result = Reg(op.result.tile.elem, loops_of([address, mask, padding]))
-    puller.reads.append(ReadPointer(result, address, mask, padding))
+    ordered = is_ordered(op)
+    puller.is_serial |= ordered
+    puller.reads.append(ReadPointer(result, address, mask, padding, ordered))
     return result
 
 

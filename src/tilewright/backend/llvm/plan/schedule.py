@@ -193,7 +193,9 @@ class Segment:
         self.force(value, why, layout)
         return value
 
-    def force(self, value: Value, why: str, layout: Layout | None = None) -> int:
+    def force(
+        self, value: Value, why: str, layout: Layout | None = None, exclusive: bool = False
+    ) -> int:
         """See that a tile is in a buffer; give the first step that may read it."""
         if value in self.kept:
             return self.kept[value][0] + 1
@@ -202,7 +204,7 @@ class Segment:
         op = self.facts.definition[value]
         assert op in self.members, "a tile of another segment is held, never forced"
         buffer = self.state.buffer(value, why, op.span, layout)
-        number = self.place(Keep(value, buffer), self.ready(value))
+        number = self.place(Keep(value, buffer), self.ready(value), exclusive)
         self.state.buffers[value] = buffer
         self.kept[value] = (number, 0)
         self.time[value] = number
@@ -224,8 +226,10 @@ class Segment:
         if op.name in ("check", "assert"):
             at = self.checks = max(at, self.checks)
         if op.name in kinds.READS:
-            at = max(at, self.written(location_of(op)))
+            at = max(at, self._when_read(op))
             self.reads.append((location_of(op), at - 1, False))
+            if kinds.is_ordered(op):
+                self.writes.append((location_of(op), at - 1))
         for value in op.operands:
             if is_tile(value):
                 self.note(value, at - 1)
@@ -235,11 +239,19 @@ class Segment:
     def lazy(self, op: Op) -> None:
         """An op whose tile is computed where it is used."""
         if op.name in kinds.READS:
-            self.time[op.result] = self.written(location_of(op))
-            if self._is_overtaken(op):
+            self.time[op.result] = self._when_read(op)
+            if kinds.is_ordered(op):
+                number = self.force(op.result, "others may change its memory", exclusive=True) - 1
+                self.writes.append((location_of(op), number))
+            elif self._is_overtaken(op):
                 self.force(op.result, "it is overwritten before its last use")
         elif self._is_rearranged(op):
             self.force(op.result, "it is used in several arrangements")
+
+    def _when_read(self, load: Op) -> int:
+        """The first step that may run a load."""
+        location = location_of(load)
+        return self.after(location) if kinds.is_ordered(load) else self.written(location)
 
     def _is_rearranged(self, op: Op) -> bool:
         """Whether elements of an expensive tile would be computed for several places each."""
@@ -353,7 +365,7 @@ def _buffered(segment: Segment, values: Sequence[Value]) -> list[int]:
 
 
 def _store(segment: Segment, op: Op) -> None:
-    segment.effect(op)
+    segment.effect(op, exclusive=kinds.is_ordered(op))
 
 
 def _atomic(segment: Segment, op: Op) -> None:

@@ -10,6 +10,7 @@ from support.native import Dense, Native
 from support.numbers import fresh_rng
 from tilewright.base.dtypes import ALL, INTS, bool_, f32, i8, i32, i64
 from tilewright.ir import PtrType
+from tilewright.ir.attrs import Ordering, Predicate
 
 
 def random_bits(dtype, count):
@@ -126,3 +127,46 @@ def test_stores_and_loads_through_pointers_keep_their_order():
     Native(k.finish())([data])
     assert np.array_equal(data[:16], 2 * start[:16])
     assert np.array_equal(data[16:], start[:16])
+
+
+@pytest.mark.parametrize("dtype", [i32, i64, f32, i8, bool_])
+def test_ordered_loads_and_stores(dtype):
+    """One element at a time, and right."""
+    k = Dense()
+    p, q = k.pointer("p", dtype), k.pointer("q", dtype)
+    loaded = k.emit("load_ptr", k.pointers(p, 16), ordering=Ordering.ACQUIRE)
+    k.op("store_ptr", k.pointers(q, 16), loaded, ordering=Ordering.RELEASE)
+    x, z = random_bits(dtype, 16), poisoned(dtype, (16,))
+    Native(k.finish())([x, z])
+    assert x.tobytes() == z.tobytes()
+
+
+def test_a_block_waits_for_another():
+    """Block 1 spins on a flag that block 0 sets after its data: both must be seen in order."""
+    k = Dense()
+    flag, data, z = k.pointer("flag", i32), k.pointer("data", i32), k.output("z", i32, 1)
+    first = k.emit("cmpi", k.block_id(0), k.i32(0), predicate=Predicate.EQ)
+    places = k.pointers(data, 16)
+    with k.region() as writer:
+        k.op("store_ptr", places, k.constant(7, i32, (16,)))
+        k.op("store_ptr", flag, k.i32(1), ordering=Ordering.RELEASE)
+        k.op("yield", [])
+    with k.region() as reader:
+        with k.region() as spin:
+            seen = k.emit("load_ptr", flag, ordering=Ordering.ACQUIRE)
+            ready = k.emit("cmpi", seen, k.i32(1), predicate=Predicate.EQ)
+            with k.region() as done:
+                k.op("break", [])
+            with k.region() as again:
+                k.op("yield", [])
+            k.op("if", ready, regions=[done, again])
+            k.op("continue", [])
+        k.op("loop", [], regions=[spin])
+        k.store(k.emit("load_ptr", places), z)
+        k.op("yield", [])
+    k.op("if", first, regions=[writer, reader])
+    native = Native(k.finish())
+    for _ in range(50):
+        flags, values, z = np.zeros(1, "i4"), np.zeros(16, "i4"), poisoned(i32, (16,))
+        native([flags, values, z], (2,))
+        assert np.all(z == 7)
