@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TypeGuard
 
 from ..ir import ParamSpec, Signature
+from ..ir.constants import constant_kind
 from .options import CompileOptions
 
 
@@ -16,17 +17,14 @@ class Key:
     signature: Signature
     target: str
     options: CompileOptions
-    kinds: tuple[type[object], ...] = ()
-    """The types of the constants: True, 1 and 1.0 are equal, but not the same constant."""
+    kinds: tuple[object, ...] = ()
+    """What the constants are besides their values: True and 1 are equal, but not the same."""
 
     @classmethod
     def of(cls, signature: Signature, target: str, options: CompileOptions) -> Key:
         """The key of a compilation."""
-        return cls(signature, target, options, tuple(_kind(v) for _, v in signature.constants))
-
-
-def _kind(constant: object) -> type[object]:
-    return type(constant)
+        kinds = tuple([constant_kind(value) for _, value in signature.constants])
+        return cls(signature, target, options, kinds)
 
 
 def differences(old: Key, new: Key) -> list[str]:

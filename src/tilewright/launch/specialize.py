@@ -11,9 +11,9 @@ from typing import Any
 
 from ..base.errors import LaunchError
 from ..base.shapes import Shape
+from ..ir.constants import constant_kind
 from ..ir.signature import OutputSpec, ParamSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
 from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
-from .kinds import kind_of
 from .links import Links, scalar_type, static_dims
 
 Constants = tuple[tuple[str, Any], ...]
@@ -37,8 +37,7 @@ class Specializer:
         """The signature of a launch."""
         facts = tuple([self._fact(arg, links) for arg in args])
         fixed = links.constants() + constants
-        # True, 1 and 1.0 are equal, but not the same constant.
-        kinds = tuple([kind_of(value) for _, value in fixed])
+        kinds = tuple([constant_kind(value) for _, value in fixed])
         key: tuple[Any, ...] = (facts, fixed, kinds, const_grid, grid_rank)
         try:
             found = self._known.get(key)
