@@ -15,7 +15,7 @@ def constant_kind(constant: object) -> object:
     >>> constant_kind((1, 0.0)) == constant_kind((1, -0.0)), constant_kind(2) == constant_kind(3)
     (False, True)
     """
-    if isinstance(constant, np.generic):
+    if _is_scalar(constant):
         return type(constant), constant.tobytes()
     if isinstance(constant, float):
         return type(constant), copysign(1.0, constant)
@@ -25,6 +25,10 @@ def constant_kind(constant: object) -> object:
         parts = [constant_kind(getattr(constant, f.name)) for f in fields(constant)]
         return type(constant), *parts
     return type(constant)
+
+
+def _is_scalar(value: object) -> TypeGuard[np.generic[object]]:
+    return isinstance(value, np.generic)
 
 
 def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:

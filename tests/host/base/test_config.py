@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from tilewright.base.config import (
     SETTINGS,
     Config,
+    cache_directory,
     current,
     from_environment,
     override,
@@ -43,6 +45,8 @@ def test_the_table_and_the_record_have_the_same_names():
         ("TILEWRIGHT_VERIFY", "0", "verify", False),
         ("TILEWRIGHT_DUMP", "ir, llvm,,", "dump", frozenset({"ir", "llvm"})),
         ("TILEWRIGHT_DUMP_DIR", "out", "dump_dir", "out"),
+        ("TILEWRIGHT_CACHE_DIR", " off", "cache_dir", "off"),
+        ("TILEWRIGHT_CACHE_SIZE", "2G", "cache_size", 2 << 30),
     ],
 )
 def test_a_variable_is_read(variable, text, name, value):
@@ -108,6 +112,38 @@ def test_override_is_not_seen_by_other_threads():
 def test_override_refuses_an_unknown_name():
     with pytest.raises(TypeError, match=r"no setting is named threads; there are device, num_"):
         override(threads=3).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("setting", "xdg", "expected"),
+    [
+        ("", None, "{home}/.cache/tilewright"),
+        ("", "", "{home}/.cache/tilewright"),
+        ("", "relative", "{home}/.cache/tilewright"),
+        ("", "/xdg", "/xdg/tilewright"),
+        ("/elsewhere", "/xdg", "/elsewhere"),
+        ("~/mine", None, "{home}/mine"),
+        ("below", None, "{here}/below"),
+    ],
+)
+def test_where_compiled_code_is_kept(setting, xdg, expected, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    environment = {} if xdg is None else {"XDG_CACHE_HOME": xdg}
+    found = cache_directory(Config(cache_dir=setting), environment)
+    assert found == Path(expected.format(home=tmp_path, here=Path.cwd()))
+
+
+@pytest.mark.parametrize("setting", ["off", "OFF"])
+def test_compiled_code_need_not_be_kept(setting):
+    assert cache_directory(Config(cache_dir=setting), {"XDG_CACHE_HOME": "/xdg"}) is None
+
+
+def test_a_user_without_a_home_keeps_nothing(monkeypatch):
+    def none(self):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", none)
+    assert cache_directory(Config(), {}) is None
 
 
 def test_the_environment_is_read_once():

@@ -1,4 +1,4 @@
-"""Constants that are equal but not the same have different kinds; equal kinds and values are one."""
+"""Constants that are equal but not the same have different kinds."""
 
 from __future__ import annotations
 
