@@ -6,8 +6,6 @@ by powers of two, so that the remainder, which an fma gives exactly, neither ove
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ....ir.attrs import Rounding
 from ..functions.text import Value as Vec
 from ..functions.text import absolute, constant, fma, where
@@ -68,9 +66,7 @@ def divide(mode: Rounding, a: Vec, b: Vec) -> Vec:
         error = fma(-shifted(quotient, power_a - power_b), near_b, near_a)
         above, below = error > 0.0, error < 0.0
     negative = b < 0.0
-    return adjust(
-        mode, quotient, either(negative, below, above), either(negative, above, below), ok
-    )
+    return adjust(mode, quotient, where(negative, below, above), where(negative, above, below), ok)
 
 
 def square_root(mode: Rounding, a: Vec) -> Vec:
@@ -124,11 +120,6 @@ def finite(x: Vec) -> Vec:
     return absolute(x) < float("inf")
 
 
-def either(condition: Vec, yes: Vec, no: Vec) -> Vec:
-    """One of two conditions."""
-    return where(condition, yes, no)
-
-
 def centred(x: Vec) -> tuple[Vec, Vec]:
     """x scaled towards 1, and by how many STEPs: -1, 0 or 1."""
     size = absolute(x)
@@ -145,6 +136,3 @@ def shifted(x: Vec, power: Vec) -> Vec:
     x = where(power.eq(0), x, x * once)
     twice = (power > 1) | (power < -1)
     return where(twice, x * once, x)
-
-
-Rounded = Callable[..., Vec]

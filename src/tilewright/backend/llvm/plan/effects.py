@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ....base.shapes import Shape
-from ....ir.core import Block, Op, Value
+from ....ir.core import Op, Value
 from ....ir.opdef import Effect
 from .facts import READS, Facts, is_ordered, is_tile
 from .nodes import Buffer
@@ -40,11 +40,6 @@ def may_alias(a: Location, b: Location) -> bool:
 def is_write(op: Op) -> bool:
     """Whether memory may differ after an op: it writes, or it waits for what others write."""
     return bool(op.defn.effects & Effect.WRITE) or is_ordered(op)
-
-
-def writes_inside(block: Block) -> list[Location]:
-    """The locations that the ops of a block, and of its regions, write."""
-    return [location_of(op) for op in block.walk() if is_write(op)]
 
 
 @dataclass(frozen=True, slots=True)

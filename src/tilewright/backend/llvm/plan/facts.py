@@ -170,11 +170,6 @@ def is_ordered(op: Op) -> bool:
     return op.name in ("load_ptr", "store_ptr") and op.attrs["ordering"] is not Ordering.WEAK
 
 
-def tensor_of(op: Op, facts: Facts) -> Value:
-    """The tensor behind the view an op accesses."""
-    return facts.definition[op.one("view")].one("tensor")
-
-
 def reads_in_order(op: Op) -> bool:
     """Whether a load walks memory along its last axis, so that reading twice costs little."""
     view = op.one("view").view

@@ -171,11 +171,6 @@ def loops_in(axes: Iterable[Axis]) -> frozenset[Loop]:
     return frozenset(f.source for axis in axes for f in axis if isinstance(f.source, Loop))
 
 
-def scalars_in(axes: Iterable[Axis]) -> list[Value]:
-    """The run-time numbers an index depends on."""
-    return [f.source for axis in axes for f in axis if isinstance(f.source, Value)]
-
-
 def check_sizes(index: Index, shape: Shape) -> None:
     """Refuse an index whose fields do not multiply to the axes they stand for."""
     sizes = tuple(prod(f.size for f in axis) for axis in index)
