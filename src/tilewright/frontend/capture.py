@@ -7,7 +7,10 @@ import inspect
 import typing
 from collections import ChainMap
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, NoReturn
+
+import typing_extensions
 
 from ..base.dtypes import AnyDType, as_dtype, is_dtype
 from ..base.errors import Code, CompileError
@@ -18,6 +21,12 @@ from .sources import FunctionSource, KernelSource, function_source
 
 TENSORS: dict[object, Kind] = {TensorMut: "output", Tensor: "tensor"}
 TYPE_VARS = (typing.TypeVar,)
+# Before Python 3.12 and 3.14, typing_extensions has classes of its own for these.
+UNPACK = (typing.Unpack, typing_extensions.Unpack)
+ALIASES: tuple[Any, ...] = (
+    typing_extensions.TypeAliasType,
+    getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType),
+)
 
 
 def capture(
@@ -112,7 +121,7 @@ class _Reader:
                 expected="tl.TensorMut, tl.Tensor, an element type, or tl.Const[...]",
                 hint=f"write {arg.arg}: tl.Tensor",
             )
-        value = self.evaluate(arg.annotation)
+        value = self.annotation(arg.arg, arg.annotation)
         kind, dtype, dims = self.read(arg, value)
         if kind == "pointer" and not unsafe:
             self.fail(
@@ -150,6 +159,7 @@ class _Reader:
         )
 
     def element(self, arg: ast.arg, value: Any) -> AnyDType | str | None:
+        value = self.part(value)
         if value is object:
             return None
         if isinstance(value, TYPE_VARS):
@@ -165,6 +175,7 @@ class _Reader:
             )
 
     def dim(self, arg: ast.arg, value: Any) -> Dim:
+        value = self.part(value)
         if value is Dyn or value == -1:
             return None
         if typing.get_origin(value) is Literal:
@@ -189,17 +200,35 @@ class _Reader:
             expected="tl.Dyn, Literal[n], a TypeVar or *S",
         )
 
+    def annotation(self, name: str, node: ast.expr) -> Any:
+        """What a parameter's annotation means."""
+        try:
+            return _unaliased(self.evaluate(node))
+        except CompileError:
+            # Python may have evaluated it where names were in reach that are not any more.
+            known = getattr(self.function, "__annotations__", {}).get(name)
+            if known is None or isinstance(known, str):
+                raise
+            return _unaliased(known)
+
     def evaluate(self, node: ast.expr) -> Any:
         """Evaluate an annotation where the kernel was defined; strings are annotations too."""
         expression = ast.Expression(node)
         try:
-            code = compile(expression, self.source.file.name, "eval")
-            value = eval(code, dict(self.source.globals), self.names)
-            if isinstance(value, str):
-                value = eval(value, dict(self.source.globals), self.names)
+            value = self.look_up(compile(expression, self.source.file.name, "eval"))
+            return self.look_up(value) if isinstance(value, str) else value
         except Exception as error:
             self.fail(node, f"the annotation `{ast.unparse(node)}` cannot be evaluated: {error}")
-        return value
+
+    def part(self, value: Any) -> Any:
+        """A part of an annotation; a string is a name in reach, or the name of an element type."""
+        if isinstance(value, str):
+            with suppress(NameError, SyntaxError):
+                value = self.look_up(value)
+        return _unaliased(value)
+
+    def look_up(self, expression: Any) -> Any:
+        return eval(expression, dict(self.source.globals), self.names)
 
     def fail(
         self,
@@ -218,9 +247,21 @@ class _Reader:
 
 def _pack_name(value: Any) -> str | None:
     """The name behind `*S`, in whichever form the typing module keeps it."""
-    inner = typing.get_args(value)[:1] if typing.get_origin(value) is typing.Unpack else (value,)
+    inner = typing.get_args(value)[:1] if typing.get_origin(value) in UNPACK else (value,)
     pack = inner[0] if inner else None
     return pack.__name__ if isinstance(pack, typing.TypeVarTuple) else None
+
+
+def _unaliased(value: Any) -> Any:
+    """What a `type` statement gave a name to, its own parameters filled in."""
+    if isinstance(value, ALIASES):
+        return _unaliased(value.__value__)
+    origin = typing.get_origin(value)
+    if not isinstance(origin, ALIASES):
+        return value
+    given = dict(zip(origin.__type_params__, typing.get_args(value), strict=True))
+    generic = origin.__value__
+    return _unaliased(generic[tuple(given[p] for p in generic.__parameters__)])
 
 
 def _content(cell: Any) -> Any:

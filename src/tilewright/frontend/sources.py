@@ -6,6 +6,7 @@ import ast
 import builtins
 import itertools
 import linecache
+import textwrap
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -72,7 +73,10 @@ def function_source(function: Callable[..., Any], text: str | None = None) -> Fu
         )
     if text is None:
         text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    node = _find(_parse(text), code) if text else None
+        node = _find(_parse(text), code)
+    else:
+        text = textwrap.dedent(text)  # as inspect.getsource gives that of a method
+        node = _find_given(text, code)
     if node is None:
         raise CompileError(
             f"the source of `{code.co_name}` cannot be found",
@@ -84,6 +88,26 @@ def function_source(function: Callable[..., Any], text: str | None = None) -> Fu
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     file = SourceFile(code.co_filename, text)
     return FunctionSource(code.co_name, node, file, function.__globals__, cells)
+
+
+def _find_given(text: str, code: types.CodeType) -> FunctionNode:
+    try:
+        node = _find(ast.parse(text), code)
+    except SyntaxError as error:
+        raise CompileError(
+            f"the source given for `{code.co_name}` is not Python",
+            code=Code.SOURCE,
+            expected="the text of the function",
+            got=f"{error.msg}, in line {error.lineno}",
+        ) from None
+    if node is None:
+        raise CompileError(
+            f"the source given for `{code.co_name}` does not have it once",
+            code=Code.SOURCE,
+            expected=f"a text with one `def {code.co_name}(...)`",
+            got=repr(text.strip().partition("\n")[0]),
+        )
+    return node
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -61,6 +62,56 @@ def test_source_by_hand():
     with tw.device("reference"):
         z = names["fill"](tw.empty((8,)).partition((4,))).out().to_numpy().sync()
     assert (z == 3).all()
+
+
+GENERIC = """
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32
+
+type Row = tl.Tensor[f32, tl.Dyn]
+
+def plus[T](a: T, b: T) -> T:
+    return a + b
+
+@tw.entry
+def add[E, *S](z: tl.TensorMut[E, *S], x: tl.Tensor[E, *S], a: E) -> None:
+    z.store(plus(tl.load_tile_like(x, z), tl.full(z.shape, a, E)))
+
+@tw.entry
+def width[N](z: tl.TensorMut[f32, N], x: Row) -> None:
+    z.store(tl.load_tile_like(x, z) * N)
+
+@tw.entry
+def typed[E](z: tl.TensorMut[f32], a: E) -> None:
+    z.store(tl.full(z.shape, a, E).astype(f32))
+
+def make[M]():
+    @tw.entry
+    def inner[N](z: tl.TensorMut[f32, M, N]) -> None:
+        z.store(tl.full(z.shape, M * 10 + N, f32))
+    return inner
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="syntax of Python 3.12")
+def test_type_parameters():
+    names = tw.exec(GENERIC)
+
+    def run(name, z, *args, **generics):
+        launch = names[name](z, *args)
+        return (launch.generics(**generics) if generics else launch).out().to_numpy().sync()
+
+    with tw.device("reference"):
+        for dtype, shape in ((f32, (4,)), (tw.i32, (2, 4)), (tw.f16, (2, 2, 2))):
+            x = np.arange(np.prod(shape)).reshape(shape).astype(dtype.np)
+            z = tw.zeros(shape, dtype).partition(shape)
+            assert np.array_equal(run("add", z, x, 3), x + 3)
+        x = np.arange(4, dtype="f4")
+        assert run("width", tw.zeros((4,)).partition((2,)), x).tolist() == [0, 2, 4, 6]
+        assert run("typed", tw.zeros((2,)).partition((2,)), 300, E=tw.i32).tolist() == [300] * 2
+        names["inner"] = names["make"]()
+        assert run("inner", tw.zeros((2, 4)).partition((2, 4))).tolist() == [[24] * 4] * 2
 
 
 def test_hello_world():
