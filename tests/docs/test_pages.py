@@ -44,7 +44,8 @@ def test_page_runs(page: Path, tmp_path, monkeypatch, capsys, request):
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
 def test_page_links_lead_somewhere(page: Path):
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{relative(page)} links to {target}"
 
