@@ -175,6 +175,27 @@ def test_the_reference_knows_where_a_global_ends(device):
 
 
 @tw.entry(unsafe=True)
+def chained(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
+    i = tl.block_id(0)
+    tile = tl.load_tile_like(x, z)
+    while flag.load(ordering="acquire") < i:
+        pass
+    before = hits.load()
+    hits.store(before + tl.reduce_sum(tile, 0))
+    flag.store(i + 1, ordering="release")
+    z.store(tl.cumsum(tile, 0) + before)
+
+
+def test_blocks_wait_for_those_before_them(device):
+    """Native blocks start in order, so the one waited for is under way; the reference shuffles."""
+    if device == "cpu":
+        x = fresh_rng().integers(-99, 99, 2048, dtype="i4")
+        z = chained(tw.zeros((2048,), i32).partition((32,)), x).out().to_numpy().sync()
+        assert np.array_equal(z, np.cumsum(x))
+        assert (hits.to_numpy(), flag.to_numpy()) == (x.sum(), 64)
+
+
+@tw.entry(unsafe=True)
 def racing() -> None:
     flag.store(tl.block_id(0))
 
