@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....base.dtypes import AnyDType, bool_, f4e2m1fnx2
+from ....base.dtypes import AnyDType, bool_, f4e2m1fnx2, f8e8m0fnu
 from ....ir.types import Elem, PtrType
 from ..functions.conversion import ELEMENT
 from ..functions.text import Body
@@ -35,6 +35,8 @@ def literal(body: Body, elem: Elem, value: float, lanes: int) -> Vec:
 
 def bits_of(dtype: AnyDType, value: float) -> int:
     """The bits of a number of an integer, bool or small float type, read as a signed integer."""
+    if dtype is f8e8m0fnu and value == 0:
+        return 0  # it has no zero: its least value stands for it
     if dtype.is_float:
         return int(np.asarray(value, np.float64).astype(dtype.np).view(f"u{dtype.itemsize}"))
     if dtype is bool_:

@@ -81,6 +81,16 @@ def test_padding(dtype, padding):
     assert_kernel(k.finish(), [x], [poisoned(dtype, (8, 16))], (2,))
 
 
+@pytest.mark.parametrize("dtype", ALL)
+def test_zero_padding_of_every_dtype(dtype):
+    """Bits of zero, also where the type has no zero."""
+    k = Dense()
+    k.store(k.load(k.tensor("x", dtype, 1), (32,)), k.output("z", dtype, 1))
+    x = random_bits(dtype, (9,))
+    (z,) = assert_kernel(k.finish(), [x], [poisoned(dtype, (32,))])
+    assert not z[9:].tobytes().strip(b"\0")
+
+
 def test_every_index_is_harmless():
     k = Dense()
     x, n, z = k.tensor("x", i32, 2), k.scalar("n", i32), k.output("z", i32, 2)

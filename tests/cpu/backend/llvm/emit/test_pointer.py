@@ -8,7 +8,7 @@ import pytest
 from support.ir import poisoned
 from support.native import Dense, Native
 from support.numbers import fresh_rng
-from tilewright.base.dtypes import ALL, INTS, bool_, f32, i8, i32, i64
+from tilewright.base.dtypes import ALL, INTS, bool_, f8e8m0fnu, f32, i8, i32, i64
 from tilewright.ir import PtrType
 from tilewright.ir.attrs import Ordering, Predicate
 
@@ -31,7 +31,7 @@ def test_copies(dtype, count):
     assert x.tobytes() == z.tobytes()
 
 
-@pytest.mark.parametrize("dtype", [f32, i8, bool_])
+@pytest.mark.parametrize("dtype", [f32, i8, bool_, f8e8m0fnu])
 def test_masks_and_padding(dtype):
     k = Dense()
     p, q = k.pointer("p", dtype), k.pointer("q", dtype)
@@ -60,7 +60,8 @@ def test_masks_and_padding(dtype):
     Native(k.finish())([x, out, spots, m, r, z])
     assert out.tobytes() == expected.tobytes()
     inside = np.where(m, spots, 0)
-    assert np.array_equal(z, np.where(m, x[inside], np.zeros(64, dtype.np)))
+    bits = x.view(f"u{dtype.itemsize}")[inside]
+    assert np.array_equal(z.view(bits.dtype), np.where(m, bits, 0)), "zero bits where not mask"
 
 
 @pytest.mark.parametrize("by", INTS)
