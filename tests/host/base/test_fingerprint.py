@@ -19,7 +19,7 @@ def package(tmp_path, monkeypatch):
     (tmp_path / "one" / "inner" / "b.py").write_text("b = 1\n")
     (tmp_path / "two" / "c.py").write_text("c = 1\n")
     (tmp_path / "empty").mkdir()
-    monkeypatch.setattr(fingerprint, "PACKAGE", tmp_path)
+    monkeypatch.setattr(fingerprint, "PACKAGE", str(tmp_path))
     monkeypatch.setattr(fingerprint, "IMPORTED", float("inf"))
     yield tmp_path
     source_hash.cache_clear()
@@ -61,7 +61,7 @@ def test_other_files_do_not_count(package):
 def test_it_does_not_depend_on_where_the_package_is(package, monkeypatch):
     before = hashed("one", "two")
     moved = package.rename(package.with_name("elsewhere"))
-    monkeypatch.setattr(fingerprint, "PACKAGE", moved)
+    monkeypatch.setattr(fingerprint, "PACKAGE", str(moved))
     assert hashed("one", "two") == before
 
 

@@ -12,7 +12,7 @@ from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
 from .emit import TABLE, emit_module
-from .keeping import artifact, keeping
+from .keeping import artifact, keeping_for
 from .object import compile_module
 from .plan import Plan, build_plan, print_plan
 from .target import CpuTarget, host_target
@@ -31,7 +31,7 @@ class Module:
 def stages(cpu: CpuTarget) -> tuple[Stage, ...]:
     """The steps from typed IR to an artifact."""
     return (
-        Stage("plan", lambda func: build_plan(func, cpu), print_plan, keeping(cpu)),
+        Stage("plan", lambda func: build_plan(func, cpu), print_plan, keeping_for(cpu)),
         Stage("llvm", lambda plan: Module(plan, emit_module(plan, cpu)), lambda m: str(m.text)),
         Stage("object", lambda module: _artifact(module, cpu), _summary),
     )

@@ -27,7 +27,7 @@ llvm: Any = llvmlite.binding
 """Ships no types."""
 
 
-def keeping(cpu: CpuTarget) -> Keeping:
+def keeping_for(cpu: CpuTarget) -> Keeping:
     """How code for one CPU is kept."""
     return Keeping(
         facts=lambda func: facts(func, cpu),
