@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,17 +14,31 @@ from tilewright import Entry
 
 from .case import Array, KernelCall, Trial
 
-ALIGNMENT = 64
+CACHE_LINE, HUGE_PAGE = 64, 2 << 20
 RNG = np.random.default_rng()
 
 
 def room(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> Array:
-    """An array that starts at a cache line: the same kind of memory for every contestant."""
+    """An array of the same kind of memory for every contestant.
+
+    Small ones start at a cache line. Large ones lie in large pages from their first byte to their
+    last; where some did and others did not, a sum would take twice as long for some.
+    """
     kind = np.dtype(dtype)
     nbytes = int(np.prod(shape)) * kind.itemsize
-    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
-    start = -int(raw.__array_interface__["data"][0]) % ALIGNMENT
+    large = nbytes >= HUGE_PAGE
+    alignment = HUGE_PAGE if large else CACHE_LINE
+    raw = _pages(nbytes + alignment) if large else np.empty(nbytes + alignment, np.uint8)
+    start = -int(raw.__array_interface__["data"][0]) % alignment
     return raw[start : start + nbytes].view(kind).reshape(shape)
+
+
+def _pages(nbytes: int) -> Array:
+    """Memory straight from the system, in large pages where it has them."""
+    memory = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, np.uint8)
 
 
 def random(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> Array:
