@@ -100,9 +100,10 @@ def reduce(
 ) -> Tile[Any] | tuple[Tile[Any], ...]:
     """Combine along an axis with a function of your own: `lambda a, b: a + b`.
 
-    The combiner must be associative and `identity` neutral for it. Several tiles of one shape are
-    reduced together: the combiner takes the elements of the left part, then those of the right
-    part, `lambda a0, a1, b0, b1: ...`, and gives a tuple.
+    The combiner must be associative and commutative, for the order in which elements meet is not
+    specified, and `identity` neutral for it. Several tiles of one shape are reduced together: the
+    combiner takes the elements of one part, then those of the other,
+    `lambda a0, a1, b0, b1: ...`, and gives a tuple.
     """
     ...
 
