@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+BENCH_WITH ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
@@ -60,5 +61,5 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 # A stamp of its own: torch is large, and nothing else needs it.
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 	@echo "installing tilewright and the libraries it is compared with into $(VENV)"
-	@$(PIP) install --editable '.[bench]'
+	@$(PIP) install --editable '.[bench]' $(BENCH_WITH)
 	@touch $(VENV)/.base $@
