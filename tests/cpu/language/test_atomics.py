@@ -198,6 +198,36 @@ def test_reductions_through_views(device, mode, rng):
     assert_all([mode], [sums.result()], [functions[mode].reduce(rows).astype(np.int32)])
 
 
+# --- globals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [*INTS, f32, f64], ids=str)
+def test_globals_outlast_launches(device, dtype, rng):
+    """One number and an array, which each launch finds as the last one left them."""
+    start = rng.integers(0, 50, (2, 4)).astype(dtype.np)
+    total, table = tl.Global(dtype, 5), tl.Global(dtype, start)
+
+    @tw.entry(unsafe=True)
+    def advance(out: tl.TensorMut, n: i32) -> None:
+        total.atomic_add(n.astype(total.dtype))
+        if tl.block_id(0) == 0:
+            table.store(table.load() * 2)
+            tl.atomic_add(tl.get_global(table) + 5, 1)
+        out.store(tl.full((1,), total.load(ordering="relaxed") * 0, dtype))
+
+    with tw.device(device):
+        for _ in range(2):
+            out = Output((3,), dtype)
+            with tw.unsafe():
+                op = advance(out.cut(1), 4)
+            op.sync()
+        got, numbers = total.to_numpy(device=device), table.to_numpy(device=device)
+    expected = start.astype(np.float64) * 4
+    expected[1, 1] += 3
+    assert int(got) == 5 + 2 * 3 * 4
+    assert_all(["table"], [numbers], [expected.astype(dtype.np)])
+
+
 @pytest.mark.parametrize("dtype", [f16, bf16, f32, f64], ids=str)
 def test_float_sums_through_views(device, dtype, rng):
     x = rng.integers(-8, 8, (9, 21)).astype(dtype.np)

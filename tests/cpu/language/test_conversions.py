@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import copysign, frexp, inf, isfinite, isnan, nan
+from math import inf, isfinite, isnan
 
 import numpy as np
 import pytest
 
 from support.expressions import BOUNDARY, assert_all, bits_of, run
 from support.numbers import float_values, int_values, wide
+from support.rounding import rounded
 from tilewright.base.dtypes import (
     ALL,
     FLOATS,
@@ -37,30 +38,6 @@ from tilewright.base.dtypes import (
 )
 
 IN_MEMORY = [t for t in ALL if t not in (f4e2m1fn, f4e2m1fnx2)]
-
-FORMATS = {
-    f16: (10, -14, 65504.0, inf), bf16: (7, -126, (2 - 2.0**-7) * 2.0**127, inf),
-    f32: (23, -126, (2 - 2.0**-23) * 2.0**127, inf),
-    f64: (52, -1022, (2 - 2.0**-52) * 2.0**1023, inf),
-    tf32: (10, -126, (2 - 2.0**-10) * 2.0**127, inf),
-    f8e4m3fn: (3, -6, 448.0, nan), f8e5m2: (2, -14, 57344.0, inf), f4e2m1fn: (1, 0, 6.0, 6.0),
-}  # fmt: skip
-"""Bits of the fraction, least exponent of a normal number, greatest number, what lies beyond."""
-
-
-def rounded(number, dtype):
-    """A Python number in a float type: the nearest value, ties to even."""
-    bits, least, greatest, beyond = FORMATS[dtype]
-    sign = copysign(1, number)
-    if not isfinite(number):
-        return nan if isnan(number) else copysign(beyond, sign)
-    exact = abs(Fraction(number))
-    _, exponent = frexp(float(exact))
-    if exact and Fraction(2) ** (exponent - 1) > exact:  # float() rounded up to a power of two
-        exponent -= 1
-    step = Fraction(2) ** (max(exponent - 1, least) - bits)
-    near = round(exact / step) * step  # Python rounds halves to even
-    return copysign(float(near) if near <= Fraction(greatest) else beyond, sign)
 
 
 def as_float(numbers, dtype):

@@ -11,6 +11,7 @@ import pytest
 
 from support.expressions import BOUNDARY, assert_all, run
 from support.numbers import float_values, nearest, neighbours, wide
+from support.rounding import rounded
 from tilewright.base.dtypes import FLOATS, bf16, bool_, f16, f32, f64
 
 
@@ -104,7 +105,9 @@ def computed(function, dtype, *arrays):
     """A function of NumPy arrays; f16 and bf16 compute in f32, which rounds right for these."""
     base = np.float64 if dtype is f64 else np.float32
     with np.errstate(all="ignore"):
-        result = function(*(x.astype(base) for x in arrays))
+        # NumPy has its own mind about signalling NaNs: quiet ones only.
+        given = [np.where(np.isnan(x), np.nan, x.astype(base)).astype(base) for x in arrays]
+        result = function(*given)
         return np.asarray(result, base).astype(dtype.np)
 
 
@@ -182,8 +185,9 @@ def fma(dtype, *arrays, fused=True):
     for a, b, c in zip(*(wide(x).tolist() for x in arrays), strict=True):
         exact = Fraction(a) * Fraction(b) + Fraction(c)
         if dtype in (f16, bf16):
-            exact = Fraction(a * b + c)
-        results.append(copysign(nearest(exact, dtype), 1 if exact >= 0 else -1))
+            results.append(rounded(a * b + c, dtype))
+        else:
+            results.append(copysign(nearest(exact, dtype), 1 if exact >= 0 else -1))
     with np.errstate(all="ignore"):
         return np.array(results, np.float64).astype(dtype.np)
 
