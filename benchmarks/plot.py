@@ -32,20 +32,24 @@ def draw(report: Report, path: Path) -> None:
     figure = figure_module.Figure(
         figsize=(6.5 * max(1, len(panels)), 1.6 + 0.28 * rows), layout="constrained"
     )
+    shown: dict[str, Any] = {}
     for number, (title, records) in enumerate(panels.items(), 1):
-        _panel(figure.add_subplot(1, len(panels), number), title, records)
+        shown |= _panel(figure.add_subplot(1, len(panels), number), title, records)
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=5, fontsize=8)
     machine = report.machine
     figure.suptitle(f"{machine.get('cpu', '')}   {machine.get('date', '')}", fontsize=9)
     figure.savefig(path, dpi=120)
 
 
-def _panel(axes: Any, title: str, records: Sequence[Record]) -> None:
+def _panel(axes: Any, title: str, records: Sequence[Record]) -> dict[str, Any]:
+    """Draw one setting of threads; give what stands for each peer."""
     names = [r.workload for r in records]
+    shown: dict[str, Any] = {}
     for peer, (shape, colour) in MARKERS.items():
         points = [(r.ratio(peer), row) for row, r in enumerate(records) if r.ratio(peer)]
         if points:
             x, y = zip(*points, strict=True)
-            axes.scatter(x, y, marker=shape, color=colour, label=peer, s=28, zorder=3)
+            shown[peer] = axes.scatter(x, y, marker=shape, color=colour, s=28, zorder=3)
     axes.axvline(1.0, color="black", linewidth=1)
     axes.set_xscale("log")
     axes.set_yticks(range(len(names)), names, fontsize=8)
@@ -54,4 +58,4 @@ def _panel(axes: Any, title: str, records: Sequence[Record]) -> None:
     axes.xaxis.set_major_formatter("{x:g}x")
     axes.set_title(title, fontsize=10)
     axes.set_xlabel("times faster than the peer (ratio of minima)", fontsize=8)
-    axes.legend(fontsize=8, loc="lower right")
+    return shown

@@ -45,7 +45,7 @@ class Record:
     problem: str = ""
     """What went wrong with ours; nothing if it was right."""
     compile: dict[str, float] = field(default_factory=dict[str, float])
-    """Seconds of each stage of a compilation, of the whole `first` one, and of a hit on `disk`."""
+    """Seconds of each stage of a compilation, of the whole `first` one, and of a `hit` on disk."""
     others: float = 0.0
     """The share of the machine that other processes used meanwhile."""
 

@@ -53,7 +53,7 @@ def _lines(report: Report) -> Iterator[str]:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Lines of a Markdown table."""
     for row in (head, ["---"] * len(head), *rows):
-        yield "| " + " | ".join(row) + " |"
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
 def times(records: Sequence[Record]) -> Iterator[str]:
@@ -96,9 +96,7 @@ def _remarks(records: Sequence[Record]) -> Iterator[str]:
     """Who could not take part, and which rows were disturbed."""
     absent = {f"{peer}: {why}" for r in records for peer, why in r.absent.items()}
     lines = [f"- not available: {text}" for text in sorted(absent)]
-    noisy = [f"{r.workload} ({r.threads}) {r.others:.0%}" for r in records if r.others > NOISY]
-    if noisy:
-        lines.append(f"- disturbed, by the share of the machine others used: {', '.join(noisy)}")
+    lines += _disturbances(records)
     if lines:
         yield "## Remarks"
         yield ""
@@ -106,7 +104,15 @@ def _remarks(records: Sequence[Record]) -> Iterator[str]:
         yield ""
 
 
-WHOLE = ("first", "disk")
+def _disturbances(records: Sequence[Record]) -> Iterator[str]:
+    noisy = sorted((r for r in records if r.others > NOISY), key=lambda r: -r.others)
+    if noisy:
+        worst = ", ".join(f"{r.workload} ({r.threads}) {r.others:.0%}" for r in noisy[:5])
+        rows = f"{len(noisy)} of {len(records)} rows"
+        yield f"- disturbed: in {rows} others used over {NOISY:.0%} of the machine, most in {worst}"
+
+
+WHOLE = ("first", "hit")
 STAGES = ("frontend", "plan", "llvm", "object")
 
 
@@ -117,16 +123,16 @@ def _compilations(records: Sequence[Record]) -> Iterator[str]:
         return
     yield "## Compile time"
     yield ""
-    yield "Milliseconds: the first compilation in the process, one that finds its code on disk, and"
-    yield "the least of a few others, by stage."
+    yield "Milliseconds: the first compilation in the process, unless another row made it; one that"
+    yield "finds its code on disk; the least of a few others, by stage."
     yield ""
-    head = ("workload", "first", "disk", "again", "frontend", "passes", *STAGES[1:])
+    head = ("workload", "first", "disk hit", "again", "frontend", "passes", *STAGES[1:])
     yield from table(head, [_compiled(name, found[name]) for name in reversed(found)])
 
 
 def _compiled(name: str, stages: dict[str, float]) -> list[str]:
-    again = {stage: t for stage, t in stages.items() if stage not in WHOLE}
+    again = {stage: t for stage, t in stages.items() if stage not in (*WHOLE, "disk")}
     passes = sum(t for stage, t in again.items() if stage not in STAGES)
-    numbers = [*(stages[name] for name in WHOLE), sum(again.values()), again["frontend"], passes]
+    numbers = [*(stages.get(w) for w in WHOLE), sum(again.values()), again["frontend"], passes]
     numbers += [again[stage] for stage in STAGES[1:]]
-    return [name, *(f"{n * 1e3:.1f}" for n in numbers)]
+    return [name, *("" if n is None else f"{n * 1e3:.1f}" for n in numbers)]

@@ -60,7 +60,7 @@ def test_a_process_measures_and_checks():
     assert record.problem == ""
     assert {"tilewright", "numpy"} <= record.figures.keys()
     assert record.figures.keys() | record.absent.keys() == {"tilewright", "numpy", "torch", "numba"}
-    assert {"first", "disk", "frontend", "plan", "llvm", "object"} <= record.compile.keys()
+    assert {"first", "hit", "frontend", "plan", "llvm", "object"} <= record.compile.keys()
     assert "[1/1] launch, one" in stream.getvalue()
 
 
