@@ -21,6 +21,7 @@ from ..frontend.sources import KernelSource
 from ..op.core import is_op
 from ..op.place import here, place_of
 from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
+from .grid import MAX_EXTENT
 from .kinds import is_arc, is_partition, is_pointer, is_tensor, kind_of
 
 
@@ -69,6 +70,7 @@ def _tensor(kernel: str, p: Parameter, value: Any) -> TensorArg:
     region = _foreign(kernel, p, value) if handle is None else handle.region
     _check_element(kernel, p, region.dtype, value)
     _check_rank(kernel, p, region.shape)
+    _check_extents(kernel, p, region.shape)
     return TensorArg(p, region, handle)
 
 
@@ -99,6 +101,7 @@ def _output(kernel: str, p: Parameter, value: Any) -> OutputArg:
     region = value.tensor.region
     _check_element(kernel, p, region.dtype, value)
     _check_rank(kernel, p, region.shape)
+    _check_extents(kernel, p, region.shape)
     return OutputArg(p, region, value)
 
 
@@ -173,6 +176,17 @@ def _check_rank(kernel: str, p: Parameter, shape: Shape) -> None:
         expected=f"{'at least ' if packs else ''}{_axes(least)}: ({', '.join(map(_dim, p.dims))})",
         got=f"{_axes(len(shape))}: {shape}",
     )
+
+
+def _check_extents(kernel: str, p: Parameter, shape: Shape) -> None:
+    """Extents are i32 in kernels: a longer one would wrap without a word."""
+    if shape and max(shape) > MAX_EXTENT:
+        raise ShapeError(
+            f"axis {shape.index(max(shape))} of `{p.name}` of `{kernel}` is too long",
+            expected=f"at most {MAX_EXTENT} elements along each axis",
+            got=str(shape),
+            hint="give it one axis more: x.reshape(...)",
+        )
 
 
 def _axes(count: int) -> str:

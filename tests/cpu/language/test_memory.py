@@ -293,3 +293,38 @@ def test_a_scalar_shaped_like_nothing(device):
         z = output(x)
         add(z.cut(4), x, x[::-1]).sync()
     assert z.result().tolist() == [6]
+
+
+def test_offsets_of_more_than_32_bits(rng):
+    """Far apart in memory that is never touched in between, on both sides of 2**32 bytes."""
+    apart = 1_500_000_000
+    try:
+        source, target = np.zeros((2, 3 * apart), np.uint8)
+    except MemoryError:
+        pytest.skip("this machine promises no more memory than it has")
+    x, z = source[7::apart], target[::-1][3::apart]
+    x[...] = rng.integers(1, 256, 3)
+    copy(tw.asarray(z).partition_mut((2,)), x).sync()
+    assert (z == x).all()
+
+
+def test_an_axis_has_at_most_31_bits(device):
+    """`x.shape` is made of i32, so a longer axis is refused instead of wrapping."""
+    long = np.broadcast_to(np.float32(2), (2**31,))
+    with tw.device(device):
+        z = Output((4,), f32)
+        with pytest.raises(tw.ShapeError, match="axis 0 of `x` of `copy` is too long"):
+            copy(z.cut(4), long).sync()
+        copy(z.cut(4), long[1:]).sync()
+    assert (z.result() == 2).all()
+
+
+def test_rank_zero(device):
+    @tw.entry
+    def scalar(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+        out.store(x.load_tile((), []) * 2.0 + tl.load_tile_like(x, out) + out.load())
+
+    with tw.device(device):
+        z = tw.full((), 0.5).sync()
+        scalar(z.partition_mut(()), np.array(4, np.float32)).sync()
+        assert z.to_numpy() == 12.5
