@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import inspect
 import math
 import operator
 import types
@@ -75,10 +76,10 @@ def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
         return _convert(it, callee, args, kwargs)
     if isinstance(callee, Closure):
         source = callee.frame.source
-        return inline(it, callee.node, source, callee.frame, args, kwargs)
+        return inline(it, callee.node, source, callee.frame, args, kwargs, callee.signature)
     if isinstance(callee, types.FunctionType):
         source = function_source(callee)
-        return inline(it, source.node, source, None, args, kwargs, callee)
+        return inline(it, source.node, source, None, args, kwargs, inspect.signature(callee))
     return _python(it, callee, args, kwargs)
 
 

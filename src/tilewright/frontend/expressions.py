@@ -14,7 +14,7 @@ from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
 from .calls import Method, binary, eval_call, is_structure, unary
 from .emit import describe
-from .frame import Closure
+from .frame import Closure, closure
 from .interpret import Evaluate, Interpreter, suggestion
 from .loops import RangeOf
 from .rules import PROPERTIES, RULES
@@ -119,7 +119,7 @@ def _tuple(it: Interpreter, node: ast.Tuple | ast.List) -> Any:
 
 
 def _lambda(it: Interpreter, node: ast.Lambda) -> Closure:
-    return Closure(node, it.frame)
+    return closure(node, it.frame, it.eval)
 
 
 def _namedexpr(it: Interpreter, node: ast.NamedExpr) -> Any:

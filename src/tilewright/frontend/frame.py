@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,10 +52,28 @@ class Closure:
 
     node: FunctionNode
     frame: Frame
+    signature: inspect.Signature
 
     @property
     def __name__(self) -> str:
         return "<lambda>" if isinstance(self.node, ast.Lambda) else self.node.name
+
+
+def closure(node: FunctionNode, frame: Frame, evaluate: Callable[[ast.expr], Any]) -> Closure:
+    """A function as it is being written: its defaults are evaluated now, as Python does."""
+    a, kinds = node.args, inspect.Parameter
+    defaults = [kinds.empty] * (len(a.posonlyargs) + len(a.args) - len(a.defaults))
+    defaults += [evaluate(d) for d in a.defaults]
+    parameters: list[inspect.Parameter] = []
+    for k, arg in enumerate((*a.posonlyargs, *a.args)):
+        kind = kinds.POSITIONAL_ONLY if k < len(a.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD
+        parameters.append(kinds(arg.arg, kind, default=defaults[k]))
+    if a.vararg:
+        parameters.append(kinds(a.vararg.arg, kinds.VAR_POSITIONAL))
+    for arg, default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
+        value = kinds.empty if default is None else evaluate(default)
+        parameters.append(kinds(arg.arg, kinds.KEYWORD_ONLY, default=value))
+    return Closure(node, frame, inspect.Signature(parameters))
 
 
 def assigned_names(nodes: list[ast.stmt]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,12 +27,12 @@ def inline(
     outer: Frame | None,
     args: Args,
     kwargs: Kwargs,
-    function: types.FunctionType | None = None,
+    signature: inspect.Signature,
 ) -> Any:
     """Run a Python function on values in place of the call."""
     frame = Frame(source, it.em.span, outer=outer)
     _enter(it, node)
-    _bind(it, frame, node, args, kwargs, function)
+    _bind(it, frame, node, args, kwargs, signature)
     saved, left, it.frame = it.frame, it.em.left, frame
     span = it.em.span
     it.depth += 1
@@ -65,10 +64,9 @@ def _bind(
     node: FunctionNode,
     args: Args,
     kwargs: Kwargs,
-    function: types.FunctionType | None,
+    signature: inspect.Signature,
 ) -> None:
     label = "the lambda" if isinstance(node, ast.Lambda) else f"`{node.name}`"
-    signature = inspect.signature(function) if function else _signature(it, node)
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -86,23 +84,6 @@ def _bind(
 def _plain(signature: inspect.Signature) -> str:
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
     return str(inspect.Signature(bare))
-
-
-def _signature(it: Interpreter, node: FunctionNode) -> inspect.Signature:
-    """The signature of a function written in the kernel; defaults are evaluated there."""
-    a, kinds = node.args, inspect.Parameter
-    defaults = [kinds.empty] * (len(a.posonlyargs) + len(a.args) - len(a.defaults))
-    defaults += [it.eval(d) for d in a.defaults]
-    parameters = []
-    for k, arg in enumerate((*a.posonlyargs, *a.args)):
-        kind = kinds.POSITIONAL_ONLY if k < len(a.posonlyargs) else kinds.POSITIONAL_OR_KEYWORD
-        parameters.append(kinds(arg.arg, kind, default=defaults[k]))
-    if a.vararg:
-        parameters.append(kinds(a.vararg.arg, kinds.VAR_POSITIONAL))
-    for arg, default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
-        value = kinds.empty if default is None else it.eval(default)
-        parameters.append(kinds(arg.arg, kinds.KEYWORD_ONLY, default=value))
-    return inspect.Signature(parameters)
 
 
 def _run_body(it: Interpreter, node: FunctionNode) -> Any:

@@ -10,7 +10,7 @@ from .assign import assign
 from .branches import run_if
 from .calls import binary
 from .expressions import BINARY
-from .frame import Closure
+from .frame import closure
 from .inline import run_return
 from .interpret import Flow, Interpreter, Run
 from .loops import run_break, run_for, run_while
@@ -61,7 +61,7 @@ def _assert(it: Interpreter, node: ast.Assert) -> Flow:
 def _functiondef(it: Interpreter, node: ast.FunctionDef) -> Flow:
     if node.decorator_list:
         it.em.fail(Code.SYNTAX, "decorators are not supported in kernels")
-    it.frame.bind(node.name, Closure(node, it.frame))
+    it.frame.bind(node.name, closure(node, it.frame, it.eval))
     return Flow.NEXT
 
 

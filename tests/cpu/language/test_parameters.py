@@ -267,6 +267,32 @@ def test_functions_of_other_modules(device, rng):
     assert_all(["modules"], [got], [expected.astype(np.float32)])
 
 
+@tw.entry
+def nested_functions(out: tl.TensorMut[f32], x: tl.Tensor[f32], n: f32) -> None:
+    """Functions written in a kernel: defaults are evaluated where they stand, names when called."""
+    scale = 3.0
+
+    def inner(t, s=scale, *more, last=n * 2.0):
+        return t * s + scale + sum(more) + last
+
+    shifted = [lambda t, k=k: t + k for k in range(3)]
+    scale = 5.0
+    tile = tl.load_tile_like(x, out)
+    out.store(
+        inner(tile) + inner(tile, 2.0, 1.0, tile, last=0.0) + shifted[1](tile) * shifted[2](1)
+    )
+
+
+def test_functions_written_in_kernels(device, rng):
+    x = rng.integers(-9, 9, 21).astype(np.float32)
+
+    def plain(t, n):
+        return (t * 3 + 5 + n * 2) + (t * 2 + 5 + 1 + t) + (t + 1) * 3
+
+    got = run_kernel(device, nested_functions, (8,), x, 4.0)
+    assert_all(["nested"], [got], [plain(x, 4).astype(np.float32)])
+
+
 class Point(NamedTuple):
     """A NamedTuple that kernels make, change and take apart."""
 
