@@ -86,7 +86,10 @@ def _show_binary(symbol: str, a: Expr, b: Expr) -> str:
 
 
 def _wrap(expr: Expr) -> str:
-    return f"({show(expr)})" if len(expr) == 3 and expr[0] in BINARY else show(expr)
+    """An operand: in brackets where it has an operator of its own."""
+    symbol = BINARY[expr[0]][0] if expr[0] in BINARY else ""
+    infix = symbol in ("and", "or") or not symbol.isidentifier()
+    return f"({show(expr)})" if symbol and infix else show(expr)
 
 
 def leaves(expr: Expr) -> list[Expr]:
