@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..base.dtypes import is_dtype
+from ..base.dtypes import DType, is_dtype
 from ..base.errors import Code
 from ..ir import Value
 from ..lang.marker import declared_name
@@ -197,9 +197,14 @@ def _refuse(it: Interpreter, callee: Any, args: Args) -> Any:
 # --- operators -------------------------------------------------------------------------------
 
 
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
 def binary(it: Interpreter, name: str, a: Any, b: Any) -> Any:
     """A Python operator by its name in the operator module; folded where both sides are static."""
-    if _dynamic(a) or _dynamic(b):
+    # Python would forget the type of u8(200) + u8(100); comparing them is the same either way.
+    typed = name not in COMPARISONS and (isinstance(a, DType) or isinstance(b, DType))
+    if typed or _dynamic(a) or _dynamic(b):
         return it.apply(f"operator.{name}", [a, b])
     try:
         return getattr(operator, name)(a, b)
@@ -213,7 +218,7 @@ def binary(it: Interpreter, name: str, a: Any, b: Any) -> Any:
 
 def unary(it: Interpreter, name: str, x: Any) -> Any:
     """A Python unary operator by its name."""
-    if _dynamic(x):
+    if isinstance(x, DType) or _dynamic(x):
         return it.apply(f"operator.{name}", [x])
     try:
         return getattr(operator, name)(x)

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ..base.dtypes import DType
 from ..base.errors import Code
 from ..ir import TileType, Value
 from ..lang.device_global import Global
@@ -171,6 +172,8 @@ def receiver_class(x: Any) -> str | None:
 def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
     owner = it.eval(node.value)
     it.mark(node)
+    if isinstance(owner, DType):  # a typed scalar from outside has what scalars have
+        owner = it.em.number(owner)
     cls = receiver_class(owner)
     if cls is not None:
         return _member(it, cls, owner, node.attr)

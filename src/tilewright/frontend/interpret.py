@@ -235,9 +235,13 @@ class Interpreter:
             self.em.fail(Code.TYPE, f"`{label}` does not accept these values: {error}", got=got)
 
 
+WEAK = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool))
+"""NumPy's default types."""
+
+
 def _number(scalar: np.generic) -> Any:
-    """A scalar of NumPy as ours: what is a Python float too stays weak, others keep their type."""
-    if isinstance(scalar, float | np.bool):
+    """A scalar of NumPy as ours: its default int, float and bool are weak, others keep a type."""
+    if scalar.dtype in WEAK:
         return scalar.item()
     typed = cast("Callable[[Any], Any]", as_dtype(scalar.dtype))
     return typed(scalar.item())

@@ -404,8 +404,8 @@ def test_names_of_numpy(device, rng):
         tile = tl.load_tile_like(x, out)
         wide = tile.astype(np.float64) + tl.zeros(out.shape, "float64")
         wide = wide + tl.full(out.shape, 1, np.float64) * ROOT_OF_HALF + EIGHTH
-        assert tl.full((2,), EIGHTH).dtype is f32 and tl.full((2,), SEVEN).dtype is i64
-        out.store((wide * tl.astype(SEVEN, f64)).astype(out.dtype))
+        assert EIGHTH.dtype is f32 and (EIGHTH * 2).dtype is f32
+        out.store((wide * SEVEN).astype(out.dtype))
 
     x = rng.integers(-9, 9, 13).astype(np.float32)
     with tw.device(device):
@@ -413,3 +413,32 @@ def test_names_of_numpy(device, rng):
         named(z.cut(8), x).sync()
     expected = (x.astype(np.float64) + np.sqrt(0.5) + 0.125) * 7
     np.testing.assert_allclose(z.result(), expected, rtol=1e-6)
+
+
+SEVEN_U32 = tw.u32(7)
+LARGE = tw.u8(200)
+
+
+def test_typed_scalars_from_outside(device):
+    """They keep their type, in arithmetic among themselves too, and can be asked for it."""
+
+    @tw.entry
+    def typed(out: tl.TensorMut[u32], small: tl.TensorMut[u8], x: tl.Tensor[u32]) -> None:
+        assert LARGE.dtype is u8 and (-LARGE).dtype is u8
+        small.store(tl.full((4,), LARGE + LARGE))  # wraps
+        if SEVEN_U32 > 3:  # still a constant
+            out.store(tl.load_tile_like(x, out) * (SEVEN_U32 * 2) + LARGE.astype(u32))
+
+    x = np.arange(4, dtype=np.uint32)
+    with tw.device(device):
+        z, small = output(x), Output((4,), u8)
+        typed(z.cut(4), small.cut(4), x).sync()
+    assert_all(["typed", "small"], [z.result(), small.result()],
+               [x * 14 + 200, np.full(4, 144, np.uint8)])  # fmt: skip
+
+    @tw.entry
+    def mixed(out: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
+        out.store(tl.load_tile_like(x, out) * (SEVEN_U32 * 2))
+
+    with tw.device(device), pytest.raises(tw.CompileError, match="cannot multiply i32 and u32"):
+        mixed(Output((4,), i32).cut(4), x.astype(np.int32)).sync()
