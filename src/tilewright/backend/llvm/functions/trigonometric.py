@@ -49,17 +49,39 @@ def sin_cos_f32(x: Value) -> SinCos:
     return sine, cosine, turns
 
 
-def sin_cos_f64(x: Value) -> SinCos:
-    """The small part of the rest enters by its first derivative."""
+Pair = tuple[Value, Value]
+"""A sum of two floats, the second being what the first had to leave out."""
+
+
+def sin_cos_pairs(x: Value) -> tuple[Pair, Pair, Value]:
+    """Sine and cosine in two parts; the small part of the rest enters by its first derivative."""
     r, low, turns = reduce_pair(x)
     square = r * r
     half = square * 0.5
-    sine = r + fma(square * r, horner(square, SIN_F64), low * (1.0 - half))
+    sine = joined(r, fma(square * r, horner(square, SIN_F64), low * (1.0 - half)))
     high = 1.0 - half
     tail = fma(square * square, horner(square, COS_F64), -(r * low))
-    cosine = high + (((1.0 - high) - half) + tail)
+    return sine, joined(high, ((1.0 - high) - half) + tail), turns
+
+
+def joined(high: Value, low: Value) -> Pair:
+    """The sum of a number and a smaller one, and its error."""
+    total = high + low
+    return total, (high - total) + low
+
+
+def sin_cos_f64(x: Value) -> SinCos:
+    """Sine and cosine, rounded."""
+    (sine, _), (cosine, _), turns = sin_cos_pairs(x)
     # Adding up loses the sign of zero.
     return where(x.eq(0.0), x, sine), cosine, turns
+
+
+def divided(n: Pair, d: Pair) -> Pair:
+    """The quotient of two pairs."""
+    q = n[0] / d[0]
+    rest = fma(-q, d[0], n[0]) + fma(-q, d[1], n[1])
+    return q, rest / d[0]
 
 
 def choose(even: Value, odd: Value, turns: Value) -> Value:
@@ -110,8 +132,13 @@ def cos_f64(x: Value) -> Value:
 
 
 def tan_f64(x: Value) -> Value:
-    """Tangent."""
-    return tangent_of(*sin_cos_f64(x))
+    """Tangent, of parts: two roundings, and that of a quotient, would be too many."""
+    sine, cosine, turns = sin_cos_pairs(x)
+    even = (turns & 1).eq(0)
+    above = tuple(where(even, s, -c) for s, c in zip(sine, cosine, strict=True))
+    below = tuple(where(even, c, s) for s, c in zip(sine, cosine, strict=True))
+    high, low = divided((above[0], above[1]), (below[0], below[1]))
+    return where(x.eq(0.0), x, high + low)
 
 
 def quotient(low: Value, high: Value) -> Value:
@@ -133,11 +160,18 @@ def atan_quotient_f64(low: Value, high: Value) -> Value:
     factor = where(high < 2.0**-960, constant(high, 2.0**60), factor)
     low, high = low * factor, high * factor
     steep = low > high * TAN_PI_EIGHTH
-    t = quotient(where(steep, high - low, low), where(steep, high + low, high))
-    t = where(low.eq(float("inf")), constant(low, 0.0), t)
-    angle = arc(t, ATAN_F64)
-    quarter = PI_HALF[0] * 0.5 - (angle - PI_HALF[1] * 0.5)
-    return where(steep | low.eq(float("inf")), quarter, angle)
+    zero, inf = constant(low, 0.0), float("inf")
+    difference, total = joined(high, -low), joined(high, low)
+    above = where(steep, difference[0], low), where(steep, difference[1], zero)
+    below = where(steep, total[0], high), where(steep, total[1], zero)
+    t = where(low.eq(inf), zero, quotient(above[0], below[0]))
+    finite = (high > 0.0) & (high < inf)
+    t_low = where(finite, divided(above, below)[1], zero)
+    square = t * t
+    angle = joined(t, fma(square * t, horner(square, ATAN_F64), t_low * (1.0 - square)))
+    eighth = joined(constant(low, PI_HALF[0] * 0.5), -angle[0])
+    quarter = eighth[0] + (eighth[1] - (angle[1] - PI_HALF[1] * 0.5))
+    return where(steep | low.eq(inf), quarter, angle[0])
 
 
 def unfold(x: Value, y: Value, angle: Value, swapped: Value) -> Value:
@@ -169,6 +203,6 @@ def atan2_f32(y: Value, x: Value) -> Value:
 FUNCTIONS = {
     "sin": Function(1, {"f32": sin_f32, "f64": sin_f64}, {"f32": 0.51, "f64": 0.9}),
     "cos": Function(1, {"f32": cos_f32, "f64": cos_f64}, {"f32": 0.51, "f64": 0.9}),
-    "tan": Function(1, {"f32": tan_f32, "f64": tan_f64}, {"f32": 0.51, "f64": 2.5}),
-    "atan2": Function(2, {"f32": atan2_f32, "f64": atan2_f64}, {"f32": 0.51, "f64": 2.7}),
+    "tan": Function(1, {"f32": tan_f32, "f64": tan_f64}, {"f32": 0.51, "f64": 1.1}),
+    "atan2": Function(2, {"f32": atan2_f32, "f64": atan2_f64}, {"f32": 0.51, "f64": 1.3}),
 }
