@@ -27,6 +27,20 @@ def test_vectors(features, triple, vector, registers):
     assert cpu.lane_bytes in (64, 128)
 
 
+@pytest.mark.parametrize(
+    ("features", "found"),
+    [
+        (AVX512 + ",+sse4.1", [True, True, True]),
+        ("+avx2,+sse4.1", [True, True, False]),
+        ("+sse2", [False, False, False]),
+        ("+neon", [False, False, False]),
+    ],
+)
+def test_which_integers_are_quick_to_order(features, found):
+    cpu = CpuTarget("some", features, X86)
+    assert [cpu.orders_integers(bits) for bits in (16, 32, 64)] == found
+
+
 def test_the_host_is_known():
     host = host_target()
     assert host.name

@@ -8,6 +8,7 @@ from ....ir.core import Value
 from ..functions.text import Value as Vec
 from ..plan.index import Field, Loop, Terms
 from ..plan.nodes import Access, Combine, Nest, Operand, Reg
+from .accumulate import Accumulators
 from .emitter import Emitter
 
 
@@ -44,7 +45,7 @@ class Frame:
         self.counters: dict[Loop, Vec] = {}
         self.variables: dict[Loop, Vec] = {}
         self.registers: dict[Reg, Vec] = {}
-        self.accumulators: dict[Combine, list[Vec]] = {}
+        self.accumulators: dict[Combine, Accumulators] = {}
 
     def is_vector(self, loops: frozenset[Loop]) -> bool:
         """Whether something differs from lane to lane."""

@@ -8,6 +8,7 @@ shapes alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ....base.errors import InternalError
 from ....ir.core import Op, Value
@@ -16,10 +17,10 @@ from ..functions.text import where
 from ..plan.facts import LAYOUT
 from ..plan.index import Index, loops_in
 from ..plan.nodes import Buffer, Combine, Variable
+from .accumulate import Accumulators, Direct, Slot, Way, extreme
 from .emitter import Compute, Emitter
 from .frame import Frame
 from .layout import read_element, write_element
-from .types import register_type
 
 
 class Reducer:
@@ -34,14 +35,11 @@ class Reducer:
 
     def begin(self, frame: Frame, effect: Combine) -> None:
         """Before the loops of a reduction along the lanes: empty accumulators."""
-        slots: list[Vec] = []
-        frame.accumulators[effect] = slots
-        lanes = frame.nest.lanes
-        for value, start in zip(effect.op.operands, effect.op.attrs["identities"], strict=True):
-            elem = value.tile.elem
-            slot = frame.emitter.slot(register_type(elem), lanes)
-            frame.emitter.store(frame.emitter.literal(elem, start, lanes), slot)
-            slots.append(slot)
+        way = self.way(frame.emitter, effect)
+        empty = way.spread(self._starts(frame, effect, frame.nest.lanes))
+        slots = [Slot(frame.emitter.slot(x.elem, x.lanes), x.elem, x.lanes) for x in empty]
+        frame.accumulators[effect] = Accumulators(way, slots)
+        frame.accumulators[effect].store(frame.emitter, empty)
 
     def step(self, frame: Frame, effect: Combine) -> None:
         """Inside: one element (per lane) goes into the accumulators."""
@@ -55,29 +53,28 @@ class Reducer:
         if effect.scan:
             return
         emitter = frame.emitter
-        values = self._load(frame, effect, frame.nest.lanes)
-        lanes = frame.nest.lanes
+        accumulators, lanes = frame.accumulators[effect], frame.nest.lanes
+        way, values = accumulators.way, accumulators.load(emitter)
         while lanes > 1:
             lanes //= 2
             low = [half(emitter, v, 0, lanes) for v in values]
             high = [half(emitter, v, lanes, lanes) for v in values]
-            values = self.body(emitter, effect.op, high, low)
-        for target, value in zip(effect.targets, values, strict=True):
+            values = way.join(high, low)
+        for target, value in zip(effect.targets, way.finish(values), strict=True):
             put(frame, target, effect.index, value)
 
-    def _load(self, frame: Frame, effect: Combine, lanes: int) -> list[Vec]:
-        slots = frame.accumulators[effect]
-        kinds = [register_type(v.tile.elem) for v in effect.op.operands]
-        pairs = zip(slots, kinds, strict=True)
-        return [frame.emitter.load(slot, kind, lanes) for slot, kind in pairs]
+    def way(self, emitter: Emitter, effect: Combine) -> Way:
+        """How elements accumulate."""
+        short = None if effect.scan else extreme(effect.op, emitter.cpu)
+        return short or Direct(partial(self.body, emitter, effect.op))
 
     def _in_lanes(self, frame: Frame, effect: Combine) -> None:
-        lanes = frame.nest.lanes
-        old = self._load(frame, effect, lanes)
+        emitter, lanes = frame.emitter, frame.nest.lanes
+        accumulators = frame.accumulators[effect]
+        way = accumulators.way
         elements = [frame.value(v, lanes) for v in effect.values]
-        new = self.body(frame.emitter, effect.op, elements, old)
-        for slot, value in zip(frame.accumulators[effect], new, strict=True):
-            frame.emitter.store(value, slot)
+        new = way.join(way.spread(elements), accumulators.load(emitter))
+        accumulators.store(emitter, new)
         if effect.scan:
             for target, value in zip(effect.targets, new, strict=True):
                 put(frame, target, effect.index, value)
@@ -95,17 +92,20 @@ class Reducer:
             for target, value in zip(effect.targets, new, strict=True):
                 put(frame, target, effect.index, value)
 
+    def _starts(self, frame: Frame, effect: Combine, lanes: int) -> list[Vec]:
+        """What leaves elements as they are."""
+        values = zip(effect.op.operands, effect.op.attrs["identities"], strict=True)
+        return [frame.emitter.literal(v.tile.elem, start, lanes) for v, start in values]
+
     def _old(
         self, frame: Frame, effect: Combine, holders: Sequence[Buffer | Variable], index: Index,
         lanes: int,
     ) -> list[Vec]:  # fmt: skip
         """The accumulators so far: at the first round, what leaves elements as they are."""
-        emitter = frame.emitter
-        values = zip(effect.op.operands, effect.op.attrs["identities"], strict=True)
-        starts = [emitter.literal(v.tile.elem, start, lanes) for v, start in values]
+        starts = self._starts(frame, effect, lanes)
         if not effect.loops:
             return starts
-        first = emitter.any_of([frame.counters[loop].eq(0) for loop in effect.loops])
+        first = frame.emitter.any_of([frame.counters[loop].eq(0) for loop in effect.loops])
         old: list[Vec] = []
         for holder, start in zip(holders, starts, strict=True):
             assert isinstance(holder, Buffer), "a variable accumulates along the lanes"
