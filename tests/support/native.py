@@ -37,11 +37,17 @@ class Native:
         self.function = load(self.artifact.code, self.artifact.name)
 
     def __call__(
-        self, arguments: Sequence[Any], grid: Sequence[int] = (1,), print_capacity: int = 1 << 20
+        self,
+        arguments: Sequence[Any],
+        grid: Sequence[int] = (1,),
+        print_capacity: int = 1 << 20,
+        *,
+        streamed: bool = False,
     ) -> Report:
         full = (*grid, *[1] * (self.artifact.signature.grid_rank - len(grid)))
         slots = slots_of(self.artifact, arguments)
-        raw = execute(self.function, slots, full, self.artifact.scratch_bytes, print_capacity)
+        scratch = self.artifact.scratch_bytes
+        raw = execute(self.function, slots, full, scratch, print_capacity, streamed=streamed)
         return Report(self._failure(raw.failure, full), self._printed(raw.printed, full))
 
     def _failure(self, words: FailureWords | None, grid: tuple[int, ...]) -> Failure | None:

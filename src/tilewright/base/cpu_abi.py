@@ -9,6 +9,8 @@ one slot (integers extended by their own sign); a pointer gives its address. `la
 64-bit words, laid out below; a worker checks CANCEL before each block. `scratch` is
 `Artifact.scratch_bytes` of memory aligned to 64 bytes, one per worker.
 
+A kernel that has written past the caches has made its writes visible in order when it returns.
+
 A print record is: i64 bytes in all (a multiple of 8), i64 site, i64 linear block, then the
 operands' elements in their memory form, row-major, each operand padded to a multiple of 8 bytes.
 Room for it is taken by an atomic add to PRINT_USED; one that does not fit in PRINT_CAPACITY is not
@@ -39,6 +41,8 @@ class LaunchWord(IntEnum):
     PRINT_BUFFER = 14
     PRINT_CAPACITY = 15
     PRINT_USED = 16
+    STREAM = 17
+    """Not 0: outputs are too large for the caches; write them past, where code for that is."""
 
 
-LAUNCH_WORDS = 17
+LAUNCH_WORDS = 18

@@ -13,12 +13,18 @@ from ..driver.cpu import FailureWords, NativeFunction, execute, load
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import ScalarSpec
 from ..ir.types import PtrType, TileType
-from .arguments import Arg, PointerArg, ScalarArg
+from .arguments import Arg, OutputArg, PointerArg, ScalarArg
 from .report import Report
 from .scalars import slot_of
 
 PRINT_CAPACITY = 1 << 20
 """Bytes of print records one launch may write."""
+STREAMED = 8 << 20
+"""Outputs of more bytes than this, all together, are written past the caches.
+
+A constant, because what systems report is often the sum of caches that cores do not share. Up to
+here nothing is lost by keeping outputs, and whoever reads them next finds them near.
+"""
 
 
 class Loaded(NamedTuple):
@@ -40,7 +46,8 @@ class Native:
         slots = np.array(slots_of(artifact, args), np.uint64)
         loaded = self._load(artifact)
         room = PRINT_CAPACITY if loaded.prints else 0
-        raw = execute(loaded.function, slots, grid, artifact.scratch_bytes, room)
+        streamed = output_bytes(args) > STREAMED
+        raw = execute(loaded.function, slots, grid, artifact.scratch_bytes, room, streamed=streamed)
         if raw.truncated:
             warnings.warn(
                 f"`{artifact.name}` printed more than {PRINT_CAPACITY} bytes; the rest is lost",
@@ -60,6 +67,12 @@ class Native:
             found = Loaded(artifact, load(artifact.code, artifact.name), prints)
             self._loaded[id(artifact)] = found
         return found
+
+
+def output_bytes(args: Sequence[Arg]) -> int:
+    """Bytes that a launch may write to its outputs."""
+    outputs = (arg.region for arg in args if isinstance(arg, OutputArg))
+    return sum(size(region.shape) * region.dtype.itemsize for region in outputs)
 
 
 def slots_of(artifact: Artifact, args: Sequence[Arg]) -> list[int]:

@@ -9,6 +9,8 @@ import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, i32
 from tilewright.base import dtypes as dt
+from tilewright.driver.cpu import allocate
+from tilewright.launch import native
 
 DEVICES = ["cpu", "reference"]
 
@@ -164,3 +166,27 @@ def test_chains_on_the_cpu(rng):
         lambda p, x, y: add(tw.empty((20, 20)).partition((16, 4)), p.unpartition(), x)
     )
     np.testing.assert_array_equal(op.first().unpartition().to_numpy().sync(), x + x + x)
+
+
+def test_large_outputs_are_streamed(rng, monkeypatch):
+    """What is streamed is decided by the outputs, and does not show in the results."""
+    seen = []
+
+    def execute(*args, streamed):
+        seen.append(streamed)
+        return run(*args, streamed=streamed)
+
+    run = native.execute
+    monkeypatch.setattr(native, "execute", execute)
+    rows = native.STREAMED // 4096
+    for given, start in ((rows, 0), (rows + 1, 0), (rows + 1, 1)):
+        x = rng.random((given, 1024), np.float32)
+        memory = allocate(x.nbytes + 4).view(np.float32)
+        memory[:] = 99
+        z = tw.asarray(memory[start : start + x.size].reshape(x.shape))
+        with tw.device("cpu"):
+            add(z.partition_mut((8, 1024)), x, x).sync()
+            assert "stream z past the caches" in add.explain(z.partition_mut((8, 1024)), x, x)
+        assert np.array_equal(z.to_numpy(), x + x)
+        assert memory[0 if start else -1] == 99
+    assert seen == [False, True, True]

@@ -35,6 +35,12 @@ def test_slots():
     ]  # fmt: skip
 
 
+def test_only_outputs_count_as_written():
+    x, z = np.zeros((100, 100), "f4"), tw.zeros((3, 5)).sync()
+    assert native.output_bytes(bind(many.source, (z.partition_mut((2, 2)), x, 1), {})) == 60
+    assert native.output_bytes(()) == 0
+
+
 def record(site, block, *operands):
     body = b"".join(data + b"\0" * (-len(data) % 8) for data in operands)
     return struct.pack("<qqq", 24 + len(body), site, block) + body

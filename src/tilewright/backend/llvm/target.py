@@ -33,6 +33,11 @@ class CpuTarget:
         return 32 if self.has("+avx2") else 16
 
     @property
+    def is_x86(self) -> bool:
+        """Whether it is a 64-bit x86."""
+        return self.triple.startswith(("x86_64", "amd64"))
+
+    @property
     def vector_registers(self) -> int:
         """How many vector registers there are."""
         return 32 if self.has(*AVX512) or self.triple.startswith(("aarch64", "arm64")) else 16

@@ -52,17 +52,21 @@ def execute(
     grid: Sequence[int],
     scratch_bytes: int = 0,
     print_capacity: int = PRINT_CAPACITY,
+    *,
+    streamed: bool = False,
 ) -> RawReport:
     """Run all blocks of a grid; give back what the kernel reported.
 
     `slots` are the arguments as `base.cpu_abi` lays them out; what they point to must stay where it
-    is until this returns. KeyboardInterrupt may leave, with some of the blocks not run.
+    is until this returns. A `streamed` launch writes its outputs past the caches where it can.
+    KeyboardInterrupt may leave, with some of the blocks not run.
     """
     blocks = _check(slots, grid, scratch_bytes, print_capacity)
     buffer, address = _print_buffer(print_capacity)
     record = LaunchRecord()
     record[:MAX_GRID_RANK] = [*grid, *ONES[len(grid) :]]
     record[BUFFER], record[CAPACITY] = address, print_capacity
+    record[STREAM] = streamed
     default().run(function.address, _address(slots), record, blocks, scratch_bytes)
     if record[TAKEN] or record[USED]:
         return _report(record, buffer)
@@ -74,6 +78,7 @@ ONES = (1,) * MAX_GRID_RANK
 # Plain ints: looking up the members of an enum would take a tenth of a small launch.
 TAKEN, USED = int(LaunchWord.ERROR_TAKEN), int(LaunchWord.PRINT_USED)
 BUFFER, CAPACITY = int(LaunchWord.PRINT_BUFFER), int(LaunchWord.PRINT_CAPACITY)
+STREAM = int(LaunchWord.STREAM)
 NO_BUFFER = np.empty(0, np.uint8), 0
 
 

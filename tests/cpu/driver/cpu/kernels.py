@@ -111,6 +111,11 @@ GRID = """
   ; writes the grid words; one block
   call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %launch, i64 64, i1 false)"""
 
+STREAM = f"""
+  %word_at = getelementptr i64, ptr %launch, i64 {LaunchWord.STREAM.value}
+  %word = load i64, ptr %word_at
+  store i64 %word, ptr %out"""
+
 SPIN = """
   ; about a microsecond of arithmetic per block
   br label %spin

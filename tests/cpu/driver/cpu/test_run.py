@@ -10,6 +10,7 @@ from cpu.driver.cpu.kernels import (
     GRID,
     PRINT,
     SCRATCH_SUM,
+    STREAM,
     USLEEP,
     WRITE_BLOCK,
     kernel,
@@ -31,6 +32,15 @@ def test_every_block_runs_once(blocks, threads):
         assert execute(kernel(WRITE_BLOCK), slots(out[1:]), (blocks,)) == QUIET
     assert np.array_equal(out[1:-1], POISON + np.arange(blocks))
     assert out[0] == out[-1] == POISON
+
+
+def test_whether_to_stream_is_handed_over():
+    out = np.full(1, POISON)
+    for streamed in (True, False):
+        execute(kernel(STREAM), slots(out), (1,), streamed=streamed)
+        assert out[0] == streamed
+    execute(kernel(STREAM), slots(out), (1,))
+    assert out[0] == 0
 
 
 @pytest.mark.parametrize("grid", [(), (3,), (2, 3), (5, 1, 4), (1, 2, 3, 1, 2, 1, 1, 2)])

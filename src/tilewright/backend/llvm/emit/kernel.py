@@ -41,6 +41,7 @@ from . import (
     memory,
     pointer,
     reduction,
+    stream,
 )  # fmt: skip
 from .access import from_memory
 from .emitter import Compute, Emitter, Tensor
@@ -133,6 +134,7 @@ def _prologue(emitter: Emitter) -> None:
     scratch = Vec(emitter.body, "%scratch", "ptr", 1)
     for buffer, at in emitter.plan.offsets.items():
         emitter.buffers[buffer] = emitter.shifted(scratch, emitter.integer(at), "i8")
+    stream.begin(emitter)
 
 
 def _argument(emitter: Emitter, slot: int, kind: str) -> Vec:
@@ -187,6 +189,7 @@ def _blocks(emitter: Emitter) -> None:
     emitter.store(emitter.load(counter, "i64") + 1, counter)
     body.jump(head)
     body.label(done)
+    stream.end(emitter)
     emitter.do("ret void")
 
 
@@ -201,4 +204,4 @@ def _text(emitter: Emitter) -> str:
         "}",
     ]
     parts = [*declarations, emitter.library.definitions(), *emitter.helpers.values()]
-    return "\n".join([*parts, *kernel, ""])
+    return "\n".join([*parts, *kernel, *stream.metadata(emitter), ""])

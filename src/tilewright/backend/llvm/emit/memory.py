@@ -19,6 +19,7 @@ from .atomics import update
 from .debug import report
 from .emitter import Emitter, Tensor
 from .frame import Frame, Window
+from .stream import store_streamed
 from .types import literal, memory_type
 
 # Scalars.
@@ -265,7 +266,11 @@ def _store_view(frame: Frame, write: WriteView) -> None:
     store = _store_tested if frame.edge else _store_whole
     lanes = frame.nest.lanes if frame.is_vector(loops_in(write.index)) else 1
     element = _element(frame, write)
-    store(frame.emitter, element, frame.value(write.value, lanes))
+    value = frame.value(write.value, lanes)
+    if write.streamed and not frame.edge:
+        store_streamed(frame.emitter, value, element.first(), element.view.tensor.dtype)
+    else:
+        store(frame.emitter, element, value)
 
 
 def _store_whole(emitter: Emitter, element: _Element, value: Vec) -> None:

@@ -9,6 +9,7 @@ from .decisions import decisions
 from .lower import lower
 from .nodes import Plan
 from .printer import print_plan
+from .stream import mark_streams
 from .verify import InvalidPlan, verify_plan
 
 __all__ = ["InvalidPlan", "Plan", "build_plan", "print_plan", "verify_plan"]
@@ -18,6 +19,7 @@ def build_plan(func: Func, cpu: CpuTarget) -> Plan:
     """Plan a kernel for a CPU: what is computed in which loop, and where tiles live."""
     plan = lower(func, cpu.lane_bytes, cpu.vector_bytes)
     place_buffers(plan, cpu.scratch_limit)
+    mark_streams(plan)
     verify_plan(plan)
     plan.decisions = decisions(plan)
     return plan

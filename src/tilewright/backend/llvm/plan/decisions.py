@@ -20,13 +20,14 @@ from .nodes import (
     buffers_of,
     walk,
 )
+from .stream import streams
 
 SHOWN = 12
 """How many ops of a nest are named."""
 
 
 def decisions(plan: Plan) -> list[str]:
-    """One line per nest, multiply and buffer."""
+    """One line per nest, multiply, buffer and streamed output."""
     lines: list[str] = []
     for statement in walk(plan.body):
         match statement:
@@ -42,6 +43,8 @@ def decisions(plan: Plan) -> list[str]:
         where = f" ({buffer.span.place})" if buffer.span is not None else ""
         shape = _shape(buffer.shape)
         lines.append(f"keep {shape} in {buffer.bytes} bytes: {buffer.why}{where}")
+    for name in dict.fromkeys(write.access.view.tensor.param for write in streams(plan)):
+        lines.append(f"stream {name} past the caches where outputs are large")
     lines.append(f"scratch {plan.scratch_bytes} bytes per worker")
     return lines
 

@@ -161,12 +161,16 @@ class WriteBuffer:
 
 @dataclass(eq=False, slots=True)
 class WriteView:
-    """Puts an element into a tensor, if it is inside."""
+    """Puts an element into a tensor, if it is inside.
+
+    One that is `streamed` goes past the caches where the launch asks for it.
+    """
 
     access: Access
     index: Index
     value: Operand
     row: Operand | None = None
+    streamed: bool = False
 
 
 @dataclass(eq=False, slots=True)

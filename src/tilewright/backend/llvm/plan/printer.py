@@ -212,7 +212,8 @@ class _Printer:
                 return f"{place} = {self.operand(effect.value)}"
             case WriteView():
                 place = f"{self.access(effect.access, effect.row)} {self.index(effect.index)}"
-                return f"store {place} = {self.operand(effect.value)}"
+                word = "stream" if effect.streamed else "store"
+                return f"{word} {place} = {self.operand(effect.value)}"
             case WritePointer():
                 value = self.operand(effect.value)
                 address = self.operand(effect.address)

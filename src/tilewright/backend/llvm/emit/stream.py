@@ -1,0 +1,55 @@
+"""Stores that go past the caches, in launches whose outputs would not stay there anyway."""
+
+from __future__ import annotations
+
+from ....base.cpu_abi import LaunchWord
+from ....ir.types import Elem
+from ..functions.text import Value as Vec
+from ..plan.stream import LINE, streams
+from .access import alignment, perform_if, store_dense, to_memory
+from .emitter import Emitter
+from .grid import launch_word
+
+X86_FENCE = "@llvm.x86.sse.sfence()"
+
+
+def begin(emitter: Emitter) -> None:
+    """Ask the launch once, before all blocks."""
+    if streams(emitter.plan):
+        word = emitter.load(launch_word(emitter, LaunchWord.STREAM), "i64", align=8)
+        emitter.cached = word.eq(0).cast("sext", "i64")
+
+
+def store_streamed(emitter: Emitter, value: Vec, address: Vec, elem: Elem) -> None:
+    """Neighbouring elements past the caches, if the launch wants it and they are aligned."""
+    assert emitter.cached is not None, "the launch has been asked"
+    stored = to_memory(value, elem)
+    align = min(stored.lanes * alignment(elem), LINE)
+    place = emitter.body.emit(f"ptrtoint {address} to i64", "i64", 1)
+    # No address is zero: in a launch that does not stream, none is aligned enough.
+    aligned = (place & (emitter.cached | (align - 1))).eq(0)
+    past, through, after = (emitter.label(word) for word in ("past", "through", "stored"))
+    emitter.branch(aligned, past, through)
+    emitter.body.label(past)
+    emitter.do(f"store {stored}, {address}, align {align}, !nontemporal !0")
+    emitter.body.jump(after)
+    emitter.body.label(through)
+    store_dense(emitter, value, address, elem)
+    emitter.body.jump(after)
+    emitter.body.label(after)
+
+
+def metadata(emitter: Emitter) -> list[str]:
+    """What `!nontemporal` refers to."""
+    return [] if emitter.cached is None else ["!0 = !{i32 1}"]
+
+
+def end(emitter: Emitter) -> None:
+    """Let no later store of this thread be seen before those that went past the caches."""
+    if emitter.cached is None:
+        return
+    fence = "fence seq_cst"
+    if emitter.cpu.is_x86:
+        emitter.body.declarations.add(f"declare void {X86_FENCE}")
+        fence = f"call void {X86_FENCE}"
+    perform_if(emitter, emitter.cached.eq(0), lambda: emitter.do(fence))
