@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from .memory import allocate
 from .native import NativeFunction, load
-from .run import FailureWords, RawReport, execute
+from .record import SLOTS, Record
+from .run import QUIET, FailureWords, Launcher, RawReport, execute
 
-__all__ = ["FailureWords", "NativeFunction", "RawReport", "allocate", "execute", "load"]
+__all__ = [
+    "QUIET",
+    "SLOTS",
+    "FailureWords",
+    "Launcher",
+    "NativeFunction",
+    "RawReport",
+    "Record",
+    "allocate",
+    "execute",
+    "load",
+]

@@ -15,19 +15,11 @@ import threading
 from functools import cache
 
 from ...base import config
-from ...base.cpu_abi import LAUNCH_WORDS, LaunchWord
 from ...base.errors import DriverError
 from . import worker
 from .memory import ALIGNMENT, Bytes, address_of, allocate
-from .worker import JOB_WORDS, STATE_WORDS, Job
-
-LaunchRecord = ctypes.c_int64 * LAUNCH_WORDS
-"""The launch words of base.cpu_abi."""
-JobRecord = ctypes.c_int64 * JOB_WORDS
-
-# Plain ints: looking up the members of an enum would take a tenth of a small launch.
-KERNEL, ARGUMENTS, LAUNCH = int(Job.KERNEL), int(Job.ARGUMENTS), int(Job.LAUNCH)
-BLOCKS, THREADS = int(Job.BLOCKS), int(Job.THREADS)
+from .record import CANCEL, COUNTER, SCRATCH, STRIDE, THREADS, Record
+from .worker import STATE_WORDS
 
 ALONE = 15_000
 """Nanoseconds of work after which helpers are called; waking one costs about as much."""
@@ -99,55 +91,51 @@ class Pool:
         """How many threads a launch may use, by the settings in force."""
         return min(config.current().num_threads or self._cpus, MAX_THREADS)
 
-    def run(
-        self, kernel: int, arguments: int, record: ctypes.Array[ctypes.c_int64], blocks: int,
-        scratch_bytes: int,
-    ) -> None:  # fmt: skip
-        """Run all blocks of a native kernel; `record` is the launch record, ready to use."""
-        if blocks <= 0:
-            return
-        threads = min(self.threads(), blocks)
-        job = JobRecord()
-        job[KERNEL], job[ARGUMENTS], job[LAUNCH] = kernel, arguments, ctypes.addressof(record)
-        job[BLOCKS], job[THREADS] = blocks, threads
-        own = self._local.arena
-        scratch, _kept = own.reserve(scratch_bytes)
+    def run(self, record: Record, blocks: int, scratch_bytes: int) -> None:
+        """Run all blocks of a launch; nobody else uses its record meanwhile."""
+        words = record.words
+        words[COUNTER] = 0
+        if blocks > 1:
+            words[THREADS] = min(self.threads(), blocks)
+        if self._stopped:
+            words[CANCEL] = 0  # `stop` may have set it
+        scratch, _kept = self._reserve(scratch_bytes) if scratch_bytes else (0, None)
         # Most launches end here.
-        if self._work(ctypes.addressof(job), scratch, ALONE):
-            self._go_on(job, record, scratch, scratch_bytes)
-        own.trim(KEPT_SCRATCH)
+        if self._work(record.address, scratch, ALONE):
+            self._go_on(record, scratch, scratch_bytes)
+        if scratch_bytes > KEPT_SCRATCH:
+            self._local.arena.trim(KEPT_SCRATCH)
 
-    def _go_on(
-        self, job: ctypes.Array[ctypes.c_int64], record: ctypes.Array[ctypes.c_int64],
-        scratch: int, scratch_bytes: int,
-    ) -> None:  # fmt: skip
-        if job[THREADS] == 1 or self._stopped or not self._busy.acquire(blocking=False):
-            while self._work(ctypes.addressof(job), scratch, SLICE):
+    def _reserve(self, nbytes: int) -> tuple[int, Bytes]:
+        return self._local.arena.reserve(nbytes)
+
+    def _go_on(self, record: Record, scratch: int, scratch_bytes: int) -> None:
+        alone = record.words[THREADS] == 1 or self._stopped
+        if alone or not self._busy.acquire(blocking=False):
+            while self._work(record.address, scratch, SLICE):
                 pass  # an interrupt is raised here, between two calls
             return
         try:
-            self._share(job, record, scratch, scratch_bytes)
+            self._share(record, scratch, scratch_bytes)
         finally:
             self._busy.release()
 
-    def _share(
-        self, job: ctypes.Array[ctypes.c_int64], record: ctypes.Array[ctypes.c_int64],
-        scratch: int, scratch_bytes: int,
-    ) -> None:  # fmt: skip
-        helpers = job[THREADS] - 1
+    def _share(self, record: Record, scratch: int, scratch_bytes: int) -> None:
+        words = record.words
+        helpers = words[THREADS] - 1
         self._start(helpers)
         stride = -(-scratch_bytes // ALIGNMENT) * ALIGNMENT
-        job[Job.STRIDE] = stride
-        job[Job.SCRATCH], _kept = self._arena.reserve(helpers * stride)
+        words[STRIDE] = stride
+        words[SCRATCH], _kept = self._arena.reserve(helpers * stride)
         interrupt: BaseException | None = None
         # Whatever happens, helpers must have left before the job's memory goes.
         while True:
             try:
-                while not self._launch(self._state, ctypes.addressof(job), scratch, SLICE):
+                while not self._launch(self._state, record.address, scratch, SLICE):
                     pass
                 break
             except BaseException as error:
-                record[LaunchWord.CANCEL] = 1
+                words[CANCEL] = 1
                 interrupt = interrupt or error
         self._arena.trim(helpers * KEPT_SCRATCH)
         if interrupt is not None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ...base.cpu_abi import MAX_GRID_RANK, LaunchWord
+from ...base.cpu_abi import MAX_GRID_RANK
 from ...base.errors import DriverError
 from .memory import Bytes, address_of, allocate
 from .native import NativeFunction
-from .pool import LaunchRecord, default
+from .pool import default
+from .record import BUFFER, CAPACITY, FAILURE, STREAM, TAKEN, USED, Record
 
 PRINT_CAPACITY = 1 << 20
 
@@ -46,6 +46,71 @@ QUIET = RawReport(failure=None, printed=b"", truncated=False)
 """Of a launch that failed no check and printed nothing."""
 
 
+class Launcher:
+    """A native kernel over one grid, checked once; runs any number of times, from any thread.
+
+    `slots` are the arguments as `base.cpu_abi` lays them out; a run may have others in its record.
+    A `streamed` launch writes its outputs past the caches where it can.
+    """
+
+    def __init__(
+        self,
+        function: NativeFunction,
+        slots: Sequence[int],
+        grid: Sequence[int],
+        scratch_bytes: int = 0,
+        print_capacity: int = PRINT_CAPACITY,
+        *,
+        streamed: bool = False,
+    ) -> None:
+        self._function = function  # keeps the code where it is
+        self._blocks = _check(grid, scratch_bytes, print_capacity)
+        self._slots, self._grid = tuple(slots), tuple(grid)
+        self._scratch_bytes = scratch_bytes
+        self._print_capacity = print_capacity
+        self._streamed = streamed
+        self._idle: list[Record] = []
+
+    def record(self) -> Record:
+        """The words of one run, to fill in what changes: slot i is at `SLOTS + i`."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            # Not one per thread: a launch may begin inside another one, in a signal handler.
+            return self._new_record()
+
+    def _new_record(self) -> Record:
+        record = Record(self._function.address, self._slots, self._grid, self._blocks)
+        record.words[STREAM] = self._streamed
+        return record
+
+    def run(self, record: Record) -> RawReport:
+        """Run all blocks; give back what the kernel reported.
+
+        What the arguments point to must stay where it is until this returns. KeyboardInterrupt may
+        leave, with some of the blocks not run.
+        """
+        words, room = record.words, self._print_capacity
+        buffer, address = NO_BUFFER
+        if room:
+            buffer, address = _print_buffer(room)
+            words[BUFFER], words[CAPACITY] = address, room
+        default().run(record, self._blocks, self._scratch_bytes)
+        if words[TAKEN] or words[USED]:
+            return self._report(record, buffer)
+        # Only a record and a buffer that nothing was reported in are as good as new.
+        self._idle.append(record)
+        if room:
+            _unused.buffer = buffer, address
+        return QUIET
+
+    def _report(self, record: Record, buffer: Bytes) -> RawReport:
+        words = record.words
+        failure = FailureWords(*words[FAILURE]) if words[TAKEN] else None
+        printed = _written(buffer) if words[USED] else b""
+        return RawReport(failure, printed, words[USED] > self._print_capacity)
+
+
 def execute(
     function: NativeFunction,
     slots: Slots,
@@ -55,47 +120,34 @@ def execute(
     *,
     streamed: bool = False,
 ) -> RawReport:
-    """Run all blocks of a grid; give back what the kernel reported.
-
-    `slots` are the arguments as `base.cpu_abi` lays them out; what they point to must stay where it
-    is until this returns. A `streamed` launch writes its outputs past the caches where it can.
-    KeyboardInterrupt may leave, with some of the blocks not run.
-    """
-    blocks = _check(slots, grid, scratch_bytes, print_capacity)
-    buffer, address = _print_buffer(print_capacity)
-    record = LaunchRecord()
-    record[:MAX_GRID_RANK] = [*grid, *ONES[len(grid) :]]
-    record[BUFFER], record[CAPACITY] = address, print_capacity
-    record[STREAM] = streamed
-    default().run(function.address, _address(slots), record, blocks, scratch_bytes)
-    if record[TAKEN] or record[USED]:
-        return _report(record, buffer)
-    _unused.buffer = buffer, address
-    return QUIET
+    """Run all blocks of a grid, once."""
+    if slots.dtype != np.uint64 or slots.ndim != 1:
+        raise DriverError(
+            "kernel arguments cannot be passed",
+            expected="a one-dimensional array of uint64",
+            got=f"{slots.dtype} of shape {slots.shape}",
+        )
+    launcher = Launcher(
+        function, slots.tolist(), grid, scratch_bytes, print_capacity, streamed=streamed
+    )
+    return launcher.run(launcher.record())
 
 
-ONES = (1,) * MAX_GRID_RANK
-# Plain ints: looking up the members of an enum would take a tenth of a small launch.
-TAKEN, USED = int(LaunchWord.ERROR_TAKEN), int(LaunchWord.PRINT_USED)
-BUFFER, CAPACITY = int(LaunchWord.PRINT_BUFFER), int(LaunchWord.PRINT_CAPACITY)
-STREAM = int(LaunchWord.STREAM)
-NO_BUFFER = np.empty(0, np.uint8), 0
+NO_BUFFER: tuple[Bytes, int] = np.empty(0, np.uint8), 0
 
 
 class _Unused(threading.local):
     """A print buffer of each thread, still all zero: making one takes longer than a launch."""
 
     def __init__(self) -> None:
-        self.buffer: tuple[Bytes, int] = NO_BUFFER
+        self.buffer = NO_BUFFER
 
 
 _unused = _Unused()
 
 
 def _print_buffer(capacity: int) -> tuple[Bytes, int]:
-    """A zeroed buffer of at least that size, and its address."""
-    if capacity == 0:
-        return NO_BUFFER
+    """A zeroed buffer of that size, and its address."""
     found, _unused.buffer = _unused.buffer, NO_BUFFER
     if found[0].size != capacity:
         buffer = allocate(capacity, zeroed=True)
@@ -103,21 +155,8 @@ def _print_buffer(capacity: int) -> tuple[Bytes, int]:
     return found
 
 
-def _address(slots: Slots) -> int:
-    """The address of the slots; through the buffer protocol, which is the fastest way."""
-    if slots.size and slots.flags.writeable:
-        return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, slots)))
-    return address_of(slots)
-
-
-def _check(slots: Slots, grid: Sequence[int], scratch_bytes: int, print_capacity: int) -> int:
+def _check(grid: Sequence[int], scratch_bytes: int, print_capacity: int) -> int:
     """Refuse what native code could not survive; give the number of blocks."""
-    if slots.dtype != SLOT or slots.ndim != 1 or not slots.flags.c_contiguous:
-        raise DriverError(
-            "kernel arguments cannot be passed",
-            expected="a contiguous one-dimensional array of uint64",
-            got=f"{slots.dtype} of shape {slots.shape}",
-        )
     blocks = math.prod(grid)
     if len(grid) > MAX_GRID_RANK or min(grid, default=0) < 0 or blocks >= 1 << 62:
         raise DriverError(
@@ -132,17 +171,6 @@ def _check(slots: Slots, grid: Sequence[int], scratch_bytes: int, print_capacity
             got=f"scratch {scratch_bytes}, print buffer {print_capacity}",
         )
     return blocks
-
-
-SLOT = np.dtype(np.uint64)
-
-
-def _report(record: ctypes.Array[ctypes.c_int64], buffer: Bytes) -> RawReport:
-    failure = None
-    if record[TAKEN]:
-        failure = FailureWords(*record[LaunchWord.ERROR_SITE : LaunchWord.ERROR_EXTENT + 1])
-    printed = _written(buffer) if record[USED] else b""
-    return RawReport(failure, printed, record[USED] > record[CAPACITY])
 
 
 def _written(buffer: Bytes) -> bytes:

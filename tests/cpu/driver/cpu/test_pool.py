@@ -24,7 +24,8 @@ from cpu.driver.cpu.kernels import (
 from tilewright.base import config
 from tilewright.base.errors import DriverError
 from tilewright.driver.cpu import execute
-from tilewright.driver.cpu.pool import Arena, LaunchRecord, Pool
+from tilewright.driver.cpu.pool import Arena, Pool
+from tilewright.driver.cpu.record import Record
 
 PROGRAM = """
 import os, signal, sys, threading, time
@@ -286,13 +287,13 @@ def test_threads_that_cannot_start(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     own, out = Pool(), np.zeros(5000, np.int64)
-    arguments = slots(out)
+    record = Record(kernel(SPIN).address, slots(out), (5000,), 5000)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with (
         config.override(num_threads=4),
         pytest.raises(DriverError, match="set TILEWRIGHT_NUM_THREADS to a smaller number"),
     ):
-        own.run(kernel(SPIN).address, arguments.ctypes.data, LaunchRecord(), 5000, 0)
+        own.run(record, 5000, 0)
 
 
 def test_arena_grows_and_is_trimmed():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -14,11 +16,14 @@ from cpu.driver.cpu.kernels import (
     USLEEP,
     WRITE_BLOCK,
     kernel,
+    sleep_then_write,
     slots,
 )
 from tilewright.base import config
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu import FailureWords, RawReport, execute
+from tilewright.driver.cpu import SLOTS, FailureWords, Launcher, RawReport, execute
+from tilewright.driver.cpu.pool import Pool
+from tilewright.driver.cpu.record import CANCEL, THREADS
 
 POISON = -(1 << 40)
 QUIET = RawReport(failure=None, printed=b"", truncated=False)
@@ -112,7 +117,7 @@ def test_prints_do_not_leak_into_the_next_launch():
     [
         ({"slots": np.zeros(3, np.float64)}, "got: float64 of shape (3,)"),
         ({"slots": np.zeros((2, 2), np.uint64)}, "got: uint64 of shape (2, 2)"),
-        ({"slots": np.zeros(8, np.uint64)[::2]}, "expected: a contiguous one-dimensional array"),
+        ({"slots": np.zeros((2, 2), np.uint64)}, "expected: a one-dimensional array of uint64"),
         ({"grid": (1,) * 9}, "expected: at most 8 axes"),
         ({"grid": (2, -1)}, "got: (2, -1)"),
         ({"grid": (1 << 40, 1 << 40)}, "fewer than 2^62 in all"),
@@ -127,3 +132,80 @@ def test_bad_input_is_refused(change, text):
     with pytest.raises(DriverError) as caught:
         execute(kernel(WRITE_BLOCK), **given)
     assert text in str(caught.value)
+
+
+# The same launch again and again
+
+
+def run(launcher, out):
+    record = launcher.record()
+    record.words[SLOTS] = out.ctypes.data
+    return launcher.run(record)
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2, 700])
+def test_a_launcher_runs_again_on_other_memory(blocks):
+    launcher = Launcher(kernel(WRITE_BLOCK), [0], (blocks,), print_capacity=0)
+    for _ in range(5):
+        out = np.full(blocks + 1, POISON)
+        assert run(launcher, out) == QUIET
+        assert np.array_equal(out[:-1], POISON + np.arange(blocks))
+        assert out[-1] == POISON
+
+
+def test_a_launcher_forgets_failures():
+    launcher = Launcher(kernel(FAIL_AT_17), [0], (40,))
+    for _ in range(3):
+        report = run(launcher, np.zeros(40, np.int64))
+        assert report.failure is not None
+        assert report.failure.block >= 17
+    fine = Launcher(kernel(FAIL_AT_17), [0], (17,))
+    assert [run(fine, np.zeros(40, np.int64)) for _ in range(3)] == [QUIET] * 3
+
+
+def test_a_launcher_prints_each_time():
+    launcher = Launcher(kernel(PRINT), [0], (3,))
+    assert [len(run(launcher, np.zeros(3, np.int64)).printed) for _ in range(3)] == [96] * 3
+
+
+def test_the_number_of_threads_is_asked_each_time():
+    launcher, out = Launcher(kernel(SCRATCH_SUM, USLEEP), [0], (40,), 4096), np.zeros(40, np.int64)
+    for threads in (1, 4, 2):
+        with config.override(num_threads=threads):
+            record = launcher.record()
+            record.words[SLOTS] = out.ctypes.data
+            launcher.run(record)
+            assert record.words[THREADS] == threads
+
+
+def test_one_launcher_in_many_threads_at_once():
+    launcher = Launcher(kernel(sleep_then_write(2_000), USLEEP), [0], (4,), print_capacity=0)
+    outputs = [np.zeros(4, np.int64) for _ in range(6)]
+
+    def launch(out):
+        for _ in range(5):
+            assert run(launcher, out) == QUIET
+
+    threads = [threading.Thread(target=launch, args=(out,)) for out in outputs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [out.tolist() for out in outputs] == [[0, 5, 10, 15]] * 6
+
+
+def test_an_interrupted_record_is_not_used_again(monkeypatch):
+    launcher = Launcher(kernel(WRITE_BLOCK), [0], (4,), print_capacity=0)
+    out = np.zeros(4, np.int64)
+    run(launcher, out)
+
+    def interrupt(self, record, *sizes):
+        record.words[CANCEL] = 1
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Pool, "run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(launcher, out)
+    run(launcher, out)
+    assert out.tolist() == [0, 2, 4, 6]
