@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .cpu.memory import allocate
 from .protocol import Device
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class HostStream:
@@ -32,10 +33,10 @@ class HostStream:
         self.device = device
         self._turn = threading.RLock()
 
-    def submit(self, work: Callable[[], T]) -> T:
+    def submit(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
         """Run work here, when no other thread's is running."""
         with self._turn:
-            return work()
+            return work(*args)
 
     def synchronize(self) -> None:
         """Nothing is ever in flight, so there is nothing to wait for."""

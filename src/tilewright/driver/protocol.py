@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class Event(Protocol):
@@ -30,7 +31,7 @@ class Stream(Protocol):
         """The device that runs this stream's work."""
         ...
 
-    def submit(self, work: Callable[[], T]) -> T:
+    def submit(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
         """Run host work in its turn: after what is on the stream, before what comes later."""
         ...
 

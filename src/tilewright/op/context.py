@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..driver.protocol import Device, Stream
 
 
-@dataclass(frozen=True, slots=True)
 class ExecutionContext:
     """Handed to `DeviceOp.execute`: all ops of one chain get the same one."""
 
-    stream: Stream
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
 
     @property
     def device(self) -> Device:

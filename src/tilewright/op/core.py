@@ -7,7 +7,17 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeGuard, TypeVar, TypeVarTuple, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Self,
+    TypeGuard,
+    TypeVar,
+    TypeVarTuple,
+    overload,
+)
 
 from ..base.errors import BorrowError
 from ..driver.protocol import Device, Stream
@@ -15,7 +25,7 @@ from .ambient import default_device
 from .arity import call
 from .context import ExecutionContext
 from .place import Spot, here, place_of
-from .running import Steps, drain, refuse_nested, run_to_end
+from .running import Steps, drain, refuse_nested, run_at_once, run_to_end
 from .slips import Slips
 
 if TYPE_CHECKING:
@@ -51,12 +61,21 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
     effect: bool = False
     """Whether dropping this op unused is a mistake: it would have changed existing memory."""
 
-    _built: Spot = None
+    _staged: bool = False
+    """Whether it runs in steps, with events to wait for in between; else `execute` is all of it."""
+
+    _callers: ClassVar[int] = 0
+    """How many callers of the constructor are Tilewright's own, for certain."""
+
+    _built: Spot
+    _uses: list[tuple[str, Spot]]
+    """Who used it, or tried to, and where; the first one has it."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Remember the line that builds the op; subclasses need not call super().__init__()."""
         self = super().__new__(cls)
-        self._built = here()
+        self._built = here(cls._callers + 1)
+        self._uses = []
         return self
 
     @abstractmethod
@@ -93,16 +112,27 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         self.claim("close()")
 
     def _run(self, stream: Stream) -> T_co:
-        refuse_nested(self.name)
-        self.claim("sync()")
-        return run_to_end(self.name, self.drive(ExecutionContext(stream)), stream)
+        name, ctx = self.name, ExecutionContext(stream)
+        refuse_nested(name)
+        self.claim("sync()", 2)
+        if self._staged:
+            return run_to_end(name, self.drive(ctx), stream)
+        try:
+            return run_at_once(name, self.execute, ctx)
+        except Exception as error:
+            error.add_note(self._whereabouts())
+            raise
 
     # For ops made of others
 
-    def claim(self, user: str) -> None:
-        """Mark this op as used; a second use raises and names the first. Safe from any thread."""
-        use = (user, here())
-        first: tuple[str, Spot] = vars(self).setdefault("_use", use)
+    def claim(self, user: str, known: int = 0) -> None:
+        """Mark this op as used; a second use raises and names the first. Safe from any thread.
+
+        So many callers are known to be Tilewright's own.
+        """
+        use = (user, here(known + 1))
+        self._uses.append(use)
+        first = self._uses[0]
         if first is not use:
             raise BorrowError(
                 f"this op was already used by `{first[0]}`",
@@ -119,13 +149,16 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         try:
             return (yield from self._drive(ctx))
         except Exception as error:
-            error.add_note(f"while running `{self.name}`, built at {place_of(self._built)}")
+            error.add_note(self._whereabouts())
             raise
 
     def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
         """The steps themselves; an op made of others yields the events it must wait for."""
         yield from ()
         return self.execute(ctx)
+
+    def _whereabouts(self) -> str:
+        return f"while running `{self.name}`, built at {place_of(self._built)}"
 
     # Combinators
 
@@ -204,12 +237,11 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         return self.derived(methodcaller(method, *args), verb or method)
 
     def __repr__(self) -> str:
-        used = self.__dict__.get("_use")
-        state = f"used by {used[0]}" if used else "not run"
+        state = f"used by {self._uses[0][0]}" if self._uses else "not run"
         return f"<DeviceOp `{self.name}`, {state}; built at {place_of(self._built)}>"
 
     def __del__(self) -> None:
-        if self.effect and "_use" not in self.__dict__ and not sys.is_finalizing():
+        if self.effect and not self._uses and not sys.is_finalizing():
             place = place_of(self._built)
             warnings.warn_explicit(
                 f"DeviceOp `{self.name}` built at {place} was never run; add .sync()",
@@ -219,6 +251,8 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
 
 class Composite(DeviceOp[T_co]):
     """An op made of others, driven step by step so that waiting can be left to the ending."""
+
+    _staged = True
 
     @abstractmethod
     def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
@@ -279,8 +313,8 @@ class Then(Map[T_co]):
 
 
 def is_op(x: object) -> TypeGuard[DeviceOp[Any]]:
-    """Tell whether x is a DeviceOp."""
-    return isinstance(x, DeviceOp)
+    """Tell whether x is a DeviceOp; by its mixin, as an abstract class takes longer to tell."""
+    return isinstance(x, Slips)
 
 
 def _refuse_value(following: object) -> None:

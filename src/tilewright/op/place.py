@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import linecache
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import TypeAlias
@@ -13,20 +14,41 @@ from ..base.source import Place
 Spot: TypeAlias = "tuple[CodeType, int] | None"
 """Where the user's program stood: code object and instruction. None: no user code on the stack."""
 
-_OURS = str(Path(__file__).resolve().parent.parent) + "/"
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 
 
-def user_frame() -> FrameType | None:
-    """The innermost frame on the stack that is not Tilewright's own. Not to be kept."""
-    frame = inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+class _Files(dict[str, bool]):
+    """Whether files are Tilewright's own; asked several times a launch, so remembered."""
+
+    def __missing__(self, filename: str) -> bool:
+        ours = self[filename] = filename.startswith(_PACKAGE)
+        return ours
+
+
+_OURS = _Files()
+
+
+_frame_at: Callable[[int], FrameType] = sys._getframe  # pyright: ignore[reportPrivateUsage]
+"""The frame so many calls up the stack; those below it are not even made."""
+
+
+def user_frame(known: int = 0) -> FrameType | None:
+    """The innermost frame on the stack that is not Tilewright's own. Not to be kept.
+
+    So many callers are known to be, and need no look.
+    """
+    try:
+        frame: FrameType | None = _frame_at(known + 1)
+    except ValueError:  # there is no other code: called from outside Python
+        return None
+    while frame is not None and _OURS[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame
 
 
-def here() -> Spot:
-    """The innermost line on the stack that is not Tilewright's own."""
-    frame = user_frame()
+def here(known: int = 0) -> Spot:
+    """The innermost line on the stack that is not Tilewright's own; `known` as in `user_frame`."""
+    frame = user_frame(known + 1)
     return None if frame is None else (frame.f_code, frame.f_lasti)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 from ..base.errors import Error
 from ..driver.protocol import Event, Stream
+from .context import ExecutionContext
 
 T = TypeVar("T")
 
@@ -31,6 +32,17 @@ def refuse_nested(name: str) -> None:
             " and its function may only build ops",
             hint="return the op instead of running it",
         )
+
+
+def run_at_once(name: str, work: Callable[[ExecutionContext], T], ctx: ExecutionContext) -> T:
+    """Do work that waits for nothing on its way, and wait for the stream."""
+    _THREAD.starting = name
+    try:
+        result = work(ctx)
+    finally:
+        _THREAD.starting = None
+    ctx.stream.synchronize()
+    return result
 
 
 def run_to_end(name: str, steps: Steps[T], stream: Stream) -> T:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import _thread
 import gc
+import queue
 import weakref
 
 from tilewright.op.core import value
-from tilewright.op.place import here, place_of
+from tilewright.op.place import here, place_of, user_frame
 
 
 def test_the_innermost_line_of_the_program():
@@ -45,3 +47,34 @@ def test_code_without_a_file():
 
 def test_no_program_at_all():
     assert str(place_of(None)) == "<unknown>:0"
+
+
+def test_callers_that_are_known_need_no_look():
+    spot = here()
+    assert here(0)[0] is spot[0]
+
+    def ours():
+        return here(1), user_frame(1)
+
+    found, frame = ours()
+    assert found[0] is spot[0]
+    assert frame.f_code is spot[0]
+
+
+def test_no_program_on_the_stack():
+    """A thread may run an op without a line of Python around it."""
+    op, done = value(1).map(str), queue.Queue()
+    op.execute = lambda ctx: done.put("ran")  # type: ignore[method-assign]
+    op._staged = False
+    _thread.start_new_thread(op.sync, ())
+    assert done.get(timeout=10) == "ran"
+    assert here(10_000) is None
+
+
+def test_where_an_op_was_used():
+    op = value(1)
+    op.sync()  # used here
+    assert place_of(op._uses[0][1]).text == "op.sync()  # used here"
+    other = value(1)
+    other.close()  # dropped here
+    assert place_of(other._uses[0][1]).text == "other.close()  # dropped here"
