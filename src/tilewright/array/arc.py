@@ -12,7 +12,7 @@ from ..base.errors import BorrowError
 from ..base.shapes import Shape
 from ..driver.protocol import Device
 from ..op.place import Spot, here, place_of
-from .partition import Partition, as_tile
+from .partition import Partition, cut
 from .shape import ShapeLike
 from .tensor import Tensor
 
@@ -47,7 +47,7 @@ class Arc(Generic[E]):
 
     def __init__(self, tensor: Tensor[E]) -> None:
         title, _ = tensor.take_over("tw.Arc()", "use the Arc; its .value is the tensor")
-        content = Tensor[E](tensor.region, title=title)
+        content = Tensor[E](tensor.region, title)
         content.mark_shared()
         self._join(_Core(content))
 
@@ -100,8 +100,8 @@ class Arc(Generic[E]):
         """Partition the tensor, if this is its only owner; uses the Arc up."""
         self._check()
         self._refuse_others("try_partition()")
-        dims = as_tile(self.shape, tile)
-        return self.unwrap_arc().partition(dims)
+        tiling = cut(self._core.tensor.region.layout, tile)
+        return self.unwrap_arc().partition(tiling.tile)
 
     def __repr__(self) -> str:
         return f"Arc({self._core.tensor!r}, {len(self._core.owners())} owners)"

@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TypeVar
 
 from ..base.errors import BorrowError
 from ..op.place import Spot, here, place_of
+
+T = TypeVar("T")
 
 LOCK = threading.RLock()
 """Guards all borrow state; held across no user, driver or allocator call."""
 
 
-class Use(NamedTuple):
+class Use:
     """What was done to memory, in words that follow "it was", and where."""
 
-    what: str
-    spot: Spot
+    __slots__ = ("spot", "what")
+
+    def __init__(self, what: str, spot: Spot) -> None:
+        self.what = what
+        self.spot = spot
 
 
 class Lease:
@@ -43,11 +48,11 @@ class Ticket:
     __slots__ = ("epoch", "exclusive", "parent", "state", "use")
 
     def __init__(
-        self, state: BorrowState, use: Use, *, exclusive: bool, parent: Ticket | None = None
+        self, state: BorrowState, use: Use, parent: Ticket | None = None, *, shared: bool = False
     ) -> None:
         self.state = state
         self.use = use
-        self.exclusive = exclusive
+        self.exclusive = not shared
         self.parent = parent
         self.epoch = state.epoch
 
@@ -67,10 +72,14 @@ class Ticket:
     def reborrow(self, use: Use) -> Ticket:
         """An exclusive borrow out of this one, which gets it back when the new one is done."""
         with LOCK:
-            child = Ticket(self.state, use, exclusive=True, parent=self)
-            self.state.exclusive = child
-            self.state.last_write = use
-            return child
+            return self.reborrow_locked(use)
+
+    def reborrow_locked(self, use: Use) -> Ticket:
+        """As `reborrow`, for who holds the lock."""
+        state = self.state
+        child = state.exclusive = Ticket(state, use, self)
+        state.last_write = use
+        return child
 
 
 class BorrowState:
@@ -85,17 +94,14 @@ class BorrowState:
         self.exclusive: Ticket | None = None
         self.last_read: Use | None = None
         self.last_write: Use | None = None
-        self.leases: list[weakref.ref[Lease]] = []
-        self.neighbours: list[weakref.ref[BorrowState]] = []
+        self.leases: tuple[weakref.ref[Lease], ...] = ()
+        self.neighbours: tuple[weakref.ref[BorrowState], ...] = ()
 
     def share(self, use: Use) -> Ticket:
         """Borrow for reading: ends exclusive borrows."""
         with LOCK:
-            for state in self._group():
-                if state.exclusive is not None:
-                    state.exclusive = None
-                    state.last_read = use
-            return Ticket(self, use, exclusive=False)
+            self.end_exclusive(use)
+            return Ticket(self, use, shared=True)
 
     def exclude(self, use: Use) -> Ticket:
         """Borrow for writing, or take over: ends every other borrow."""
@@ -104,37 +110,50 @@ class BorrowState:
                 state.epoch += 1
                 state.exclusive = None
                 state.last_write = use
-            self.exclusive = Ticket(self, use, exclusive=True)
+            self.exclusive = Ticket(self, use)
             return self.exclusive
+
+    def end_exclusive(self, use: Use) -> None:
+        """A read: exclusive borrows end. For who holds the lock."""
+        for state in self._group():
+            if state.exclusive is not None:
+                state.exclusive = None
+                state.last_read = use
 
     def lease(self, lease: Lease) -> None:
         """Note that memory has left our sight until `lease` is collected."""
         with LOCK:
-            self.leases = [ref for ref in self.leases if ref() is not None]
-            self.leases.append(weakref.ref(lease))
+            self.leases = (*_alive(self.leases), weakref.ref(lease))
 
     def live_lease(self) -> Use | None:
         """Where memory that is still out of sight was handed out, here or on overlapping memory.
 
         Not the lease itself: a traceback would keep it alive.
         """
-        for state in self._group():
-            for ref in state.leases:
-                if (lease := ref()) is not None:
-                    return Use("handed out", lease.spot)
+        with LOCK:
+            for state in self._group():
+                state.leases = _alive(state.leases)
+                for ref in state.leases:
+                    if (lease := ref()) is not None:
+                        return Use("handed out", lease.spot)
         return None
 
     def meet(self, other: BorrowState) -> None:
         """Make two states neighbours: what is done to one is done to both."""
         with LOCK:
-            self.neighbours.append(weakref.ref(other))
-            other.neighbours.append(weakref.ref(self))
+            self.neighbours = (*_alive(self.neighbours), weakref.ref(other))
+            other.neighbours = (*_alive(other.neighbours), weakref.ref(self))
 
-    def _group(self) -> Iterator[BorrowState]:
-        yield self
-        for ref in self.neighbours:
-            if (state := ref()) is not None:
-                yield state
+    def _group(self) -> Sequence[BorrowState]:
+        """This state and its neighbours. For who holds the lock."""
+        if not self.neighbours:
+            return (self,)
+        self.neighbours = _alive(self.neighbours)
+        return [self, *[state for ref in self.neighbours if (state := ref()) is not None]]
+
+
+def _alive(refs: tuple[weakref.ref[T], ...]) -> tuple[weakref.ref[T], ...]:
+    return tuple([ref for ref in refs if ref() is not None])
 
 
 def refuse_ended(ticket: Ticket, op: str, thing: str) -> None:

@@ -12,13 +12,14 @@ import numpy.typing as npt
 from ..base import dtypes as dt
 from ..base.dtypes import AnyDType, DType, as_dtype, f32
 from ..base.errors import ShapeError
-from ..base.shapes import Shape, row_major_strides, size
+from ..base.shapes import Shape, size
 from ..driver.protocol import Device
 from ..op.ambient import as_device
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from . import storage
 from .foreign import aliased
+from .layout import row_major
 from .region import Region, region_of_array
 from .shape import ShapeLike, as_shape
 from .tensor import Tensor, new_tensor
@@ -69,7 +70,7 @@ class Create(DeviceOp[Tensor[Any]]):
 
 def _region(shape: Shape, dtype: AnyDType, device: Device, *, zeroed: bool) -> Region:
     memory = storage.allocate(device, size(shape) * dtype.itemsize, zeroed=zeroed)
-    return Region(memory, dtype, shape, row_major_strides(shape), memory.address)
+    return Region(memory, row_major(dtype, shape), memory.address)
 
 
 def _in_memory(dtype: DTypeLike) -> AnyDType:
@@ -229,4 +230,4 @@ def meta(shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None)
     """A description of a tensor, without memory: enough to compile a kernel for it."""
     dims, found = as_shape(shape), _in_memory(dtype)
     bare = storage.meta(as_device(device), size(dims) * found.itemsize)
-    return new_tensor(Region(bare, found, dims, row_major_strides(dims), 0))
+    return new_tensor(Region(bare, row_major(found, dims), 0))

@@ -20,30 +20,31 @@ from .storage import Storage
 class Title:
     """Ownership of a tensor, held by whoever owns it now."""
 
-    __slots__ = ("__weakref__", "_former", "given_up", "revoked")
+    __slots__ = ("__weakref__", "former", "given_up", "revoked")
 
     def __init__(self) -> None:
         self.given_up = False
         """The owner was refused or failed: the handle before it may take the tensor back."""
         self.revoked = False
         """The handle before it did."""
-        self._former: list[weakref.ref[Handle]] = []
+        self.former: list[weakref.ref[Handle]] = []
+        """Who gave the tensor away, until work of the owner has run."""
 
     def leave(self, handle: Handle) -> None:
         """Note that `handle` gave the tensor away."""
-        self._former.append(weakref.ref(handle))
+        self.former.append(weakref.ref(handle))
 
     def spend(self) -> None:
         """The owner's work has run: those before keep the description, not the memory."""
         self.given_up = False
-        for ref in self._former:
+        former, self.former = self.former, []
+        for ref in former:
             if (handle := ref()) is not None:
                 handle.lose_for_good()
-        self._former = []
 
     def give_up(self) -> None:
         """The owner's work was refused or failed: let the handle before it have the tensor."""
-        self.given_up = bool(self._former)
+        self.given_up = bool(self.former)
 
 
 class Moved(NamedTuple):
@@ -63,7 +64,10 @@ class Handle:
 
     __slots__ = ("__weakref__", "_moved", "_shared", "_title", "_view", "region")
 
-    def __init__(self, region: Region, *, title: Title | None, view: Ticket | None = None) -> None:
+    rooted: bool = True
+    """Whether work on it must run on its device."""
+
+    def __init__(self, region: Region, title: Title | None, view: Ticket | None = None) -> None:
         self.region = region
         """The memory behind the tensor, for launchers and drivers."""
         self._title = title
@@ -124,9 +128,9 @@ class Handle:
         return self.region.storage.state.share(Use(what, here()))
 
     def borrow_exclusive(self, what: str) -> Ticket:
-        """Borrow for writing, until the next use of any kind."""
+        """Borrow for writing, until the next use of any kind; for a method of the tensor."""
         self.check_writable()
-        return self.region.storage.state.exclude(Use(what, here()))
+        return self.region.storage.state.exclude(Use(what, here(2)))
 
     def take_over(self, what: str, hint: str) -> tuple[Title, Ticket]:
         """Move the tensor out of this handle; the new owner must keep the title."""
@@ -140,11 +144,12 @@ class Handle:
 
     def settle(self, *, failed: bool) -> None:
         """Work that was given this tensor has run, or was refused or failed."""
-        if self._title is not None:
+        title = self._title
+        if title is not None and title.former:
             if failed:
-                self._title.give_up()
+                title.give_up()
             else:
-                self._title.spend()
+                title.spend()
 
     def lose_for_good(self) -> None:
         """Keep the description only; the tensor belongs to somebody else."""

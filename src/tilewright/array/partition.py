@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ..base.dtypes import DType
 from ..base.errors import BorrowError, ShapeError
-from ..base.shapes import Shape, grid_of
+from ..base.shapes import Shape
 from ..op.place import Spot, here, place_of
 from .borrow import Ticket, Use
+from .layout import Layout, Tiling, tiling_of
 from .shape import ShapeLike, as_shape
 
 if TYPE_CHECKING:
@@ -28,42 +29,44 @@ class Partition(Generic[E]):
     """Exclusive access to a tensor, tile by tile. Made by `t.partition(...)`, which takes the
     tensor over, or `t.partition_mut(...)`, which borrows it."""
 
-    __slots__ = ("__weakref__", "_gone", "_owned", "_tensor", "_ticket", "grid", "tile")
+    __slots__ = ("__weakref__", "_gone", "_owned", "tensor", "ticket", "tiling")
 
-    def __init__(self, tensor: Tensor[E], tile: Shape, ticket: Ticket, *, owned: bool) -> None:
-        self._tensor = tensor
-        self._ticket = ticket
+    def __init__(
+        self, tensor: Tensor[E], tiling: Tiling, ticket: Ticket, *, owned: bool = False
+    ) -> None:
+        self.tensor = tensor
+        """The tensor behind it, for launchers; programs use `unpartition()`."""
+        self.ticket = ticket
+        """The exclusive borrow behind it, for launchers."""
         self._owned = owned
         self._gone: Unpartitioned | None = None
-        self.tile = tile
+        self.tiling = tiling
+        """How it is cut, for launchers."""
+
+    @property
+    def tile(self) -> Shape:
         """The shape of one tile."""
-        self.grid = grid_of(tensor.shape, tile)
+        return self.tiling.tile
+
+    @property
+    def grid(self) -> Shape:
         """How many tiles there are along each axis."""
+        return self.tiling.grid
 
     @property
     def shape(self) -> Shape:
         """The shape of the whole tensor."""
-        return self._tensor.shape
+        return self.tensor.shape
 
     @property
     def dtype(self) -> type[E]:
         """The element type."""
-        return self._tensor.dtype
+        return self.tensor.dtype
 
     @property
     def device(self) -> Device:
         """Where the tensor lives."""
-        return self._tensor.device
-
-    @property
-    def tensor(self) -> Tensor[E]:
-        """The tensor behind it, for launchers; programs use `unpartition()`."""
-        return self._tensor
-
-    @property
-    def ticket(self) -> Ticket:
-        """The exclusive borrow behind it, for launchers."""
-        return self._ticket
+        return self.tensor.device
 
     def check_usable(self) -> None:
         """Raise if the partition was turned back, or its exclusive borrow has ended."""
@@ -73,15 +76,15 @@ class Partition(Generic[E]):
                 places=(("here", place_of(here())), ("moved", place_of(self._gone.spot))),
                 hint="partition the tensor again",
             )
-        self._tensor.check_usable()
-        ender = self._ticket.ended_by()
+        self.tensor.check_usable()
+        ender = self.ticket.ended_by()
         if ender is not None:
             raise BorrowError(
                 f"this partition cannot be used any more: its exclusive borrow of"
-                f" {self._tensor!r} has ended",
+                f" {self.tensor!r} has ended",
                 places=(
                     ("here", place_of(here())),
-                    ("taken", place_of(self._ticket.use.spot)),
+                    ("taken", place_of(self.ticket.use.spot)),
                     (f"ended by (it was {ender.what})", place_of(ender.spot)),
                 ),
                 hint="partition the tensor again",
@@ -94,7 +97,7 @@ class Partition(Generic[E]):
         variable it was taken from.
         """
         if not failed or (self._owned and self._gone is None):
-            self._tensor.settle(failed=failed)
+            self.tensor.settle(failed=failed)
 
     def unpartition(self) -> Tensor[E]:
         """The tensor again. A partition that took the tensor over is used up by this."""
@@ -102,8 +105,8 @@ class Partition(Generic[E]):
         if self._owned:
             spot = here()
             self._gone = Unpartitioned(spot)
-            self._tensor.region.storage.state.exclude(Use("unpartitioned", spot))
-        return self._tensor
+            self.tensor.region.storage.state.exclude(Use("unpartitioned", spot))
+        return self.tensor
 
     def __repr__(self) -> str:
         state = ", consumed by unpartition()" if self._gone is not None else ""
@@ -113,13 +116,19 @@ class Partition(Generic[E]):
         )
 
 
-def as_tile(shape: Shape, tile: ShapeLike) -> Shape:
-    """The tile shape of a partition of a tensor of this shape."""
+def cut(layout: Layout, tile: ShapeLike) -> Tiling:
+    """A layout cut into tiles of this shape, if kernels may write it."""
     dims = as_shape(tile, "the tile shape", least=1)
+    shape = layout.shape
     if len(dims) != len(shape):
         raise ShapeError(
             "the tile shape of a partition has one extent per axis of the tensor",
             expected=f"{len(shape)} extents, for the shape {shape}",
             got=f"{len(dims)} extents, {dims}",
         )
-    return dims
+    if not layout.is_injective:
+        raise ShapeError(
+            "a tensor whose indices share memory cannot be written",
+            got=f"shape {shape}, strides {layout.strides}",
+        )
+    return tiling_of(layout, dims)

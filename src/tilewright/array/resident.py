@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from ..base.dtypes import AnyDType, as_dtype, f4e2m1fn, round_tf32, tf32
 from ..base.errors import ShapeError
-from ..base.shapes import Shape, row_major_strides, size
+from ..base.shapes import Shape, size
 from ..driver.protocol import Device
 from ..op.ambient import as_device
 from . import storage
+from .layout import row_major
 from .region import Region
 from .shape import ShapeLike, as_shape
 
@@ -69,8 +70,7 @@ class Resident:
     def _made(self, device: Device) -> Region:
         memory = storage.allocate(device, size(self.shape) * self.dtype.itemsize, zeroed=False)
         memory.initialized = True
-        strides = row_major_strides(self.shape)
-        region = Region(memory, self.dtype, self.shape, strides, memory.address)
+        region = Region(memory, row_major(self.dtype, self.shape), memory.address)
         _fill(region, self._initial)
         return region
 

@@ -16,12 +16,12 @@ MAX_RANK = 8
 
 def as_shape(shape: ShapeLike, what: str = "shape", least: int = 0) -> Shape:
     """A shape as a tuple of ints, none of them below `least`."""
-    given = shape if isinstance(shape, Sequence) else (shape,)
+    given: Sequence[SupportsIndex] = (shape,) if isinstance(shape, int) else _sequence(shape)
     try:
-        dims = tuple(n.__index__() for n in given)
+        dims = tuple([n.__index__() for n in given])
     except (AttributeError, TypeError):
         raise TypeError(f"{what} must be an int or a sequence of ints, got {shape!r}") from None
-    if any(n < least for n in dims):
+    if dims and min(dims) < least:
         words = "negative extents" if least == 0 else f"extents below {least}"
         raise ShapeError(f"{what} has {words}", got=str(dims))
     if len(dims) > MAX_RANK:
@@ -29,6 +29,11 @@ def as_shape(shape: ShapeLike, what: str = "shape", least: int = 0) -> Shape:
             f"{what} has {len(dims)} axes", expected=f"at most {MAX_RANK}", got=str(dims)
         )
     return dims
+
+
+def _sequence(shape: ShapeLike) -> Sequence[SupportsIndex]:
+    # Sequence is an abstract class, which takes long to tell; most shapes are tuples.
+    return shape if isinstance(shape, (tuple, Sequence)) else (shape,)
 
 
 def fill_in(shape: ShapeLike, elements: int) -> Shape:

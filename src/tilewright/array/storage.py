@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import weakref
-from typing import Any
+from typing import Any, TypeAlias
+from weakref import ref
 
 import numpy as np
 
@@ -57,24 +57,42 @@ class Imports:
     """Foreign memory in use here, found by address, so that aliases share their borrow state."""
 
     def __init__(self) -> None:
-        self._live: list[weakref.ref[Storage]] = []
+        self._known: dict[_Span, ref[Storage]] = {}
+        """Some may be dead: an array that comes again soon takes its old place."""
+        self._room = 0
 
-    def find(self, device: Device, array: np.ndarray[Any, Any], start: int, end: int) -> Storage:
+    def find(
+        self, device: Device, array: np.ndarray[Any, Any], start: int, end: int, readonly: bool
+    ) -> Storage:
         """The storage for the bytes start .. end - 1, which `array` keeps alive."""
-        writeable = bool(array.flags.writeable)
+        span = (device, start, end, readonly)
         with LOCK:
-            live = [s for ref in self._live if (s := ref()) is not None]
-            for s in live:
-                same = s.address == start and s.nbytes == end - start and s.device is device
-                if same and s.readonly != writeable:
-                    return s
-            found = Storage(device, start, end - start, array, readonly=not writeable)
-            for s in live:
-                if s.address < end and start < s.address + s.nbytes:
-                    found.state.meet(s.state)
-            self._live = [*map(weakref.ref, live), weakref.ref(found)]
+            known = self._known.get(span, _nothing)()
+            return self._add(span, array) if known is None else known
+
+    def _add(self, span: _Span, array: np.ndarray[Any, Any]) -> Storage:
+        device, start, end, readonly = span
+        found = Storage(device, start, end - start, array, readonly=readonly)
+        for (_, other_start, other_end, _), known in list(self._known.items()):
+            if other_start < end and start < other_end and (other := known()) is not None:
+                found.state.meet(other.state)
+        self._known[span] = ref(found)
+        if len(self._known) > self._room:
+            self._sweep()
         return found
 
+    def _sweep(self) -> None:
+        """Forget the dead, and make room for as many again as are alive."""
+        self._known = {span: known for span, known in self._known.items() if known() is not None}
+        self._room = 2 * len(self._known) + 8
+
+
+def _nothing() -> None:
+    """What a weak reference to a dead object gives."""
+
+
+_Span: TypeAlias = tuple[Device, int, int, bool]
+"""A device, the first byte address and the one behind the last, whether it is read only."""
 
 IMPORTS = Imports()
 

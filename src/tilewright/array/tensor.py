@@ -8,13 +8,14 @@ import numpy as np
 
 from ..base.dtypes import DType
 from ..base.errors import ShapeError
-from ..base.shapes import Shape, row_major_strides, size
+from ..base.shapes import Shape, size
 from ..driver.protocol import Device
 from ..op.place import here
 from .borrow import Ticket, Use
 from .indexing import Key, select
+from .layout import layout_of, row_major
 from .ownership import Handle, Title
-from .partition import Partition, as_tile
+from .partition import Partition, cut
 from .pointer import DevicePointer
 from .region import Region
 from .shape import ShapeLike, fill_in
@@ -79,7 +80,7 @@ class Tensor(Handle, Generic[E]):
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements lie one after the other in row-major order."""
-        return self.region.is_contiguous
+        return self.region.layout.is_contiguous
 
     def device_pointer(self) -> DevicePointer[E]:
         """The raw address, for unsafe kernels."""
@@ -88,14 +89,14 @@ class Tensor(Handle, Generic[E]):
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
         """Give this tensor over to a partition into tiles; `unpartition()` gives it back."""
-        dims = self._tile(tile)
-        title, ticket = self.take_over(f"partition({dims})", PARTITION_HINT)
-        return Partition(Tensor(self.region, title=title), dims, ticket, owned=True)
+        tiling = cut(self.region.layout, tile)
+        title, ticket = self.take_over(f"partition({tiling.tile})", PARTITION_HINT)
+        return Partition(Tensor(self.region, title), tiling, ticket, owned=True)
 
     def partition_mut(self, tile: ShapeLike) -> Partition[E]:
         """Borrow this tensor for writing, cut into tiles: kernels write in place."""
-        dims = self._tile(tile)
-        return Partition(self, dims, self.borrow_exclusive("borrowed for writing"), owned=False)
+        tiling = cut(self.region.layout, tile)
+        return Partition(self, tiling, self.borrow_exclusive("borrowed for writing"))
 
     def borrow_mut(self) -> BorrowMut[E]:
         """Borrow this tensor for writing."""
@@ -120,16 +121,15 @@ class Tensor(Handle, Generic[E]):
         region = _reshaped(self.region, shape)
         hint = "use the tensor that into_shape(...) gave"
         title, _ = self.take_over(f"into_shape({region.shape})", hint)
-        return Tensor(region, title=title)
+        return Tensor(region, title)
 
     def __getitem__(self, key: Key) -> Tensor[E]:
         """A view of a part: ints, slices, `...` and None, as in NumPy."""
         r = self.region
         shape, strides, offset = select(r.shape, r.strides, key)
         address = r.address + offset * r.dtype.itemsize
-        return self._view_as(
-            Region(r.storage, r.dtype, shape, strides, address), "borrowed by a view"
-        )
+        part = Region(r.storage, layout_of(r.dtype, shape, strides), address)
+        return self._view_as(part, "borrowed by a view")
 
     def __len__(self) -> int:
         if not self.shape:
@@ -141,17 +141,8 @@ class Tensor(Handle, Generic[E]):
         device = "" if self.device.name == "cpu" else f", device={self.device.name!r}"
         return f"Tensor(shape={self.shape}, dtype={self.dtype.name}{device}{state})"
 
-    def _tile(self, tile: ShapeLike) -> Shape:
-        dims = as_tile(self.shape, tile)
-        if not self.region.is_injective:
-            raise ShapeError(
-                "a tensor whose indices share memory cannot be written",
-                got=f"shape {self.shape}, strides {self.strides}",
-            )
-        return dims
-
     def _view_as(self, region: Region, what: str) -> Tensor[E]:
-        return Tensor(region, title=None, view=self.borrow_shared(what))
+        return Tensor(region, None, self.borrow_shared(what))
 
     if not TYPE_CHECKING:
         # NumPy protocols and slips: for type checkers, arithmetic on a tensor is a plain error.
@@ -202,12 +193,10 @@ class BorrowMut(Generic[E]):
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
         """Cut the borrowed tensor into tiles: kernels write in place."""
-        whole = Partition(
-            self._tensor, as_tile(self._tensor.shape, tile), self._ticket, owned=False
-        )
-        whole.check_usable()
+        tiling = cut(self._tensor.region.layout, tile)
+        Partition(self._tensor, tiling, self._ticket).check_usable()
         ticket = self._ticket.reborrow(Use("borrowed for writing", here()))
-        return Partition(self._tensor, whole.tile, ticket, owned=False)
+        return Partition(self._tensor, tiling, ticket)
 
     def __repr__(self) -> str:
         return f"BorrowMut({self._tensor!r})"
@@ -215,21 +204,21 @@ class BorrowMut(Generic[E]):
 
 def _reshaped(region: Region, shape: ShapeLike) -> Region:
     dims = fill_in(shape, size(region.shape))
-    if not region.is_contiguous:
+    if not region.layout.is_contiguous:
         raise ShapeError(
             "only a contiguous tensor can be seen in another shape",
             got=f"shape {region.shape}, strides {region.strides}",
             hint="copy it first: tw.from_numpy(t.to_numpy())",
         )
-    return Region(region.storage, region.dtype, dims, row_major_strides(dims), region.address)
+    return Region(region.storage, row_major(region.dtype, dims), region.address)
 
 
 def new_tensor(region: Region) -> Tensor[Any]:
     """A tensor that owns its memory."""
-    return Tensor(region, title=Title())
+    return Tensor(region, Title())
 
 
 def move(tensor: Tensor[E]) -> Tensor[E]:
     """Take a tensor over into a new variable; using the old one then raises and says so."""
     title, _ = tensor.take_over("tw.move()", "use the tensor that tw.move(...) gave")
-    return Tensor(tensor.region, title=title)
+    return Tensor(tensor.region, title)

@@ -218,9 +218,9 @@ def int_range(dtype: AnyDType) -> tuple[int, int]:
 
 def round_to(dtype: AnyDType, value: float) -> float:
     """Round a Python float to the nearest value of a float type (ties to even)."""
-    if dtype is tf32:
-        return float(round_tf32(np.asarray(_to_odd_f32(value))))
     with np.errstate(over="ignore"):
+        if dtype is tf32:
+            return float(round_tf32(np.asarray(_to_odd_f32(value))))
         # ml_dtypes rounds f64 to f32 first: an odd last bit there keeps that step harmless.
         narrow = _to_odd_f32(value) if dtype.bits < 32 and dtype is not f16 else np.float64(value)
         return float(np.asarray(narrow).astype(dtype.np).astype(np.float64))

@@ -9,6 +9,7 @@ from .options import CompileOptions
 
 CACHE = KernelCache()
 get = CACHE.get
+find = CACHE.find
 history = CACHE.history
 
-__all__ = ["CACHE", "CompileOptions", "KernelCache", "Key", "get", "history"]
+__all__ = ["CACHE", "CompileOptions", "KernelCache", "Key", "find", "get", "history"]

@@ -18,7 +18,7 @@ from .pipeline import compile_kernel
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Compiled:
     """A compiled kernel and the outside names it must be checked against."""
 
     artifact: Artifact
@@ -26,7 +26,10 @@ class Entry:
 
     def stale(self) -> str | None:
         """The captured name whose value has changed since, if any."""
-        return next((c.name for c in self.captured if c.changed()), None)
+        for captured in self.captured:
+            if captured.changed():
+                return captured.name
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Compilation:
 class _Kernel:
     """What is known of one kernel: finished and running compilations, and their history."""
 
-    entries: dict[Key, Future[Entry]] = field(default_factory=dict[Key, Future[Entry]])
+    entries: dict[Key, Future[Compiled]] = field(default_factory=dict[Key, Future[Compiled]])
     history: list[Compilation] = field(default_factory=list[Compilation])
     stale: dict[Key, str] = field(default_factory=dict[Key, str])
     """Why an entry was dropped, until its key is compiled again."""
@@ -61,15 +64,21 @@ class KernelCache:
         self, kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
     ) -> Artifact:
         """The artifact for a key; compiled by the first who asks, awaited by the others."""
+        return self.find(kernel, signature, target, options).artifact
+
+    def find(
+        self, kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
+    ) -> Compiled:
+        """As `get`, for who keeps it: before each use it must be asked whether it is stale."""
         key = Key.of(signature, target, options)
         while True:
             future, mine = self._claim(kernel, key)
             if mine:
                 return self._fill(kernel, key, future)
-            entry = future.result()
-            changed = entry.stale()
+            compiled = future.result()
+            changed = compiled.stale()
             if changed is None:
-                return entry.artifact
+                return compiled
             self._drop(kernel, key, future, f"`{changed}`, which it captured, has changed")
 
     def history(self, kernel: KernelSource) -> tuple[Compilation, ...]:
@@ -78,29 +87,29 @@ class KernelCache:
             known = self._kernels.get(kernel)
             return tuple(known.history) if known else ()
 
-    def _claim(self, kernel: KernelSource, key: Key) -> tuple[Future[Entry], bool]:
+    def _claim(self, kernel: KernelSource, key: Key) -> tuple[Future[Compiled], bool]:
         with self._lock:
             known = self._kernels.setdefault(kernel, _Kernel())
             if key in known.entries:
                 return known.entries[key], False
-            future: Future[Entry] = Future()
+            future: Future[Compiled] = Future()
             known.entries[key] = future
             reason = known.stale.pop(key, None) or _reason(known.history, key)
             known.history.append(Compilation(key, reason))
             return future, True
 
-    def _fill(self, kernel: KernelSource, key: Key, future: Future[Entry]) -> Artifact:
+    def _fill(self, kernel: KernelSource, key: Key, future: Future[Compiled]) -> Compiled:
         try:
-            entry = Entry(*self._compile(kernel, key.signature, key.target))
+            compiled = Compiled(*self._compile(kernel, key.signature, key.target))
         except BaseException as error:
             with self._lock:
                 self._kernels[kernel].entries.pop(key, None)
             future.set_exception(error)
             raise
-        future.set_result(entry)
-        return entry.artifact
+        future.set_result(compiled)
+        return compiled
 
-    def _drop(self, kernel: KernelSource, key: Key, future: Future[Entry], reason: str) -> None:
+    def _drop(self, kernel: KernelSource, key: Key, future: Future[Compiled], reason: str) -> None:
         with self._lock:
             known = self._kernels[kernel]
             if known.entries.get(key) is future:

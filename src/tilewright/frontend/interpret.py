@@ -44,8 +44,12 @@ class Captured:
     name: str
 
     def changed(self) -> bool:
-        """Whether the name means something else by now."""
-        return not _same(self.read(), self.value)
+        """Whether the name means something else by now, or nothing."""
+        try:
+            now = self.read()
+        except (LookupError, ValueError, AttributeError):  # deleted, an empty cell
+            return True
+        return now is not self.value and not _same(now, self.value)
 
 
 def _same(a: Any, b: Any) -> bool:

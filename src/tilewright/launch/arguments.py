@@ -1,84 +1,132 @@
-"""What a launch knows of one argument, and what the kernel needs of it."""
+"""What a launch knows of its arguments: the kind of each, and all their memory and numbers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..array.borrow import Ticket
+from ..array.layout import Layout, Tiling
+from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.pointer import DevicePointer
 from ..array.region import Region
-from ..array.tensor import Tensor
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
 from ..frontend.parameters import Parameter
 
+if TYPE_CHECKING:
+    from ..array.borrow import Ticket
+    from ..driver.protocol import Device
+    from ..op.place import Spot
+    from .form import Form
 
-@dataclass(slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TensorArg:
-    """Memory a kernel reads. `handle` is None for foreign arrays, which nobody can move."""
+    """A tensor a kernel reads; `home` is None where it can be read from any device."""
 
     parameter: Parameter
-    region: Region
-    handle: Tensor[Any] | None
-    ticket: Ticket | None = None
+    layout: Layout
+    home: Device | None
 
     @property
     def dtype(self) -> AnyDType:
         """The element type."""
-        return self.region.dtype
+        return self.layout.dtype
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class OutputArg:
-    """Memory a kernel writes, tile by tile."""
+    """A tensor a kernel writes, tile by tile."""
 
     parameter: Parameter
-    region: Region
-    partition: Partition[Any]
-    ticket: Ticket | None = None
+    tiling: Tiling
+    home: Device
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the whole tensor."""
+        return self.tiling.layout
 
     @property
     def dtype(self) -> AnyDType:
         """The element type."""
-        return self.region.dtype
+        return self.tiling.layout.dtype
 
     @property
     def tile(self) -> Shape:
         """The shape of one block's region."""
-        return self.partition.tile
+        return self.tiling.tile
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScalarArg:
-    """A number, handed over by value; `value` is the given one as a checked Python number."""
+    """A number, handed over by value."""
 
     parameter: Parameter
-    given: Any
-    value: Any = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class PointerArg:
     """A raw address."""
 
     parameter: Parameter
-    pointer: DevicePointer[Any]
-
-    @property
-    def dtype(self) -> AnyDType:
-        """The element type pointed to."""
-        return self.pointer.dtype
+    dtype: AnyDType
+    home: Device
 
 
 Arg: TypeAlias = TensorArg | OutputArg | ScalarArg | PointerArg
 
 
-def described(arg: TensorArg | OutputArg) -> str:
-    """The tensor in words, for messages about borrows."""
-    if isinstance(arg, OutputArg):
-        return repr(arg.partition.tensor)
-    if arg.handle is not None:
-        return repr(arg.handle)
-    return f"a NumPy array of shape {arg.region.shape}"
+class Foreign(Handle):
+    """An array of another library, seen as a tensor for one launch; nobody can move it."""
+
+    __slots__ = ("given",)
+
+    rooted = False
+
+    def __init__(self, region: Region, given: object) -> None:
+        super().__init__(region, None)
+        self.given = given
+        """What the caller passed."""
+
+    def __repr__(self) -> str:
+        return f"a NumPy array of shape {self.region.shape}"
+
+
+class Bound:
+    """The arguments of one launch, by kind and in the order of the parameters."""
+
+    __slots__ = (
+        "device", "epochs", "form", "inputs", "kind", "memory", "numbers", "outputs",
+        "pointers", "spot", "tickets",
+    )  # fmt: skip
+
+    form: Form
+    """What it has in common with launches alike."""
+    device: Device
+    spot: Spot
+    """The line that built the launch."""
+    tickets: list[Ticket]
+    """The exclusive borrow of each output."""
+    epochs: list[int]
+    """The shared borrow of each input: no more than the epoch it was taken in."""
+
+    def __init__(
+        self,
+        outputs: list[Partition[Any]],
+        inputs: list[Handle],
+        memory: list[Region],
+        pointers: list[DevicePointer[Any]],
+        numbers: list[Any],
+        kind: tuple[Any, ...],
+    ) -> None:
+        self.outputs = outputs
+        self.inputs = inputs
+        self.memory = memory
+        """That of the outputs, then that of the inputs."""
+        self.pointers = pointers
+        self.numbers = numbers
+        """As given; once the form is known, as Python numbers that fit."""
+        self.kind = kind
+        """All that tells it from launches that differ only in memory and numbers."""

@@ -1,15 +1,18 @@
-"""Binds a call's arguments to a kernel's parameters: one argument at a time, changing nothing."""
+"""Binds a call's arguments to a kernel's parameters, changing nothing."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..array.arc import Arc
 from ..array.foreign import aliased, is_array
+from ..array.ownership import Handle
+from ..array.partition import Partition
+from ..array.pointer import DevicePointer
 from ..array.region import Region, region_of_array
 from ..array.tensor import BorrowMut, Tensor
 from ..base.dtypes import AnyDType
@@ -20,64 +23,120 @@ from ..frontend.parameters import Dim, Kind, Parameter
 from ..frontend.sources import KernelSource
 from ..op.core import is_op
 from ..op.place import here, place_of
-from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
+from .arguments import Arg, Bound, Foreign, OutputArg, PointerArg, ScalarArg, TensorArg
 from .grid import MAX_EXTENT
-from .kinds import is_arc, is_partition, is_pointer, is_tensor, kind_of
+from .kinds import is_arc, is_partition, kind_of
 
 
-def check_call(kernel: KernelSource, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    """Raise TypeError where the number of arguments or a keyword is wrong, as Python would."""
-    names = [p.name for p in kernel.parameters]
-    if len(args) != len(names):
+class Binder:
+    """Binds calls of one kernel, whose parameters it sorts by kind once."""
+
+    def __init__(self, kernel: KernelSource) -> None:
+        self._kernel = kernel
+        self._parameters = kernel.parameters
+        self._outputs, self._inputs = self._at("output"), self._at("tensor")
+        self._scalars, self._pointers = self._at("scalar"), self._at("pointer")
+        self._keywords = [p for p in kernel.constants if p.kind == "scalar"]
+        self._constants = [p for p in kernel.constants if p.kind == "const"]
+        self._has_numbers = bool(self._scalars or self._keywords)
+        self._known = {p.name for p in kernel.constants}
+        empty = inspect.Parameter.empty
+        self._needed = [p.name for p in kernel.constants if p.default is empty]
+
+    def _at(self, kind: Kind) -> list[int]:
+        return [i for i, p in enumerate(self._parameters) if p.kind == kind]
+
+    def check_call(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """Raise TypeError where the number of arguments or a keyword is wrong, as Python would."""
+        if len(args) != len(self._parameters):
+            self._refuse_number(len(args))
+        for name in keywords:
+            if name not in self._known:
+                self._refuse_keyword(name)
+        for name in self._needed:
+            if name not in keywords:
+                kernel = self._kernel.name
+                raise TypeError(f"`{kernel}` needs the constant `{name}`: pass {name}=...")
+
+    def _refuse_number(self, given: int) -> NoReturn:
+        names = [p.name for p in self._parameters]
         noun = "argument" if len(names) == 1 else "arguments"
         raise TypeError(
-            f"`{kernel.name}` takes {len(names)} positional {noun}"
-            f" ({', '.join(names)}), {len(args)} given"
+            f"`{self._kernel.name}` takes {len(names)} positional {noun}"
+            f" ({', '.join(names)}), {given} given"
         )
-    known = {p.name for p in kernel.constants}
-    for name in keywords:
-        if name in names:
-            raise TypeError(f"`{name}` of `{kernel.name}` is given by position, not by keyword")
-        if name not in known:
-            listed = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            raise TypeError(f"`{kernel.name}` has no keyword `{name}`; {listed}")
-    for p in kernel.constants:
-        if p.default is inspect.Parameter.empty and p.name not in keywords:
-            raise TypeError(f"`{kernel.name}` needs the constant `{p.name}`: pass {p.name}=...")
 
+    def _refuse_keyword(self, name: str) -> NoReturn:
+        kernel = self._kernel.name
+        if name in [p.name for p in self._parameters]:
+            raise TypeError(f"`{name}` of `{kernel}` is given by position, not by keyword")
+        listed = f"it has {', '.join(sorted(self._known))}" if self._known else "it has none"
+        raise TypeError(f"`{kernel}` has no keyword `{name}`; {listed}")
 
-def bind(kernel: KernelSource, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[Arg]:
-    """Every argument that reaches the running kernel, in the order of the signature."""
-    bound = [
-        _BINDERS[p.kind](kernel.name, p, value)
-        for p, value in zip(kernel.parameters, args, strict=True)
-    ]
-    for p in kernel.constants:
-        if p.kind == "scalar":
-            bound.append(_scalar(kernel.name, p, keywords.get(p.name, p.default)))
-    return bound
+    def constants(self, keywords: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+        """The compile-time constants of a call, defaults filled in."""
+        return tuple([(p.name, keywords.get(p.name, p.default)) for p in self._constants])
 
+    def bind(self, values: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
+        """The arguments by kind; those of a wrong kind are refused."""
+        outputs: list[Partition[Any]] = []
+        inputs: list[Handle] = []
+        memory: list[Region] = []
+        kind: list[object] = []
+        for i in self._outputs:
+            partition: Partition[Any] = values[i]
+            if not is_partition(partition):
+                _refuse_unpartitioned(self._kernel.name, self._parameters[i], partition)
+            region = partition.tensor.region
+            outputs.append(partition)
+            memory.append(region)
+            kind.append(partition.tiling)
+            kind.append(region.storage.device)
+        for i in self._inputs:
+            tensor = values[i]
+            if not isinstance(tensor, Handle):
+                tensor = self._input(self._parameters[i], tensor)
+            region = tensor.region
+            inputs.append(tensor)
+            memory.append(region)
+            kind.append(region.layout)
+            kind.append(region.storage.device if tensor.rooted else None)
+        pointers = self._bind_pointers(values) if self._pointers else []
+        for pointer in pointers:
+            kind.append(pointer.dtype)
+            kind.append(pointer.region.storage.device)
+        numbers = self._bind_numbers(values, keywords) if self._has_numbers else []
+        return Bound(outputs, inputs, memory, pointers, numbers, tuple(kind))
 
-def constants_of(kernel: KernelSource, keywords: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """The compile-time constants of a call, defaults filled in."""
-    return tuple(
-        (p.name, keywords.get(p.name, p.default)) for p in kernel.constants if p.kind == "const"
-    )
+    def _bind_pointers(self, values: Sequence[Any]) -> list[DevicePointer[Any]]:
+        for i in self._pointers:
+            if not isinstance(values[i], DevicePointer):
+                expected = "a raw pointer: t.device_pointer()"
+                _refuse_object(self._kernel.name, self._parameters[i], values[i], expected)
+        return [values[i] for i in self._pointers]
 
+    def _bind_numbers(self, values: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
+        given = [values[i] for i in self._scalars]
+        for p in self._keywords:
+            given.append(keywords.get(p.name, p.default))
+        return given
 
-def _tensor(kernel: str, p: Parameter, value: Any) -> TensorArg:
-    handle = _handle(value)
-    region = _foreign(kernel, p, value) if handle is None else handle.region
-    _check_element(kernel, p, region.dtype, value)
-    _check_rank(kernel, p, region.shape)
-    _check_extents(kernel, p, region.shape)
-    return TensorArg(p, region, handle)
+    def _input(self, p: Parameter, value: Any) -> Handle:
+        if is_arc(value):
+            return value.value
+        return Foreign(_foreign(self._kernel.name, p, value), value)
 
-
-def _handle(value: Any) -> Tensor[Any] | None:
-    if is_tensor(value):
-        return value
-    return value.value if is_arc(value) else None
+    def describe(self, bound: Bound) -> tuple[Arg, ...]:
+        """What is known of each argument, memory and numbers aside, in the signature's order."""
+        kinds: dict[Kind, Iterator[Any]] = {
+            "output": iter(bound.outputs),
+            "tensor": iter(bound.inputs),
+            "scalar": iter(bound.numbers),
+            "pointer": iter(bound.pointers),
+        }
+        parameters = (*self._parameters, *self._keywords)
+        return tuple(_DESCRIBE[p.kind](self._kernel.name, p, next(kinds[p.kind]))
+                     for p in parameters)  # fmt: skip
 
 
 def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
@@ -93,16 +152,6 @@ def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
         return region_of_array(array, CPU)
     except TypeError:
         _wrong_dtype(kernel, p, "an element type that kernels have", str(array.dtype), value)
-
-
-def _output(kernel: str, p: Parameter, value: Any) -> OutputArg:
-    if not is_partition(value):
-        _refuse_unpartitioned(kernel, p, value)
-    region = value.tensor.region
-    _check_element(kernel, p, region.dtype, value)
-    _check_rank(kernel, p, region.shape)
-    _check_extents(kernel, p, region.shape)
-    return OutputArg(p, region, value)
 
 
 def _refuse_unpartitioned(kernel: str, p: Parameter, value: Any) -> NoReturn:
@@ -123,19 +172,39 @@ def _refuse_unpartitioned(kernel: str, p: Parameter, value: Any) -> NoReturn:
     )
 
 
-def _scalar(kernel: str, p: Parameter, value: Any) -> ScalarArg:
+def _refuse_object(kernel: str, p: Parameter, value: Any, expected: str) -> NoReturn:
+    kind = "an op" if is_op(value) else type(value).__name__
+    raise TypeError(f"`{p.name}` of `{kernel}` must be {expected}, got {kind}")
+
+
+def _tensor(kernel: str, p: Parameter, handle: Handle) -> TensorArg:
+    layout = handle.region.layout
+    given = handle.given if isinstance(handle, Foreign) else None
+    _check_element(kernel, p, layout.dtype, given)
+    _check_rank(kernel, p, layout.shape)
+    _check_extents(kernel, p, layout.shape)
+    return TensorArg(p, layout, handle.region.storage.device if handle.rooted else None)
+
+
+def _output(kernel: str, p: Parameter, partition: Partition[Any]) -> OutputArg:
+    tiling = partition.tiling
+    _check_element(kernel, p, tiling.layout.dtype)
+    _check_rank(kernel, p, tiling.layout.shape)
+    _check_extents(kernel, p, tiling.layout.shape)
+    return OutputArg(p, tiling, partition.device)
+
+
+def _scalar(kernel: str, p: Parameter, number: Any) -> ScalarArg:
     # Range and kind are checked once the type is known: it may be linked to another parameter.
-    return ScalarArg(p, value)
+    return ScalarArg(p)
 
 
-def _pointer(kernel: str, p: Parameter, value: Any) -> PointerArg:
-    if not is_pointer(value):
-        _refuse_object(kernel, p, value, "a raw pointer: t.device_pointer()")
-    _check_element(kernel, p, value.dtype, value)
-    return PointerArg(p, value)
+def _pointer(kernel: str, p: Parameter, pointer: DevicePointer[Any]) -> PointerArg:
+    _check_element(kernel, p, pointer.dtype)
+    return PointerArg(p, pointer.dtype, pointer.region.storage.device)
 
 
-_BINDERS: dict[Kind, Callable[[str, Parameter, Any], Arg]] = {
+_DESCRIBE: dict[Kind, Callable[[str, Parameter, Any], Arg]] = {
     "tensor": _tensor,
     "output": _output,
     "scalar": _scalar,
@@ -143,12 +212,7 @@ _BINDERS: dict[Kind, Callable[[str, Parameter, Any], Arg]] = {
 }
 
 
-def _refuse_object(kernel: str, p: Parameter, value: Any, expected: str) -> NoReturn:
-    kind = "an op" if is_op(value) else type(value).__name__
-    raise TypeError(f"`{p.name}` of `{kernel}` must be {expected}, got {kind}")
-
-
-def _check_element(kernel: str, p: Parameter, dtype: AnyDType, value: Any) -> None:
+def _check_element(kernel: str, p: Parameter, dtype: AnyDType, value: Any = None) -> None:
     wanted = p.dtype
     if wanted is not None and not isinstance(wanted, str) and wanted is not dtype:
         _wrong_dtype(kernel, p, wanted.name, dtype.name, value)

@@ -29,7 +29,7 @@ def padded(grid: Shape) -> Shape:
 
 def launch_grid(kernel: str, args: Sequence[Arg], given: Shape | None) -> Shape:
     """The grid of a launch; a LaunchError shows every grid where two differ."""
-    grids = [(f"`{a.parameter.name}`", padded(a.partition.grid)) for a in args
+    grids = [(f"`{a.parameter.name}`", padded(a.tiling.grid)) for a in args
              if isinstance(a, OutputArg)]  # fmt: skip
     if not grids:
         if given is None:
@@ -63,7 +63,7 @@ def _refuse(
 ) -> None:
     outputs = [a for a in args if isinstance(a, OutputArg)]
     tiles = "; ".join(
-        f"`{a.parameter.name}` has shape {a.region.shape} in tiles of {a.tile}" for a in outputs
+        f"`{a.parameter.name}` has shape {a.layout.shape} in tiles of {a.tile}" for a in outputs
     )
     message = (
         f"launch grid {other[1]} does not match the grid of the partition of {one[0]}"

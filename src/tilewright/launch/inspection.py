@@ -13,10 +13,9 @@ from ..ir.launch_expr import show
 from ..ir.signature import Signature
 from ..op.core import is_op
 from .arguments import Arg, OutputArg
-from .binding import bind, check_call, constants_of
 from .grid import padded
-from .kernel import Kernel, Request
-from .taking import device_of
+from .kernel import Kernel
+from .links import by_hand
 
 
 class Inspection:
@@ -27,24 +26,23 @@ class Inspection:
         given = {name: value for name, value in keywords.items() if name in constants}
         generics = {name: value for name, value in keywords.items() if name not in constants}
         kernel.check_generics(generics)
-        check_call(kernel.source, args, given)
+        request = kernel.request(args, given)
         if any(is_op(a) for a in args):
             raise TypeError(f"to compile `{kernel.name}`, pass tensors or tw.meta(...), not ops")
         self._kernel = kernel
-        self._args = bind(kernel.source, args, given)
-        self._request = Request(constants_of(kernel.source, given), generics)
-        self.target = device_of(kernel.name, self._args).name
+        self._request = request._replace(generics=by_hand(generics))
+        self._bound = kernel.bind(args, given, self._request.generics)
+        self.target = self._bound.device.name
 
     @property
     def signature(self) -> Signature:
         """What the code is compiled for."""
-        rank = len(_likely_grid(self._args))
-        links = self._kernel.link(self._args, self._request.generics)
-        return self._kernel.signature(self._args, links, self._request, rank)
+        form = self._bound.form
+        return self._kernel.signature(form, self._request, len(_likely_grid(form.args)))
 
     def artifact(self) -> Artifact:
         """The compiled code."""
-        return self._kernel.artifact(self.signature, self.target, self._request.options)
+        return self._kernel.compiled(self.signature, self._bound.device, self._request).artifact
 
     def stages(self) -> dict[str, str]:
         """The text of every stage of the compilation, by name, in order."""
@@ -72,5 +70,5 @@ def recompiles(kernel: Kernel) -> str:
 
 
 def _likely_grid(args: Sequence[Arg]) -> Shape:
-    grids = [padded(a.partition.grid) for a in args if isinstance(a, OutputArg)]
+    grids = [padded(a.tiling.grid) for a in args if isinstance(a, OutputArg)]
     return max(grids, key=len, default=padded(()))

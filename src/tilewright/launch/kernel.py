@@ -1,46 +1,42 @@
-"""A kernel ready to be specialized: from bound arguments to compiled code, grid and facts."""
+"""A kernel ready to be launched: from the arguments of a call to bound ones and compiled code.
+
+What follows from the layouts of the arguments is found out once and remembered as a `Form`; what
+follows from a form, a device and a request, as a `Code`. A launch of a known form looks only at
+what may differ: memory, borrows, numbers, and the names that the kernel captured.
+"""
 
 from __future__ import annotations
 
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from .. import compile as compiler
-from ..base.shapes import Shape
+from ..compile.cache import Compiled
 from ..compile.options import CompileOptions
+from ..driver.protocol import Device
 from ..frontend.sources import KernelSource
-from ..ir.artifact import Artifact
-from ..ir.launch_expr import LaunchFacts
+from ..ir.constants import constant_kind
 from ..ir.signature import Signature
-from .arguments import Arg, OutputArg, ScalarArg, TensorArg
+from ..op.ambient import default_device
+from .arguments import Bound
+from .binding import Binder
+from .code import Code, Program
+from .form import Form, Request
 from .grid import launch_grid
-from .links import Links, link, scalar_type
-from .report import check_launch
-from .run import runners
-from .scalars import check_scalar
-from .specialize import Constants, Specializer
-
-Known: TypeAlias = tuple[Shape, tuple[Any, ...]]
-"""A grid, and what launch checks may ask of each argument."""
+from .hidden import hidden_memory
+from .links import Generics, link
+from .recent import Recent
+from .run import LOADERS
+from .specialize import Specializer, refuse_unhashable
 
 DEFAULT_OPTIONS = CompileOptions()
+PLAIN = Request()
+"""What most launches ask: nothing."""
 
-MOST_REMEMBERED = 256
-"""Launches whose checks are known to hold, per compiled code."""
-
-
-@dataclass(slots=True)
-class Request:
-    """What a launch asks besides its arguments."""
-
-    constants: Constants = ()
-    generics: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    grid: Shape | None = None
-    const_grid: Shape | None = None
-    options: CompileOptions = DEFAULT_OPTIONS
+FORMS = 256
+"""Forms a kernel remembers."""
 
 
 class Kernel:
@@ -49,12 +45,13 @@ class Kernel:
     def __init__(self, source: KernelSource, function: Callable[..., Any]) -> None:
         self.source = source
         self.name = source.name
-        self.runners = runners()
+        self.unsafe = source.unsafe
+        self._binder = Binder(source)
         self._specializer = Specializer(source.name)
-        self._linked = any(
-            p.dims is not None or isinstance(p.dtype, str) for p in source.parameters
-        )
-        self._passed: dict[int, tuple[Artifact, set[Known]]] = {}
+        self._positional = -1 if source.constants else len(source.parameters)
+        """How many arguments make a call that needs no closer look."""
+        self._programs: dict[tuple[int, Device, CompileOptions | None], Program] = {}
+        self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
         self._generics = _generic_names(source, function)
 
     def check_generics(self, generics: Mapping[str, Any]) -> None:
@@ -64,59 +61,69 @@ class Kernel:
                 listed = ", ".join(sorted(self._generics)) or "none"
                 raise TypeError(f"`{self.name}` has no generic `{name}`; it has {listed}")
 
-    def link(self, args: Sequence[Arg], generics: Mapping[str, Any]) -> Links:
-        """Check what links the arguments, and each scalar against its type."""
-        plain = not (self._linked or generics)
-        links = Links(self.name, {}, {}, set()) if plain else link(self.name, args, generics)
-        for arg in args:
-            if isinstance(arg, ScalarArg):
-                dtype = arg.parameter.dtype
-                if isinstance(dtype, str) and dtype not in links.dtypes:
-                    continue  # may still be bound by hand
-                wanted = scalar_type(self.name, arg.parameter, links)
-                arg.value = check_scalar(self.name, arg.parameter.name, wanted, arg.given)
-        return links
+    def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
+        """Check the number of arguments and the keywords of a call; give what it asks for."""
+        if self._positional == len(args) and not keywords:
+            return PLAIN
+        self._binder.check_call(args, keywords)
+        constants = self._binder.constants(keywords)
+        refuse_unhashable(self.name, constants)
+        return Request(constants, tuple([constant_kind(value) for _, value in constants]))
 
-    def grid(self, args: Sequence[Arg], request: Request) -> Shape:
-        """The launch grid."""
-        return launch_grid(self.name, args, request.const_grid or request.grid)
+    def bind(self, values: Sequence[Any], keywords: Mapping[str, Any], generics: Generics) -> Bound:
+        """The arguments of a call, checked one by one; together they need not be fit to run."""
+        bound = self._binder.bind(values, keywords)
+        self.give_form(bound, generics)
+        bound.device = bound.form.home or default_device()
+        return bound
 
-    def signature(
-        self, args: Sequence[Arg], links: Links, request: Request, rank: int
-    ) -> Signature:
+    def give_form(self, bound: Bound, generics: Generics) -> None:
+        """Find the form of a launch, and check its numbers against it."""
+        kind = (bound.kind, generics)
+        form = self._forms.get(kind)
+        if form is None:
+            args = self._binder.describe(bound)
+            form = Form(self.name, args, link(self.name, args, generics))
+            self._forms.keep(kind, form)
+        if bound.numbers:
+            bound.numbers = form.accept(bound.numbers)
+        bound.form = form
+
+    def code(self, bound: Bound, request: Request) -> Code:
+        """The code for a launch; compiled now if it is not yet, or if a captured name changed."""
+        form, device = bound.form, bound.device
+        found = form.codes.get((device, request))
+        if found is None or found.compiled.stale() is not None:
+            found = self._make_code(form, device, request)
+            form.codes.keep((device, request), found)
+        return found
+
+    def _make_code(self, form: Form, device: Device, request: Request) -> Code:
+        grid = launch_grid(self.name, form.args, request.const_grid or request.grid)
+        program = self._program(self.signature(form, request, len(grid)), device, request)
+        return Code(self.name, program, form.args, grid)
+
+    def _program(self, signature: Signature, device: Device, request: Request) -> Program:
+        # By identity: each signature is kept, and hashing one takes as long as a small launch.
+        key = (id(signature), device, request.options)
+        found = self._programs.get(key)
+        if found is None or found.compiled.stale() is not None:
+            compiled = self.compiled(signature, device, request)
+            hidden = hidden_memory(compiled.artifact.signature, device)
+            found = Program(compiled, LOADERS[device.name](compiled.artifact, hidden))
+            self._programs[key] = found
+        return found
+
+    def signature(self, form: Form, request: Request, rank: int) -> Signature:
         """The signature of a launch."""
-        return self._specializer.signature(args, links, request.constants, request.const_grid, rank)
+        return self._specializer.signature(
+            form.args, form.links, request.constants, request.const_grid, rank
+        )
 
-    def artifact(self, signature: Signature, target: str, options: CompileOptions) -> Artifact:
+    def compiled(self, signature: Signature, device: Device, request: Request) -> Compiled:
         """The compiled code; compiled now if it is not yet."""
-        return compiler.get(self.source, signature, target, options)
-
-    def check(self, artifact: Artifact, args: Sequence[Arg], grid: Shape) -> None:
-        """Evaluate the launch checks, unless they are known to hold for such arguments."""
-        if not artifact.launch_checks:
-            return
-        # Found by identity, as hashing an artifact would read its code.
-        _, passed = self._passed.setdefault(id(artifact), (artifact, set()))
-        known = (grid, tuple([a.value if isinstance(a, ScalarArg) else _extents(a) for a in args]))
-        if known in passed:
-            return
-        check_launch(self.name, artifact.launch_checks, facts_of(args, grid))
-        if len(passed) >= MOST_REMEMBERED:
-            passed.clear()
-        passed.add(known)
-
-
-def _extents(arg: Arg) -> Shape:
-    return arg.region.shape if isinstance(arg, TensorArg | OutputArg) else ()
-
-
-def facts_of(args: Sequence[Arg], grid: Shape) -> LaunchFacts:
-    """What launch checks may ask about."""
-    extents = {
-        a.parameter.name: a.region.shape for a in args if isinstance(a, TensorArg | OutputArg)
-    }
-    scalars = {a.parameter.name: a.value for a in args if isinstance(a, ScalarArg)}
-    return LaunchFacts(extents, scalars, grid)
+        options = request.options or DEFAULT_OPTIONS
+        return compiler.find(self.source, signature, device.name, options)
 
 
 def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozenset[str]:

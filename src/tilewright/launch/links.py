@@ -22,6 +22,7 @@ Extent: TypeAlias = int | Shape
 """What a TypeVar stands for: one extent, or a whole shape for a TypeVarTuple."""
 
 TILE_OF = "the tile of"
+BY_HAND = ".generics(...)"
 
 
 def _noun(extent: Extent) -> str:
@@ -68,11 +69,19 @@ class Links:
             )
 
 
-def link(kernel: str, args: Sequence[Arg], generics: Mapping[str, Any]) -> Links:
+Meaning: TypeAlias = Extent | AnyDType
+"""What `.generics(...)` may bind a name to."""
+Generics: TypeAlias = tuple[tuple[str, Meaning], ...]
+
+
+def link(kernel: str, args: Sequence[Arg], generics: Generics) -> Links:
     """Check fixed dims and linked names; outputs first, since they fix what inputs must match."""
     links = Links(kernel, {}, {}, set())
-    for name, value in generics.items():
-        _bind_by_hand(links, name, value)
+    for name, meaning in generics:
+        if isinstance(meaning, int | tuple):
+            links.extent(name, meaning, BY_HAND, static=True)
+        else:
+            links.element(name, meaning, BY_HAND)
     for arg in sorted(args, key=lambda a: not isinstance(a, OutputArg)):
         if isinstance(arg, ScalarArg):
             continue
@@ -83,19 +92,20 @@ def link(kernel: str, args: Sequence[Arg], generics: Mapping[str, Any]) -> Links
     return links
 
 
-def _bind_by_hand(links: Links, name: str, value: Any) -> None:
-    who = ".generics(...)"
+def by_hand(names: Mapping[str, Any]) -> Generics:
+    """What `.generics(...)` says, in a form that can be compared: sorted by name."""
+    return tuple((name, _meaning(names[name])) for name in sorted(names))
+
+
+def _meaning(value: Any) -> Meaning:
     if isinstance(value, int) and not isinstance(value, bool):
-        links.extent(name, value, who, static=True)
-    elif is_shape(value):
-        links.extent(name, tuple(value), who, static=True)
-    else:
-        links.element(name, as_dtype(value), who)
+        return int(value)
+    return tuple(value) if is_shape(value) else as_dtype(value)
 
 
 def _link_dims(links: Links, arg: TensorArg | OutputArg) -> None:
     static = isinstance(arg, OutputArg)
-    name, shape = arg.parameter.name, arg.tile if isinstance(arg, OutputArg) else arg.region.shape
+    name, shape = arg.parameter.name, arg.tile if isinstance(arg, OutputArg) else arg.layout.shape
     what = f"{TILE_OF} `{name}`" if static else f"`{name}`"
     for axis, dim, extent in match(arg.parameter, shape):
         if isinstance(dim, str):
@@ -126,7 +136,7 @@ def match(parameter: Parameter, shape: Shape) -> Iterator[tuple[int, Dim, Extent
 
 def static_dims(arg: TensorArg | OutputArg, links: Links) -> tuple[int | None, ...]:
     """The tensor's extents as the compiler may know them: fixed ones, and constants of inputs."""
-    shape = arg.region.shape
+    shape = arg.layout.shape
     if isinstance(arg, OutputArg) or arg.parameter.dims is None:
         return (None,) * len(shape)
     known: list[int | None] = []

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from ..array.region import Region
 from ..base.shapes import Shape, size
-from ..driver.cpu import FailureWords, NativeFunction, execute, load
+from ..driver.cpu import QUIET as DRIVER_QUIET
+from ..driver.cpu import SLOTS, FailureWords, Launcher, RawReport, load
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import ScalarSpec
 from ..ir.types import PtrType, TileType
-from .arguments import Arg, OutputArg, PointerArg, ScalarArg
-from .report import Report
+from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
+from .code import RunOver
+from .report import QUIET, Report
 from .scalars import slot_of
 
 PRINT_CAPACITY = 1 << 20
@@ -27,27 +31,58 @@ here nothing is lost by keeping outputs, and whoever reads them next finds them 
 """
 
 
-class Loaded(NamedTuple):
-    """An artifact, its code in memory, and whether it may print."""
+class Loaded:
+    """An artifact, its code in memory and the hidden memory it works on; kept while it can run."""
 
-    artifact: Artifact
-    function: NativeFunction
-    prints: bool
+    __slots__ = ("artifact", "function", "hidden", "room")
+
+    def __init__(self, artifact: Artifact, hidden: Sequence[Region]) -> None:
+        assert isinstance(artifact.code, bytes)
+        self.artifact = artifact
+        self.hidden = hidden
+        self.function = load(artifact.code, artifact.name)
+        prints = any(site.kind == "print" for site in artifact.sites)
+        self.room = PRINT_CAPACITY if prints else 0
 
 
-class Native:
-    """The loaded code of one kernel's artifacts."""
+def load_native(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
+    """Load native code."""
+    return partial(NativeRun, Loaded(artifact, hidden))
 
-    def __init__(self) -> None:
-        self._loaded: dict[int, Loaded] = {}
 
-    def run(self, artifact: Artifact, args: Sequence[Arg], grid: Shape) -> Report:
-        """Run an artifact on its arguments; they are kept alive until it is done."""
-        slots = np.array(slots_of(artifact, args), np.uint64)
-        loaded = self._load(artifact)
-        room = PRINT_CAPACITY if loaded.prints else 0
-        streamed = output_bytes(args) > STREAMED
-        raw = execute(loaded.function, slots, grid, artifact.scratch_bytes, room, streamed=streamed)
+class NativeRun:
+    """Native code over one grid, for arguments of known layouts: addresses and numbers go in."""
+
+    def __init__(self, loaded: Loaded, args: Sequence[Arg], grid: Shape) -> None:
+        artifact = loaded.artifact
+        self._loaded, self._grid = loaded, grid
+        slots, places = slots_of(args, loaded.hidden)
+        self._launcher = Launcher(
+            loaded.function, slots, grid, artifact.scratch_bytes, loaded.room,
+            streamed=output_bytes(args) > STREAMED,
+        )  # fmt: skip
+        self._memory = places[OutputArg] + places[TensorArg]
+        self._pointers = places[PointerArg]
+        dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
+        self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
+
+    def __call__(self, bound: Bound) -> Report:
+        """Run on a launch's arguments, which are kept alive until it is done."""
+        record = self._launcher.record()
+        words = record.words
+        for place, region in zip(self._memory, bound.memory, strict=True):
+            words[place] = region.address
+        if self._numbers:
+            for (place, dtype), number in zip(self._numbers, bound.numbers, strict=True):
+                words[place] = slot_of(dtype, number)
+        if self._pointers:
+            for place, pointer in zip(self._pointers, bound.pointers, strict=True):
+                words[place] = pointer.address
+        raw = self._launcher.run(record)
+        return QUIET if raw is DRIVER_QUIET else self._report(raw)
+
+    def _report(self, raw: RawReport) -> Report:
+        artifact, grid = self._loaded.artifact, self._grid
         if raw.truncated:
             warnings.warn(
                 f"`{artifact.name}` printed more than {PRINT_CAPACITY} bytes; the rest is lost",
@@ -58,35 +93,31 @@ class Native:
         printed = _printed(artifact.sites, raw.printed, grid) if raw.printed else ()
         return Report(failure, tuple(printed))
 
-    def _load(self, artifact: Artifact) -> Loaded:
-        # Found by identity: hashing an artifact would read its code. Kept, so it stays the same.
-        found = self._loaded.get(id(artifact))
-        if found is None:
-            assert isinstance(artifact.code, bytes)
-            prints = any(site.kind == "print" for site in artifact.sites)
-            found = Loaded(artifact, load(artifact.code, artifact.name), prints)
-            self._loaded[id(artifact)] = found
-        return found
-
 
 def output_bytes(args: Sequence[Arg]) -> int:
     """Bytes that a launch may write to its outputs."""
-    outputs = (arg.region for arg in args if isinstance(arg, OutputArg))
-    return sum(size(region.shape) * region.dtype.itemsize for region in outputs)
+    layouts = [arg.layout for arg in args if isinstance(arg, OutputArg)]
+    return sum(size(layout.shape) * layout.dtype.itemsize for layout in layouts)
 
 
-def slots_of(artifact: Artifact, args: Sequence[Arg]) -> list[int]:
-    """The argument slots, as `base.cpu_abi` lays them out."""
+def slots_of(
+    args: Sequence[Arg], hidden: Sequence[Region]
+) -> tuple[list[int], dict[type[Arg], list[int]]]:
+    """The argument slots as `base.cpu_abi` lays them out, as far as they are the same each time.
+
+    And where a record has the others, by kind of argument: addresses and numbers.
+    """
     slots: list[int] = []
-    for spec, arg in zip(artifact.signature.params, args, strict=True):
-        if isinstance(arg, ScalarArg):
-            assert isinstance(spec, ScalarSpec)
-            slots.append(slot_of(spec.dtype, arg.value))
-        elif isinstance(arg, PointerArg):
-            slots.append(arg.pointer.address)
-        else:
-            slots += arg.region.words
-    return slots
+    places: dict[type[Arg], list[int]] = {
+        kind: [] for kind in (OutputArg, TensorArg, ScalarArg, PointerArg)
+    }
+    for arg in args:
+        places[type(arg)].append(SLOTS + len(slots))
+        slots.append(0)
+        if isinstance(arg, OutputArg | TensorArg):
+            slots += arg.layout.words
+    slots += [region.address for region in hidden]
+    return slots, places
 
 
 def _failure(sites: Sequence[Site], words: FailureWords, grid: Shape) -> Failure:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar, TypeVarTuple, cast, overload
+from dataclasses import replace
+from typing import Any, Self, TypeVar, TypeVarTuple, overload
 
 from ..array.partition import Partition
 from ..array.shape import ShapeLike
 from ..array.tensor import Tensor
 from ..base.dtypes import DType
 from ..base.errors import LaunchError
-from ..base.shapes import size
 from ..compile.options import CompileOptions
 from ..driver.protocol import Device
 from ..op.ambient import unsafe_allowed
@@ -19,29 +18,18 @@ from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.place import here, place_of
 from ..op.running import Steps
-from .arguments import Arg
-from .binding import bind, check_call, constants_of
+from .arguments import Bound
+from .form import Request
 from .grid import as_grid
-from .hidden import hidden_args
-from .kernel import Kernel, Request
+from .kernel import DEFAULT_OPTIONS, Kernel
 from .kinds import is_partition
-from .links import Links
-from .report import deliver
-from .taking import check_usable, device_of, refuse_conflicts, refuse_ended_borrows, settle, take
+from .links import by_hand
+from .taking import check_usable, refuse_conflicts, refuse_ended_borrows, settle, take
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
 R_co = TypeVar("R_co", covariant=True)
 Ts = TypeVarTuple("Ts")
-
-
-@dataclass(slots=True)
-class Bound:
-    """Arguments that were checked and taken, what links them, and where they live."""
-
-    args: list[Arg]
-    links: Links
-    device: Device
 
 
 class Launch(Composite[R_co]):
@@ -51,18 +39,19 @@ class Launch(Composite[R_co]):
     first, and everything is checked then.
     """
 
-    def __init__(self, kernel: Kernel, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-        self._kernel = kernel
-        self._args, self._keywords = tuple(args), keywords
+    _callers = 1  # a kernel's `__call__`
+
+    def __init__(self, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+        self._kernel, self._args, self._keywords = kernel, args, keywords
         self._bound: Bound | None = None
-        self._request = Request(constants_of(kernel.source, keywords))
-        self._refuse_unsafe()
-        check_call(kernel.source, args, keywords)
-        ops = [a for a in args if is_op(a)]
-        if not ops:
-            self._bound = self._bind(self._args)
-        for op in ops:
-            op.claim(kernel.name)
+        if kernel.unsafe:
+            self._refuse_outside_unsafe()
+        self._request = kernel.request(args, keywords)
+        self._staged = any(map(is_op, args))
+        if self._staged:
+            self._claim_ops()
+        else:
+            self._bound = self._bind(args)
         self.effect = True
 
     @property
@@ -83,25 +72,25 @@ class Launch(Composite[R_co]):
 
         def linked() -> Request:
             self._kernel.check_generics(names)
-            generics = {**self._request.generics, **names}
+            generics = by_hand({**dict(self._request.generics), **names})
             if self._bound is not None:
-                self._bound.links = self._kernel.link(self._bound.args, generics)
-            return replace(self._request, generics=generics)
+                self._kernel.give_form(self._bound, generics)
+            return self._request._replace(generics=generics)
 
         return self._asking(linked)
 
     def grid(self, grid: ShapeLike) -> Self:
         """Say how many blocks run; with outputs, it must be what their partitions say."""
-        return self._asking(lambda: replace(self._request, grid=as_grid(grid)))
+        return self._asking(lambda: self._request._replace(grid=as_grid(grid)))
 
     def const_grid(self, grid: ShapeLike) -> Self:
         """As `grid`, and make it a constant of the compilation."""
-        return self._asking(lambda: replace(self._request, const_grid=as_grid(grid)))
+        return self._asking(lambda: self._request._replace(const_grid=as_grid(grid)))
 
     def compile_options(self, options: CompileOptions | None = None, /, **changes: Any) -> Self:
         """Give the code generator hints: a `CompileOptions`, or its fields by keyword."""
-        base = self._request.options if options is None else options
-        return self._asking(lambda: replace(self._request, options=replace(base, **changes)))
+        base = options or self._request.options or DEFAULT_OPTIONS
+        return self._asking(lambda: self._request._replace(options=replace(base, **changes)))
 
     def _asking(self, request: Callable[[], Request]) -> Self:
         """Change what the launch asks for; one that is refused does not warn when dropped."""
@@ -132,49 +121,49 @@ class Launch(Composite[R_co]):
 
         return self.derived(outputs, "out")
 
+    def execute(self, ctx: ExecutionContext) -> R_co:
+        """Run the kernel; argument ops run first."""
+        bound = self._bound
+        return super().execute(ctx) if bound is None else self._launch(bound, self._args)
+
     def _drive(self, ctx: ExecutionContext) -> Steps[R_co]:
         values: list[Any] = []
         for arg in self._args:
             values.append((yield from arg.drive(ctx)) if is_op(arg) else arg)
         bound = self._bind(values) if self._bound is None else self._bound
+        return self._launch(bound, tuple(values))
+
+    def _launch(self, bound: Bound, values: Any) -> R_co:
+        kernel = self._kernel
         try:
-            self._run_on_device(bound)
+            refuse_ended_borrows(kernel.name, bound)
+            kernel.code(bound, self._request).launch(bound)
         except BaseException:
             give_back(values)
             raise
-        settle(bound.args)
-        return cast("R_co", tuple(values))
-
-    def _run_on_device(self, bound: Bound) -> None:
-        kernel, request, args, device = self._kernel, self._request, bound.args, bound.device
-        refuse_ended_borrows(kernel.name, args)
-        grid = kernel.grid(args, request)
-        signature = kernel.signature(args, bound.links, request, len(grid))
-        artifact = kernel.artifact(signature, device.name, request.options)
-        kernel.check(artifact, args, grid)
-        if size(grid):
-            if artifact.signature.hidden:
-                args = [*args, *hidden_args(artifact.signature, device)]
-            run = kernel.runners[device.name]
-            report = device.stream().submit(lambda: run(artifact, args, grid))
-            deliver(kernel.name, report)
+        settle(bound)
+        result: R_co = values
+        return result
 
     def _bind(self, values: Sequence[Any]) -> Bound:
         kernel = self._kernel
         try:
-            args = bind(kernel.source, values, self._keywords)
-            refuse_conflicts(kernel.name, args)
-            check_usable(args)
-            links = kernel.link(args, self._request.generics)
-            bound = Bound(args, links, device_of(kernel.name, args))
+            bound = kernel.bind(values, self._keywords, self._request.generics)
+            refuse_conflicts(kernel.name, bound)
+            check_usable(bound)
         except Exception:
             give_back(values)
             raise
-        take(kernel.name, args, self.built)
+        take(kernel.name, bound, self._built)
         return bound
 
-    def _refuse_unsafe(self) -> None:
-        if self._kernel.source.unsafe and not unsafe_allowed():
+    def _claim_ops(self) -> None:
+        for arg in self._args:
+            if is_op(arg):
+                arg.claim(self.name)
+
+    def _refuse_outside_unsafe(self) -> None:
+        if not unsafe_allowed():
             raise LaunchError(
                 f"`{self.name}` is an unsafe kernel; its launches are built inside `tw.unsafe()`",
                 places=(("here", place_of(here())),),

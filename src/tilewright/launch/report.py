@@ -25,6 +25,10 @@ class Report:
     seed: int | None = None
 
 
+QUIET = Report()
+"""Of a launch with nothing to say."""
+
+
 def deliver(kernel: str, report: Report) -> None:
     """Write the prints; raise if anything went wrong."""
     if report.printed:

@@ -1,42 +1,58 @@
-"""Runs a compiled kernel where its tensors live: one way per device, from arguments to a report."""
+"""Runs compiled kernels where their tensors live: one way per device, from code to a report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from ..array.region import Region
 from ..backend import reference
 from ..base.shapes import Shape
 from ..ir.artifact import Artifact
 from ..ir.core import Func
-from .arguments import Arg, OutputArg, PointerArg, ScalarArg
-from .native import Native
+from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
+from .code import RunOver
+from .native import load_native
 from .report import Report
 
-Runner: TypeAlias = Callable[[Artifact, Sequence[Arg], Shape], Report]
+Load: TypeAlias = Callable[[Artifact, Sequence[Region]], RunOver]
+"""Makes an artifact with its hidden memory runnable on a device."""
 
 
-def runners() -> Mapping[str, Runner]:
-    """The ways to run one kernel, by the name of the device; they keep the code they load."""
-    return {"cpu": Native().run, "reference": run_reference}
-
-
-def run_reference(artifact: Artifact, args: Sequence[Arg], grid: Shape) -> Report:
+def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
     """Interpret the kernel on the arguments' own memory."""
     assert isinstance(artifact.code, Func)
+    func = artifact.code
+    return lambda args, grid: partial(_interpret, func, args, hidden, grid)
+
+
+LOADERS: Mapping[str, Load] = MappingProxyType({"cpu": load_native, "reference": load_reference})
+"""The ways to run kernels, by the name of the device."""
+
+
+def _interpret(
+    func: Func, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape, bound: Bound
+) -> Report:
+    written = [a.parameter.name for a in args if isinstance(a, OutputArg)]
     unwritten = frozenset(
-        a.parameter.name
-        for a in args
-        if isinstance(a, OutputArg) and not a.region.storage.initialized
+        name
+        for name, region in zip(written, bound.memory, strict=False)
+        if not region.storage.initialized
     )
-    outcome = reference.run(
-        artifact.code, [_value(arg) for arg in args], grid, uninitialized=unwritten
-    )
+    values = [*_values(args, bound), *[region.array() for region in hidden]]
+    outcome = reference.run(func, values, grid, uninitialized=unwritten)
     return Report(outcome.failure, outcome.printed, outcome.problems, outcome.seed)
 
 
-def _value(arg: Arg) -> Any:
-    if isinstance(arg, ScalarArg):
-        return arg.value
-    region = arg.pointer.region if isinstance(arg, PointerArg) else arg.region
-    return region.array()
+def _values(args: Sequence[Arg], bound: Bound) -> list[Any]:
+    """What the interpreter takes for each argument: a NumPy array, or the number itself."""
+    written = len(bound.outputs)
+    values: dict[type[Arg], Iterator[Any]] = {
+        OutputArg: iter([region.array() for region in bound.memory[:written]]),
+        TensorArg: iter([region.array() for region in bound.memory[written:]]),
+        ScalarArg: iter(bound.numbers),
+        PointerArg: iter([pointer.region.array() for pointer in bound.pointers]),
+    }
+    return [next(values[type(arg)]) for arg in args]

@@ -4,15 +4,48 @@ from __future__ import annotations
 
 import math
 import reprlib
-from typing import Any
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..base.dtypes import AnyDType, int_range, round_tf32, round_to, tf32
+from ..base.dtypes import AnyDType, f16, f32, f64, int_range, round_to
 from ..base.errors import ShapeError
 
 MASK = (1 << 64) - 1
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_PACK: dict[AnyDType, Callable[[float], bytes]] = {
+    f16: Struct("<e").pack,
+    f32: Struct("<f").pack,
+    f64: Struct("<d").pack,
+}
+
+Accept: TypeAlias = Callable[[Any], Any]
+"""Takes a given number and gives it as a Python one, or raises."""
+
+
+def accepting(kernel: str, name: str, dtype: AnyDType) -> Accept:
+    """What checks the numbers given for one parameter; most fit by their class and size alone."""
+    kind, (low, high) = _surely(dtype)
+
+    def accept(value: Any) -> Any:
+        if type(value) is kind and low <= value <= high:
+            return value
+        return check_scalar(kernel, name, dtype, value)
+
+    return accept
+
+
+def _surely(dtype: AnyDType) -> tuple[type[Any], tuple[float, float]]:
+    """A class of Python numbers, and the range in which a type holds them all."""
+    if dtype.is_bool:
+        return bool, (False, True)
+    if dtype.is_float:
+        # Some small floats have no sign or no zero: of these nothing is sure.
+        most = float(np.finfo(dtype.np).max) if dtype in _PACK else -math.inf
+        return float, (-most, most)
+    return int, int_range(dtype)
 
 
 def check_scalar(kernel: str, name: str, dtype: AnyDType, value: Any) -> Any:
@@ -82,7 +115,8 @@ def slot_of(dtype: AnyDType, value: Any) -> int:
     """The 64 bits of a scalar's argument slot."""
     if not dtype.is_float:
         return int(value) & MASK
-    with np.errstate(over="ignore"):
-        held = np.asarray(value, np.float64).astype(dtype.np)
-    held = round_tf32(held) if dtype is tf32 else held
+    pack = _PACK.get(dtype)
+    if pack is not None:
+        return int.from_bytes(pack(value), "little")
+    held = np.asarray(round_to(dtype, value)).astype(dtype.np)
     return int(held.view(_UNSIGNED[dtype.itemsize]))

@@ -39,10 +39,7 @@ class Specializer:
         fixed = links.constants() + constants
         kinds = tuple([constant_kind(value) for _, value in fixed])
         key: tuple[Any, ...] = (facts, fixed, kinds, const_grid, grid_rank)
-        try:
-            found = self._known.get(key)
-        except TypeError:
-            raise self._unhashable(fixed) from None
+        found = self._known.get(key)
         if found is None:
             params = tuple(self._spec(arg, links) for arg in args)
             found = self._known[key] = Signature(params, fixed, const_grid, grid_rank)
@@ -53,8 +50,7 @@ class Specializer:
             return scalar_type(self._kernel, arg.parameter, links)
         if isinstance(arg, PointerArg):
             return arg.dtype
-        region = arg.region
-        fact = (region.dtype, static_dims(arg, links), region.unit_axis)
+        fact = (arg.dtype, static_dims(arg, links), arg.layout.unit_axis)
         return (fact, arg.tile) if isinstance(arg, OutputArg) else fact
 
     def _spec(self, arg: Arg, links: Links) -> ParamSpec:
@@ -68,16 +64,21 @@ class Specializer:
             return OutputSpec(name, arg.dtype, shape, strides, arg.tile)
         return TensorSpec(name, arg.dtype, shape, strides)
 
-    def _unhashable(self, constants: Constants) -> LaunchError:
+
+def refuse_unhashable(kernel: str, constants: Constants) -> None:
+    """Raise for a constant that may change: code is found by its constants."""
+    try:
+        hash(constants)
+    except TypeError:
         wrong = [(n, v) for n, v in constants if type(v).__hash__ is None]
         shown = ", ".join(f"{name}={value!r}" for name, value in wrong) or "one of them"
-        return LaunchError(
-            f"a constant of `{self._kernel}` cannot be part of the compilation's key",
+        raise LaunchError(
+            f"a constant of `{kernel}` cannot be part of the compilation's key",
             expected="values that do not change: numbers, strings, dtypes, tuples of them",
             got=shown,
-        )
+        ) from None
 
 
 def _static_strides(arg: TensorArg | OutputArg) -> tuple[int | None, ...]:
-    unit = arg.region.unit_axis
-    return tuple(1 if axis == unit else None for axis in range(len(arg.region.shape)))
+    unit = arg.layout.unit_axis
+    return tuple(1 if axis == unit else None for axis in range(len(arg.layout.shape)))

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from ..array.borrow import Use, refuse_ended, refuse_leased
-from ..array.ownership import refuse_unreadable
+from ..array.borrow import LOCK, Ticket, Use, refuse_ended, refuse_leased
+from ..array.ownership import Handle, refuse_unreadable
 from ..array.region import Region
-from ..base.errors import BorrowError, LaunchError
-from ..driver.protocol import Device
-from ..op.ambient import default_device
+from ..base.errors import BorrowError
 from ..op.place import Spot, here, place_of
-from .arguments import Arg, OutputArg, PointerArg, TensorArg, described
+from .arguments import Bound, OutputArg
 
 
-def refuse_conflicts(kernel: str, args: Sequence[Arg]) -> None:
+def refuse_conflicts(kernel: str, bound: Bound) -> None:
     """Memory that is written is used once among the arguments of a launch."""
-    memory = [a for a in args if isinstance(a, OutputArg | TensorArg)]
-    for i, one in enumerate(memory):
-        for other in memory[:i]:
-            both_read = isinstance(one, TensorArg) and isinstance(other, TensorArg)
-            if not both_read and _meet(one.region, other.region):
-                raise _conflict(kernel, other, one)
+    memory = bound.memory
+    for i in range(len(bound.outputs)):
+        written = memory[i]
+        start, end = written.start, written.end
+        for other in memory[i + 1 :]:
+            if other.start < end and start < other.end and _meet(written, other):
+                raise _conflict(kernel, bound, i, memory.index(other, i + 1))
 
 
-def _conflict(kernel: str, one: TensorArg | OutputArg, other: TensorArg | OutputArg) -> BorrowError:
+def _meet(a: Region, b: Region) -> bool:
+    """Whether two regions that span common addresses share an element."""
+    if a.storage.is_meta:
+        return a.storage is b.storage
+    return a.start < a.end and b.start < b.end and np.shares_memory(a.array(), b.array())
+
+
+def _conflict(kernel: str, bound: Bound, i: int, j: int) -> BorrowError:
+    form = bound.form
+    one, other = sorted((form.memory[i], form.memory[j]), key=form.args.index)
     twice = isinstance(one, OutputArg) and isinstance(other, OutputArg)
     what = "write one tensor twice" if twice else "write and read one tensor"
     return BorrowError(
@@ -37,79 +43,90 @@ def _conflict(kernel: str, one: TensorArg | OutputArg, other: TensorArg | Output
     )
 
 
-def _meet(a: Region, b: Region) -> bool:
-    s, t = a.storage, b.storage
-    if s is not t and (s.address + s.nbytes <= t.address or t.address + t.nbytes <= s.address):
-        return False
-    if s.is_meta:
-        return s is t
-    return a.overlaps(b) and np.shares_memory(a.array(), b.array())
-
-
-def check_usable(args: Sequence[Arg]) -> None:
+def check_usable(bound: Bound) -> None:
     """Raise for an argument that was moved away, or whose borrow has ended."""
-    for a in args:
-        if isinstance(a, OutputArg):
-            a.partition.check_usable()
-        elif isinstance(a, TensorArg) and a.handle is not None:
-            a.handle.check_usable()
+    for partition in bound.outputs:
+        partition.check_usable()
+    for tensor in bound.inputs:
+        tensor.check_usable()
 
 
-def device_of(kernel: str, args: Sequence[Arg]) -> Device:
-    """Where a launch runs: where its tensors live. Host arrays follow them."""
-    homes: dict[str, Device] = {}
-    for a in args:
-        if isinstance(a, OutputArg) or (isinstance(a, TensorArg) and a.handle is not None):
-            homes[a.parameter.name] = a.region.storage.device
-        elif isinstance(a, PointerArg):
-            homes[a.parameter.name] = a.pointer.region.storage.device
-    found = list(dict.fromkeys(homes.values()))
-    if len(found) > 1:
-        raise LaunchError(
-            f"the tensors of `{kernel}` live on different devices",
-            got=", ".join(f"`{name}` on {device.name}" for name, device in homes.items()),
-            hint="make them on one device: tw.zeros(..., device=...)",
-        )
-    return found[0] if found else default_device()
-
-
-def take(kernel: str, args: Sequence[Arg], spot: Spot) -> None:
+def take(kernel: str, bound: Bound, spot: Spot) -> None:
     """Begin the borrows of a launch; nothing here can be refused any more."""
-    reading = Use(f"read by `{kernel}`", spot)
-    writing = Use(f"borrowed for writing by `{kernel}`", spot)
-    for a in args:
-        if isinstance(a, TensorArg):
-            a.ticket = a.region.storage.state.share(reading)
-    for a in args:
-        if isinstance(a, OutputArg):
-            a.ticket = a.partition.ticket.reborrow(writing)
+    bound.spot = spot
+    epochs: list[int] = []
+    tickets: list[Ticket] = []
+    bound.epochs, bound.tickets = epochs, tickets
+    with LOCK:
+        for region in bound.memory[len(bound.outputs) :]:
+            state = region.storage.state
+            if state.exclusive is not None or state.neighbours:
+                state.end_exclusive(_reading(kernel, bound))
+            epochs.append(state.epoch)
+        if bound.outputs:
+            writing = Use(f"borrowed for writing by `{kernel}`", spot)
+            for partition in bound.outputs:
+                tickets.append(partition.ticket.reborrow_locked(writing))
 
 
-def refuse_ended_borrows(kernel: str, args: Sequence[Arg]) -> None:
+def _reading(kernel: str, bound: Bound) -> Use:
+    return Use(f"read by `{kernel}`", bound.spot)
+
+
+def refuse_ended_borrows(kernel: str, bound: Bound) -> None:
     """Raise if a borrow has ended since the launch was built, or memory is not ready for it."""
-    for a in args:
-        if not isinstance(a, TensorArg | OutputArg):
-            continue
-        assert a.ticket is not None
-        if a.ticket.ended_by() is not None:
-            refuse_ended(a.ticket, kernel, described(a))
-        storage = a.region.storage
-        if isinstance(a, OutputArg):
-            if storage.is_meta:
-                refuse_unreadable(storage, f"`{kernel}`", described(a))
-            if storage.state.live_lease() is not None:
-                refuse_leased(storage.state, kernel, described(a))
-        elif storage.is_meta or not storage.initialized:
-            refuse_unreadable(storage, f"`{kernel}`", described(a))
+    if _surely_ready(bound):
+        return
+    tensors = _tensors(bound)
+    for ticket, tensor in zip(_all_tickets(kernel, bound), tensors, strict=True):
+        if ticket.ended_by() is not None:
+            refuse_ended(ticket, kernel, repr(tensor))
+    for i, region in enumerate(bound.memory):
+        storage, written = region.storage, i < len(bound.outputs)
+        if storage.is_meta or not (written or storage.initialized):
+            refuse_unreadable(storage, f"`{kernel}`", repr(tensors[i]))
+        if written and storage.state.live_lease() is not None:
+            refuse_leased(storage.state, kernel, repr(tensors[i]))
 
 
-def settle(args: Sequence[Arg]) -> None:
+def _surely_ready(bound: Bound) -> bool:
+    """Whether nothing needs a closer look: all borrows stand, and their memory can be used."""
+    tickets, epochs = bound.tickets, bound.epochs
+    written = len(tickets)
+    for i, region in enumerate(bound.memory):
+        storage = region.storage
+        state = storage.state
+        if storage.owner is None:
+            return False
+        if i >= written:
+            if state.epoch != epochs[i - written] or not storage.initialized:
+                return False
+        elif state.exclusive is not tickets[i] or state.leases or state.neighbours:
+            return False
+    return True
+
+
+def _all_tickets(kernel: str, bound: Bound) -> list[Ticket]:
+    """One for each region, in the order of `bound.memory`."""
+    found = list(bound.tickets)
+    for region, epoch in zip(bound.memory[len(found) :], bound.epochs, strict=True):
+        ticket = Ticket(region.storage.state, _reading(kernel, bound), shared=True)
+        ticket.epoch = epoch
+        found.append(ticket)
+    return found
+
+
+def _tensors(bound: Bound) -> list[Handle]:
+    """In the order of `bound.memory`."""
+    return [*[p.tensor for p in bound.outputs], *bound.inputs]
+
+
+def settle(bound: Bound) -> None:
     """The launch has run: outputs hold values, and what was moved into it is gone for good."""
-    for a in args:
-        if isinstance(a, OutputArg):
-            a.region.storage.initialized = True
-            a.partition.settle(failed=False)
-        elif isinstance(a, PointerArg):
-            a.pointer.region.storage.initialized = True
-        elif isinstance(a, TensorArg) and a.handle is not None:
-            a.handle.settle(failed=False)
+    for partition, region in zip(bound.outputs, bound.memory, strict=False):
+        region.storage.initialized = True
+        partition.settle(failed=False)
+    for pointer in bound.pointers:
+        pointer.region.storage.initialized = True
+    for tensor in bound.inputs:
+        tensor.settle(failed=False)

@@ -9,7 +9,8 @@ import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, i32
 from tilewright.base import dtypes as dt
-from tilewright.driver.cpu import allocate
+from tilewright.driver.cpu import Launcher, allocate
+from tilewright.driver.cpu.record import STREAM
 from tilewright.launch import native
 
 DEVICES = ["cpu", "reference"]
@@ -172,12 +173,12 @@ def test_large_outputs_are_streamed(rng, monkeypatch):
     """What is streamed is decided by the outputs, and does not show in the results."""
     seen = []
 
-    def execute(*args, streamed):
-        seen.append(streamed)
-        return run(*args, streamed=streamed)
+    def look(self, record):
+        seen.append(bool(record.words[STREAM]))
+        return run(self, record)
 
-    run = native.execute
-    monkeypatch.setattr(native, "execute", execute)
+    run = Launcher.run
+    monkeypatch.setattr(Launcher, "run", look)
     rows = native.STREAMED // 4096
     for given, start in ((rows, 0), (rows + 1, 0), (rows + 1, 1)):
         x = rng.random((given, 1024), np.float32)

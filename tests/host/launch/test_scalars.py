@@ -5,10 +5,12 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tilewright.base import dtypes as dt
 from tilewright.base.errors import ShapeError
-from tilewright.launch.scalars import check_scalar, slot_of
+from tilewright.launch.scalars import accepting, check_scalar, slot_of
 
 
 @pytest.mark.parametrize(
@@ -64,3 +66,44 @@ def test_refuses(name, golden):
 )  # fmt: skip
 def test_slots(dtype, value, bits):
     assert slot_of(dtype, value) == bits
+
+
+NUMBERS = [d for d in dt.ALL if d is not dt.f4e2m1fnx2]
+ANY = st.one_of(
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.floats(width=32).map(np.float32),
+    st.sampled_from([65504.0, 65519.9, 65520.0, 3.4028235e38, 3.4028235677973366e38, 1e308]),
+    st.sampled_from([None, "1", dt.u8(3), dt.f32(0.5), np.bool_(True)]),
+)
+
+
+def outcome(function, *args):
+    try:
+        value = function(*args)
+    except ShapeError as error:
+        return str(error)
+    return type(value), str(value)
+
+
+@given(st.sampled_from(NUMBERS), ANY)
+def test_what_surely_fits_is_what_is_accepted(dtype, value):
+    accept = accepting("k", "s", dtype)
+    assert outcome(accept, value) == outcome(check_scalar, "k", "s", dtype, value)
+
+
+@given(st.sampled_from([dt.f16, dt.f32, dt.f64]), st.floats())
+def test_slots_of_floats_are_those_of_numpy(dtype, value):
+    try:
+        accepted = check_scalar("k", "s", dtype, value)
+    except ShapeError:
+        return
+    held = np.asarray(accepted, np.float64).astype(dtype.np)
+    assert slot_of(dtype, accepted) == int.from_bytes(held.tobytes(), "little")
+
+
+def test_small_floats_are_rounded_once():
+    # Half way between two bf16, and a little more: rounding to f32 first would lose the little.
+    assert slot_of(dt.bf16, 1 + 2**-8 + 2**-40) == 0x3F81
+    assert slot_of(dt.bf16, 1 + 2**-8) == 0x3F80

@@ -1,0 +1,110 @@
+"""Layouts: element type, shape and strides, and what follows from them, worked out once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ..base.dtypes import AnyDType
+from ..base.shapes import Shape, grid_of, row_major_strides, size
+
+WORD = (1 << 64) - 1
+
+MOST_KEPT = 4096
+"""Layouts, and ways to cut them, that are remembered for the next tensor of their kind."""
+
+
+class Layout:
+    """Element type, shape and strides (in elements): a tensor without its memory.
+
+    Tensors alike share one layout, so launches look up by identity what they know of its kind.
+    """
+
+    __slots__ = (
+        "dtype", "high", "is_contiguous", "is_injective", "low", "shape", "strides", "unit_axis",
+        "words",
+    )  # fmt: skip
+
+    def __init__(self, dtype: AnyDType, shape: Shape, strides: Shape) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.unit_axis = _unit_axis(shape, strides)
+        """The axis of neighbouring elements: the last one if it can be, else any."""
+        self.words = (*shape, *_stride_words(strides, self.unit_axis))
+        """Extents and strides as the 64-bit words in which kernels receive them."""
+        self.is_contiguous = _is_contiguous(shape, strides)
+        """Whether the elements lie one after the other in row-major order."""
+        self.is_injective = _is_injective(shape, strides)
+        """Whether different indices surely mean different elements, as a written tensor needs."""
+        self.low, self.high = _span(shape, strides, dtype.itemsize)
+        """Bytes from the first element to the lowest address, and to the one behind the last."""
+
+    def __repr__(self) -> str:
+        return f"Layout({self.dtype.name}, shape={self.shape}, strides={self.strides})"
+
+
+@lru_cache(MOST_KEPT)
+def layout_of(dtype: AnyDType, shape: Shape, strides: Shape) -> Layout:
+    """The layout of these facts; the same object each time while it is remembered."""
+    return Layout(dtype, shape, strides)
+
+
+def row_major(dtype: AnyDType, shape: Shape) -> Layout:
+    """The layout of a contiguous tensor."""
+    return layout_of(dtype, shape, row_major_strides(shape))
+
+
+class Tiling:
+    """A layout cut into tiles: the part of a partition that needs no memory."""
+
+    __slots__ = ("grid", "layout", "tile")
+
+    def __init__(self, layout: Layout, tile: Shape) -> None:
+        self.layout = layout
+        self.tile = tile
+        """The shape of one tile."""
+        self.grid = grid_of(layout.shape, tile)
+        """How many tiles there are along each axis."""
+
+
+@lru_cache(MOST_KEPT)
+def tiling_of(layout: Layout, tile: Shape) -> Tiling:
+    """The layout cut into such tiles, which have its rank; the same object each time."""
+    return Tiling(layout, tile)
+
+
+def _unit_axis(shape: Shape, strides: Shape) -> int | None:
+    """Where an axis has at most one element, its stride means nothing and may be taken as 1."""
+    if not shape:
+        return None
+    if strides[-1] == 1 or shape[-1] <= 1:
+        return len(shape) - 1
+    return strides.index(1) if 1 in strides else None
+
+
+def _stride_words(strides: Shape, unit: int | None) -> list[int]:
+    return [1 if axis == unit else s & WORD for axis, s in enumerate(strides)]
+
+
+def _is_contiguous(shape: Shape, strides: Shape) -> bool:
+    rows = row_major_strides(shape)
+    return size(shape) == 0 or all(
+        n == 1 or a == b for n, a, b in zip(shape, strides, rows, strict=True)
+    )
+
+
+def _is_injective(shape: Shape, strides: Shape) -> bool:
+    reach = 1
+    for stride, extent in sorted((abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1):
+        if stride < reach:
+            return False
+        reach = stride * extent
+    return True
+
+
+def _span(shape: Shape, strides: Shape, item: int) -> tuple[int, int]:
+    if 0 in shape:
+        return 0, 0
+    reaches = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    low, high = sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0)
+    return low * item, (high + 1) * item

@@ -1,0 +1,79 @@
+"""What launches alike have in common: everything but their memory and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..base.errors import LaunchError
+from ..base.shapes import Shape
+from ..compile.options import CompileOptions
+from ..driver.protocol import Device
+from .arguments import Arg, OutputArg, ScalarArg, TensorArg
+from .code import Code
+from .links import Generics, Links, scalar_type
+from .recent import Recent
+from .scalars import Accept, accepting
+from .specialize import Constants
+
+
+class Request(NamedTuple):
+    """What a launch asks besides its arguments."""
+
+    constants: Constants = ()
+    kinds: tuple[object, ...] = ()
+    """The kinds of the constants: True, 1 and 1.0 are equal, but not the same constant."""
+    generics: Generics = ()
+    grid: Shape | None = None
+    const_grid: Shape | None = None
+    options: CompileOptions | None = None
+
+
+CODES = 64
+"""Compiled codes a form remembers: one per device, constants and options of its launches."""
+
+
+class Form:
+    """Launches alike: their arguments have the same layouts and homes, so also the same types,
+    links and grid."""
+
+    def __init__(self, kernel: str, args: tuple[Arg, ...], links: Links) -> None:
+        self.args = args
+        self.links = links
+        self.memory: tuple[OutputArg | TensorArg, ...] = (
+            *[a for a in args if isinstance(a, OutputArg)],
+            *[a for a in args if isinstance(a, TensorArg)],
+        )
+        """The arguments with memory: what is written, then what is read."""
+        self.home = _home(kernel, args)
+        """The device they live on; None: launches go to the default one."""
+        self.codes: Recent[tuple[Device, Request], Code] = Recent(CODES)
+        self._accept = [_accepting(kernel, a, links) for a in args if isinstance(a, ScalarArg)]
+
+    def accept(self, numbers: Sequence[Any]) -> list[Any]:
+        """The numbers of a launch as Python ones, if the types of their parameters hold them."""
+        return [accept(n) for accept, n in zip(self._accept, numbers, strict=True)]
+
+
+def _home(kernel: str, args: Sequence[Arg]) -> Device | None:
+    """Where launches run: where their tensors live. Host arrays follow them."""
+    homes = {a.parameter.name: a.home for a in args if not isinstance(a, ScalarArg) and a.home}
+    found = set(homes.values())
+    if len(found) > 1:
+        raise LaunchError(
+            f"the tensors of `{kernel}` live on different devices",
+            got=", ".join(f"`{name}` on {home.name}" for name, home in homes.items()),
+            hint="make them on one device: tw.zeros(..., device=...)",
+        )
+    return found.pop() if found else None
+
+
+def _accepting(kernel: str, arg: ScalarArg, links: Links) -> Accept:
+    dtype = arg.parameter.dtype
+    if isinstance(dtype, str) and dtype not in links.dtypes:
+        return _unchecked  # may still be bound by hand; a launch without is refused
+    return accepting(kernel, arg.parameter.name, scalar_type(kernel, arg.parameter, links))
+
+
+def _unchecked(value: Any) -> Any:
+    return value

@@ -1,0 +1,338 @@
+"""What a kernel remembers between launches must never be told apart from finding it out again."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32, i32
+from tilewright.launch import kernel as kernels
+
+FACTOR = 2
+WARM = 3
+
+
+@pytest.fixture(params=["cpu", "reference"], autouse=True)
+def device(request):
+    with tw.device(request.param) as chosen:
+        yield chosen
+
+
+@pytest.fixture
+def rng():
+    seed = np.random.SeedSequence().entropy
+    print("seed", seed)
+    return np.random.default_rng(seed)
+
+
+def scaling():
+    @tw.entry
+    def scale(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+        z.store(tl.load_tile_like(x, z) * float(FACTOR))
+
+    return scale
+
+
+@tw.entry
+def axpy(z: tl.TensorMut[f32], x: tl.Tensor[f32], a: f32, n: i32, *, b: float = 0.0) -> None:
+    assert n >= 0, "n counts"
+    z.store(tl.load_tile_like(x, z) * a + b)
+
+
+@tw.entry
+def rows(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    assert z.shape[1] >= x.shape[1], "a block needs whole rows"
+    z.store(tl.load_tile_like(x, z))
+
+
+@tw.entry
+def blocks(z: tl.TensorMut[i32]) -> None:
+    z.store(tl.broadcast_scalar(tl.num_blocks(0) * 10 + tl.num_blocks(1), z.shape))
+
+
+@tw.entry
+def far(z: tl.TensorMut[f32], x: tl.Tensor[f32], n: i32) -> None:
+    z.store(x.load_tile(z.shape, (tl.block_id(0) + n,)))
+
+
+def poisoned(*shape, dtype=f32):
+    return tw.full(shape, 99, dtype).sync()
+
+
+def ones(*shape):
+    return np.ones(shape, "f4")
+
+
+# What a kernel captured
+
+
+def test_a_changed_global_is_noticed(monkeypatch):
+    scale, z, x = scaling(), poisoned(5), tw.ones(5).sync()
+    p = z.partition_mut(4)
+    for factor in (2, 2, 7, 7, 2):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        scale(p, x).sync()
+        assert (p.unpartition().region.array() == factor).all()
+    history = scale.explain_recompile().splitlines()
+    assert len(history) == 3
+    assert all("`FACTOR`" in line for line in history[1:])
+
+
+def test_a_global_that_means_the_same_is_not_a_change(monkeypatch):
+    scale, x = scaling(), ones(5)
+    for factor in (1000, int("1000"), 1000):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        scale(poisoned(5).partition(4), x).sync()
+    assert len(scale.explain_recompile().splitlines()) == 1
+
+
+def test_every_form_notices_a_changed_global(monkeypatch):
+    scale = scaling()
+    for factor in (2, 3):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        for n in (3, 4, 5, 3):
+            z = scale(poisoned(n).partition(4), ones(n)).out().to_numpy().sync()
+            assert (z == factor).all()
+    assert len(scale.explain_recompile().splitlines()) == 2
+
+
+def test_a_name_that_a_kernel_captured_is_deleted(monkeypatch):
+    scale = scaling()
+    scale(poisoned(4).partition(4), ones(4)).sync()
+    monkeypatch.delitem(globals(), "FACTOR")
+    with pytest.raises(tw.CompileError, match="FACTOR"):
+        scale(poisoned(4).partition(4), ones(4)).sync()
+
+
+# What follows from shapes
+
+
+def test_a_changed_shape_evaluates_the_launch_checks_again():
+    for _ in range(WARM):
+        rows(poisoned(4, 4).partition((2, 4)), ones(4, 4)).sync()
+    for _ in range(2):
+        with pytest.raises(tw.LaunchError, match="a block needs whole rows"):
+            rows(poisoned(4, 5).partition((2, 4)), ones(4, 5)).sync()
+        rows(poisoned(4, 4).partition((2, 4)), ones(4, 4)).sync()
+
+
+def test_a_changed_shape_or_tile_has_its_own_grid():
+    cases = [
+        ((4, 6), (2, 2), 23), ((4, 6), (4, 2), 13), ((2, 6), (2, 2), 13), ((5, 6), (2, 2), 33),
+        ((1, 1), (2, 2), 11),
+    ]  # fmt: skip
+    for _ in range(WARM):
+        for shape, tile, expected in cases:
+            z = blocks(poisoned(*shape, dtype=i32).partition(tile)).out().to_numpy().sync()
+            assert (z == expected).all()
+
+
+def test_an_empty_grid_between_full_ones(rng):
+    for n in (5, 0, 5, 0):
+        x = rng.random(n, np.float32)
+        z = scaling()(poisoned(n).partition(4), x).out().to_numpy().sync()
+        np.testing.assert_array_equal(z, 2 * x)
+
+
+def test_strides_and_addresses_differ_between_launches(rng):
+    scale, base = scaling(), rng.random((8, 10), np.float32)
+    for _ in range(WARM):
+        for x in (base[:, :5], base[:, 5:], base[::2, ::-1][:, :5], base.T[:8, :5].copy()):
+            z = scale(poisoned(*x.shape).partition((4, 4)), x).out().to_numpy().sync()
+            np.testing.assert_array_equal(z, 2 * x)
+
+
+def test_element_types_differ_between_launches():
+    @tw.entry
+    def copy(z: tl.TensorMut, x: tl.Tensor) -> None:
+        z.store(tl.load_tile_like(x, z))
+
+    for _ in range(WARM):
+        for dtype in (tw.f32, tw.f16, tw.i32):
+            x = np.arange(5).astype(dtype.np)
+            z = copy(tw.zeros(5, dtype).partition(4), x).out().to_numpy().sync()
+            assert z.dtype == dtype.np
+            assert (z == x).all()
+
+
+def test_more_shapes_than_are_remembered(rng):
+    scale = scaling()
+    for n in [*range(1, kernels.FORMS + 40), 1, 2, 3]:
+        x = rng.random(n, np.float32)
+        z = scale(poisoned(n).partition(64), x).out().to_numpy().sync()
+        np.testing.assert_array_equal(z, 2 * x)
+    assert len(scale.explain_recompile().splitlines()) == 1
+
+
+# Numbers, constants and requests
+
+
+def test_numbers_are_checked_and_passed_each_time():
+    z, x = poisoned(5), tw.ones(5).sync()
+    for a, n, b in [(2.0, 0, 0.0), (0.1, 5, 1.0), (np.float16(3), np.int64(2), -0.5), (-1, 1, 2)]:
+        axpy(z.partition_mut(4), x, a, n, b=b).sync()
+        assert (z.to_numpy() == np.float32(a) + np.float32(b)).all()
+    for _ in range(2):
+        with pytest.raises(tw.LaunchError, match="n counts"):
+            axpy(z.partition_mut(4), x, 2.0, -1).sync()
+        with pytest.raises(tw.ShapeError, match="out of range"):
+            axpy(z.partition_mut(4), x, 1e39, 1)
+        with pytest.raises(tw.ShapeError, match="a scalar of type i32"):
+            axpy(z.partition_mut(4), x, 1.0, 1.0)
+        axpy(z.partition_mut(4), x, 4.0, 3).sync()
+        assert (z.to_numpy() == 4).all()
+
+
+def test_equal_constants_of_different_kinds():
+    @tw.entry
+    def fill(z: tl.TensorMut[f32], *, K: tl.Const[object]) -> None:
+        z.store(tl.full(z.shape, K, f32))
+
+    for _ in range(WARM):
+        for constant in (0.0, -0.0, 1.0, 1):
+            z = fill(poisoned(3).partition(4), K=constant).out().to_numpy().sync()
+            assert str(z[0]) == str(float(constant))
+    assert len(fill.explain_recompile().splitlines()) == 4
+
+
+def test_requests_differ_between_launches():
+    for _ in range(WARM):
+        blocks(poisoned(4, 4, dtype=i32).partition((2, 2))).const_grid((2, 2)).sync()
+        blocks(poisoned(4, 4, dtype=i32).partition((2, 2))).compile_options(occupancy=2).sync()
+        with pytest.raises(tw.LaunchError, match="does not match"):
+            blocks(poisoned(4, 4, dtype=i32).partition((2, 2))).grid((2, 3)).sync()
+        blocks(poisoned(4, 4, dtype=i32).partition((2, 2))).sync()
+
+
+# Ownership
+
+
+def test_borrows_are_checked_on_every_launch():
+    scale, z, x = scaling(), poisoned(4), tw.ones(4).sync()
+    p = z.partition_mut(4)
+    for _ in range(WARM):
+        scale(p, x).sync()
+    op = scale(p, x)
+    z.to_numpy()
+    with pytest.raises(tw.BorrowError, match="its exclusive borrow of"):
+        op.sync()
+    with pytest.raises(tw.BorrowError, match="its exclusive borrow of"):
+        scale(p, x)
+    view = np.asarray(z)
+    with pytest.raises(tw.BorrowError, match="while a NumPy view of it is alive"):
+        scale(z.partition_mut(4), x).sync()
+    del view
+    with pytest.raises(tw.BorrowError, match="would write and read one tensor"):
+        scale(z.partition_mut(4), z)
+    kept = tw.move(x)
+    with pytest.raises(tw.BorrowError, match="this tensor was moved"):
+        scale(z.partition_mut(4), x)
+    scale(z.partition_mut(4), kept).sync()
+
+
+def test_a_form_does_not_stand_for_memory():
+    """Descriptions and unwritten tensors have the layouts of tensors that can be read."""
+    scale, z = scaling(), poisoned(4)
+    scale(z.partition_mut(4), tw.ones(4).sync()).sync()
+    with pytest.raises(tw.BorrowError, match="without memory"):
+        scale(z.partition_mut(4), tw.meta(4)).sync()
+    with pytest.raises(tw.BorrowError, match="nothing has written"):
+        scale(z.partition_mut(4), tw.empty(4).sync()).sync()
+    with pytest.raises(tw.BorrowError, match="without memory"):
+        scale(tw.meta(4).partition(4), ones(4)).sync()
+
+
+def test_a_form_does_not_stand_for_a_device(device):
+    other = "reference" if device.name == "cpu" else "cpu"
+    scale, x = scaling(), tw.ones(4).sync()
+    scale(poisoned(4).partition(4), x).sync()
+    with pytest.raises(tw.LaunchError, match="live on different devices"):
+        scale(tw.zeros(4, device=other).sync().partition(4), x)
+    scale(tw.zeros(4, device=other).partition(4), ones(4)).sync()
+    assert [line.split()[1] for line in scale.explain_recompile().splitlines()] == [
+        f"{device.name}:", f"{other}:",
+    ]  # fmt: skip
+
+
+def test_nothing_of_a_launch_is_kept():
+    scale = scaling()
+    x, t, z = ones(4), tw.ones(4).sync(), poisoned(4)
+    scale(z.partition_mut(4), x).sync()
+    scale(z.partition_mut(4), t).sync()
+    gone = [weakref.ref(thing) for thing in (x, t, t.region.storage, z, z.region.storage)]
+    del x, t, z
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * len(gone)
+
+
+# Failures and threads
+
+
+def test_a_failure_leaves_nothing_behind(rng):
+    x, z = rng.random(8, np.float32), poisoned(4)
+    for n in (0, 1, 7, 0, -1, 1):
+        p = z.partition_mut(4)
+        if 0 <= n <= 1:
+            far(p, x, n).sync()
+            np.testing.assert_array_equal(z.to_numpy(), x[4 * n : 4 * n + 4])
+        else:
+            with pytest.raises(tw.LaunchError, match="index out of range"):
+                far(p, x, n).sync()
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_interrupted_launch_leaves_nothing_behind(error, monkeypatch):
+    scale, z = scaling(), poisoned(4)
+    scale(z.partition_mut(4), ones(4)).sync()
+    stream = type(z.device.stream())
+
+    def refuse(self, work, *args):
+        raise error("now")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stream, "submit", refuse)
+        with pytest.raises(error, match="now"):
+            scale(z.partition((4,)), 3 * ones(4)).sync()
+    scale(z.partition_mut(4), 5 * ones(4)).sync()
+    assert (z.to_numpy() == 10).all()
+
+
+def test_prints_come_once_each_time(capsys):
+    @tw.entry
+    def talk(x: tl.Tensor[f32], n: i32) -> None:
+        if n > 0:
+            print(n)
+
+    for n in (1, 0, 2, 2, 0):
+        talk(ones(3), n).grid((1,)).sync()
+    assert capsys.readouterr().out == "1\n2\n2\n"
+
+
+def test_many_threads_launch_one_kernel():
+    """Each with its own memory and numbers, in forms that they share."""
+    sizes, wrong, done = (5, 64, 200), [], []
+    x = {n: tw.ones(n).sync() for n in sizes}
+    outputs = [{n: poisoned(n) for n in sizes} for _ in range(4)]
+
+    def launch(number, z):
+        for i in range(60):
+            n, a = sizes[i % 3], float(number * 1000 + i)
+            axpy(z[n].partition_mut(16), x[n], a, i, b=0.5).sync()
+            found = z[n].to_numpy()
+            if not (found == a + 0.5).all():
+                wrong.append((number, i, found))
+        done.append(number)
+
+    threads = [threading.Thread(target=launch, args=(i, z)) for i, z in enumerate(outputs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert sorted(done) == [0, 1, 2, 3]

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+
+from tilewright.array.region import region_of_array
+from tilewright.array.storage import Imports
+from tilewright.driver.host import CPU, REFERENCE
+
+
+def find(imports, array, start, end, *, readonly=False, device=CPU):
+    return imports.find(device, array, start, end, readonly)
+
+
+def test_the_same_bytes_are_one_storage_while_it_lives():
+    imports, a = Imports(), np.zeros(4)
+    first = find(imports, a, 100, 132)
+    assert find(imports, a, 100, 132) is first
+    assert find(imports, a, 100, 132, readonly=True) is not first
+    assert find(imports, a, 100, 132, device=REFERENCE) is not first
+    gone = weakref.ref(first)
+    del first
+    assert gone() is None
+    assert find(imports, a, 100, 132).address == 100
+
+
+def test_overlapping_storages_know_each_other():
+    imports, a = Imports(), np.zeros(4)
+    low, high, apart = (find(imports, a, s, e) for s, e in ((0, 20), (20, 40), (40, 60)))
+    middle = find(imports, a, 10, 30)
+    known = {ref() for ref in middle.state.neighbours}
+    assert known == {low.state, high.state}
+    assert apart.state.neighbours == ()
+
+
+def test_the_dead_are_forgotten():
+    """A tensor that stays must not collect all that ever overlapped it."""
+    imports, a = Imports(), np.zeros(4)
+    stays = find(imports, a, 0, 10_000)
+    for start in range(1000):
+        find(imports, a, start, start + 8)
+    assert len(imports._known) < 20
+    assert len(stays.state.neighbours) <= 2
+
+
+def test_an_array_lives_as_long_as_its_region():
+    a = np.zeros(4, "f4")
+    gone = weakref.ref(a)
+    region = region_of_array(a, CPU)
+    del a
+    assert gone() is not None
+    assert region.array().tolist() == [0, 0, 0, 0]
+    del region
+    gc.collect()
+    assert gone() is None
