@@ -129,6 +129,12 @@ def alike(a: Array, b: Array) -> Array:
     return np.asarray((np.isnan(x) & np.isnan(y)) | ((x == y) & (np.signbit(x) == np.signbit(y))))
 
 
+def once(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Each function of a table under one of its texts."""
+    texts = {function: text for text, function in reversed(table.items())}
+    return {text: function for text, function in table.items() if texts[function] == text}
+
+
 def wrapped(values: Any, dtype: AnyDType) -> Array:
     """Python integers, reduced to the range of an integer type."""
     low, high = dtypes.int_range(dtype)

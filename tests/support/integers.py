@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from support.expressions import assert_all, run, wrapped
+from support.expressions import assert_all, once, run, wrapped
 from support.numbers import fresh_rng, int_values
-from tilewright.base.dtypes import INTS, AnyDType, bool_, int_range
+from tilewright.base.dtypes import INTS, AnyDType, bool_, i32, int_range
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Exact = Callable[[int, int, AnyDType], int]
@@ -128,13 +128,20 @@ SIGNED: dict[str, Exact] = {
 }
 """What only signed integers take."""
 
+
+def truth(same: Callable[[int, int], bool]) -> Exact:
+    """A comparison as a number."""
+    return lambda a, b, t: int(same(a, b))
+
+
 COMPARED: dict[str, Exact] = {
     **{
-        text: lambda a, b, t, same=same: int(same(a, b))
+        text: function
         for symbol, name, same in (
             ("<", "lt", operator.lt), ("<=", "le", operator.le), (">", "gt", operator.gt),
             (">=", "ge", operator.ge), ("==", "eq", operator.eq), ("!=", "ne", operator.ne),
         )
+        for function in (truth(same),)
         for text in (f"a {symbol} b", f"tl.{name}_tile(a, b)",
                      f"tl.cmpi(a, b, tl.Predicate.{name.upper()})")
     },
@@ -170,7 +177,14 @@ def operand_pairs(dtype: AnyDType) -> tuple[Array, Array]:
 
 
 def table_of(dtype: AnyDType) -> dict[str, Exact]:
-    return {**TWO, **ONE, **(SIGNED if dtype.is_signed else {})}
+    """The operations of a type; i32 has them under all their names."""
+    table = {**TWO, **ONE, **(SIGNED if dtype.is_signed else {})}
+    return table if dtype is i32 else once(table)
+
+
+def compared(dtype: AnyDType) -> dict[str, Exact]:
+    """The comparisons of a type; i32 has them under all their names."""
+    return COMPARED if dtype is i32 else once(COMPARED)
 
 
 def expected_of(function: Exact, a: Array, b: Array, dtype: AnyDType, to: AnyDType) -> Array:
@@ -186,7 +200,7 @@ def check(device: str, dtype: AnyDType, words: Sequence[str] = ("",)) -> None:
     a, b = operand_pairs(dtype)
     table = {
         text: (function, to)
-        for to, part in ((dtype, table_of(dtype)), (bool_, COMPARED))
+        for to, part in ((dtype, table_of(dtype)), (bool_, compared(dtype)))
         for text, function in part.items()
         if any(word in text for word in words)
     }

@@ -11,7 +11,8 @@ import tilewright.lang as tl
 from source_tree import ROOT
 
 FOLDER = Path(__file__).parent
-SOURCES = [*FOLDER.glob("test_*.py"), ROOT / "tests" / "support" / "integers.py"]
+TABLES = ("integers.py", "floats.py")
+SOURCES = [*FOLDER.glob("test_*.py"), *(ROOT / "tests" / "support" / name for name in TABLES)]
 TEXT = "\n".join(p.read_text(encoding="utf-8") for p in SOURCES if p.name != "test_coverage.py")
 
 NEVER_NAMED = {"AnyTensor", "AnyTensorMut", "Partition", "PartitionMut", "PointerTile"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support import floats, integers
-from support.expressions import assert_all, run, wrapped
+from support.expressions import assert_all, once, run, wrapped
 from support.rounding import rounded
 from tilewright.base.dtypes import (
     FLOATS,
@@ -35,11 +35,6 @@ def constant(value, dtype):
 def folded(device, table, x, y, dtype, results):
     lines = [f"a = {constant(x, dtype)}", f"b = {constant(y, dtype)}"]
     return run([*table], device, {}, results, tile=SHAPE, shape=SHAPE, lines=lines)
-
-
-def once(table):
-    """Each operation under one of its names."""
-    return {text: f for f, text in {f: text for text, f in reversed(table.items())}.items()}
 
 
 def tried(pairs, device, rng):

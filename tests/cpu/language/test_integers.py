@@ -13,7 +13,7 @@ import pytest
 from source_tree import ROOT
 from support import integers
 from support.expressions import BOUNDARY, assert_all, run, wrapped
-from support.integers import COMPARED, LOGIC, TWO, expected_of, operand_pairs, table_of
+from support.integers import LOGIC, TWO, compared, expected_of, operand_pairs, table_of
 from support.numbers import int_values
 from tilewright.base.dtypes import INTS, bool_, i8, i16, i32, i64, u8, u32, u64
 
@@ -43,9 +43,9 @@ def test_every_operation(device, dtype):
 def test_boundary_shapes(device, dtype, rng):
     """The same kernel as above, on extents around its tile."""
     a, b = operand_pairs(dtype)
-    table = table_of(dtype)
-    texts, results = [*table, *COMPARED], [dtype] * len(table) + [bool_] * len(COMPARED)
-    functions = [*table.values(), *COMPARED.values()]
+    table, truths = table_of(dtype), compared(dtype)
+    texts, results = [*table, *truths], [dtype] * len(table) + [bool_] * len(truths)
+    functions = [*table.values(), *truths.values()]
     for count in BOUNDARY:
         chosen = rng.integers(0, len(a), count)
         x, y = a[chosen], b[chosen]
