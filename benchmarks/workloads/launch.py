@@ -13,13 +13,15 @@ from ..data import calling, into, poison, random, trial
 N = 16
 
 
-def _launch(ready: bool) -> Case:
-    """`ready`: whether the output was partitioned before."""
+def _launch(ready: bool, arrays: bool = False) -> Case:
+    """`ready`: whether the output was partitioned before; `arrays`: inputs are no tensors."""
     x, y = random((N,)), random((N,))
     z = poison((N,))
     call = calling(kernels.add, z, (N,), x, y)
-    if ready:
-        arguments = call.arguments()
+    arguments = call.arguments()
+    if arrays:
+        call = KernelCall(kernels.add, lambda: (arguments[0], x, y))
+    elif ready:
         call = KernelCall(kernels.add, lambda: arguments)
 
     def torch() -> Trial:
@@ -43,4 +45,5 @@ def _launch(ready: bool) -> Case:
 WORKLOADS = (
     Workload("launch", "a warm kernel of 16 elements", partial(_launch, True)),
     Workload("launch_partition", "the same, and a new partition", partial(_launch, False)),
+    Workload("launch_arrays", "the same, on NumPy arrays", partial(_launch, True, True)),
 )
