@@ -249,10 +249,9 @@ print(out.to_numpy().tobytes().hex())
 
 def process(**settings):
     """Run the program above in a process of its own."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_")}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, cwd=ROOT,
-        env={**environment, "PYTHONPATH": str(ROOT / "src"), **settings},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **settings},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done
