@@ -13,6 +13,7 @@ from .text import (
     horner,
     power_of_two,
     scale,
+    signed,
     where,
 )
 
@@ -75,7 +76,7 @@ def tanh(x: Value) -> Value:
 
 def sinh_f32(x: Value) -> Value:
     """Hyperbolic sine, computed in f64."""
-    return sinh_f64(x.extend()).truncate()
+    return signed(sinh_f64(x.extend()), x)
 
 
 def cosh_f32(x: Value) -> Value:

@@ -239,6 +239,15 @@ def copysign(magnitude: Value, sign: Value) -> Value:
     return magnitude.intrinsic("copysign", sign)
 
 
+def signed(result: Value, sign: Value) -> Value:
+    """A double rounded to float, with the sign it has already, taken from a float.
+
+    LLVM moves a later rounding to half onto the operand that gives the sign; for one double that
+    would be a library call.
+    """
+    return copysign(result.truncate(), sign)
+
+
 def where(condition: Value, yes: Value, no: Operand) -> Value:
     """Lane by lane, one or the other."""
     text = f"select {condition}, {yes}, {yes.type} {yes.like(no).name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .reduction import PI_HALF, reduce_pair, reduce_single
-from .text import Function, Value, absolute, constant, copysign, fma, horner, where
+from .text import Function, Value, absolute, constant, copysign, fma, horner, signed, where
 
 SIN_F32 = (
     -0.16666666640800357, 0.008333329304492628, -0.00019839311917881062, 2.718116656853282e-06,
@@ -193,11 +193,11 @@ def atan2_f64(y: Value, x: Value) -> Value:
 
 def atan2_f32(y: Value, x: Value) -> Value:
     """The angle of the point (x, y), computed in f64."""
-    y, x = y.extend(), x.extend()
+    sign, y, x = y, y.extend(), x.extend()
     across, up = absolute(x), absolute(y)
     swapped = up > across
     ratio = quotient(where(swapped, across, up), where(swapped, up, across))
-    return unfold(x, y, arc(ratio, ATAN_F32), swapped).truncate()
+    return signed(unfold(x, y, arc(ratio, ATAN_F32), swapped), sign)
 
 
 FUNCTIONS = {

@@ -44,3 +44,12 @@ def worst_ulp(got, wanted) -> float:
     if spacing is None:  # bfloat16 has no spacing in NumPy
         spacing = np.exp2(np.floor(np.log2(np.maximum(np.abs(b[ok]), 2.0**-126))) - 7)
     return float(np.max(np.abs(a[ok] - b[ok]) / spacing, initial=0.0))
+
+
+@pytest.mark.parametrize("name", [*ONE, *TWO])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_single_element_needs_no_library(dtype, name):
+    """On scalars LLVM may turn a rounding into a call, which the loader does not find."""
+    a, b = np.full(1, -0.5, dtype.np), np.full(1, 0.75, dtype.np)
+    native, expected = both(*kernel_of([case(name)], [(dtype, a), (dtype, b)]))
+    assert worst_ulp(native[0], expected[0]) <= 3
