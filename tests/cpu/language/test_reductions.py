@@ -176,6 +176,16 @@ def test_sums_of_any_floats_stay_within_their_bound(device, dtype, rng):
         assert (np.abs(result.astype(np.float64) - wide.sum(axis)) <= bound).all()
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_sums_of_negative_zeros_keep_their_sign(device, dtype):
+    """As adding them up one by one does."""
+    a = np.full((4, 16), -0.0, dtype.np)
+    texts = ["tl.reduce_sum(a, 1)", "tl.cumsum(a, 1).sum(1)", "a.sum(0).reshape(4, 4).sum(0)"]
+    lines = ["a = in_a.load_tile((4, 16), [0, 0], padding=tl.neg_zero)"]
+    got = run(texts, device, {"a": a}, dtype, tile=(4,), shape=(4,), load="{}", lines=lines)
+    assert_all(texts, got, [np.full(4, -0.0, dtype.np)] * 3)
+
+
 # --- scans -------------------------------------------------------------------------------------
 
 

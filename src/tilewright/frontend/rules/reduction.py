@@ -52,7 +52,12 @@ def _ops(floats: str, ints: str, bools: str = "") -> dict[str, str]:
     return {"f": floats, "i": ints, "u": ints, "b": bools}
 
 
-SUM = Kind("reduce_sum", _ops("addf", "addi"), _number(0), wide=True)
+def _nothing(dtype: AnyDType) -> Number:
+    """What a sum starts with: -0.0 leaves even the sign of a zero alone, 0.0 does not."""
+    return -0.0 if dtype.is_float else 0
+
+
+SUM = Kind("reduce_sum", _ops("addf", "addi"), _nothing, wide=True)
 PROD = Kind("reduce_prod", _ops("mulf", "muli"), _number(1), wide=True)
 MAX = Kind("reduce_max", _ops("maxf", "maxi", "ori"), _least)
 MIN = Kind("reduce_min", _ops("minf", "mini", "andi"), _greatest)
