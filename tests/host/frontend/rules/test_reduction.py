@@ -67,7 +67,8 @@ def test_the_ir_of_a_sum():
     kit = Kit()
     kit("reduce_sum", kit.tile(f32, 2, 4), 1, keepdims=True)
     assert kit.text == (
-        "%1 = reduce %x {axis=1, identities=(-0.0)} : tile<2xf32> { (%2: tile<f32>, %3: tile<f32>)\n"
+        "%1 = reduce %x {axis=1, identities=(-0.0)} : tile<2xf32>"
+        " { (%2: tile<f32>, %3: tile<f32>)\n"
         "%4 = addf %3, %2 : tile<f32>\n"
         "yield %4\n"
         "}\n"
