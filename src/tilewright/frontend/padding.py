@@ -274,7 +274,7 @@ def shown(value: Number) -> str:
     """A padding value as a kernel writes it."""
     if isinstance(value, float) and math.isnan(value):
         return "tl.nan"
-    if isinstance(value, float) and value == 0:
+    if isinstance(value, float) and value == 0.0:
         return "0.0"  # of either sign: both are neutral for all but the sign of a zero
     names = {math.inf: "tl.pos_inf", -math.inf: "tl.neg_inf"}
     return names.get(value, f"{value!r}")
