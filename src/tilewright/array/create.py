@@ -63,7 +63,7 @@ class Create(DeviceOp[Tensor[Any]]):
         region = _region(self._shape, self._dtype, self._device, zeroed=self._zeroed)
         fill = self._fill
         if fill is not None:
-            self._device.stream().submit(lambda: fill(region.array()))
+            fill(region.array())
             region.storage.initialized = True
         return new_tensor(region)
 

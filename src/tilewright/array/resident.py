@@ -55,7 +55,7 @@ class Resident:
         """A copy of what a device has."""
         place = as_device(device)
         region = self.region(place)
-        return place.stream().submit(lambda: region.array().copy(order="C"))
+        return region.array().copy(order="C")
 
     def write(self, values: npt.ArrayLike, device: Device | str | None) -> None:
         """Replace what a device has; the values broadcast."""
@@ -76,8 +76,7 @@ class Resident:
 
 
 def _fill(region: Region, values: np.ndarray[Any, Any]) -> None:
-    stream = region.storage.device.stream()
-    stream.submit(lambda: np.copyto(region.array(), values))
+    np.copyto(region.array(), values)
 
 
 def _in_memory_form(values: npt.ArrayLike, dtype: AnyDType) -> np.ndarray[Any, Any]:

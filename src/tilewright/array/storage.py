@@ -45,7 +45,7 @@ class Storage:
 def allocate(device: Device, nbytes: int, *, zeroed: bool) -> Storage:
     """New memory of our own; contents are zero, or arbitrary and to be written before read."""
     memory = device.allocate(nbytes, zeroed=zeroed)
-    return Storage(device, _address(memory), nbytes, memory, initialized=zeroed)
+    return Storage(device, memory.address, nbytes, memory, initialized=zeroed)
 
 
 def meta(device: Device, nbytes: int) -> Storage:
@@ -95,8 +95,3 @@ _Span: TypeAlias = tuple[Device, int, int, bool]
 """A device, the first byte address and the one behind the last, whether it is read only."""
 
 IMPORTS = Imports()
-
-
-def _address(memory: np.ndarray[Any, Any]) -> int:
-    address: int = memory.__array_interface__["data"][0]
-    return address

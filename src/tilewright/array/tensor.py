@@ -106,7 +106,7 @@ class Tensor(Handle, Generic[E]):
         """A copy as a NumPy array, now."""
         self.borrow_shared("read by to_numpy()")
         self.check_readable("to_numpy()")
-        return self.device.stream().submit(lambda: self.region.array().copy(order="C"))
+        return self.region.array().copy(order="C")
 
     def reshape(self, shape: ShapeLike) -> Tensor[E]:
         """A view with another shape; the tensor must be contiguous."""

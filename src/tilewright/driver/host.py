@@ -1,67 +1,51 @@
 """The devices that live in this process: "cpu" (native code) and "reference" (the interpreter).
 
-Both share the host's memory. Each has one stream, which runs its work on the calling thread before
-the call that puts it there returns, so there is never anything in flight to wait for.
+Both share the host's memory.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar, TypeVarTuple
-
-import numpy as np
 
 from ..base.errors import ContextError
-from .cpu.memory import allocate
+from .cpu.memory import HostMemory, HostPool
+from .immediate import ImmediateStream
 from .protocol import Device
 
-T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
-
-
-class HostStream:
-    """A stream whose work is done when the call that starts it returns.
-
-    Work from several threads runs one after the other: that is what makes it one stream.
-    """
-
-    __slots__ = ("_turn", "device")
-
-    def __init__(self, device: HostDevice) -> None:
-        self.device = device
-        self._turn = threading.RLock()
-
-    def submit(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
-        """Run work here, when no other thread's is running."""
-        with self._turn:
-            return work(*args)
-
-    def synchronize(self) -> None:
-        """Nothing is ever in flight, so there is nothing to wait for."""
-
-    def __repr__(self) -> str:
-        return f"Stream(device={self.device.name!r})"
+STREAMS = 4
+"""How many streams a device has for work that names none."""
 
 
 class HostDevice:
     """A device in this process whose memory is the host's; compared by identity."""
 
-    __slots__ = ("_stream", "host_visible", "name")
+    __slots__ = ("__weakref__", "_numbers", "_streams", "host_visible", "name", "pool")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.host_visible = True
-        self._stream = HostStream(self)
+        self.pool = HostPool()
+        self._streams = [ImmediateStream(self, number) for number in range(STREAMS)]
+        self._numbers = itertools.count(STREAMS)
 
-    def allocate(self, nbytes: int, *, zeroed: bool) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
         """Bytes of host memory, aligned for vector loads."""
-        return allocate(nbytes, zeroed=zeroed)
+        return self.pool.allocate(nbytes, zeroed=zeroed)
 
-    def stream(self) -> HostStream:
-        """The device's only stream."""
-        return self._stream
+    def streams(self) -> Sequence[ImmediateStream]:
+        """Its streams."""
+        return self._streams
+
+    def new_stream(self) -> ImmediateStream:
+        """A stream of one's own."""
+        return ImmediateStream(self, next(self._numbers))
+
+    def synchronize(self) -> None:
+        """Wait for all streams."""
+        for stream in self._streams:
+            stream.synchronize()
 
     def __repr__(self) -> str:
         return f"Device({self.name!r})"

@@ -1,28 +1,66 @@
-"""What the run half asks of a machine: devices that give memory and streams, streams that order."""
+"""What the run half asks of a machine: devices that give memory and streams, streams that order.
+
+The words are CUDA's, because it asks for the most: work is put on streams, events mark points in
+them, and a stream can be told to wait for an event of another one. Nothing here blocks but `wait`
+and `synchronize`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, TypeVarTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
-import numpy as np
+from ..base.shapes import Shape
 
-T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
+
+class Memory(Protocol):
+    """Bytes on a device, given back when the object is collected."""
+
+    @property
+    def address(self) -> int:
+        """Where they begin; a multiple of 64."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """How many there are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Elements of one size in memory, `strides` bytes apart: what a copy reads or writes."""
+
+    address: int
+    itemsize: int
+    shape: Shape
+    strides: Shape
+    host: bool
+    """Whether it is memory of the host, not of the device that copies."""
 
 
 class Event(Protocol):
-    """A point in a stream's work that can be waited for."""
+    """A point in a stream's work. Cheap to make and to keep: it holds no memory but its own."""
+
+    @property
+    def stream(self) -> Stream:
+        """The stream it is a point of."""
+        ...
 
     def done(self) -> bool:
         """Whether the device has passed this point."""
         ...
 
-    def wait(self) -> None:
-        """Block until the device has passed this point."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until the device has passed this point, or so many seconds; True: it has.
+
+        Signals are seen: KeyboardInterrupt leaves within a tenth of a second.
+        """
         ...
 
 
+@runtime_checkable
 class Stream(Protocol):
     """Work in order: what is put on one stream runs in the order it was put there."""
 
@@ -31,12 +69,93 @@ class Stream(Protocol):
         """The device that runs this stream's work."""
         ...
 
-    def submit(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
-        """Run host work in its turn: after what is on the stream, before what comes later."""
+    @property
+    def number(self) -> int:
+        """Tells the streams of a device apart; 0 is its first."""
+        ...
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether work put here is recorded for a graph instead of run."""
+        ...
+
+    def idle(self) -> bool:
+        """Whether the device has done all that was put here."""
+        ...
+
+    def record(self) -> Event:
+        """The point behind all work put here so far."""
+        ...
+
+    def wait_for(self, event: Event) -> None:
+        """Let what is put here from now on wait for an event of any stream."""
+        ...
+
+    def copy(self, target: Block, source: Block) -> None:
+        """Put a copy between blocks of the same shape and element size here."""
+        ...
+
+    def after(self, callback: Callable[[], None]) -> None:
+        """Have the host call this once the device has passed all work put here so far.
+
+        It runs on no particular thread, under no lock, soon: when somebody next puts work here,
+        waits or sweeps. What it refers to stays alive until then. It must not raise.
+        """
+        ...
+
+    def sweep(self) -> None:
+        """Make the calls that have fallen due."""
         ...
 
     def synchronize(self) -> None:
-        """Block until all work put on the stream so far is done."""
+        """Block until all work put here so far is done, and make the calls that have fallen due."""
+        ...
+
+    def begin_capture(self) -> None:
+        """Record from now on what is put here."""
+        ...
+
+    def end_capture(self) -> Replay:
+        """Stop recording; gives what was recorded."""
+        ...
+
+
+class Replay(Protocol):
+    """Work recorded on a stream, to be put on streams of its device again and again."""
+
+    @property
+    def nodes(self) -> int:
+        """How many pieces of work were recorded."""
+        ...
+
+    def put_on(self, stream: Stream) -> None:
+        """Put all of it on a stream; runs of one replay follow each other on any streams."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """Bytes of a device's memory: in use, and reserved by its pool; now, and at most so far."""
+
+    used: int
+    used_high: int
+    reserved: int
+    reserved_high: int
+
+
+class MemoryPool(Protocol):
+    """Keeps freed memory for the next allocation."""
+
+    def stats(self) -> MemoryStats:
+        """What is in use and reserved."""
+        ...
+
+    def set_release_threshold(self, nbytes: int) -> None:
+        """Keep at most so many unused bytes."""
+        ...
+
+    def trim(self) -> None:
+        """Give all unused memory back to the system."""
         ...
 
 
@@ -53,10 +172,23 @@ class Device(Protocol):
         """Whether the host reads and writes this device's memory directly."""
         ...
 
-    def allocate(self, nbytes: int, *, zeroed: bool) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Memory of this size, as bytes the host can address; contents arbitrary or zero."""
+    @property
+    def pool(self) -> MemoryPool:
+        """Where its memory comes from."""
         ...
 
-    def stream(self) -> Stream:
-        """The stream for work that names none."""
+    def allocate(self, nbytes: int, *, zeroed: bool) -> Memory:
+        """Memory of this size; contents arbitrary or zero. A DriverError if there is not enough."""
+        ...
+
+    def streams(self) -> Sequence[Stream]:
+        """Its streams that are in use by nobody in particular: what policies hand out."""
+        ...
+
+    def new_stream(self) -> Stream:
+        """A stream of one's own."""
+        ...
+
+    def synchronize(self) -> None:
+        """Block until all work on all its streams is done."""
         ...

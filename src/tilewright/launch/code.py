@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from ..base.shapes import Shape, size
 from ..compile.cache import Compiled
+from ..driver.immediate import ImmediateStream
 from ..ir.launch_expr import LaunchFacts, leaves
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
 from .report import QUIET, Report, check_launch, deliver
@@ -52,7 +53,9 @@ class Code:
         """Run the code on a launch's arguments; a failure in the kernel is raised here."""
         if self._asks_numbers:
             self._check(tuple(bound.numbers))
-        report = bound.device.stream().submit(self._run, bound)
+        stream = bound.device.streams()[0]
+        assert isinstance(stream, ImmediateStream)
+        report = stream.run(self._run, bound)
         if report is not QUIET:
             deliver(self._kernel, report)
 

@@ -101,7 +101,7 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
 
     def sync(self) -> T_co:
         """Run the op and wait for it; gives its result."""
-        return self._run((self.home or default_device()).stream())
+        return self._run((self.home or default_device()).streams()[0])
 
     def sync_on(self, stream: Stream) -> T_co:
         """Run the op on this stream and wait for it; gives its result."""

@@ -290,13 +290,13 @@ def test_a_failure_leaves_nothing_behind(rng):
 def test_an_interrupted_launch_leaves_nothing_behind(error, monkeypatch):
     scale, z = scaling(), poisoned(4)
     scale(z.partition_mut(4), ones(4)).sync()
-    stream = type(z.device.stream())
+    stream = type(z.device.streams()[0])
 
     def refuse(self, work, *args):
         raise error("now")
 
     with monkeypatch.context() as patched:
-        patched.setattr(stream, "submit", refuse)
+        patched.setattr(stream, "run", refuse)
         with pytest.raises(error, match="now"):
             scale(z.partition((4,)), 3 * ones(4)).sync()
     scale(z.partition_mut(4), 5 * ones(4)).sync()

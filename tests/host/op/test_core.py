@@ -37,7 +37,7 @@ class Failing(DeviceOp[int]):
 
 def test_execute_is_all_a_subclass_needs():
     assert Double(4).sync() == 8
-    assert Double(4).sync_on(REFERENCE.stream()) == 8
+    assert Double(4).sync_on(REFERENCE.streams()[0]) == 8
 
 
 def test_execute_is_abstract():
@@ -77,9 +77,9 @@ def test_a_chain_runs_on_one_context():
             seen.append(ctx.stream)
             return 0
 
-    Look().then(lambda _: Look()).sync_on(REFERENCE.stream())
-    assert seen == [REFERENCE.stream()] * 2
-    assert ExecutionContext(CPU.stream()).device is CPU
+    Look().then(lambda _: Look()).sync_on(REFERENCE.streams()[0])
+    assert seen == [REFERENCE.streams()[0]] * 2
+    assert ExecutionContext(CPU.streams()[0]).device is CPU
 
 
 def test_then_wants_an_op():
@@ -249,4 +249,4 @@ def test_a_function_after_a_wait_runs_when_the_event_is_done():
 
 
 def test_composites_can_be_executed_by_other_ops():
-    assert Waiting(Event()).execute(ExecutionContext(CPU.stream())) == "arrived"
+    assert Waiting(Event()).execute(ExecutionContext(CPU.streams()[0])) == "arrived"

@@ -1,4 +1,4 @@
-"""Host memory: so many bytes, aligned for vector loads, as a NumPy array."""
+"""Host memory: so many bytes, aligned for vector loads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from ...base.cpu_abi import SCRATCH_ALIGNMENT
 from ...base.errors import DriverError
+from ..protocol import MemoryStats
 
 Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -37,3 +38,32 @@ def allocate(nbytes: int, *, zeroed: bool = False) -> Bytes:
 def address_of(array: np.ndarray[Any, Any]) -> int:
     """The address of an array's first byte."""
     return int(array.__array_interface__["data"][0])
+
+
+class HostMemory:
+    """Bytes of the host, freed with this object."""
+
+    __slots__ = ("__weakref__", "_bytes", "address", "nbytes")
+
+    def __init__(self, memory: Bytes) -> None:
+        self._bytes = memory
+        self.address = address_of(memory)
+        self.nbytes = memory.size
+
+
+class HostPool:
+    """Gives memory of the host and takes it back at once: the C library keeps what is freed."""
+
+    def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
+        """New memory."""
+        return HostMemory(allocate(nbytes, zeroed=zeroed))
+
+    def stats(self) -> MemoryStats:
+        """Nothing is counted."""
+        return MemoryStats(0, 0, 0, 0)
+
+    def set_release_threshold(self, nbytes: int) -> None:
+        """Nothing is kept."""
+
+    def trim(self) -> None:
+        """Nothing is kept."""

@@ -1,0 +1,129 @@
+"""Streams whose work is done when the call that puts it there returns: nothing is ever in flight.
+
+For devices that run their work on the calling thread. Work from several threads takes turns.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
+
+from ..base.errors import DriverError
+from .blocks import copy_on_host
+from .protocol import Block, Event, Stream
+
+if TYPE_CHECKING:
+    from .protocol import Device
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+class Passed:
+    """A point that the device has passed."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def done(self) -> bool:
+        """It is."""
+        return True
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """There is nothing to wait for."""
+        return True
+
+
+class ImmediateStream:
+    """A stream that runs its work on the calling thread."""
+
+    __slots__ = ("_nodes", "_passed", "_turn", "device", "number")
+
+    def __init__(self, device: Device, number: int) -> None:
+        self.device = device
+        self.number = number
+        self._passed = Passed(self)
+        self._turn = threading.RLock()
+        self._nodes: list[Callable[[], object]] | None = None
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether work is recorded instead of run."""
+        return self._nodes is not None
+
+    def run(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
+        """Do host work in its turn."""
+        with self._turn:
+            return work(*args)
+
+    def put(self, work: Callable[[], object]) -> None:
+        """Do work now, or record it."""
+        if self._nodes is None:
+            self.run(work)
+        else:
+            self._nodes.append(work)
+
+    def idle(self) -> bool:
+        """Always: work is done when it has been put."""
+        return True
+
+    def record(self) -> Event:
+        """A point that has been passed."""
+        return self._passed
+
+    def wait_for(self, event: Event) -> None:
+        """Wait here and now."""
+        event.wait()
+
+    def copy(self, target: Block, source: Block) -> None:
+        """Copy now, or record it."""
+        self.put(lambda: copy_on_host(target, source))
+
+    def after(self, callback: Callable[[], None]) -> None:
+        """Call it now: all work has been done."""
+        callback()
+
+    def sweep(self) -> None:
+        """Nothing falls due later."""
+
+    def synchronize(self) -> None:
+        """Nothing is ever in flight, so there is nothing to wait for."""
+
+    def begin_capture(self) -> None:
+        """Record from now on what is put here."""
+        if self._nodes is not None:
+            raise DriverError(f"{self!r} is being captured already")
+        self._nodes = []
+
+    def end_capture(self) -> ImmediateReplay:
+        """Stop recording; gives what was recorded."""
+        nodes, self._nodes = self._nodes, None
+        if nodes is None:
+            raise DriverError(f"{self!r} is not being captured")
+        return ImmediateReplay(tuple(nodes))
+
+    def __repr__(self) -> str:
+        return f"Stream(device={self.device.name!r}, number={self.number})"
+
+
+class ImmediateReplay:
+    """Recorded work, done again each time it is put on a stream."""
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, nodes: tuple[Callable[[], object], ...]) -> None:
+        self._nodes = nodes
+
+    @property
+    def nodes(self) -> int:
+        """How many pieces of work were recorded."""
+        return len(self._nodes)
+
+    def put_on(self, stream: Stream) -> None:
+        """Do all of it now."""
+        assert isinstance(stream, ImmediateStream)
+        for work in self._nodes:
+            stream.put(work)
