@@ -9,13 +9,15 @@ import numpy as np
 
 from ..driver.protocol import Device
 from .borrow import LOCK, BorrowState
+from .order import Order
 
 
 class Storage:
     """Memory with its borrow state. `owner` keeps it alive; a meta storage has no memory at all."""
 
     __slots__ = (
-        "__weakref__", "address", "device", "initialized", "nbytes", "owner", "readonly", "state",
+        "__weakref__", "address", "device", "initialized", "nbytes", "order", "owner", "readonly",
+        "state",
     )  # fmt: skip
 
     def __init__(
@@ -35,6 +37,7 @@ class Storage:
         self.readonly = readonly
         self.initialized = initialized or nbytes == 0
         self.state = BorrowState()
+        self.order = Order()
 
     @property
     def is_meta(self) -> bool:
@@ -76,6 +79,7 @@ class Imports:
         for (_, other_start, other_end, _), known in list(self._known.items()):
             if other_start < end and start < other_end and (other := known()) is not None:
                 found.state.meet(other.state)
+                found.order.join(other.order)
         self._known[span] = ref(found)
         if len(self._known) > self._room:
             self._sweep()

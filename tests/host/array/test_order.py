@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from tilewright.array.order import flights_over, is_in_flight, reserve, wait_on_host
+from tilewright.array.region import region_of_array
+from tilewright.driver.host import REFERENCE
+
+
+class SlowEvent:
+    def __init__(self, stream):
+        self.stream = stream
+        self.passed = threading.Event()
+
+    def done(self):
+        return self.passed.is_set()
+
+    def wait(self, timeout=None):
+        return self.passed.wait(timeout)
+
+
+class SlowStream:
+    """Notes what it is told to wait for; its work is done when the test says so."""
+
+    def __init__(self):
+        self.device = REFERENCE
+        self.waits = []
+        self.sweeps = 0
+
+    def wait_for(self, event):
+        self.waits.append(event)
+
+    def sweep(self):
+        self.sweeps += 1
+
+
+class Result:
+    def __init__(self, error=None):
+        self.error, self.settled = error, False
+
+    def check(self):
+        self.settled = True
+        if self.error:
+            raise self.error
+
+
+def memory(*bounds):
+    """Regions of one array, by their first and last element."""
+    a = np.random.default_rng().random(16)
+    return [region_of_array(a[start:end], REFERENCE) for start, end in bounds]
+
+
+def start(stream, writes=(), reads=(), result=None):
+    event = SlowEvent(stream)
+    flight = reserve(stream, writes, reads, result)
+    flight.put(event)
+    return event
+
+
+CONFLICTS = {
+    ("write", "write"): True,
+    ("write", "read"): True,
+    ("read", "write"): True,
+    ("read", "read"): False,
+}
+BOUNDS = {"the same": (0, 16), "overlapping": (4, 12), "touching": (8, 16), "apart": (10, 16)}
+
+
+@pytest.mark.parametrize("where", BOUNDS)
+@pytest.mark.parametrize(("first", "second"), CONFLICTS)
+def test_conflicting_work_waits(first, second, where):
+    one, two = SlowStream(), SlowStream()
+    a, b = memory((0, 16) if where == "the same" else (0, 8), BOUNDS[where])
+    event = start(one, **{f"{first}s": [a]})
+    start(two, **{f"{second}s": [b]})
+    overlap = where in ("the same", "overlapping")
+    assert two.waits == ([event] if overlap and CONFLICTS[first, second] else [])
+
+
+def test_work_on_one_stream_needs_no_event():
+    stream, (a,) = SlowStream(), memory((0, 4))
+    start(stream, writes=[a])
+    start(stream, reads=[a])
+    assert stream.waits == []
+
+
+def test_what_has_passed_is_not_waited_for():
+    one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
+    start(one, writes=[a]).passed.set()
+    assert not is_in_flight(a)
+    start(two, reads=[a])
+    assert two.waits == []
+
+
+def test_a_writer_waits_for_all_readers():
+    streams, (a,) = [SlowStream() for _ in range(4)], memory((0, 4))
+    readers = [start(stream, reads=[a]) for stream in streams[:3]]
+    start(streams[3], writes=[a])
+    assert streams[3].waits == readers
+    assert len(flights_over([a], writes=True)) == 4
+    assert len(flights_over([a])) == 1
+
+
+def test_work_that_was_not_put_after_all_holds_nobody_up():
+    one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
+    reserve(one, [a], []).put(None)
+    start(two, reads=[a])
+    assert two.waits == []
+
+
+def test_the_host_waits_and_learns_of_failures():
+    stream, (a,) = SlowStream(), memory((0, 4))
+    event = start(stream, writes=[a], result=Result(ValueError("failed")))
+    threading.Timer(0.01, event.passed.set).start()
+    with pytest.raises(ValueError, match="failed"):
+        wait_on_host([a])
+    assert event.done() and stream.sweeps == 1
+    wait_on_host([a])
+
+
+def test_a_failure_is_remembered_until_it_is_seen():
+    stream, (a,) = SlowStream(), memory((0, 4))
+    start(stream, writes=[a], result=Result(ValueError("failed"))).passed.set()
+    start(stream, reads=[a])
+    with pytest.raises(ValueError, match="failed"):
+        wait_on_host([a])
+
+
+def test_reading_on_the_host_does_not_wait_for_readers():
+    stream, (a,) = SlowStream(), memory((0, 4))
+    start(stream, reads=[a])
+    wait_on_host([a])
+    assert len(flights_over([a], writes=True)) == 1
+
+
+def test_another_thread_s_work_is_waited_for_until_it_is_put():
+    one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
+    flight, event = reserve(one, [a], []), SlowEvent(one)
+    threading.Timer(0.01, lambda: flight.put(event)).start()
+    start(two, reads=[a])
+    assert two.waits == [event]
