@@ -1,9 +1,10 @@
 """Runs the blocks of a launch on the threads of this process.
 
 The launching thread starts at once; if the work is not over in a few microseconds, helper threads
-join it. Every 50 ms it comes back to the interpreter, so that Ctrl-C is seen: then no further block
-starts, and KeyboardInterrupt leaves when the running ones have ended. Of several launches at a time
-one has the helpers, the others run on their own threads, so none waits for another.
+join it. Where that was so before, they are called first. Every 50 ms it comes back to the
+interpreter, so that Ctrl-C is seen: then no further block starts, and KeyboardInterrupt leaves when
+the running ones have ended. Of several launches at a time one has the helpers, the others run on
+their own threads, so none waits for another.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import ctypes
 import os
 import threading
 from functools import cache
+from time import perf_counter_ns
 
 from ...base import config
 from ...base.errors import DriverError
@@ -101,8 +103,10 @@ class Pool:
             words[CANCEL] = 0  # `stop` may have set it
         scratch, _kept = self._reserve(scratch_bytes) if scratch_bytes else (0, None)
         # Most launches end here.
-        if self._work(record.address, scratch, ALONE):
+        if record.is_long or self._work(record.address, scratch, ALONE):
+            start = perf_counter_ns()
             self._go_on(record, scratch, scratch_bytes)
+            record.is_long = perf_counter_ns() - start > ALONE
         if scratch_bytes > KEPT_SCRATCH:
             self._local.arena.trim(KEPT_SCRATCH)
 

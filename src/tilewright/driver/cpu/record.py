@@ -24,14 +24,18 @@ SLOTS = LAUNCH + LAUNCH_WORDS
 
 
 class Record:
-    """One launch: whoever runs it needs nothing else, and has it for itself."""
+    """One launch: whoever runs it needs nothing else, and has it for itself.
 
-    __slots__ = ("address", "words")
+    One that `is_long` had work for helpers when it ran before.
+    """
+
+    __slots__ = ("address", "is_long", "words")
 
     def __init__(self, kernel: int, slots: Sequence[int], grid: Sequence[int], blocks: int) -> None:
         words = (ctypes.c_int64 * (SLOTS + len(slots)))()
         self.words: ctypes.Array[ctypes.c_int64] = words
         self.address = ctypes.addressof(words)
+        self.is_long = False
         words[Job.KERNEL] = kernel
         words[Job.ARGUMENTS] = self.address + 8 * SLOTS
         words[Job.LAUNCH] = self.address + 8 * LAUNCH

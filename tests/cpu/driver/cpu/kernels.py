@@ -52,6 +52,27 @@ def sleep_then_write(microseconds: int) -> str:
     return f"\n  call i32 @usleep(i32 {microseconds}){WRITE_BLOCK}"
 
 
+MEET = """
+  ; waits, a minute at most, until two blocks have come here; writes whether they have
+  %count_at = getelementptr i64, ptr %out, i64 2
+  atomicrmw add ptr %count_at, i64 1 seq_cst
+  br label %wait
+wait:
+  %i = phi i64 [ 0, %body ], [ %j, %nap ]
+  %count = load atomic i64, ptr %count_at seq_cst, align 8
+  %both = icmp sge i64 %count, 2
+  %late = icmp sge i64 %i, 60000
+  %stop = or i1 %both, %late
+  br i1 %stop, label %over, label %nap
+nap:
+  call i32 @usleep(i32 1000)
+  %j = add i64 %i, 1
+  br label %wait
+over:
+  %at = getelementptr i64, ptr %out, i64 %block
+  %met = zext i1 %both to i64
+  store i64 %met, ptr %at"""
+
 SCRATCH_SUM = """
   ; the block's number goes through 64 bytes of scratch, the last of 4096
   %low_at = getelementptr i8, ptr %scratch, i64 4032

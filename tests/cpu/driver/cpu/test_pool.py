@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from cpu.driver.cpu.kernels import (
+    MEET,
     SCRATCH_SUM,
     SPIN,
     USLEEP,
@@ -23,7 +24,7 @@ from cpu.driver.cpu.kernels import (
 )
 from tilewright.base import config
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu import execute
+from tilewright.driver.cpu import execute, pool
 from tilewright.driver.cpu.pool import Arena, Pool
 from tilewright.driver.cpu.record import Record
 
@@ -280,6 +281,34 @@ def test_a_tiny_launch_starts_no_threads():
         print(threading.active_count())
     """)
     assert text == "1\n"
+
+
+def test_a_launch_that_was_long_calls_helpers_first():
+    """Two blocks wait for each other: they meet only if the second one need not wait its turn."""
+    out = np.zeros(3, np.int64)
+    record = Record(kernel(MEET, USLEEP).address, slots(out), (2,), 2)
+    record.is_long = True
+    own = Pool()
+    with config.override(num_threads=2):
+        own.run(record, 2, 0)
+    own.stop()
+    assert out.tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_how_long_a_launch_was_is_remembered(monkeypatch, threads):
+    out = np.zeros(4, np.int64)
+    record = Record(kernel(sleep_then_write(100), USLEEP).address, slots(out), (4,), 4)
+    own = Pool()
+    with config.override(num_threads=threads):
+        own.run(record, 4, 0)
+        assert record.is_long
+        # Nothing takes longer than this: helpers would not have been worth it.
+        monkeypatch.setattr(pool, "ALONE", 1 << 60)
+        own.run(record, 4, 0)
+        assert not record.is_long
+    own.stop()
+    assert np.array_equal(out, 2 * np.arange(4))
 
 
 def test_threads_that_cannot_start(monkeypatch):
