@@ -9,11 +9,16 @@
 None of them needs the interpreter, so the pool costs a launch no switch of threads in Python.
 Blocks are handed out in increasing order by an atomic counter, in pieces that grow until one takes
 about 50 us. A helper that finds nothing to do looks out for work for a moment, then sleeps.
+
+Schedulers wake a helper on the launching thread's own processor at times, in virtual machines even
+while another one idles. There it would wait, so the launching thread lets it run for a moment, and
+the helper moves.
 """
 
 from __future__ import annotations
 
 import platform
+import sys
 import time
 from enum import IntEnum
 from functools import cache
@@ -51,6 +56,8 @@ class State(IntEnum):
     JOINED = 18
     SLEEPING = 19
     STOP = 20
+    PROCESSOR = 21
+    """Where the launching thread was when it opened the job."""
     ACTIVE = 32
     """How many helpers are in the job."""
     MUTEX = 48
@@ -117,6 +124,58 @@ define internal i64 @now(i32 %clock) {
   ret i64 %sum
 }
 """
+
+MOVE = """
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
+
+define internal i64 @processor() {
+  %number = call i32 @sched_getcpu()
+  %wide = sext i32 %number to i64
+  ret i64 %wide
+}
+
+define internal void @leave(i64 %processor) {
+entry:
+  %allowed = alloca [16 x i64]
+  %others = alloca [16 x i64]
+  %known = icmp ult i64 %processor, 1024
+  br i1 %known, label %ask, label %done
+ask:
+  %failed = call i32 @sched_getaffinity(i32 0, i64 128, ptr %allowed)
+  %fine = icmp eq i32 %failed, 0
+  br i1 %fine, label %move, label %done
+move:
+  %all = load [16 x i64], ptr %allowed
+  store [16 x i64] %all, ptr %others
+  %number = lshr i64 %processor, 6
+  %word_at = getelementptr i64, ptr %others, i64 %number
+  %word = load i64, ptr %word_at
+  %place = and i64 %processor, 63
+  %bit = shl i64 1, %place
+  %rest = xor i64 %bit, -1
+  %without = and i64 %word, %rest
+  store i64 %without, ptr %word_at
+  ; Fails where no other processor is allowed, which changes nothing.
+  call i32 @sched_setaffinity(i32 0, i64 128, ptr %others)
+  call i32 @sched_setaffinity(i32 0, i64 128, ptr %allowed)
+  br label %done
+done:
+  ret void
+}
+"""
+
+STAY = """
+define internal i64 @processor() {
+  ret i64 -1
+}
+
+define internal void @leave(i64 %processor) {
+  ret void
+}
+"""
+"""Where a thread cannot ask where it is."""
 
 WORK = f"""
 define i64 @tw_work(ptr %job, ptr %scratch, i64 %budget) {{
@@ -223,7 +282,15 @@ enter:
   store i64 %company, ptr %joined_at
   atomicrmw add ptr %active_at, i64 1 monotonic
   %job = load ptr, ptr %job_at
+  %there = load i64, ptr %processor_at
   call i32 @pthread_mutex_unlock(ptr %mutex_at)
+  %here = call i64 @processor()
+  %crowded = icmp eq i64 %here, %there
+  br i1 %crowded, label %move, label %settled
+move:
+  call void @leave(i64 %here)
+  br label %settled
+settled:
 {_words("job", Job, "SCRATCH", "STRIDE")}
   %first = load ptr, ptr %scratch_at
   %stride = load i64, ptr %stride_at
@@ -261,6 +328,8 @@ publish:
   %helpers = sub i64 %threads, 1
   call i32 @pthread_mutex_lock(ptr %mutex_at)
   store ptr %job, ptr %job_at
+  %here = call i64 @processor()
+  store i64 %here, ptr %processor_at
   store i64 %helpers, ptr %open_at
   store i64 0, ptr %joined_at
   atomicrmw add ptr %generation_at, i64 1 release
@@ -277,6 +346,7 @@ call:
   br label %calling
 published_now:
   call i32 @pthread_mutex_unlock(ptr %mutex_at)
+  call i32 @sched_yield()
   br label %working
 working:
   %more = call i64 @tw_work(ptr %job, ptr %scratch, i64 %budget)
@@ -364,7 +434,8 @@ def text() -> str:
     # Where another thread wants this processor, perhaps the very one waited for, let it.
     body += "  call i32 @sched_yield()\n"
     pause = f"{declaration}\ndefine internal void @pause() {{\n{body}  ret void\n}}\n"
-    return "".join((DECLARATIONS, pause, CLOCK, WORK, SERVE, LAUNCH, LIFE))
+    move = MOVE if sys.platform == "linux" else STAY
+    return "".join((DECLARATIONS, pause, CLOCK, move, WORK, SERVE, LAUNCH, LIFE))
 
 
 @cache

@@ -295,6 +295,33 @@ def test_a_launch_that_was_long_calls_helpers_first():
     assert out.tolist() == [1, 1, 2]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="threads cannot be told where to run")
+@pytest.mark.parametrize("held", [False, True])
+def test_a_helper_on_the_launching_threads_processor_moves_if_it_may(held):
+    """Either way the blocks meet, and the helper may run where it was allowed to before."""
+    allowed = os.sched_getaffinity(0)
+    here = {min(allowed)}
+    out = np.zeros(3, np.int64)
+    record = Record(kernel(MEET, USLEEP).address, slots(out), (2,), 2)
+    record.is_long = True
+    own = Pool()
+    own._start(1)
+    helper = own._helpers[0].native_id
+    assert helper is not None
+    try:
+        os.sched_setaffinity(0, here)
+        os.sched_setaffinity(helper, here)
+        if not held:
+            os.sched_setaffinity(helper, allowed)
+        with config.override(num_threads=2):
+            own.run(record, 2, 0)
+        assert os.sched_getaffinity(helper) == (here if held else allowed)
+    finally:
+        os.sched_setaffinity(0, allowed)
+    own.stop()
+    assert out.tolist() == [1, 1, 2]
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_how_long_a_launch_was_is_remembered(monkeypatch, threads):
     out = np.zeros(4, np.int64)
