@@ -47,6 +47,11 @@ class CpuTarget:
         """Bytes that one vector statement works on: two registers, so that latencies overlap."""
         return 2 * max(self.vector_bytes, 32)
 
+    @property
+    def scales(self) -> bool:
+        """Whether vectors are multiplied by powers of two with one instruction."""
+        return self.has(*AVX512)
+
     def orders_integers(self, bits: int) -> bool:
         """Whether three extremes of integers cost less than one of floats that minds NaN and -0.
 

@@ -42,7 +42,7 @@ class Emitter:
         self.cpu = cpu
         self.run = run
         self.body = Body()
-        self.library = Library()
+        self.library = Library(scales=cpu.scales)
         self.helpers: dict[str, str] = {}
         self.slots: list[str] = []
         self.names: dict[Value, Vec] = {}

@@ -5,7 +5,8 @@ The polynomials minimize the relative error (found by Remez exchange in 70 digit
 
 from __future__ import annotations
 
-from .text import Function, Value, constant, fma, horner, round_to_integer, scale, where
+from .scaling import Exponent, nearest, scale
+from .text import Function, Value, constant, fma, horner, where
 
 LN2 = {"float": (0.6931471824645996, -1.9046542121259336e-09),
        "double": (0.6931471805599453, 2.3190468138462996e-17)}  # fmt: skip
@@ -37,14 +38,14 @@ def clamp(x: Value, low: float, high: float) -> Value:
 
 def exp_reduced(r: Value) -> Value:
     """e^r for |r| <= ln 2 / 2."""
-    quotient = horner(r, EXP_F32 if r.elem == "float" else EXP_F64)
-    return fma(r * r, quotient, r) + 1.0
+    return horner(r, (1.0, 1.0, *(EXP_F32 if r.elem == "float" else EXP_F64)))
 
 
-def exp_parts(x: Value) -> tuple[Value, Value]:
+def exp_parts(x: Value) -> tuple[Value, Exponent]:
     """e^x as a float near 1 and the exponent of a power of two to multiply it with."""
     high, low = LN2[x.elem]
-    n, exponent = round_to_integer(x * LOG2E)
+    exponent = nearest(x, LOG2E)
+    n = exponent.number
     # The first product cancels against x without error, so r is as exact as a float can be.
     return exp_reduced(fma(n, -low, fma(n, -high, x))), exponent
 
@@ -69,16 +70,16 @@ def exp_f64(x: Value) -> Value:
 def exp2_f32(x: Value) -> Value:
     """2^x; exact for integers."""
     x = clamp(x, -151.0, 129.0)
-    n, exponent = round_to_integer(x)
-    r = x - n
+    exponent = nearest(x)
+    r = x - exponent.number
     return scale(fma(r, horner(r, EXP2_F32), 1.0), exponent)
 
 
 def exp2_f64(x: Value) -> Value:
     """2^x; exact for integers."""
     x = clamp(x, -1076.0, 1025.0)
-    n, exponent = round_to_integer(x)
-    return scale(exp2_reduced_f64(x - n), exponent)
+    exponent = nearest(x)
+    return scale(exp2_reduced_f64(x - exponent.number), exponent)
 
 
 FUNCTIONS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .exponential import clamp, exp_parts
+from .scaling import scale, scale_normal
 from .text import (
     Function,
     Value,
@@ -11,8 +12,6 @@ from .text import (
     copysign,
     fma,
     horner,
-    power_of_two,
-    scale,
     signed,
     where,
 )
@@ -45,7 +44,7 @@ def odd(x: Value, coefficients: tuple[float, ...]) -> Value:
 def half_exp(x: Value) -> Value:
     """e^x / 2 for x >= 0; it overflows only where sinh and cosh do."""
     significand, exponent = exp_parts(clamp(x, 0.0, 712.0))
-    return scale(significand, exponent - 1)
+    return scale(significand * 0.5, exponent)
 
 
 def sinh_f64(x: Value) -> Value:
@@ -68,7 +67,7 @@ def tanh(x: Value) -> Value:
     double = magnitude + magnitude
     limit = TANH_ONE[x.elem]
     significand, exponent = exp_parts(where(double > limit, constant(x, limit), double))
-    power = significand * power_of_two(exponent)
+    power = scale_normal(significand, exponent)
     small = odd(magnitude, TANH[x.elem])
     result = where(magnitude < TANH_SMALL[x.elem], small, 1.0 - 2.0 / (power + 1.0))
     return copysign(result, x)

@@ -41,10 +41,12 @@ class Library:
     """Collects the functions a module uses; each is defined once, as `internal alwaysinline`.
 
     With one lane a function takes and gives scalars, else vectors. Small floats are their bits:
-    f16 and bf16 in i16, f8 and f4 in i8; tf32 is a float.
+    f16 and bf16 in i16, f8 and f4 in i8; tf32 is a float. `scales` says that the target multiplies
+    vectors by powers of two with one instruction.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, scales: bool = False) -> None:
+        self._scales = scales
         self._definitions: dict[str, str] = {}
         self._declarations: set[str] = set()
 
@@ -68,7 +70,7 @@ class Library:
         if not 1 <= lanes <= MAX_LANES:
             raise ValueError(f"lanes must be in 1 .. {MAX_LANES}, got {lanes}")
         if symbol not in self._definitions:
-            text, body = define(symbol, parameters, lanes, write)
+            text, body = define(symbol, parameters, lanes, write, scales=self._scales)
             self._definitions |= body.helpers | {symbol: text}
             self._declarations |= body.declarations
         return symbol

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .exponential import clamp, exp2_reduced_f64
 from .logarithm import LOG2E_PARTS, log2_positive, split
+from .scaling import nearest, scale
 from .text import (
     Function,
     Value,
@@ -12,8 +13,6 @@ from .text import (
     floor,
     fma,
     horner,
-    round_to_integer,
-    scale,
     where,
 )
 
@@ -82,8 +81,8 @@ def exp2_pair(high: Value, low: Value) -> Value:
     """2^(high + low); NaN stays."""
     low = where(absolute(high) < LIMIT, low, 0.0)
     high = clamp(high, -LIMIT, LIMIT)
-    n, exponent = round_to_integer(high)
-    return scale(exp2_reduced_f64(high - n, low), exponent)
+    exponent = nearest(high)
+    return scale(exp2_reduced_f64(high - exponent.number, low), exponent)
 
 
 def power_of_magnitude(x: Value, y: Value, log2: Pair) -> Value:

@@ -46,6 +46,8 @@ class Body:
     helpers: dict[str, str] = field(default_factory=dict[str, str])
     block: str = "entry"
     count: int = 0
+    scales: bool = False
+    """Whether the target multiplies vectors by powers of two with one instruction."""
 
     def fresh(self, prefix: str) -> str:
         """A name not used in this function yet."""
@@ -273,15 +275,6 @@ def power_of_two(exponent: Value) -> Value:
     return ((exponent + BIAS[elem]) << FRACTION_BITS[elem]).as_float()
 
 
-def scale(x: Value, exponent: Value) -> Value:
-    """x * 2^exponent rounded once, also where the result is subnormal or overflows.
-
-    x must be near 1 and the exponent at most about twice the range of normal numbers.
-    """
-    half = exponent.ashr(1)
-    return x * power_of_two(half) * power_of_two(exponent - half)
-
-
 def round_to_integer(x: Value) -> tuple[Value, Value]:
     """The nearest integer, as a float and as an integer; |x| < 2^(fraction bits - 1).
 
@@ -345,9 +338,11 @@ def repeat(
     return list(results)
 
 
-def define(symbol: str, parameters: Sequence[str], lanes: int, write: Writer) -> tuple[str, Body]:
+def define(
+    symbol: str, parameters: Sequence[str], lanes: int, write: Writer, *, scales: bool = False
+) -> tuple[str, Body]:
     """Write a whole function of parameters of these element types."""
-    body = Body()
+    body = Body(scales=scales)
     values = [Value(body, f"%a{i}", elem, lanes) for i, elem in enumerate(parameters)]
     result = write(*values)
     head = f"define internal {result.type} {symbol}({', '.join(map(str, values))})"

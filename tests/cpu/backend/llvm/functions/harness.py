@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.backend.llvm.functions import BOUNDS, FUNCTIONS, Library
 from tilewright.backend.llvm.functions.conversion import ELEMENT
 from tilewright.backend.llvm.functions.text import vector
+from tilewright.backend.llvm.target import host_target
 
 Array = np.ndarray[Any, Any]
 
@@ -95,11 +96,17 @@ def run_symbol(
 
 
 def apply(name: str, dtype: str, *arrays: Array, lanes: int = 8) -> Array:
-    """Run an elementary function over arrays."""
-    library = Library()
-    symbol = library.use(name, dtype, lanes)
+    """Run an elementary function over arrays; all ways of writing it must agree bit for bit."""
     assert len(arrays) == FUNCTIONS[name].arity
-    return run_symbol(library, symbol, ELEMENT[dtype], ELEMENT[dtype], lanes, arrays)
+    results: list[Array] = []
+    for scales in {False, host_target().scales}:
+        library = Library(scales=scales)
+        symbol = library.use(name, dtype, lanes)
+        kind = ELEMENT[dtype]
+        results.append(run_symbol(library, symbol, kind, kind, lanes, arrays))
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
+    return results[0]
 
 
 def convert(source: str, target: str, array: Array, lanes: int = 8) -> Array:

@@ -11,11 +11,9 @@ from tilewright.backend.llvm.functions.text import (
     Body,
     any_lane,
     branch,
-    constant,
     define,
     literal,
     repeat,
-    scale,
     vector,
     where,
 )
@@ -85,10 +83,3 @@ def test_repeat(lanes):
 
     x = np.array([0.5, 3, 100, 1], np.float32)
     assert np.array_equal(run(write, x, lanes), [0.5, 0.75, 0.78125, 0.5])
-
-
-def test_scale_rounds_once():
-    """1.5 * 2^-149 is a tie and goes to even; a product in two roundings would not."""
-    x = np.array([1.5, 1.25, 1.75, 1.0], np.float32)
-    got = run(lambda v: scale(v, constant(v.bits(), -149)), x, 4)
-    assert np.array_equal(got / np.finfo(np.float32).smallest_subnormal, [2, 1, 2, 1])
