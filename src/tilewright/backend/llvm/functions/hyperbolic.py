@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from .exponential import clamp, exp_parts
 from .scaling import scale, scale_normal
-from .text import (
-    Function,
-    Value,
-    absolute,
-    constant,
-    copysign,
-    fma,
-    horner,
-    signed,
-    where,
-)
+from .text import Function, Value, absolute, constant, copysign, fma, horner, signed, where
 
 SINH_F64 = (
     0.16666666666666666, 0.008333333333333333, 0.000198412698412696, 2.755731922411629e-06,

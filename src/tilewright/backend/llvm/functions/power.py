@@ -5,16 +5,7 @@ from __future__ import annotations
 from .exponential import clamp, exp2_reduced_f64
 from .logarithm import LOG2E_PARTS, log2_positive, split
 from .scaling import nearest, scale
-from .text import (
-    Function,
-    Value,
-    absolute,
-    constant,
-    floor,
-    fma,
-    horner,
-    where,
-)
+from .text import Function, Value, absolute, constant, floor, fma, horner, where
 
 THIRD = (0.3333333333333333, 1.850371707708594e-17)
 POW_LOG = (

@@ -30,6 +30,7 @@ from .nodes import (
     Turn,
     Variable,
 )  # fmt: skip
+from .quotients import share_reciprocals
 from .schedule import Segment, State
 
 Target = Buffer | Variable
@@ -183,7 +184,7 @@ def lower(func: Func, lane_bytes: int, vector_bytes: int) -> Plan:
     for op in func.walk():
         if op.name in TOKENS:
             raise InternalError(f"`{op.name}` orders memory for a GPU; a CPU keeps program order")
-    legal = legalize(func)
+    legal = share_reciprocals(legalize(func))
 
     def panel(value: Value) -> Layout:
         tile = value.tile
