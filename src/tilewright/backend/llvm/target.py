@@ -12,6 +12,12 @@ from ...base.config import current
 AVX512 = ("+avx512f", "+avx512bw", "+avx512dq", "+avx512vl")
 
 
+MOVES = {"znver4": 32}
+"""Bytes that a machine moves best at a time where that is not a whole register, by LLVM's name: one
+that takes 512-bit vectors in halves."""
+LEAST_MOVE = 32
+
+
 @dataclass(frozen=True, slots=True)
 class CpuTarget:
     """A CPU as LLVM names it, and how much scratch a worker may use."""
@@ -51,6 +57,11 @@ class CpuTarget:
     def scales(self) -> bool:
         """Whether vectors are multiplied by powers of two with one instruction."""
         return self.has(*AVX512)
+
+    @property
+    def stream_bytes(self) -> int:
+        """Bytes of one tensor that a loop should touch at a time if it waits for memory."""
+        return max(MOVES.get(self.name, self.vector_bytes), LEAST_MOVE)
 
     def orders_integers(self, bits: int) -> bool:
         """Whether three extremes of integers cost less than one of floats that minds NaN and -0.

@@ -95,22 +95,29 @@ class NestWriter:
         """One loop, which runs at least once."""
         emitter, nest = frame.emitter, frame.nest
         loop = nest.loops[level]
-        step = nest.lanes if level == len(nest.loops) - 1 else 1
+        step, times = 1, 1
+        if level == len(nest.loops) - 1:
+            step, times = nest.lanes, 1 if frame.edge else nest.unroll
         body = emitter.body
-        if loop.size == step:
-            self.enter(frame, level, emitter.integer(0), step)
+        if loop.size == step * times:
+            self.steps(frame, level, emitter.integer(0), step, times)
             return
         before, head, after = body.block, emitter.label("loop"), emitter.label("after")
         body.jump(head)
         body.label(head)
         place = len(body.lines)
         counter = body.emit("", "i64", 1)
-        self.enter(frame, level, counter, step)
-        following = body.emit(f"add nuw nsw i64 {counter.name}, {step}", "i64", 1)
+        self.steps(frame, level, counter, step, times)
+        following = body.emit(f"add nuw nsw i64 {counter.name}, {step * times}", "i64", 1)
         sources = f"[ 0, %{before} ], [ {following.name}, %{body.block} ]"
         body.lines[place] = f"  {counter.name} = phi i64 {sources}"
         emitter.branch(following.compare("", "ult", loop.size), head, after)
         body.label(after)
+
+    def steps(self, frame: Frame, level: int, counter: Vec, step: int, times: int) -> None:
+        """Some steps of a loop, one after the other."""
+        for number in range(times):
+            self.enter(frame, level, counter + number * step, step)
 
     def enter(self, frame: Frame, level: int, counter: Vec, step: int) -> None:
         """The inside of a loop."""

@@ -11,6 +11,7 @@ from .nodes import Plan
 from .printer import print_plan
 from .stream import mark_streams
 from .verify import InvalidPlan, verify_plan
+from .width import narrow_streams
 
 __all__ = ["InvalidPlan", "Plan", "build_plan", "print_plan", "verify_plan"]
 
@@ -20,6 +21,7 @@ def build_plan(func: Func, cpu: CpuTarget) -> Plan:
     plan = lower(func, cpu.lane_bytes, cpu.vector_bytes)
     place_buffers(plan, cpu.scratch_limit)
     mark_streams(plan)
+    narrow_streams(plan, cpu)
     verify_plan(plan)
     plan.decisions = decisions(plan)
     return plan

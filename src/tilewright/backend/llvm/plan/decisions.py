@@ -58,7 +58,12 @@ def _nest(nest: Nest) -> str:
     shown = ", ".join(words[:SHOWN]) + (", ..." if len(words) > SHOWN else "")
     where = f" ({nest.span.place})" if nest.span is not None else ""
     sizes = _shape(tuple(loop.size for loop in nest.loops))
-    return f"one loop nest {sizes}, {nest.lanes} lanes: {shown}{where}"
+    return f"one loop nest {sizes}, {lanes_text(nest)} lanes: {shown}{where}"
+
+
+def lanes_text(nest: Nest) -> str:
+    """The lanes of a vector, and how many vectors a round takes."""
+    return f"{nest.unroll} x {nest.lanes}" if nest.unroll > 1 else str(nest.lanes)
 
 
 def _words(statement: object) -> list[str]:

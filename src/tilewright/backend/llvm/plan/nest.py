@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import gcd, prod
 
-from ....base.dtypes import f32
 from ....base.shapes import Shape
 from ....ir.core import Op, Value
 from . import index as ix
@@ -20,25 +19,22 @@ from .nodes import (
     AtomicView,
     Buffer,
     Combine,
-    Compute,
     Effect,
     Get,
     Nest,
     Operand,
-    Read,
     SetVariable,
     Stmt,
     Variable,
     WriteBuffer,
     WritePointer,
     WriteView,
-    itemsize,
 )  # fmt: skip
 from .pull import Puller
 from .schedule import State
+from .width import lane_width
 
 MAX_LANES = 64
-SMALL_FLOATS_COMPUTE_IN = itemsize(f32)
 
 
 class NestBuilder(Puller):
@@ -109,15 +105,8 @@ class NestBuilder(Puller):
         if not self.loops:
             return 1
         inner = self.loops[-1]
-        widths = [_width(read) for read in self.reads if inner in read.result.loops]
-        widths += [itemsize(e.buffer.elem) for e in self.effects if isinstance(e, WriteBuffer)]
-        return gcd(inner.size, max(4, min(lane_bytes // max(widths, default=1), MAX_LANES)))
-
-
-def _width(read: Read) -> int:
-    """Bytes a register takes per lane; small floats are widened to be computed with."""
-    width = itemsize(read.result.elem)
-    return max(width, SMALL_FLOATS_COMPUTE_IN) if isinstance(read, Compute) else width
+        width = lane_width(inner, self.reads, self.effects)
+        return gcd(inner.size, max(4, min(lane_bytes // width, MAX_LANES)))
 
 
 # Sinks, by op.

@@ -246,7 +246,8 @@ Effect: TypeAlias = (
 class Nest:
     """Loops, outermost first, the last one in steps of `lanes`; reads come before effects.
 
-    A `descending` nest runs its loops downwards.
+    The last loop takes `unroll` steps per round, one after the other. A `descending` nest runs its
+    loops downwards.
     """
 
     loops: tuple[Loop, ...]
@@ -255,6 +256,7 @@ class Nest:
     effects: list[Effect]
     descending: bool = False
     span: Span | None = None
+    unroll: int = 1
 
     @property
     def lane_loop(self) -> Loop | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....ir.core import Op, Value
 from ....ir.printer import attr_text
 from ....ir.types import Elem, PtrType
+from .decisions import lanes_text
 from .index import Axis, Index, Loop
 from .nodes import (
     Access,
@@ -182,7 +183,7 @@ class _Printer:
 
     def nest(self, nest: Nest, depth: int) -> None:
         loops = [f"{loop.name} < {loop.size}" for loop in nest.loops]
-        lanes = f" by {nest.lanes}" if nest.loops else ""
+        lanes = f" by {lanes_text(nest)}" if nest.loops else ""
         down = " downwards" if nest.descending else ""
         self.line(depth, " ".join(["nest", ", ".join(loops) + lanes + down]).rstrip() + " {")
         for read in nest.reads:

@@ -49,8 +49,8 @@ def _need(ok: bool, message: str) -> None:
 
 
 def _nest(nest: Nest) -> None:
-    lane = nest.lane_loop
-    _need(lane is None or lane.size % nest.lanes == 0, "lanes do not divide the last loop")
+    lane, step = nest.lane_loop, nest.lanes * nest.unroll
+    _need(lane is None or lane.size % step == 0, "lanes do not divide the last loop")
     known: set[Reg] = set()
     for read in nest.reads:
         _operands(read, known)
