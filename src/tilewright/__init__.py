@@ -61,7 +61,18 @@ from .frontend.sources import execute as _execute
 from .lang.device_global import Global as _Global
 from .launch import Entry, KernelArg, Launch, entry
 from .op import DeviceOp, ExecutionContext, value
-from .op.ambient import default_device, device, devices, set_default_device, unsafe
+from .op.ambient import (
+    default_device,
+    default_policy,
+    device,
+    devices,
+    set_default_device,
+    set_default_policy,
+    synchronize,
+    unsafe,
+    with_default_device_policy,
+)
+from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
 
 # A global is a word of kernels, but its memory is the host's: here they are put together.
 _Global.host = _Resident
@@ -93,12 +104,16 @@ __all__ = [
     "PaddingWarning",
     "Partition",
     "SchedulingError",
+    "SchedulingPolicy",
     "ShapeError",
+    "SingleStream",
     "Stream",
+    "StreamPoolRoundRobin",
     "Tensor",
     "asarray",
     "bf16",
     "default_device",
+    "default_policy",
     "device",
     "devices",
     "empty",
@@ -122,6 +137,8 @@ __all__ = [
     "move",
     "ones",
     "set_default_device",
+    "set_default_policy",
+    "synchronize",
     "tf32",
     "u8",
     "u16",
@@ -129,5 +146,6 @@ __all__ = [
     "u64",
     "unsafe",
     "value",
+    "with_default_device_policy",
     "zeros",
 ]

@@ -47,8 +47,8 @@ class Launch(Composite[R_co]):
         if kernel.unsafe:
             self._refuse_outside_unsafe()
         self._request = kernel.request(args, keywords)
-        self._staged = any(map(is_op, args))
-        if self._staged:
+        self.staged = any(map(is_op, args))
+        if self.staged:
             self._claim_ops()
         else:
             self._bound = self._bind(args)
@@ -126,10 +126,11 @@ class Launch(Composite[R_co]):
         bound = self._bound
         return super().execute(ctx) if bound is None else self._launch(bound, self._args)
 
-    def _drive(self, ctx: ExecutionContext) -> Steps[R_co]:
+    def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
+        """The argument ops, then the kernel."""
         values: list[Any] = []
         for arg in self._args:
-            values.append((yield from arg.drive(ctx)) if is_op(arg) else arg)
+            values.append((yield arg) if is_op(arg) else arg)
         bound = self._bind(values) if self._bound is None else self._bound
         return self._launch(bound, tuple(values))
 

@@ -1,32 +1,47 @@
-"""The default device, and whether unsafe calls are allowed: each holds for this task or thread."""
+"""What holds for this task or thread: device, policy, and whether unsafe calls are allowed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import ContextDecorator, contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from contextvars import ContextVar, Token
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from ..base.config import current
 from ..driver.host import CPU, DEVICES, get_device
-from ..driver.protocol import Device
+from ..driver.protocol import Device, Stream
+from .policy import SchedulingPolicy, StreamPoolRoundRobin, stream_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_R = TypeVar("_R")
 
 
 class _Process:
-    """What `set_default_device` changes: the default where no `with` block says otherwise."""
+    """What holds where no `with` block says otherwise."""
 
     device: Device | None = None
+    """As `set_default_device` says."""
 
 
-_CHOSEN: ContextVar[Device | None] = ContextVar("tilewright_device", default=None)
+_POLICIES: dict[Device, SchedulingPolicy] = {}
+"""The policy of each device, made when first asked for; its streams are the device's."""
+
+
+class _Chosen(NamedTuple):
+    """What the `with` blocks around us say."""
+
+    device: Device | None
+    policy: SchedulingPolicy | None
+
+
+_NOTHING_CHOSEN = _Chosen(None, None)
+_CHOSEN: ContextVar[_Chosen] = ContextVar("tilewright_chosen", default=_NOTHING_CHOSEN)
 _UNSAFE: ContextVar[bool] = ContextVar("tilewright_unsafe", default=False)
 
 
 def default_device() -> Device:
     """Where work goes that names no device."""
-    chosen = _CHOSEN.get() or _Process.device
+    chosen = _CHOSEN.get().device or _Process.device
     if chosen is None:
         name = current().device
         chosen = get_device(name) if name else CPU
@@ -42,10 +57,14 @@ def as_device(device: Device | str | None) -> Device:
 
 @contextmanager
 def device(name: Device | str) -> Generator[Device, None, None]:
-    """Make a device the default one, for this task or thread, until the block ends."""
-    token = _CHOSEN.set(as_device(name))
+    """Make a device the default one, for this task or thread, until the block ends.
+
+    Streams are chosen by the device's own policy there.
+    """
+    chosen = as_device(name)
+    token = _CHOSEN.set(_Chosen(chosen, None))
     try:
-        yield as_device(None)
+        yield chosen
     finally:
         _CHOSEN.reset(token)
 
@@ -58,6 +77,70 @@ def set_default_device(name: Device | str) -> None:
 def devices() -> tuple[Device, ...]:
     """All devices of this machine."""
     return tuple(DEVICES.values())
+
+
+def synchronize(name: Device | str | None = None) -> None:
+    """Block until all work on a device is done; without a name, on all devices."""
+    for each in devices() if name is None else (as_device(name),):
+        each.synchronize()
+
+
+def default_policy(device: Device | str | None = None) -> SchedulingPolicy:
+    """Who chooses streams on a device: the policy in force, else the device's own."""
+    chosen = _CHOSEN.get()
+    if chosen.policy is not None and device is None:
+        return chosen.policy
+    return policy_of_device(as_device(device))
+
+
+def policy_of_device(device: Device) -> SchedulingPolicy:
+    """A device's own policy: round robin over its streams, or as `set_default_policy` said."""
+    policy = _POLICIES.get(device)
+    if policy is None:
+        policy = _POLICIES.setdefault(device, StreamPoolRoundRobin(device))
+    return policy
+
+
+def set_default_policy(policy: SchedulingPolicy, device: Device | str | None = None) -> None:
+    """Change a device's own policy, for the whole process."""
+    owner = as_device(device)
+    stream_of(policy, "set_default_policy", owner)
+    _POLICIES[owner] = policy
+
+
+@contextmanager
+def _with_policy(policy: SchedulingPolicy) -> Generator[SchedulingPolicy, None, None]:
+    token = _CHOSEN.set(_CHOSEN.get()._replace(policy=policy))
+    try:
+        yield policy
+    finally:
+        _CHOSEN.reset(token)
+
+
+@overload
+def with_default_device_policy(
+    policy: SchedulingPolicy, /
+) -> AbstractContextManager[SchedulingPolicy]: ...
+@overload
+def with_default_device_policy(function: Callable[[SchedulingPolicy], _R], /) -> _R: ...
+def with_default_device_policy(
+    given: SchedulingPolicy | Callable[[SchedulingPolicy], _R], /
+) -> AbstractContextManager[SchedulingPolicy] | _R:
+    """Choose streams by this policy in a `with` block; or call a function with the one in force."""
+    if isinstance(given, SchedulingPolicy):
+        return _with_policy(given)
+    return given(default_policy())
+
+
+def choose_stream(name: str, home: Device | None) -> Stream:
+    """The stream for the op `name`, which must run on `home` if that is not None."""
+    chosen = _CHOSEN.get()
+    if chosen is _NOTHING_CHOSEN:  # the frequent case: a device's own pool gives its own streams
+        policy = _POLICIES.get(home or default_device())
+        if type(policy) is StreamPoolRoundRobin:
+            return next(policy.turns)
+    policy = chosen.policy or policy_of_device(home or default_device())
+    return stream_of(policy, name, home)
 
 
 class Unsafe(ContextDecorator):

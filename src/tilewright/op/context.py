@@ -1,19 +1,58 @@
-"""What an op is given when it runs: the stream its work goes on."""
+"""What an op is given when it runs: the stream its work goes on, and what to make of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ..driver.protocol import Device, Stream
+from .outcome import Outcome, Trail
+
+if TYPE_CHECKING:
+    from .core import DeviceOp
+
+MOST_NAMED = 8
+"""Ops that an error names; a chain may have thousands."""
 
 
 class ExecutionContext:
     """Handed to `DeviceOp.execute`: all ops of one chain get the same one."""
 
-    __slots__ = ("stream",)
+    detached: bool = False
+    """Nobody waits for the work: ops that borrow are refused."""
+    in_flight: bool = False
+    """The result is given before the work is done: ops that give host data are refused."""
+    on_loop: bool = False
+    """The calling thread runs an event loop: lengthy starts go to another thread."""
+    setup: Stream | None = None
+    """While capturing: the stream on which memory is made ready; None: it must not be."""
+    running: Sequence[DeviceOp[Any]] = ()
+    """The ops that are under way, each run for the one before it."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, waits: bool = False) -> None:
         self.stream = stream
+        self.waits = waits
+        """The host waits at the end, so work may as well run on the calling thread."""
+        self.outcomes: list[Outcome] = []
+        """What became of the work started so far, in order."""
 
     @property
     def device(self) -> Device:
         """The device the stream belongs to."""
         return self.stream.device
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether work is recorded for a graph instead of run."""
+        return self.stream.is_capturing
+
+    def outcome(self, op: DeviceOp[Any]) -> Outcome:
+        """The outcome of work that an op is about to start; the ending checks it."""
+        outcome = Outcome(self.trail(op))
+        self.outcomes.append(outcome)
+        return outcome
+
+    def trail(self, op: DeviceOp[Any]) -> Trail:
+        """An op and those it runs for, as errors name them."""
+        around = [each for each in reversed(self.running[-MOST_NAMED:]) if each is not op]
+        return tuple((each.name, each.built) for each in (op, *around))

@@ -21,11 +21,13 @@ from typing import (
 
 from ..base.errors import BorrowError
 from ..driver.protocol import Device, Stream
-from .ambient import default_device
+from .ambient import choose_stream
 from .arity import call
 from .context import ExecutionContext
+from .nesting import THREAD, refuse_nested
 from .place import Spot, here, place_of
-from .running import Steps, drain, refuse_nested, run_at_once, run_to_end
+from .policy import refuse_non_stream
+from .running import Steps, finish, named, run_here
 from .slips import Slips
 
 if TYPE_CHECKING:
@@ -61,8 +63,8 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
     effect: bool = False
     """Whether dropping this op unused is a mistake: it would have changed existing memory."""
 
-    _staged: bool = False
-    """Whether it runs in steps, with events to wait for in between; else `execute` is all of it."""
+    staged: bool = False
+    """Whether it runs by `steps`, for the sake of other ops or events; else by `execute`."""
 
     _callers: ClassVar[int] = 0
     """How many callers of the constructor are Tilewright's own, for certain."""
@@ -101,27 +103,36 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
 
     def sync(self) -> T_co:
         """Run the op and wait for it; gives its result."""
-        return self._run((self.home or default_device()).streams()[0])
+        name = self.name
+        return self._run(name, choose_stream(name, self.home))
 
     def sync_on(self, stream: Stream) -> T_co:
         """Run the op on this stream and wait for it; gives its result."""
-        return self._run(stream)
+        refuse_non_stream(stream, "the caller of sync_on")
+        return self._run(self.name, stream)
 
     def close(self) -> None:
         """Drop the op on purpose: no warning that it never ran."""
         self.claim("close()")
 
-    def _run(self, stream: Stream) -> T_co:
-        name, ctx = self.name, ExecutionContext(stream)
+    def _run(self, name: str, stream: Stream) -> T_co:
+        ctx = ExecutionContext(stream, True)
         refuse_nested(name)
         self.claim("sync()", 2)
-        if self._staged:
-            return run_to_end(name, self.drive(ctx), stream)
+        result = run_here(self, ctx) if self.staged else self._execute_alone(name, ctx)
+        if ctx.outcomes or not stream.idle():
+            finish(ctx)
+        return result
+
+    def _execute_alone(self, name: str, ctx: ExecutionContext) -> T_co:
+        """Run an op that needs no steps; what `run_here` does, for the most frequent case."""
+        THREAD.starting = name
         try:
-            return run_at_once(name, self.execute, ctx)
+            return self.execute(ctx)
         except Exception as error:
-            error.add_note(self._whereabouts())
-            raise
+            raise named(error, self)  # noqa: B904 - it is the same error
+        finally:
+            THREAD.starting = None
 
     # For ops made of others
 
@@ -144,21 +155,10 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
                 hint="an op is used once; build it again",
             )
 
-    def drive(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The op as steps; an error that passes carries the op's name and place as a note."""
-        try:
-            return (yield from self._drive(ctx))
-        except Exception as error:
-            error.add_note(self._whereabouts())
-            raise
-
-    def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The steps themselves; an op made of others yields the events it must wait for."""
+    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The op step by step: yields the ops and events it needs, and returns the result."""
         yield from ()
         return self.execute(ctx)
-
-    def _whereabouts(self) -> str:
-        return f"while running `{self.name}`, built at {place_of(self._built)}"
 
     # Combinators
 
@@ -252,15 +252,15 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
 class Composite(DeviceOp[T_co]):
     """An op made of others, driven step by step so that waiting can be left to the ending."""
 
-    _staged = True
+    staged = True
 
     @abstractmethod
-    def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The steps of the parts, one after the other."""
+    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The parts, one after the other."""
 
     def execute(self, ctx: ExecutionContext) -> T_co:
-        """Drive the parts here and now, waiting where they must; for ops that run others."""
-        return drain(self._drive(ctx))
+        """Run the parts here and now, waiting where they must; for ops that run others."""
+        return run_here(self, ctx)
 
 
 class Map(Composite[T_co]):
@@ -289,8 +289,9 @@ class Map(Composite[T_co]):
         """Where the source must run."""
         return self._source.home
 
-    def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
-        value = yield from self._source.drive(ctx)
+    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The source, then the function."""
+        value = yield self._source
         result: T_co = call(self._verb, self._function, value, self._extra)
         return result
 
@@ -304,12 +305,14 @@ class Then(Map[T_co]):
         super().__init__(source, function, extra, "then")
         self.effect = True  # what the function would have built is unknown, so assume it matters
 
-    def _drive(self, ctx: ExecutionContext) -> Steps[T_co]:
-        value = yield from self._source.drive(ctx)
+    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The source, then the function, then the op that it gives."""
+        value = yield self._source
         following: DeviceOp[T_co] = call("then", self._function, value, self._extra)
         _refuse_value(following)
         following.claim(self.name)
-        return (yield from following.drive(ctx))
+        result: T_co = yield following
+        return result
 
 
 def is_op(x: object) -> TypeGuard[DeviceOp[Any]]:

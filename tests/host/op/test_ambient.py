@@ -1,22 +1,29 @@
 from __future__ import annotations
 
+import contextvars
 import threading
 
 import pytest
 
 from tilewright.base.config import override
-from tilewright.base.errors import ContextError
+from tilewright.base.errors import ContextError, SchedulingError
 from tilewright.driver.host import CPU, REFERENCE
 from tilewright.op import ambient
 from tilewright.op.ambient import (
     as_device,
     default_device,
+    default_policy,
     device,
     devices,
     set_default_device,
+    set_default_policy,
+    synchronize,
     unsafe,
     unsafe_allowed,
+    with_default_device_policy,
 )
+from tilewright.op.core import DeviceOp
+from tilewright.op.policy import SingleStream
 
 
 def test_the_cpu_is_the_default():
@@ -82,3 +89,54 @@ def test_unsafe_ends_on_errors():
     with pytest.raises(ValueError, match="out"), unsafe():
         raise ValueError("out")
     assert not unsafe_allowed()
+
+
+class Where(DeviceOp):
+    """Gives the stream it runs on."""
+
+    def execute(self, ctx):
+        return ctx.stream
+
+
+def test_a_policy_for_a_block():
+    stream = CPU.new_stream()
+    with with_default_device_policy(SingleStream(stream)) as policy:
+        assert default_policy() is policy
+        assert [Where().sync() for _ in range(3)] == [stream] * 3
+    assert Where().sync() is not stream
+
+
+def test_a_function_of_the_policy_in_force():
+    stream = CPU.new_stream()
+    with with_default_device_policy(SingleStream(stream)):
+        assert with_default_device_policy(lambda policy: policy.next_stream()) is stream
+
+
+def test_a_device_block_brings_its_own_policy():
+    with with_default_device_policy(SingleStream(CPU.new_stream())), device("reference"):
+        assert Where().sync().device is REFERENCE
+
+
+def test_the_policy_of_a_device(monkeypatch):
+    monkeypatch.setattr(ambient, "_POLICIES", {})
+    stream = CPU.new_stream()
+    set_default_policy(SingleStream(stream))
+    assert Where().sync() is stream
+    assert default_policy("cpu").next_stream() is stream
+    with pytest.raises(SchedulingError, match="live on another device"):
+        set_default_policy(SingleStream(stream), "reference")
+
+
+def test_tasks_do_not_see_each_others_choice():
+    def choose():
+        with device("reference"):
+            seen.append(default_device())
+
+    seen = []
+    contextvars.copy_context().run(choose)
+    assert [*seen, default_device()] == [REFERENCE, CPU]
+
+
+def test_synchronize():
+    synchronize()
+    synchronize("cpu")

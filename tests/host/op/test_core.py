@@ -239,7 +239,7 @@ class Waiting(Composite[str]):
     def __init__(self, event):
         self.event = event
 
-    def _drive(self, ctx) -> Steps[str]:
+    def steps(self, ctx) -> Steps[str]:
         yield self.event
         return "arrived" if self.event.waited else "too early"
 

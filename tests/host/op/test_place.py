@@ -65,7 +65,7 @@ def test_no_program_on_the_stack():
     """A thread may run an op without a line of Python around it."""
     op, done = value(1).map(str), queue.Queue()
     op.execute = lambda ctx: done.put("ran")  # type: ignore[method-assign]
-    op._staged = False
+    op.staged = False
     _thread.start_new_thread(op.sync, ())
     assert done.get(timeout=10) == "ran"
     assert here(10_000) is None

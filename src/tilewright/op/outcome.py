@@ -1,0 +1,83 @@
+"""Outcome: what became of one started piece of work, and that its error is seen by somebody."""
+
+from __future__ import annotations
+
+import sys
+from typing import TypeAlias
+
+from ..driver.protocol import Event
+from .place import Spot, place_of
+
+Trail: TypeAlias = "tuple[tuple[str, Spot], ...]"
+"""Names of ops, and where they were built: an op, then those it was run for."""
+
+
+class Outcome:
+    """A started piece of work: the point where it is done, and its error if it has failed.
+
+    Whoever starts the work sets `event`, and calls `settle` once the device has passed it, by
+    `stream.after`. An error that nobody has looked at is reported when the outcome is dropped.
+    """
+
+    __slots__ = ("__weakref__", "_trail", "error", "event", "observed", "settled")
+
+    def __init__(self, trail: Trail = (), event: Event | None = None) -> None:
+        self._trail = trail
+        self.event = event
+        self.error: Exception | None = None
+        self.observed = False
+        self.settled = False
+
+    @property
+    def name(self) -> str:
+        """The op whose work it is."""
+        return self._trail[0][0] if self._trail else "op"
+
+    def settle(self, error: Exception | None = None) -> None:
+        """Say how the work ended."""
+        if error is not None:
+            for op in self._trail:
+                error.add_note(whereabouts(*op))
+            self.error = error
+        self.settled = True
+
+    def failed(self) -> bool:
+        """Whether work that is done has failed; to be asked once its event has passed."""
+        if not self.settled and self.event is not None:
+            self.event.stream.sweep()
+        return self.error is not None
+
+    def check(self) -> None:
+        """Raise the error of work that is done; to be called once its event has passed."""
+        if self.failed():
+            self.observed = True
+            assert self.error is not None
+            raise self.error
+
+    def __del__(self) -> None:
+        if self.error is not None and not self.observed:
+            report_unobserved(self.error, f"nobody looked at the outcome of `{self.name}`")
+
+
+def whereabouts(name: str, spot: Spot) -> str:
+    """The note that errors carry for each op they pass."""
+    return f"while running `{name}`, built at {place_of(spot)}"
+
+
+class Unobserved:
+    """An error on its way to nobody: Python hands what finalizers raise to `sys.unraisablehook`."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __del__(self) -> None:
+        raise self.error
+
+
+def report_unobserved(error: BaseException, message: str) -> None:
+    """Hand an error that reaches nobody to `sys.unraisablehook`; not while Python shuts down."""
+    if not sys.is_finalizing():
+        error.add_note(message)
+        Unobserved(error)

@@ -1,0 +1,100 @@
+"""Scheduling policies: who chooses the stream for an op that names none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from typing import Protocol, runtime_checkable
+
+from ..base.errors import SchedulingError
+from ..driver.protocol import Device, Stream
+
+POOL_SIZE = 4
+"""Streams in a round-robin pool that is not told otherwise."""
+
+
+@runtime_checkable
+class SchedulingPolicy(Protocol):
+    """Chooses streams; any object with this method will do. Called from any thread."""
+
+    def next_stream(self) -> Stream:
+        """The stream for the next op."""
+        ...
+
+
+class StreamPoolRoundRobin:
+    """Hands out the streams of a device in turn, so that independent ops overlap."""
+
+    __slots__ = ("streams", "turns")
+
+    def __init__(self, device: Device, size: int = POOL_SIZE) -> None:
+        if size < 1:
+            raise SchedulingError("a pool needs streams", expected="at least 1", got=str(size))
+        self.streams: Sequence[Stream] = _some_streams(device, size)
+        self.turns: Iterator[Stream] = cycle(self.streams)
+
+    def next_stream(self) -> Stream:
+        """The next one in turn."""
+        return next(self.turns)
+
+    def __repr__(self) -> str:
+        return f"StreamPoolRoundRobin({self.streams[0].device!r}, {len(self.streams)})"
+
+
+class SingleStream:
+    """Hands out one stream: all ops run in the order they are started."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+    def next_stream(self) -> Stream:
+        """That stream."""
+        return self.stream
+
+    def __repr__(self) -> str:
+        return f"SingleStream({self.stream!r})"
+
+
+def _some_streams(device: Device, size: int) -> Sequence[Stream]:
+    """Those the device has for everybody, and new ones where they are too few."""
+    common = device.streams()[:size]
+    return [*common, *(device.new_stream() for _ in range(size - len(common)))]
+
+
+_OWN_POLICIES = (StreamPoolRoundRobin, SingleStream)
+_KNOWN_STREAMS: set[type] = set()
+"""Classes that were found to be streams: the full comparison takes longer than a launch."""
+
+
+def stream_of(policy: SchedulingPolicy, name: str, home: Device | None) -> Stream:
+    """The stream a policy chooses for the op `name`, whose tensors live on `home`."""
+    try:
+        stream = policy.next_stream()
+    except Exception as error:
+        raise SchedulingError(
+            f"no stream for `{name}`: the policy {policy!r} failed",
+            got=f"{type(error).__name__}: {error}",
+        ) from error
+    if type(policy) not in _OWN_POLICIES:
+        refuse_non_stream(stream, f"the policy {policy!r}")
+    if home is not None and stream.device is not home:
+        raise SchedulingError(
+            f"`{name}` cannot run on {stream!r}: its tensors live on another device",
+            expected=f"a stream of {home!r}",
+            got=f"a stream of {stream.device!r}",
+            hint="copy the tensors with .to(device), or choose a stream of their device",
+        )
+    return stream
+
+
+def refuse_non_stream(stream: object, giver: str) -> None:
+    """Raise if something is not a stream."""
+    if type(stream) in _KNOWN_STREAMS:
+        return
+    if not isinstance(stream, Stream):
+        raise SchedulingError(
+            f"{giver} did not give a stream", expected="a Stream", got=type(stream).__name__
+        )
+    _KNOWN_STREAMS.add(type(stream))

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from op_kit import HandStream
+from tilewright.base.errors import LaunchError
+from tilewright.op.context import ExecutionContext
+from tilewright.op.core import DeviceOp
+from tilewright.op.outcome import Outcome
+
+
+class Fails(DeviceOp):
+    """Starts work that fails on the device."""
+
+    def __init__(self, text="check failed"):
+        self.text = text
+
+    def execute(self, ctx):
+        outcome = ctx.outcome(self)
+        ctx.stream.after(lambda: outcome.settle(LaunchError(self.text)))
+        outcome.event = ctx.stream.record()
+        return "started"
+
+
+@pytest.fixture
+def unraisable(monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", seen.append)
+    return seen
+
+
+def test_an_ending_raises_the_error_of_its_work_with_the_chain():
+    with pytest.raises(LaunchError, match="check failed") as caught:
+        Fails().map(str).sync_on(HandStream())
+    notes = [note.split(",")[0] for note in caught.value.__notes__]
+    assert notes == ["while running `Fails`", "while running `Fails.map`"]
+
+
+def test_the_first_error_counts(unraisable):
+    with pytest.raises(LaunchError, match="one"):
+        Fails("one").then(lambda _: Fails("two")).sync_on(HandStream())
+    assert unraisable == []
+
+
+def test_an_error_nobody_saw_is_reported_once(unraisable):
+    outcome = Outcome((("neg", None),))
+    outcome.settle(LaunchError("check failed"))
+    del outcome
+    (report,) = unraisable
+    assert str(report.exc_value) == "check failed"
+    assert report.exc_value.__notes__[-1] == "nobody looked at the outcome of `neg`"
+
+
+def test_an_error_that_was_seen_is_not_reported(unraisable):
+    outcome = Outcome()
+    outcome.settle(LaunchError("check failed"))
+    with pytest.raises(LaunchError):
+        outcome.check()
+    del outcome
+    assert unraisable == []
+
+
+def test_work_that_went_well():
+    outcome = Outcome()
+    outcome.settle()
+    outcome.check()
+    assert not outcome.failed()
+
+
+def test_what_an_op_runs_for():
+    ctx = ExecutionContext(HandStream())
+    op = Fails()
+    ctx.running = [Fails() for _ in range(20)]
+    assert len(ctx.trail(op)) == 9
+    assert ctx.trail(op)[0] == ("Fails", op.built)
