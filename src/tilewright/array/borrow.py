@@ -1,159 +1,264 @@
 """Borrow state of one piece of memory: dynamic borrows that the next conflicting use ends.
 
-A shared borrow stands until memory is borrowed exclusively; an exclusive one until any other use.
-So a state is an epoch, which each exclusive use moves on, and a slot with the exclusive borrow in
-force, which each read clears. Nothing is ever locked: an ended borrow raises when it is *used*.
+A shared borrow stands until its memory is borrowed exclusively; an exclusive one until any other
+use, except those that come out of it. Borrows of parts end when a use meets them. Nothing is ever
+locked: an ended borrow raises when it is *used*.
+
+Most borrows are of all of the memory, and cheap: a shared one is no more than the epoch, which each
+exclusive use moves on; of exclusive ones there is at most one with those it came out of. Borrows of
+parts are listed, weakly, and ended one by one.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
-from typing import TypeVar
+from threading import get_ident
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..base.errors import BorrowError
-from ..op.place import Spot, here, place_of
+from ..op.place import Spot, place_of
+from .extent import Extent
+
+if TYPE_CHECKING:
+    from .lease import Lent
 
 T = TypeVar("T")
 
 LOCK = threading.RLock()
 """Guards all borrow state; held across no user, driver or allocator call."""
 
+_MAIN = threading.main_thread().ident
+
 
 class Use:
-    """What was done to memory, in words that follow "it was", and where."""
+    """What was done to memory, in words that follow "it was", where, and by which thread."""
 
-    __slots__ = ("spot", "what")
+    __slots__ = ("spot", "thread", "what")
 
     def __init__(self, what: str, spot: Spot) -> None:
         self.what = what
         self.spot = spot
+        self.thread = _thread()
+
+    def __str__(self) -> str:
+        thread = self.thread
+        return self.what if thread == _thread() else f"{self.what} in the thread {thread!r}"
 
 
-class Lease:
-    """Memory that left our sight, read-only, for as long as this object lives (NumPy holds it)."""
-
-    __slots__ = ("__array_interface__", "__weakref__", "keep", "spot")
-
-    def __init__(self, interface: dict[str, object], keep: object, spot: Spot) -> None:
-        self.__array_interface__ = interface
-        self.keep = keep
-        self.spot = spot
+def _thread() -> str:
+    # Asked at each borrow, mostly on the main thread.
+    return "MainThread" if get_ident() == _MAIN else threading.current_thread().name
 
 
 class Ticket:
-    """One borrow. A ticket made from another (`parent`) ends with it, not the other way round."""
+    """One borrow, of an extent or (None) of all of the memory.
 
-    __slots__ = ("epoch", "exclusive", "parent", "state", "use")
+    One that came out of another (`parent`) does not end it by being used.
+    """
+
+    __slots__ = (
+        "__weakref__", "ended", "epoch", "exclusive", "extent", "parent", "state", "use",
+    )  # fmt: skip
 
     def __init__(
-        self, state: BorrowState, use: Use, parent: Ticket | None = None, *, shared: bool = False
+        self,
+        state: BorrowState,
+        use: Use,
+        extent: Extent | None = None,
+        parent: Ticket | None = None,
+        *,
+        exclusive: bool = True,
     ) -> None:
         self.state = state
         self.use = use
-        self.exclusive = not shared
+        self.extent = extent
         self.parent = parent
+        self.exclusive = exclusive
+        self.ended: Use | None = None
+        """What ended it, where that was noted: not for shared borrows of all of the memory."""
         self.epoch = state.epoch
 
     def ended_by(self) -> Use | None:
         """The use that ended this borrow; None while it stands."""
+        if self.exclusive or self.extent is not None:
+            return self.ended
         state = self.state
-        if not self.exclusive:
-            return state.last_write if state.epoch != self.epoch else None
-        ticket = state.exclusive
-        while ticket is not None:
-            if ticket is self:
-                return None
+        return state.last_write if state.epoch != self.epoch else None
+
+    def comes_from(self, other: Ticket) -> bool:
+        """Whether it is the other borrow, or came out of it, directly or not."""
+        ticket: Ticket | None = self
+        while ticket is not None and ticket is not other:
             ticket = ticket.parent
-        # Cleared by a read, or replaced by a later exclusive borrow.
-        return state.last_write if state.exclusive or self.epoch != state.epoch else state.last_read
+        return ticket is not None
 
-    def reborrow(self, use: Use) -> Ticket:
-        """An exclusive borrow out of this one, which gets it back when the new one is done."""
-        with LOCK:
-            return self.reborrow_locked(use)
+    def reborrow(self, use: Use, extent: Extent | None = None) -> Ticket:
+        """An exclusive borrow out of this one, of all it is of or of a part.
 
-    def reborrow_locked(self, use: Use) -> Ticket:
-        """As `reborrow`, for who holds the lock."""
+        This one gets it back when the new one is done. For who holds the lock.
+        """
         state = self.state
-        child = state.exclusive = Ticket(state, use, self)
+        if state.exclusive is not self or extent is not None or state.writers or state.readers:
+            return state.exclude_locked(use, self.extent if extent is None else extent, self)
+        # The usual case, without a search: nobody but this one has a borrow.
+        state.epoch += 1
         state.last_write = use
+        child = state.exclusive = Ticket(state, use, None, self)
         return child
+
+
+class Neighbour(NamedTuple):
+    """A state of memory that overlaps another's, and all of that memory."""
+
+    state: weakref.ref[BorrowState]
+    extent: Extent
 
 
 class BorrowState:
     """Who may use a piece of memory. States of overlapping foreign memory are neighbours."""
 
     __slots__ = (
-        "__weakref__", "epoch", "exclusive", "last_read", "last_write", "leases", "neighbours",
+        "__weakref__", "epoch", "exclusive", "extent", "last_write", "leases", "neighbours",
+        "readers", "writers",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.epoch = 0
         self.exclusive: Ticket | None = None
-        self.last_read: Use | None = None
+        """The latest exclusive borrow of all of the memory that stands."""
+        self.readers: list[weakref.ref[Ticket]] = []
+        """Shared borrows of parts; some may have ended."""
+        self.writers: list[weakref.ref[Ticket]] = []
+        """Exclusive borrows of parts; some may have ended."""
         self.last_write: Use | None = None
-        self.leases: tuple[weakref.ref[Lease], ...] = ()
-        self.neighbours: tuple[weakref.ref[BorrowState], ...] = ()
+        self.leases: tuple[Lent, ...] = ()
+        self.extent: Extent | None = None
+        """All of the memory; known where there are neighbours."""
+        self.neighbours: tuple[Neighbour, ...] = ()
 
-    def share(self, use: Use) -> Ticket:
-        """Borrow for reading: ends exclusive borrows."""
+    def share(self, use: Use, extent: Extent | None = None, parent: Ticket | None = None) -> Ticket:
+        """Borrow for reading: ends exclusive borrows, but for those the parent came out of."""
         with LOCK:
-            self.end_exclusive(use)
-            return Ticket(self, use, shared=True)
+            return self.share_locked(use, extent, parent)
 
-    def exclude(self, use: Use) -> Ticket:
-        """Borrow for writing, or take over: ends every other borrow."""
+    def share_locked(
+        self, use: Use, extent: Extent | None = None, parent: Ticket | None = None
+    ) -> Ticket:
+        """As `share`, for who holds the lock."""
+        ticket = Ticket(self, use, extent, parent, exclusive=False)
+        if extent is None:
+            self._use(use, None, parent, writes=False)
+        elif extent.start < extent.end:
+            self._use(use, extent, parent, writes=False)
+            self.readers = _with(ticket, self.readers)
+        return ticket
+
+    def exclude(
+        self, use: Use, extent: Extent | None = None, parent: Ticket | None = None
+    ) -> Ticket:
+        """Borrow for writing, or take over: ends all others, but for those the parent came from."""
         with LOCK:
-            for state in self._group():
-                state.epoch += 1
-                state.exclusive = None
-                state.last_write = use
-            self.exclusive = Ticket(self, use)
-            return self.exclusive
+            return self.exclude_locked(use, extent, parent)
 
-    def end_exclusive(self, use: Use) -> None:
-        """A read: exclusive borrows end. For who holds the lock."""
-        for state in self._group():
-            if state.exclusive is not None:
-                state.exclusive = None
-                state.last_read = use
+    def exclude_locked(
+        self, use: Use, extent: Extent | None = None, parent: Ticket | None = None
+    ) -> Ticket:
+        """As `exclude`, for who holds the lock."""
+        ticket = Ticket(self, use, extent, parent)
+        if extent is None:
+            self._use(use, None, parent, writes=True)
+            self.exclusive = ticket
+        elif extent.start < extent.end:
+            self._use(use, extent, parent, writes=True)
+            self.writers = _with(ticket, self.writers)
+        return ticket
 
-    def lease(self, lease: Lease) -> None:
-        """Note that memory has left our sight until `lease` is collected."""
+    def read_all(self, use: Use, parent: Ticket | None = None) -> None:
+        """All of the memory is read: exclusive borrows end. For who holds the lock."""
+        self._use(use, None, parent, writes=False)
+
+    def lease(self, lent: Lent) -> None:
+        """Note that memory has left our sight."""
         with LOCK:
-            self.leases = (*_alive(self.leases), weakref.ref(lease))
+            self.leases = (*_current(self.leases), lent)
 
-    def live_lease(self) -> Use | None:
-        """Where memory that is still out of sight was handed out, here or on overlapping memory.
-
-        Not the lease itself: a traceback would keep it alive.
-        """
+    def live_leases(self) -> list[Lent]:
+        """What is still out of sight, of this memory or of some that overlaps it."""
+        if not self.leases and not self.neighbours:
+            return []
         with LOCK:
-            for state in self._group():
-                state.leases = _alive(state.leases)
-                for ref in state.leases:
-                    if (lease := ref()) is not None:
-                        return Use("handed out", lease.spot)
-        return None
+            states = [self, *[state for near in self.neighbours if (state := near.state())]]
+            for state in states:
+                state.leases = _current(state.leases)
+            return [lent for state in states for lent in state.leases]
 
-    def meet(self, other: BorrowState) -> None:
-        """Make two states neighbours: what is done to one is done to both."""
+    def meet(self, other: BorrowState, mine: Extent, its: Extent) -> None:
+        """Make two states neighbours: uses of what their memory has in common are uses of both."""
         with LOCK:
-            self.neighbours = (*_alive(self.neighbours), weakref.ref(other))
-            other.neighbours = (*_alive(other.neighbours), weakref.ref(self))
+            self.extent, other.extent = mine, its
+            self.neighbours = (*_alive(self.neighbours), Neighbour(weakref.ref(other), its))
+            other.neighbours = (*_alive(other.neighbours), Neighbour(weakref.ref(self), mine))
 
-    def _group(self) -> Sequence[BorrowState]:
-        """This state and its neighbours. For who holds the lock."""
+    def _use(self, use: Use, extent: Extent | None, spare: Ticket | None, *, writes: bool) -> None:
+        """End what a use conflicts with, here and next door."""
+        self._end(use, extent, spare, writes=writes)
         if not self.neighbours:
-            return (self,)
+            return
         self.neighbours = _alive(self.neighbours)
-        return [self, *[state for ref in self.neighbours if (state := ref()) is not None]]
+        used = self.extent if extent is None else extent
+        for near in self.neighbours:
+            state = near.state()
+            if state is not None and used is not None and used.meets(near.extent):
+                state._end(use, used, spare, writes=writes)
+
+    def _end(self, use: Use, extent: Extent | None, spare: Ticket | None, *, writes: bool) -> None:
+        ticket = self.exclusive
+        while ticket is not None and (spare is None or not spare.comes_from(ticket)):
+            ticket.ended = use
+            ticket = ticket.parent
+        self.exclusive = ticket
+        if self.writers:
+            self.writers = _without_ended(self.writers, use, extent, spare)
+        if writes:
+            self.epoch += 1
+            self.last_write = use
+            if self.readers:
+                self.readers = _without_ended(self.readers, use, extent, spare)
 
 
-def _alive(refs: tuple[weakref.ref[T], ...]) -> tuple[weakref.ref[T], ...]:
-    return tuple([ref for ref in refs if ref() is not None])
+def _with(ticket: Ticket, tickets: list[weakref.ref[Ticket]]) -> list[weakref.ref[Ticket]]:
+    count = len(tickets)
+    if count >= 16 and count & (count - 1) == 0:  # now and then, so that the dead do not pile up
+        tickets = [ref for ref in tickets if (found := ref()) is not None and found.ended is None]
+    tickets.append(weakref.ref(ticket))
+    return tickets
+
+
+def _without_ended(
+    tickets: list[weakref.ref[Ticket]], use: Use, extent: Extent | None, spare: Ticket | None
+) -> list[weakref.ref[Ticket]]:
+    """End those that a use conflicts with; gives the others."""
+    kept: list[weakref.ref[Ticket]] = []
+    for ref in tickets:
+        ticket = ref()
+        if ticket is None or ticket.ended is not None:
+            continue
+        assert ticket.extent is not None
+        apart = extent is not None and not extent.meets(ticket.extent)
+        if apart or (spare is not None and spare.comes_from(ticket)):
+            kept.append(ref)
+        else:
+            ticket.ended = use
+    return kept
+
+
+def _alive(neighbours: tuple[Neighbour, ...]) -> tuple[Neighbour, ...]:
+    return tuple([near for near in neighbours if near.state() is not None])
+
+
+def _current(leases: tuple[Lent, ...]) -> tuple[Lent, ...]:
+    return tuple([lent for lent in leases if not lent.is_over()])
 
 
 def refuse_ended(ticket: Ticket, op: str, thing: str) -> None:
@@ -166,19 +271,7 @@ def refuse_ended(ticket: Ticket, op: str, thing: str) -> None:
         f"`{op}` cannot run: its {kind} borrow of {thing} has ended",
         places=(
             ("taken", place_of(ticket.use.spot)),
-            (f"ended by (it was {ender.what})", place_of(ender.spot)),
+            (f"ended by (it was {ender})", place_of(ender.spot)),
         ),
         hint="run the op before using the tensor in a conflicting way, or build it again",
     )
-
-
-def refuse_leased(state: BorrowState, op: str, thing: str) -> None:
-    """Raise if memory that is about to be written can be seen from outside."""
-    lease = state.live_lease()
-    if lease is not None:
-        raise BorrowError(
-            f"`{op}` would write {thing} while a NumPy view of it is alive",
-            places=(("here", place_of(here())), ("view", place_of(lease.spot))),
-            hint="use .to_numpy() for a copy, or delete the view"
-            " (in a notebook, Out[...] may hold it)",
-        )

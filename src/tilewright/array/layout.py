@@ -20,8 +20,8 @@ class Layout:
     """
 
     __slots__ = (
-        "dtype", "high", "is_contiguous", "is_injective", "low", "shape", "strides", "unit_axis",
-        "words",
+        "covers", "dtype", "high", "is_contiguous", "is_injective", "low", "shape", "strides",
+        "unit_axis", "words",
     )  # fmt: skip
 
     def __init__(self, dtype: AnyDType, shape: Shape, strides: Shape) -> None:
@@ -38,6 +38,8 @@ class Layout:
         """Whether different indices surely mean different elements, as a written tensor needs."""
         self.low, self.high = _span(shape, strides, dtype.itemsize)
         """Bytes from the first element to the lowest address, and to the one behind the last."""
+        self.covers = size(shape) * dtype.itemsize if self.is_injective else -1
+        """How many different bytes the elements take; -1 where indices may share memory."""
 
     def __repr__(self) -> str:
         return f"Layout({self.dtype.name}, shape={self.shape}, strides={self.strides})"

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from ..base.errors import BorrowError
 from ..op.place import Spot, here, place_of
-from .borrow import Ticket, Use
+from .borrow import LOCK, Ticket, Use
+from .lease import Act, refuse_leased
 from .region import Region
-from .storage import Storage
 
 
 class Title:
@@ -60,20 +60,34 @@ class Moved(NamedTuple):
 
 
 class Handle:
-    """A tensor as a variable holds it: a region, perhaps moved away, perhaps only a view."""
+    """A tensor as a variable holds it: a region, perhaps moved away, perhaps only borrowed."""
 
-    __slots__ = ("__weakref__", "_moved", "_shared", "_title", "_view", "region")
+    __slots__ = ("__weakref__", "_lender", "_moved", "_shared", "_title", "_view", "region")
 
     rooted: bool = True
     """Whether work on it must run on its device."""
 
-    def __init__(self, region: Region, title: Title | None, view: Ticket | None = None) -> None:
+    def __init__(
+        self,
+        region: Region,
+        title: Title | None,
+        view: Ticket | None = None,
+        lender: Handle | None = None,
+    ) -> None:
         self.region = region
         """The memory behind the tensor, for launchers and drivers."""
         self._title = title
         self._view = view
+        """The borrow it stands for; None for a tensor that is owned."""
+        self._lender = lender
+        """Whom an exclusive part was borrowed from."""
         self._moved: Moved | None = None
         self._shared = False
+
+    @property
+    def ticket(self) -> Ticket | None:
+        """The borrow that a view or a part stands for, for launchers."""
+        return self._view
 
     def check_usable(self) -> None:
         """Raise if this tensor was moved away, or is a view whose borrow has ended."""
@@ -86,28 +100,30 @@ class Handle:
                 hint="an op that was given it was refused or failed; use that variable",
             )
         if self._view is not None and (ender := self._view.ended_by()) is not None:
+            thing = "part" if self._view.exclusive else "view"
             raise BorrowError(
-                "this view cannot be used any more: its borrow has ended",
+                f"this {thing} cannot be used any more: its borrow has ended",
                 places=(
                     ("here", place_of(here())),
                     ("taken", place_of(self._view.use.spot)),
-                    (f"ended by (it was {ender.what})", place_of(ender.spot)),
+                    (f"ended by (it was {ender})", place_of(ender.spot)),
                 ),
-                hint="take the view again",
+                hint=f"take the {thing} again",
             )
 
     def check_readable(self, reader: str) -> None:
         """Raise if there is nothing to read: no memory, or memory nobody has written."""
-        refuse_unreadable(self.region.storage, reader, repr(self))
+        refuse_unreadable(self.region, reader, repr(self))
 
     def check_writable(self) -> None:
-        """Raise if nobody may write or take over this tensor."""
+        """Raise if nobody may write this tensor."""
         self.check_usable()
-        if self._view is not None:
+        if self._view is not None and not self._view.exclusive:
             raise BorrowError(
                 "a view cannot be written or given away: it is a shared borrow of its tensor",
                 places=(("here", place_of(here())), ("taken", place_of(self._view.use.spot))),
-                hint="use the tensor itself",
+                hint="use the tensor itself; a part of it is written through"
+                " z.borrow_mut()[...].partition(tile_shape)",
             )
         if self._shared:
             raise BorrowError(
@@ -117,33 +133,62 @@ class Handle:
             )
         if self.region.storage.readonly:
             raise BorrowError(
-                "this tensor is read only: it aliases a NumPy array that must not be written",
+                "this tensor is read only: it aliases an array that must not be written",
                 places=(("here", place_of(here())),),
                 hint="copy the array: tw.from_numpy(a)",
             )
 
-    def borrow_shared(self, what: str) -> Ticket:
-        """Borrow for reading, until the next exclusive use."""
-        self.check_usable()
-        return self.region.storage.state.share(Use(what, here()))
+    def check_takeable(self, what: str) -> None:
+        """Raise if nobody may take this tensor over."""
+        self.check_writable()
+        if self._view is not None:
+            raise BorrowError(
+                "a part cannot be given away: it is borrowed from its tensor",
+                places=(("here", place_of(here())), ("taken", place_of(self._view.use.spot))),
+                hint="give the whole tensor away, or write the part in place",
+            )
+        if self.region.storage.state.leases:
+            refuse_leased(self.region.storage.state, Act.TAKE, what, repr(self))
+
+    def borrow_shared(self, what: str, reader: str, part: Region | None = None) -> Ticket:
+        """Borrow for reading, all of it or a part, until the next exclusive use."""
+        region = self.region if part is None else part
+        state = region.storage.state
+        with LOCK:
+            self.check_usable()
+            if state.leases or state.neighbours:
+                refuse_leased(state, Act.READ, reader, repr(self))
+            return state.share_locked(Use(what, here()), region.part, self._view)
 
     def borrow_exclusive(self, what: str) -> Ticket:
         """Borrow for writing, until the next use of any kind; for a method of the tensor."""
-        self.check_writable()
-        return self.region.storage.state.exclude(Use(what, here(2)))
+        region = self.region
+        with LOCK:
+            self.check_writable()
+            use = Use(what, here(2))
+            return region.storage.state.exclude_locked(use, region.part, self._view)
 
     def take_over(self, what: str, hint: str) -> tuple[Title, Ticket]:
         """Move the tensor out of this handle; the new owner must keep the title."""
-        self.check_writable()
+        with LOCK:
+            self.check_takeable(what)
+            return self.hand_over(what, hint)
+
+    def hand_over(self, what: str, hint: str) -> tuple[Title, Ticket]:
+        """As `take_over`, for who has checked that it may and holds the lock."""
         spot = here()
         title = self._title or Title()
         self._title = None
         title.leave(self)
         self._moved = Moved(what, spot, hint, weakref.ref(title))
-        return title, self.region.storage.state.exclude(Use(f"consumed by {what}", spot))
+        region = self.region
+        use = Use(f"consumed by {what}", spot)
+        return title, region.storage.state.exclude_locked(use, region.part)
 
     def settle(self, *, failed: bool) -> None:
         """Work that was given this tensor has run, or was refused or failed."""
+        if self._lender is not None:
+            self._lender.settle(failed=failed)
         title = self._title
         if title is not None and title.former:
             if failed:
@@ -163,14 +208,16 @@ class Handle:
 
     @property
     def state(self) -> str:
-        """In words: "", "moved", "view", "meta" or "uninitialized"; never raises."""
+        """In words: "", "moved", "view", "part", "meta" or "uninitialized"; never raises."""
         if self._moved is not None and not _reclaimable(self._moved):
             return "moved"
         if self.region.storage.is_meta:
             return "meta"
-        if not self.region.storage.initialized:
+        if not self.region.is_written:
             return "uninitialized"
-        return "view" if self._view is not None else ""
+        if self._view is None:
+            return ""
+        return "part" if self._view.exclusive else "view"
 
     def _come_back(self, moved: Moved) -> None:
         if not _reclaimable(moved):
@@ -183,7 +230,9 @@ class Handle:
         if (title := moved.title()) is not None:
             title.revoked = True
         self._moved, self._title = None, Title()
-        self.region.storage.state.exclude(Use("given back to the variable it came from", here()))
+        region = self.region
+        use = Use("given back to the variable it came from", here())
+        region.storage.state.exclude(use, region.part)
 
 
 def _reclaimable(moved: Moved) -> bool:
@@ -193,15 +242,15 @@ def _reclaimable(moved: Moved) -> bool:
     return title is None or title.given_up
 
 
-def refuse_unreadable(storage: Storage, reader: str, thing: str) -> None:
-    """Raise if a storage has nothing to read."""
-    if storage.is_meta and storage.nbytes:
+def refuse_unreadable(region: Region, reader: str, thing: str) -> None:
+    """Raise if a region has nothing to read."""
+    if region.storage.is_meta and region.storage.nbytes:
         raise BorrowError(
             f"{reader} would use {thing}, which is a description without memory",
             places=(("here", place_of(here())),),
             hint="tw.meta(...) is for compiling only; make a tensor with memory to run",
         )
-    if not storage.initialized:
+    if not region.is_written:
         raise BorrowError(
             f"{reader} would read {thing}, which nothing has written",
             places=(("here", place_of(here())),),

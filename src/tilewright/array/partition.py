@@ -85,7 +85,7 @@ class Partition(Generic[E]):
                 places=(
                     ("here", place_of(here())),
                     ("taken", place_of(self.ticket.use.spot)),
-                    (f"ended by (it was {ender.what})", place_of(ender.spot)),
+                    (f"ended by (it was {ender})", place_of(ender.spot)),
                 ),
                 hint="partition the tensor again",
             )
@@ -103,9 +103,9 @@ class Partition(Generic[E]):
         """The tensor again. A partition that took the tensor over is used up by this."""
         self.check_usable()
         if self._owned:
-            spot = here()
+            spot, region = here(), self.tensor.region
             self._gone = Unpartitioned(spot)
-            self.tensor.region.storage.state.exclude(Use("unpartitioned", spot))
+            region.storage.state.exclude(Use("unpartitioned", spot), region.part)
         return self.tensor
 
     def __repr__(self) -> str:

@@ -13,27 +13,48 @@ from ..base.errors import ShapeError
 from ..base.shapes import Shape
 from ..driver.protocol import Device
 from ..op.place import Spot
-from .borrow import Lease
+from .extent import Extent, as_if_at
 from .layout import MOST_KEPT, Layout, layout_of
+from .lease import VIEW, Holder, lent_to_numpy
 from .storage import IMPORTS, Storage
+from .written import Runs, runs_of
 
 _SAME_SIZE = {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 """NumPy's array interface has no names for ml_dtypes: memory is handed over as unsigned ints."""
 
 
-class Region:
+class Region(Extent):
     """A layout laid over memory: the address of its first element, and the bytes it spans."""
 
-    __slots__ = ("address", "end", "layout", "start", "storage")
+    __slots__ = ("address", "is_whole", "layout", "storage")
 
     def __init__(self, storage: Storage, layout: Layout, address: int) -> None:
         self.storage = storage
         self.layout = layout
         self.address = address
         self.start = address + layout.low
-        """The lowest byte address."""
         self.end = address + layout.high
-        """The byte address behind the last; the start, where there are no elements."""
+        self.is_whole = layout.covers == storage.nbytes
+        """Whether it is surely all of its storage, so that any use of that meets it."""
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether there are no gaps between its elements."""
+        return self.layout.covers == self.end - self.start
+
+    def meets(self, other: Extent) -> bool:
+        """Whether the two have a byte in common; in doubt they have."""
+        if self.storage.is_meta or (isinstance(other, Region) and other.storage.is_meta):
+            # Descriptions all begin at address 0.
+            same = isinstance(other, Region) and other.storage is self.storage
+            return same and super().meets(other)
+        return super().meets(other)
+
+    def pattern(self, base: int) -> np.ndarray[Any, Any]:
+        """Its elements as an array that must never be looked into."""
+        item = self.dtype.itemsize
+        strides = tuple([s * item for s in self.strides])
+        return as_if_at(self.address - base, _SAME_SIZE[item], self.shape, strides)
 
     @property
     def dtype(self) -> AnyDType:
@@ -50,30 +71,51 @@ class Region:
         """How many elements apart neighbours along each axis are."""
         return self.layout.strides
 
-    def overlaps(self, other: Region) -> bool:
-        """Whether the two may share a byte."""
-        return max(self.start, other.start) < min(self.end, other.end)
-
     def array(self) -> np.ndarray[Any, Any]:
         """The memory itself as a NumPy array, for work on the host; not to be handed to users."""
-        return self._array(Lease(self._interface(readonly=False), self.storage, None))
+        return self._array(Holder(self.interface(readonly=False), self.storage))
 
     def leased(self, spot: Spot) -> np.ndarray[Any, Any]:
         """The memory as a read-only NumPy array; writing it is refused while a view of it lives."""
-        lease = Lease(self._interface(readonly=True), self.storage, spot)
-        self.storage.state.lease(lease)
-        return self._array(lease)
+        holder = Holder(self.interface(readonly=True), self.storage)
+        self.storage.state.lease(lent_to_numpy(VIEW, holder, spot))
+        IMPORTS.include(self.storage)
+        return self._array(holder)
+
+    @property
+    def part(self) -> Region | None:
+        """What borrows of it are of: None where that is all of its storage."""
+        return None if self.is_whole else self
+
+    @property
+    def is_written(self) -> bool:
+        """Whether all its elements have been written."""
+        return self.storage.initialized or self.storage.has_written(self._runs())
+
+    def mark_written(self) -> None:
+        """Note that work that writes it has been started."""
+        storage = self.storage
+        if not storage.initialized:
+            if self.is_whole:
+                storage.initialized = True
+            else:
+                storage.add_written(self._runs())
 
     def without_memory(self) -> Region:
         """The description alone."""
         return Region(Storage(self.storage.device, 0, self.storage.nbytes, None), self.layout, 0)
 
-    def _array(self, lease: Lease) -> np.ndarray[Any, Any]:
+    def _runs(self) -> Runs:
+        item = self.dtype.itemsize
+        return runs_of(self.address, item, self.shape, tuple([s * item for s in self.strides]))
+
+    def _array(self, holder: Holder) -> np.ndarray[Any, Any]:
         if 0 in self.shape:
             return np.empty(self.shape, self.dtype.np)
-        return np.asarray(lease).view(self.dtype.np)
+        return np.asarray(holder).view(self.dtype.np)
 
-    def _interface(self, *, readonly: bool) -> dict[str, object]:
+    def interface(self, *, readonly: bool) -> dict[str, object]:
+        """What NumPy's array interface says of it."""
         item = self.dtype.itemsize
         return {
             "version": 3,

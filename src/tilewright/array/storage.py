@@ -9,15 +9,17 @@ import numpy as np
 
 from ..driver.protocol import Device
 from .borrow import LOCK, BorrowState
+from .extent import Extent
 from .order import Order
+from .written import NOTHING, Runs, both, covers
 
 
 class Storage:
     """Memory with its borrow state. `owner` keeps it alive; a meta storage has no memory at all."""
 
     __slots__ = (
-        "__weakref__", "address", "device", "initialized", "nbytes", "order", "owner", "readonly",
-        "state",
+        "__weakref__", "_written", "address", "device", "initialized", "nbytes", "order", "owner",
+        "readonly", "state",
     )  # fmt: skip
 
     def __init__(
@@ -36,6 +38,9 @@ class Storage:
         self.owner = owner
         self.readonly = readonly
         self.initialized = initialized or nbytes == 0
+        """Whether all of it has been written."""
+        self._written = NOTHING
+        """Which bytes have been, as long as that is not all of them."""
         self.state = BorrowState()
         self.order = Order()
 
@@ -43,6 +48,17 @@ class Storage:
     def is_meta(self) -> bool:
         """Whether there is no memory behind it, only a description."""
         return self.owner is None
+
+    def add_written(self, runs: Runs) -> None:
+        """Note that these bytes have been written."""
+        with LOCK:
+            self._written = both(self._written, runs)
+            if len(self._written) == 1 and self._written[0, 1] - self._written[0, 0] == self.nbytes:
+                self.initialized, self._written = True, NOTHING
+
+    def has_written(self, runs: Runs) -> bool:
+        """Whether all these bytes have been written."""
+        return self.initialized or covers(self._written, runs)
 
 
 def allocate(device: Device, nbytes: int, *, zeroed: bool) -> Storage:
@@ -76,14 +92,31 @@ class Imports:
     def _add(self, span: _Span, array: np.ndarray[Any, Any]) -> Storage:
         device, start, end, readonly = span
         found = Storage(device, start, end - start, array, readonly=readonly)
-        for (_, other_start, other_end, _), known in list(self._known.items()):
-            if other_start < end and start < other_end and (other := known()) is not None:
-                found.state.meet(other.state)
-                found.order.join(other.order)
-        self._known[span] = ref(found)
+        self._introduce(found)
+        self._note(span, found)
+        return found
+
+    def include(self, storage: Storage) -> None:
+        """Know memory of our own that others see, so that it is found when it comes back."""
+        start, end = storage.address, storage.address + storage.nbytes
+        span = (storage.device, start, end, storage.readonly)
+        with LOCK:
+            if self._known.get(span, _nothing)() is None:
+                self._introduce(storage)
+                self._note(span, storage)
+
+    def _introduce(self, new: Storage) -> None:
+        """Make it a neighbour of all that it overlaps."""
+        mine = Extent(new.address, new.address + new.nbytes)
+        for (_, start, end, _), known in list(self._known.items()):
+            if start < mine.end and mine.start < end and (other := known()) is not None:
+                new.state.meet(other.state, mine, Extent(start, end))
+                new.order.join(other.order)
+
+    def _note(self, span: _Span, storage: Storage) -> None:
+        self._known[span] = ref(storage)
         if len(self._known) > self._room:
             self._sweep()
-        return found
 
     def _sweep(self) -> None:
         """Forget the dead, and make room for as many again as are alive."""

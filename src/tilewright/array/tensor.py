@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 import numpy as np
 
 from ..base.dtypes import DType
-from ..base.errors import ShapeError
+from ..base.errors import BorrowError, ShapeError
 from ..base.shapes import Shape, size
 from ..driver.protocol import Device
-from ..op.place import here
-from .borrow import Ticket, Use
+from ..op.place import here, place_of
+from .borrow import LOCK, Ticket, Use
 from .indexing import Key, select
 from .layout import layout_of, row_major
 from .ownership import Handle, Title
@@ -104,7 +104,7 @@ class Tensor(Handle, Generic[E]):
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """A copy as a NumPy array, now."""
-        self.borrow_shared("read by to_numpy()")
+        self.borrow_shared("read by to_numpy()", "to_numpy()")
         self.check_readable("to_numpy()")
         return self.region.array().copy(order="C")
 
@@ -125,11 +125,7 @@ class Tensor(Handle, Generic[E]):
 
     def __getitem__(self, key: Key) -> Tensor[E]:
         """A view of a part: ints, slices, `...` and None, as in NumPy."""
-        r = self.region
-        shape, strides, offset = select(r.shape, r.strides, key)
-        address = r.address + offset * r.dtype.itemsize
-        part = Region(r.storage, layout_of(r.dtype, shape, strides), address)
-        return self._view_as(part, "borrowed by a view")
+        return self._view_as(_selected(self.region, key), "borrowed by a view")
 
     def __len__(self) -> int:
         if not self.shape:
@@ -142,7 +138,7 @@ class Tensor(Handle, Generic[E]):
         return f"Tensor(shape={self.shape}, dtype={self.dtype.name}{device}{state})"
 
     def _view_as(self, region: Region, what: str) -> Tensor[E]:
-        return Tensor(region, None, self.borrow_shared(what))
+        return Tensor(region, None, self.borrow_shared(what, "a view", region))
 
     if not TYPE_CHECKING:
         # NumPy protocols and slips: for type checkers, arithmetic on a tensor is a plain error.
@@ -154,7 +150,7 @@ class Tensor(Handle, Generic[E]):
             if copy:
                 found = self.to_numpy()
                 return found if dtype is None else found.astype(dtype, copy=False)
-            self.region.storage.state.share(Use("read by np.asarray()", here()))
+            self.borrow_shared("read by np.asarray()", "np.asarray()")
             view = self.region.leased(here())
             if dtype is None or np.dtype(dtype) == view.dtype:
                 return view
@@ -183,7 +179,11 @@ class Tensor(Handle, Generic[E]):
 
 
 class BorrowMut(Generic[E]):
-    """An exclusive borrow of a tensor, ended by the next use of the tensor."""
+    """An exclusive borrow of a tensor or of a part of it, ended by the next use of that.
+
+    Parts come out of it as in Rust's `split_at_mut`: disjoint ones are borrowed side by side, and
+    each ends when the borrow it came out of is used for what the two have in common.
+    """
 
     __slots__ = ("_tensor", "_ticket")
 
@@ -191,15 +191,77 @@ class BorrowMut(Generic[E]):
         self._tensor = tensor
         self._ticket = ticket
 
+    @property
+    def shape(self) -> Shape:
+        """The extent of each axis."""
+        return self._tensor.shape
+
+    @property
+    def dtype(self) -> type[E]:
+        """The element type."""
+        return self._tensor.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the tensor lives."""
+        return self._tensor.device
+
     def partition(self, tile: ShapeLike) -> Partition[E]:
         """Cut the borrowed tensor into tiles: kernels write in place."""
-        tiling = cut(self._tensor.region.layout, tile)
-        Partition(self._tensor, tiling, self._ticket).check_usable()
-        ticket = self._ticket.reborrow(Use("borrowed for writing", here()))
-        return Partition(self._tensor, tiling, ticket)
+        tensor, tiling = self._tensor, cut(self._tensor.region.layout, tile)
+        ticket = self._reborrow()
+        if tensor.ticket is not None:  # a part: as the partition's own, it can be read through it
+            tensor = Tensor[E](tensor.region, None, ticket, tensor)
+        return Partition(tensor, tiling, ticket)
+
+    def __getitem__(self, key: Key) -> BorrowMut[E]:
+        """Borrow a part: ints, slices, `...` and None, as in NumPy."""
+        return self._part(_selected(self._tensor.region, key))
+
+    def split_at(self, index: int, axis: int = 0) -> tuple[BorrowMut[E], BorrowMut[E]]:
+        """Two parts: what is before `index` along an axis, and the rest."""
+        extent = self.shape[axis]
+        if not 0 <= index <= extent:
+            raise ShapeError(
+                f"{index} does not split axis {axis}", expected=f"an index from 0 to {extent}"
+            )
+        axes = (slice(None),) * (axis % len(self.shape))
+        return self[(*axes, slice(index))], self[(*axes, slice(index, None))]
+
+    def reshape(self, shape: ShapeLike) -> BorrowMut[E]:
+        """The same memory, borrowed out of this, in another shape."""
+        return self._part(_reshaped(self._tensor.region, shape))
+
+    def _part(self, region: Region) -> BorrowMut[E]:
+        ticket = self._reborrow(region.part)
+        return BorrowMut(Tensor(region, None, ticket, self._tensor), ticket)
+
+    def _reborrow(self, part: Region | None = None) -> Ticket:
+        with LOCK:
+            self._check()
+            return self._ticket.reborrow(Use("borrowed for writing", here(2)), part)
+
+    def _check(self) -> None:
+        self._tensor.check_usable()
+        if (ender := self._ticket.ended_by()) is not None:
+            raise BorrowError(
+                f"this exclusive borrow of {self._tensor!r} has ended",
+                places=(
+                    ("here", place_of(here())),
+                    ("taken", place_of(self._ticket.use.spot)),
+                    (f"ended by (it was {ender})", place_of(ender.spot)),
+                ),
+                hint="borrow the tensor again",
+            )
 
     def __repr__(self) -> str:
         return f"BorrowMut({self._tensor!r})"
+
+
+def _selected(region: Region, key: Key) -> Region:
+    shape, strides, offset = select(region.shape, region.strides, key)
+    address = region.address + offset * region.dtype.itemsize
+    return Region(region.storage, layout_of(region.dtype, shape, strides), address)
 
 
 def _reshaped(region: Region, shape: ShapeLike) -> Region:

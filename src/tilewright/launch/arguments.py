@@ -98,8 +98,8 @@ class Bound:
     """The arguments of one launch, by kind and in the order of the parameters."""
 
     __slots__ = (
-        "device", "epochs", "form", "inputs", "kind", "memory", "numbers", "outputs",
-        "pointers", "spot", "tickets",
+        "device", "form", "inputs", "kind", "memory", "numbers", "outputs", "pointers", "shares",
+        "spot", "tickets",
     )  # fmt: skip
 
     form: Form
@@ -109,8 +109,8 @@ class Bound:
     """The line that built the launch."""
     tickets: list[Ticket]
     """The exclusive borrow of each output."""
-    epochs: list[int]
-    """The shared borrow of each input: no more than the epoch it was taken in."""
+    shares: list[int | Ticket]
+    """The shared borrow of each input: mostly no more than the epoch it was taken in."""
 
     def __init__(
         self,

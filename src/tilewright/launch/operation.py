@@ -24,7 +24,7 @@ from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS, Kernel
 from .kinds import is_partition
 from .links import by_hand
-from .taking import check_usable, refuse_conflicts, refuse_ended_borrows, settle, take
+from .taking import refuse_conflicts, refuse_ended_borrows, settle, take
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
@@ -151,11 +151,10 @@ class Launch(Composite[R_co]):
         try:
             bound = kernel.bind(values, self._keywords, self._request.generics)
             refuse_conflicts(kernel.name, bound)
-            check_usable(bound)
+            take(kernel.name, bound, self._built)
         except Exception:
             give_back(values)
             raise
-        take(kernel.name, bound, self._built)
         return bound
 
     def _claim_ops(self) -> None:

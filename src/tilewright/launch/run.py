@@ -37,9 +37,7 @@ def _interpret(
 ) -> Report:
     written = [a.parameter.name for a in args if isinstance(a, OutputArg)]
     unwritten = frozenset(
-        name
-        for name, region in zip(written, bound.memory, strict=False)
-        if not region.storage.initialized
+        name for name, region in zip(written, bound.memory, strict=False) if not region.is_written
     )
     values = [*_values(args, bound), *[region.array() for region in hidden]]
     outcome = reference.run(func, values, grid, uninitialized=unwritten)

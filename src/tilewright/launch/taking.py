@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..array.borrow import LOCK, Ticket, Use, refuse_ended, refuse_leased
+from ..array.borrow import LOCK, Ticket, Use, refuse_ended
+from ..array.lease import Act, refuse_leased
 from ..array.ownership import Handle, refuse_unreadable
-from ..array.region import Region
 from ..base.errors import BorrowError
 from ..op.place import Spot, here, place_of
 from .arguments import Bound, OutputArg
@@ -19,15 +17,8 @@ def refuse_conflicts(kernel: str, bound: Bound) -> None:
         written = memory[i]
         start, end = written.start, written.end
         for other in memory[i + 1 :]:
-            if other.start < end and start < other.end and _meet(written, other):
+            if other.start < end and start < other.end and written.meets(other):
                 raise _conflict(kernel, bound, i, memory.index(other, i + 1))
-
-
-def _meet(a: Region, b: Region) -> bool:
-    """Whether two regions that span common addresses share an element."""
-    if a.storage.is_meta:
-        return a.storage is b.storage
-    return a.start < a.end and b.start < b.end and np.shares_memory(a.array(), b.array())
 
 
 def _conflict(kernel: str, bound: Bound, i: int, j: int) -> BorrowError:
@@ -43,7 +34,30 @@ def _conflict(kernel: str, bound: Bound, i: int, j: int) -> BorrowError:
     )
 
 
-def check_usable(bound: Bound) -> None:
+def take(kernel: str, bound: Bound, spot: Spot) -> None:
+    """Begin the borrows of a launch, unless one of its arguments cannot be used any more."""
+    bound.spot = spot
+    shares: list[int | Ticket] = []
+    tickets: list[Ticket] = []
+    bound.shares, bound.tickets = shares, tickets
+    with LOCK:
+        _check_usable(bound)
+        written = len(bound.outputs)
+        for tensor, region in zip(bound.inputs, bound.memory[written:], strict=True):
+            state = region.storage.state
+            busy = state.exclusive is not None or state.writers or state.neighbours
+            if region.is_whole and not busy:
+                shares.append(state.epoch)
+            else:
+                reading = _reading(kernel, bound)
+                shares.append(state.share_locked(reading, region.part, tensor.ticket))
+        if written:
+            writing = Use(f"borrowed for writing by `{kernel}`", spot)
+            for partition in bound.outputs:
+                tickets.append(partition.ticket.reborrow(writing))
+
+
+def _check_usable(bound: Bound) -> None:
     """Raise for an argument that was moved away, or whose borrow has ended."""
     for partition in bound.outputs:
         partition.check_usable()
@@ -51,47 +65,32 @@ def check_usable(bound: Bound) -> None:
         tensor.check_usable()
 
 
-def take(kernel: str, bound: Bound, spot: Spot) -> None:
-    """Begin the borrows of a launch; nothing here can be refused any more."""
-    bound.spot = spot
-    epochs: list[int] = []
-    tickets: list[Ticket] = []
-    bound.epochs, bound.tickets = epochs, tickets
-    with LOCK:
-        for region in bound.memory[len(bound.outputs) :]:
-            state = region.storage.state
-            if state.exclusive is not None or state.neighbours:
-                state.end_exclusive(_reading(kernel, bound))
-            epochs.append(state.epoch)
-        if bound.outputs:
-            writing = Use(f"borrowed for writing by `{kernel}`", spot)
-            for partition in bound.outputs:
-                tickets.append(partition.ticket.reborrow_locked(writing))
-
-
 def _reading(kernel: str, bound: Bound) -> Use:
     return Use(f"read by `{kernel}`", bound.spot)
 
 
 def refuse_ended_borrows(kernel: str, bound: Bound) -> None:
-    """Raise if a borrow has ended since the launch was built, or memory is not ready for it."""
+    """Raise if a borrow has ended since the launch was built, or memory is not ready for it.
+
+    Under the lock, if nobody shall come between this and the reservation of the memory.
+    """
     if _surely_ready(bound):
         return
-    tensors = _tensors(bound)
+    tensors, written = _tensors(bound), len(bound.outputs)
     for ticket, tensor in zip(_all_tickets(kernel, bound), tensors, strict=True):
         if ticket.ended_by() is not None:
             refuse_ended(ticket, kernel, repr(tensor))
     for i, region in enumerate(bound.memory):
-        storage, written = region.storage, i < len(bound.outputs)
-        if storage.is_meta or not (written or storage.initialized):
-            refuse_unreadable(storage, f"`{kernel}`", repr(tensors[i]))
-        if written and storage.state.live_lease() is not None:
-            refuse_leased(storage.state, kernel, repr(tensors[i]))
+        if region.storage.is_meta or not (i < written or region.is_written):
+            refuse_unreadable(region, f"`{kernel}`", repr(tensors[i]))
+        if region.storage.state.live_leases():
+            act = Act.WRITE if i < written else Act.READ
+            refuse_leased(region.storage.state, act, f"`{kernel}`", repr(tensors[i]))
 
 
 def _surely_ready(bound: Bound) -> bool:
     """Whether nothing needs a closer look: all borrows stand, and their memory can be used."""
-    tickets, epochs = bound.tickets, bound.epochs
+    tickets, shares = bound.tickets, bound.shares
     written = len(tickets)
     for i, region in enumerate(bound.memory):
         storage = region.storage
@@ -99,9 +98,9 @@ def _surely_ready(bound: Bound) -> bool:
         if storage.owner is None:
             return False
         if i >= written:
-            if state.epoch != epochs[i - written] or not storage.initialized:
+            if state.epoch != shares[i - written] or not storage.initialized:
                 return False
-        elif state.exclusive is not tickets[i] or state.leases or state.neighbours:
+        elif tickets[i].ended is not None or state.leases or state.neighbours:
             return False
     return True
 
@@ -109,10 +108,14 @@ def _surely_ready(bound: Bound) -> bool:
 def _all_tickets(kernel: str, bound: Bound) -> list[Ticket]:
     """One for each region, in the order of `bound.memory`."""
     found = list(bound.tickets)
-    for region, epoch in zip(bound.memory[len(found) :], bound.epochs, strict=True):
-        ticket = Ticket(region.storage.state, _reading(kernel, bound), shared=True)
-        ticket.epoch = epoch
-        found.append(ticket)
+    for region, share in zip(bound.memory[len(found) :], bound.shares, strict=True):
+        if isinstance(share, Ticket):
+            found.append(share)
+        else:
+            state = region.storage.state
+            ticket = Ticket(state, _reading(kernel, bound), exclusive=False)
+            ticket.epoch = share
+            found.append(ticket)
     return found
 
 
@@ -124,7 +127,7 @@ def _tensors(bound: Bound) -> list[Handle]:
 def settle(bound: Bound) -> None:
     """The launch has run: outputs hold values, and what was moved into it is gone for good."""
     for partition, region in zip(bound.outputs, bound.memory, strict=False):
-        region.storage.initialized = True
+        region.mark_written()
         partition.settle(failed=False)
     for pointer in bound.pointers:
         pointer.region.storage.initialized = True

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import gc
+import threading
 
-import numpy as np
 import pytest
 
-from tilewright.array.borrow import BorrowState, Lease, Use, refuse_ended, refuse_leased
+from tilewright.array.borrow import BorrowState, Use, refuse_ended
+from tilewright.array.extent import Extent
 from tilewright.base.errors import BorrowError
 from tilewright.op.place import here
 
@@ -58,7 +58,7 @@ def test_a_reborrow_ends_with_its_parent(state):
 
 def test_neighbours_share_their_fate(state):
     other, third = BorrowState(), BorrowState()
-    state.meet(other)
+    state.meet(other, Extent(0, 20), Extent(10, 30))
     reader, writer = other.share(use("read")), third.exclude(use("elsewhere"))
     state.exclude(use("written next door"))
     assert reader.ended_by().what == "written next door"
@@ -68,18 +68,91 @@ def test_neighbours_share_their_fate(state):
     assert mine.ended_by().what == "read next door"
 
 
-def test_a_lease_lives_as_long_as_its_last_array(state):
-    memory = np.arange(4, dtype="u1")
-    lease = Lease(
-        {**memory.__array_interface__, "data": (memory.ctypes.data, True)}, memory, here()
-    )
-    state.lease(lease)
-    part = np.asarray(lease)[1:3][::-1]
-    del lease
-    gc.collect()
-    assert state.live_lease() is not None
-    del part
-    assert state.live_lease() is None
+def test_neighbours_share_only_what_they_have_in_common(state):
+    other = BorrowState()
+    state.meet(other, Extent(0, 20), Extent(10, 30))
+    low, high = other.share(use("read"), Extent(10, 15)), other.share(use("read"), Extent(20, 30))
+    apart = other.share(use("read"))
+    state.exclude(use("written"), Extent(0, 10))
+    assert apart.ended_by() is low.ended_by() is high.ended_by() is None
+    state.exclude(use("written again"))
+    assert low.ended_by().what == apart.ended_by().what == "written again"
+    assert high.ended_by() is None
+
+
+# Parts
+
+
+def test_disjoint_parts_do_not_touch_each_other(state):
+    left, right = Extent(0, 8), Extent(8, 16)
+    reader, writer = state.share(use("read"), left), state.exclude(use("written"), right)
+    second = state.exclude(use("written too"), Extent(16, 24))
+    state.share(use("read again"), Extent(4, 8))
+    assert reader.ended_by() is writer.ended_by() is second.ended_by() is None
+
+
+def test_a_part_ends_what_it_meets(state):
+    whole, left = state.share(use("read")), state.share(use("read"), Extent(0, 8))
+    right = state.share(use("read"), Extent(8, 16))
+    state.exclude(use("written"), Extent(4, 8))
+    assert whole.ended_by().what == left.ended_by().what == "written"
+    assert right.ended_by() is None
+
+
+def test_using_all_ends_every_part(state):
+    reader, writer = state.share(use("read"), Extent(0, 8)), state.exclude(use("w"), Extent(8, 9))
+    state.share(use("all read"))
+    assert reader.ended_by() is None
+    assert writer.ended_by().what == "all read"
+    state.exclude(use("all written"))
+    assert reader.ended_by().what == "all written"
+
+
+def test_a_part_ends_an_exclusive_borrow_of_all(state):
+    whole = state.exclude(use("borrowed"))
+    state.share(use("read"), Extent(0, 1))
+    assert whole.ended_by().what == "read"
+
+
+def test_no_bytes_meet_nothing(state):
+    whole, nothing = state.exclude(use("borrowed")), state.exclude(use("w"), Extent(4, 4))
+    state.share(use("read"), Extent(4, 4))
+    assert whole.ended_by() is None
+    state.exclude(use("all"))
+    assert nothing.ended_by() is None
+
+
+def test_parts_come_out_of_one_borrow_side_by_side(state):
+    outer = state.exclude(use("borrowed"))
+    left, right = (outer.reborrow(use("part"), Extent(a, a + 8)) for a in (0, 8))
+    inner = left.reborrow(use("given to k"))
+    assert outer.ended_by() is left.ended_by() is right.ended_by() is inner.ended_by() is None
+    right.reborrow(use("smaller"), Extent(8, 12))
+    assert inner.ended_by() is None
+    outer.reborrow(use("overlapping"), Extent(6, 10))
+    assert left.ended_by().what == right.ended_by().what == inner.ended_by().what == "overlapping"
+    assert outer.ended_by() is None
+
+
+def test_reading_a_part_through_its_own_borrow_keeps_it(state):
+    part = state.exclude(use("borrowed")).reborrow(use("part"), Extent(0, 8))
+    view = state.share(use("read"), Extent(0, 8), part)
+    assert part.ended_by() is view.ended_by() is None
+    part.reborrow(use("written"))
+    assert view.ended_by().what == "written"
+
+
+def test_dead_and_ended_parts_do_not_pile_up(state):
+    kept = [state.share(use("read"), Extent(0, 1))]
+    for _ in range(1000):
+        state.share(use("read"), Extent(0, 1))
+    assert len(state.readers) <= 32
+    state.exclude(use("written"), Extent(0, 1))
+    assert state.readers == []
+    assert kept[0].ended_by() is not None
+
+
+# Messages
 
 
 def test_messages(state, golden, places):
@@ -88,8 +161,12 @@ def test_messages(state, golden, places):
     with pytest.raises(BorrowError) as caught:
         refuse_ended(ticket, "neg", "Tensor(...)")
     golden(places(caught.value), "ended")
-    lease = Lease({}, None, here())
-    state.lease(lease)
-    with pytest.raises(BorrowError) as caught:
-        refuse_leased(state, "neg", "Tensor(...)")
-    golden(places(caught.value), "leased")
+
+
+def test_another_thread_is_named(state):
+    ticket = state.exclude(use("borrowed for writing"))
+    other = threading.Thread(target=lambda: state.share(use("read")), name="worker")
+    other.start()
+    other.join()
+    with pytest.raises(BorrowError, match="it was read in the thread 'worker'"):
+        refuse_ended(ticket, "neg", "Tensor(...)")

@@ -30,7 +30,7 @@ def test_overlapping_storages_know_each_other():
     imports, a = Imports(), np.zeros(4)
     low, high, apart = (find(imports, a, s, e) for s, e in ((0, 20), (20, 40), (40, 60)))
     middle = find(imports, a, 10, 30)
-    known = {ref() for ref in middle.state.neighbours}
+    known = {near.state() for near in middle.state.neighbours}
     assert known == {low.state, high.state}
     assert apart.state.neighbours == ()
 

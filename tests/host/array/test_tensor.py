@@ -215,6 +215,94 @@ def test_borrow_mut_again_ends_the_first(t):
         first.partition((1, 1))
 
 
+# Parts
+
+
+def test_disjoint_parts_are_borrowed_side_by_side(t):
+    m = t.borrow_mut()
+    low, high = m[:2].partition((2, 2)), m[2:].partition((2, 2))
+    assert (low.shape, low.grid, high.shape) == ((2, 6), (1, 3), (2, 6))
+    low.check_usable()
+    high.check_usable()
+
+
+def test_overlapping_parts_end_the_earlier_one(t, golden, places):
+    m = t.borrow_mut()
+    low = m[:3].partition((2, 2))
+    m[2:].partition((2, 2)).check_usable()
+    with pytest.raises(BorrowError) as caught:
+        low.check_usable()
+    golden(places(caught.value))
+
+
+def test_columns_are_parts_too(t):
+    left, right = t.borrow_mut().split_at(2, axis=1)
+    assert (left.shape, right.shape) == ((4, 2), (4, 4))
+    left.partition((2, 2))
+    right.partition((2, 2)).check_usable()
+    left.partition((4, 2)).check_usable()
+    empty, all_of_it = t.borrow_mut().split_at(0)
+    assert (empty.shape, all_of_it.shape) == ((0, 6), (4, 6))
+    with pytest.raises(ShapeError, match="an index from 0 to 4"):
+        t.borrow_mut().split_at(5)
+
+
+def test_a_view_apart_from_what_is_written_stands(t):
+    top, bottom = t[:2], t[2:]
+    t.borrow_mut()[2:].partition((2, 2))
+    # borrow_mut() itself is of all of the tensor, so both have ended
+    for view in (top, bottom):
+        with pytest.raises(BorrowError, match="take the view again"):
+            view.to_numpy()
+    m = t.borrow_mut()
+    part = m[2:].partition((2, 2))
+    m[:2].partition((2, 2))
+    part.check_usable()
+
+
+def test_using_the_tensor_ends_a_part(t, golden, places):
+    part = t.borrow_mut()[1:3]
+    t[:1].to_numpy()
+    part.partition((1, 1))
+    t[:2].to_numpy()
+    with pytest.raises(BorrowError) as caught:
+        part.partition((1, 1))
+    golden(places(caught.value))
+
+
+def test_a_part_can_be_read_where_it_is_borrowed(t):
+    p = t.borrow_mut()[1:3, ::2].partition((1, 1))
+    np.testing.assert_array_equal(p.unpartition().to_numpy(), np.arange(24).reshape(4, 6)[1:3, ::2])
+    p.check_usable()
+    assert repr(p.unpartition()) == "Tensor(shape=(2, 3), dtype=f32, part)"
+    p.unpartition().partition_mut((2, 2)).check_usable()
+    with pytest.raises(BorrowError, match="a part cannot be given away"):
+        p.unpartition().partition((1, 1))
+
+
+def test_parts_of_parts(t):
+    m = t.borrow_mut().reshape((24,))[4:20]
+    assert (m.shape, m.dtype, m.device.name) == ((16,), f32, "cpu")
+    inner = m[2:4].partition((2,))
+    m[8:].partition((2,))
+    inner.check_usable()
+    m.partition((2,))
+    with pytest.raises(BorrowError, match="it was borrowed for writing"):
+        inner.check_usable()
+
+
+def test_unwritten_memory_is_readable_where_it_was_written():
+    t = empty((4, 6)).sync()
+    m = t.borrow_mut()
+    m[:, :3].partition((2, 2)).tensor.region.mark_written()
+    assert t[1:, 1:3].to_numpy().shape == (3, 2)
+    assert repr(t) == "Tensor(shape=(4, 6), dtype=f32, uninitialized)"
+    with pytest.raises(BorrowError, match="which nothing has written"):
+        t[:, 2:4].to_numpy()
+    t.borrow_mut()[:, 3:].partition((2, 2)).tensor.region.mark_written()
+    assert t.to_numpy().shape == (4, 6)
+
+
 def test_devices():
     t = zeros((2,), i32, device=REFERENCE).sync()
     assert t.device is REFERENCE

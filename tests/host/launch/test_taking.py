@@ -86,6 +86,54 @@ def test_disjoint_parts_of_one_array_may_be_read_and_written(x):
         neg(left.partition_mut((2, 2)), x[:, 1:3])
 
 
+def test_disjoint_parts_of_one_tensor_are_two_outputs(z):
+    top, bottom = z.borrow_mut().split_at(2)
+    fill_two(top.partition((2, 2)), bottom.partition((2, 2))).sync()
+    assert z.to_numpy().tolist() == [[1] * 4] * 2 + [[2] * 4] * 2
+    left, right = z.borrow_mut().split_at(2, axis=1)
+    fill_two(left.partition((2, 2)), right.partition((2, 2))).sync()
+    assert z.to_numpy().tolist() == [[1, 1, 2, 2]] * 4
+
+
+def test_overlapping_parts_of_one_tensor_are_refused(z):
+    m = z.borrow_mut()
+    top = m[:3].partition((2, 2))
+    with pytest.raises(tw.BorrowError, match="write one tensor twice"):
+        fill_two(top, top)
+    with pytest.raises(tw.BorrowError, match="would write one tensor twice"):
+        fill_two(top, m[2:].partition((2, 2)))
+
+
+def test_a_part_is_written_while_another_is_read(z, x):
+    z = tw.from_numpy(x).sync()
+    m = z.borrow_mut()
+    out, source = m[:2].partition((2, 2)), m[2:].partition((2, 2)).unpartition()
+    neg(out, source).sync()
+    assert (z.to_numpy() == np.concatenate([-x[2:], x[2:]])).all()
+
+
+def test_two_ops_on_disjoint_parts(z, x):
+    m = z.borrow_mut()
+    first, second = neg(m[:2].partition((2, 2)), x[:2]), neg(m[2:].partition((2, 2)), x[2:])
+    second.sync()
+    first.sync()
+    assert (z.to_numpy() == -x).all()
+
+
+def test_an_op_on_a_view_stands_while_another_part_is_written(x):
+    z, t = tw.zeros((2, 4)).sync(), tw.from_numpy(x).sync()
+    m = t.borrow_mut()
+    top = m[:2].partition((2, 2))
+    op = neg(z.partition_mut((2, 2)), t[2:])
+    neg(top, x[2:]).sync()
+    op.sync()
+    assert (z.to_numpy() == -x[2:]).all()
+    stale = neg(z.partition_mut((2, 2)), t[2:])
+    neg(t.borrow_mut()[3:].partition((2, 2)), x[:1]).sync()
+    with pytest.raises(tw.BorrowError, match="its shared borrow of"):
+        stale.sync()
+
+
 # Borrows begin when the launch is built
 
 
