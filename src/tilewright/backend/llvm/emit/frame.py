@@ -46,6 +46,29 @@ class Frame:
         self.variables: dict[Loop, Vec] = {}
         self.registers: dict[Reg, Vec] = {}
         self.accumulators: dict[Combine, Accumulators] = {}
+        self.begun: frozenset[Loop] = frozenset()
+        """Loops whose first step surely is over."""
+
+    @property
+    def unroll(self) -> int:
+        """How many steps of the lanes follow each other in one round; one among tests."""
+        return 1 if self.edge else self.nest.unroll
+
+    @property
+    def jam(self) -> int:
+        """How many steps of the loop around the lanes run side by side; one among tests."""
+        return 1 if self.edge else self.nest.jam
+
+    def beside(self, loop: Loop, number: int) -> Frame:
+        """The frame of a later step of a loop that runs side by side with this one's."""
+        other = Frame(self.emitter, self.nest, self.windows)
+        other.edge = self.edge
+        other.counters = {**self.counters, loop: self.counters[loop] + number}
+        other.variables = dict(self.variables)
+        other.registers = dict(self.registers)
+        other.accumulators = dict(self.accumulators)
+        other.begun = self.begun | {loop} if number else self.begun
+        return other
 
     def is_vector(self, loops: frozenset[Loop]) -> bool:
         """Whether something differs from lane to lane."""

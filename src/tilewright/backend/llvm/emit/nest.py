@@ -6,7 +6,8 @@ with tests for the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import product
 
 from ..functions.text import Value as Vec
 from ..plan.nodes import (
@@ -48,7 +49,7 @@ class NestWriter:
         windows = {a: window(emitter, a) for a in nest.accesses}
         frame = Frame(emitter, nest, windows)
         if not windows or nest.lanes == 1 or any(a.view.sparse is not None for a in windows):
-            self.loops(frame, 0)
+            self.loops([frame], 0)
             return
         whole = emitter.any_of([is_whole(emitter, a, w) for a, w in windows.items()])
         inside, edge, after = (emitter.label(word) for word in ("whole", "edge", "after"))
@@ -57,78 +58,100 @@ class NestWriter:
             emitter.body.label(label)
             version = Frame(emitter, nest, windows)
             version.edge = tested
-            self.loops(version, 0)
+            self.loops([version], 0)
             emitter.body.jump(after)
         emitter.body.label(after)
 
-    def loops(self, frame: Frame, level: int) -> None:
-        """The statements of one level, and the loops inside."""
-        nest = frame.nest
+    def loops(self, frames: Sequence[Frame], level: int) -> None:
+        """The statements of one level, and the loops inside; frames run side by side."""
+        nest = frames[0].nest
         for read in nest.reads:
-            if self.level(frame, read) == level:
-                self.read(frame, read)
+            if self.level(nest, read) == level:
+                self.read_in_all(frames, read)
         if level == len(nest.loops):
             for effect in nest.effects:
-                self.effect(frame, effect)
+                for frame in frames:
+                    self.effect(frame, effect)
             return
-        starting = [e for e in nest.effects if self.starts(frame, e, level)]
-        for effect in starting:
+        starting = [e for e in nest.effects if self.starts(nest, e, level)]
+        for effect, frame in product(starting, frames):
             assert isinstance(effect, Combine), "only reductions begin before a loop"
             self.reducer.begin(frame, effect)
-        self.loop(frame, level)
-        for effect in starting:
+        self.loop(frames, level)
+        for effect, frame in product(starting, frames):
             assert isinstance(effect, Combine), "only reductions end after a loop"
             self.reducer.end(frame, effect)
 
-    def level(self, frame: Frame, read: Read) -> int:
+    def level(self, nest: Nest, read: Read) -> int:
         """How many loops a statement is inside of."""
-        loops = frame.nest.loops
-        return max((loops.index(loop) + 1 for loop in read.result.loops), default=0)
+        return max((nest.loops.index(loop) + 1 for loop in read.result.loops), default=0)
 
-    def starts(self, frame: Frame, effect: Effect, level: int) -> bool:
+    def starts(self, nest: Nest, effect: Effect, level: int) -> bool:
         """Whether the accumulators of an effect live around the loop of this level."""
-        if not isinstance(effect, Combine) or not along_lanes(frame, effect):
+        if not isinstance(effect, Combine) or not along_lanes(nest, effect):
             return False
-        return effect.loops[0] is frame.nest.loops[level]
+        return effect.loops[0] is nest.loops[level]
 
-    def loop(self, frame: Frame, level: int) -> None:
+    def loop(self, frames: Sequence[Frame], level: int) -> None:
         """One loop, which runs at least once."""
-        emitter, nest = frame.emitter, frame.nest
-        loop = nest.loops[level]
-        step, times = 1, 1
-        if level == len(nest.loops) - 1:
-            step, times = nest.lanes, 1 if frame.edge else nest.unroll
+        emitter, nest = frames[0].emitter, frames[0].nest
+        loop, stride = nest.loops[level], self.stride(frames[0], level)
         body = emitter.body
-        if loop.size == step * times:
-            self.steps(frame, level, emitter.integer(0), step, times)
+        if loop.size == stride:
+            self.steps(frames, level, emitter.integer(0))
             return
         before, head, after = body.block, emitter.label("loop"), emitter.label("after")
         body.jump(head)
         body.label(head)
         place = len(body.lines)
         counter = body.emit("", "i64", 1)
-        self.steps(frame, level, counter, step, times)
-        following = body.emit(f"add nuw nsw i64 {counter.name}, {step * times}", "i64", 1)
+        self.steps(frames, level, counter)
+        following = body.emit(f"add nuw nsw i64 {counter.name}, {stride}", "i64", 1)
         sources = f"[ 0, %{before} ], [ {following.name}, %{body.block} ]"
         body.lines[place] = f"  {counter.name} = phi i64 {sources}"
         emitter.branch(following.compare("", "ult", loop.size), head, after)
         body.label(after)
 
-    def steps(self, frame: Frame, level: int, counter: Vec, step: int, times: int) -> None:
-        """Some steps of a loop, one after the other."""
-        for number in range(times):
-            self.enter(frame, level, counter + number * step, step)
+    def stride(self, frame: Frame, level: int) -> int:
+        """How far one round of a loop goes."""
+        last = len(frame.nest.loops) - 1
+        return {last: frame.nest.lanes * frame.unroll, last - 1: frame.jam}.get(level, 1)
 
-    def enter(self, frame: Frame, level: int, counter: Vec, step: int) -> None:
+    def steps(self, frames: Sequence[Frame], level: int, counter: Vec) -> None:
+        """One round of a loop: along the lanes some steps, one after the other."""
+        nest = frames[0].nest
+        if level < len(nest.loops) - 1:
+            self.enter(frames, level, counter)
+            return
+        for number in range(frames[0].unroll):
+            self.enter(frames, level, counter + number * nest.lanes)
+
+    def enter(self, frames: Sequence[Frame], level: int, counter: Vec) -> None:
         """The inside of a loop."""
-        loop = frame.nest.loops[level]
-        frame.counters[loop] = counter
-        if frame.nest.descending:
-            counter = (loop.size - step) - counter
-        frame.variables[loop] = counter
-        self.loops(frame, level + 1)
+        nest, last = frames[0].nest, len(frames[0].nest.loops) - 1
+        loop = nest.loops[level]
+        for frame in frames:
+            frame.counters[loop] = counter
+        if level == last - 1:
+            (frame,) = frames
+            frames = [frame.beside(loop, number) for number in range(frame.jam)]
+        width = nest.lanes if level == last else 1
+        for frame in frames:
+            at = frame.counters[loop]
+            frame.variables[loop] = (loop.size - width) - at if nest.descending else at
+        self.loops(frames, level + 1)
 
     # Statements.
+
+    def read_in_all(self, frames: Sequence[Frame], read: Read) -> None:
+        """A statement that gives a register; frames that do not differ in it share it."""
+        first, *others = frames
+        self.read(first, read)
+        for frame in others:
+            if frame.begun & read.result.loops:
+                self.read(frame, read)
+            else:
+                frame.registers[read.result] = first.registers[read.result]
 
     def read(self, frame: Frame, read: Read) -> None:
         """A statement that gives a register."""

@@ -16,7 +16,7 @@ from ..functions.text import Value as Vec
 from ..functions.text import where
 from ..plan.facts import LAYOUT
 from ..plan.index import Index, loops_in
-from ..plan.nodes import Buffer, Combine, Variable
+from ..plan.nodes import Buffer, Combine, Nest, Variable
 from .accumulate import Accumulators, Direct, Slot, Way, extreme
 from .emitter import Compute, Emitter
 from .frame import Frame
@@ -105,12 +105,17 @@ class Reducer:
         starts = self._starts(frame, effect, lanes)
         if not effect.loops:
             return starts
+        if frame.begun.intersection(effect.loops):
+            return [self._held(frame, holder, index) for holder in holders]
         first = frame.emitter.any_of([frame.counters[loop].eq(0) for loop in effect.loops])
         old: list[Vec] = []
         for holder, start in zip(holders, starts, strict=True):
-            assert isinstance(holder, Buffer), "a variable accumulates along the lanes"
-            old.append(where(first, start, read_element(frame, holder, index)))
+            old.append(where(first, start, self._held(frame, holder, index)))
         return old
+
+    def _held(self, frame: Frame, holder: Buffer | Variable, index: Index) -> Vec:
+        assert isinstance(holder, Buffer), "a variable accumulates along the lanes"
+        return read_element(frame, holder, index)
 
     def body(
         self, emitter: Emitter, op: Op, elements: Sequence[Vec], old: Sequence[Vec]
@@ -154,10 +159,9 @@ def put(frame: Frame, target: Buffer | Variable, index: Index, value: Vec) -> No
         frame.emitter.put(target, value)
 
 
-def along_lanes(frame: Frame, effect: Combine) -> bool:
+def along_lanes(nest: Nest, effect: Combine) -> bool:
     """Whether a reduction runs along the lanes (or along the last loop of a serial nest)."""
-    loops = frame.nest.loops
-    return bool(effect.loops) and effect.loops[-1] is loops[-1]
+    return bool(effect.loops) and effect.loops[-1] is nest.loops[-1]
 
 
 TABLE: dict[str, Callable[[Reducer, Frame, Combine], None]] = {

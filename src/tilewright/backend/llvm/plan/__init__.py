@@ -6,6 +6,7 @@ from ....ir.core import Func
 from ..target import CpuTarget
 from .arena import place_buffers
 from .decisions import decisions
+from .jam import jam_reductions
 from .lower import lower
 from .nodes import Plan
 from .printer import print_plan
@@ -22,6 +23,7 @@ def build_plan(func: Func, cpu: CpuTarget) -> Plan:
     place_buffers(plan, cpu.scratch_limit)
     mark_streams(plan)
     narrow_streams(plan, cpu)
+    jam_reductions(plan)
     verify_plan(plan)
     plan.decisions = decisions(plan)
     return plan

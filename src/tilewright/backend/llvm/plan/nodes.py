@@ -246,8 +246,8 @@ Effect: TypeAlias = (
 class Nest:
     """Loops, outermost first, the last one in steps of `lanes`; reads come before effects.
 
-    The last loop takes `unroll` steps per round, one after the other. A `descending` nest runs its
-    loops downwards.
+    The last loop takes `unroll` steps per round, one after the other; `jam` steps of the one before
+    run side by side. A `descending` nest runs its loops downwards.
     """
 
     loops: tuple[Loop, ...]
@@ -257,6 +257,7 @@ class Nest:
     descending: bool = False
     span: Span | None = None
     unroll: int = 1
+    jam: int = 1
 
     @property
     def lane_loop(self) -> Loop | None:

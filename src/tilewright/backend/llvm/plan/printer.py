@@ -184,6 +184,7 @@ class _Printer:
     def nest(self, nest: Nest, depth: int) -> None:
         loops = [f"{loop.name} < {loop.size}" for loop in nest.loops]
         lanes = f" by {lanes_text(nest)}" if nest.loops else ""
+        lanes += f", {nest.jam} of {nest.loops[-2].name} at once" if nest.jam > 1 else ""
         down = " downwards" if nest.descending else ""
         self.line(depth, " ".join(["nest", ", ".join(loops) + lanes + down]).rstrip() + " {")
         for read in nest.reads:

@@ -51,6 +51,8 @@ def _need(ok: bool, message: str) -> None:
 def _nest(nest: Nest) -> None:
     lane, step = nest.lane_loop, nest.lanes * nest.unroll
     _need(lane is None or lane.size % step == 0, "lanes do not divide the last loop")
+    jammed = nest.loops[-2].size if len(nest.loops) > 1 else 1
+    _need(jammed % nest.jam == 0, "steps side by side do not divide their loop")
     known: set[Reg] = set()
     for read in nest.reads:
         _operands(read, known)

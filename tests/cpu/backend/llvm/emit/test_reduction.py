@@ -81,6 +81,26 @@ def test_scans_of_floats(dtype):
     assert_ops(cases, (dtype, x))
 
 
+@pytest.mark.parametrize("shape", [(8, 64), (64, 64), (16, 2, 32), (2, 16, 32)])
+@pytest.mark.parametrize("extent", [1, 5, 8, 11, 64])
+def test_several_rows_at_once(shape, extent):
+    """Whole tiles take rows in groups, edge tiles one by one; sums are the same bit for bit."""
+    axis = len(shape) - 2
+    k = Dense()
+    tile = k.load(k.tensor("x", f32, len(shape)), shape)
+    total = k.emit("reduce", [tile], regions=body("addf", f32), axis=axis, identities=(0.0,))
+    k.store(total, k.output("z", f32, len(shape) - 1))
+    func = k.finish()
+    data = fresh_rng().standard_normal((*shape[:axis], extent, shape[-1])).astype("f4")
+    given = data[..., : shape[axis], :]
+    expected = np.zeros((*shape[:axis], shape[-1]), "f4")
+    for row in np.moveaxis(given, axis, 0):
+        expected = expected + row
+    z = poisoned(f32, expected.shape)
+    run_native(func, [data, z])
+    assert np.array_equal(z, expected)
+
+
 def arg_max() -> list[Block]:
     """The greatest value and the first place where it stands."""
     block = Block(tuple(Value(TileType(t)) for t in (f32, f32, i32, i32)))
