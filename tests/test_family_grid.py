@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from source_tree import ROOT, SOURCES
-from tilewright.backend import llvm, reference
+from tilewright.backend import llvm, reference, tileir
 from tilewright.ir import FAMILIES
 
 COLUMNS: dict[str, Path] = {
@@ -16,6 +16,7 @@ COLUMNS: dict[str, Path] = {
     "rules": SOURCES / "frontend" / "rules",
     "reference": SOURCES / "backend" / "reference",
     "llvm": SOURCES / "backend" / "llvm" / "emit",
+    "tileir": SOURCES / "backend" / "tileir" / "lower",
     "docs": ROOT / "docs" / "reference",
 }
 """Where each layer keeps its file of a family."""
@@ -33,7 +34,7 @@ EMPTY: dict[tuple[str, str], str] = {
 UNEMITTED: dict[tuple[str, str], str] = {}
 """Ops that a backend does not take on purpose, by (op, backend)."""
 
-TABLES = {"reference": reference.RULES, "llvm": llvm.TABLE}
+TABLES = {"reference": reference.RULES, "llvm": llvm.TABLE, "tileir": tileir.TABLE}
 
 
 def _file(family: str, column: str) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -34,6 +34,9 @@ class Config:
     dump_dir: str = ""
     cache_dir: str = ""
     cache_size: int = 1 << 30
+    tileiras_path: str = ""
+    tileiras_timeout: int = 300
+    line_info: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,13 @@ SETTINGS: tuple[Setting, ...] = (
             "Where compiled code is kept for the next process; must be open to its owner alone."),
     Setting("cache_size", "bytes", _bytes, "1G",
             "Most compiled code kept on disk; what was not used for longest goes first."),
+    Setting("tileiras_path", "file", _text, "found",
+            "The assembler of CUDA kernels; else the installed wheel's, `CUDA_TOOLKIT_PATH`'s, or"
+            " one on `PATH`."),
+    Setting("tileiras_timeout", "seconds", _count, "300",
+            "How long the assembler may take for one kernel; 0 means as long as it likes."),
+    Setting("line_info", "0 or 1", _switch, "0",
+            "Let profilers and debuggers of CUDA kernels show lines of Python."),
 )  # fmt: skip
 
 
@@ -160,6 +170,19 @@ def cache_directory(config: Config, environment: Mapping[str, str] = os.environ)
     except RuntimeError:
         return None  # this user has no home directory
     return home / "tilewright"
+
+
+def toolkit_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Where the CUDA toolkit is, if the environment says so."""
+    given = environment.get("CUDA_TOOLKIT_PATH", "")
+    return Path(given) if given else None
+
+
+def child_environment(
+    without: Sequence[str], environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The environment for a process of another program, without some variables."""
+    return {name: value for name, value in environment.items() if name not in without}
 
 
 @contextmanager

@@ -55,6 +55,8 @@ class Code(StrEnum):
     PADDING = "padding-not-neutral"
     ASSERTION = "assertion"
     RESOURCES = "too-large"
+    TARGET = "not-on-this-target"
+    TOOLCHAIN = "toolchain"
     INTERNAL = "internal"
 
 

@@ -100,7 +100,7 @@ class KernelCache:
 
     def _fill(self, kernel: KernelSource, key: Key, future: Future[Compiled]) -> Compiled:
         try:
-            compiled = Compiled(*self._compile(kernel, key.signature, key.target))
+            compiled = Compiled(*self._compile(kernel, key.signature, key.target, key.options))
         except BaseException as error:
             with self._lock:
                 self._kernels[kernel].entries.pop(key, None)
@@ -125,7 +125,7 @@ def _reason(history: list[Compilation], key: Key) -> str:
 
 
 def _compile(
-    kernel: KernelSource, signature: Signature, target: str
+    kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
 ) -> tuple[Artifact, tuple[Captured, ...]]:
-    artifact, built = compile_kernel(kernel, signature, target)
+    artifact, built = compile_kernel(kernel, signature, target, options=options)
     return artifact, built.captured

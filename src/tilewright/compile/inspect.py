@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from ..frontend.sources import KernelSource
 from ..ir import Signature
-from .pipeline import compile_kernel
+from .options import CompileOptions
+from .pipeline import PLAIN, compile_kernel
 from .runner import Runner
 
 
-def stage_texts(kernel: KernelSource, signature: Signature, target: str) -> dict[str, str]:
+def stage_texts(
+    kernel: KernelSource, signature: Signature, target: str, options: CompileOptions = PLAIN
+) -> dict[str, str]:
     """Compile afresh and give each stage's text by name, in order."""
     runner = Runner(kernel.name, keep=True, store=None)
-    compile_kernel(kernel, signature, target, runner)
+    compile_kernel(kernel, signature, target, runner, options)
     return dict(runner.shown)
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+from ..backend.tileir import Wishes
 
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """Hints for the code generator; None leaves the choice to it.
+    """Hints for the code generator of CUDA kernels; None leaves the choice to it.
+
+    `occupancy`, `num_cta_in_cga` and `num_worker_warps_per_cta` are hints on the kernel;
+    `allow_tma` and `latency` on all its accesses of tiles that say nothing themselves.
+    `max_divisibility` limits what is promised of addresses and strides, in bytes; `block_group` is
+    how many blocks along the first grid axis run together, 1 for the plain order.
 
     >>> CompileOptions(occupancy=2).occupancy
     2
@@ -17,12 +24,22 @@ class CompileOptions:
     num_cta_in_cga: int | None = None
     num_worker_warps_per_cta: int | None = None
     max_divisibility: int | None = None
+    allow_tma: bool | None = None
+    latency: int | None = None
+    block_group: int | None = None
 
     def __post_init__(self) -> None:
         _check("occupancy", self.occupancy, tuple(range(1, 33)))
         _check("num_cta_in_cga", self.num_cta_in_cga, (1, 2, 4, 8, 16))
         _check("num_worker_warps_per_cta", self.num_worker_warps_per_cta, (1, 2, 4, 8, 16, 32))
         _check("max_divisibility", self.max_divisibility, (1, 2, 4, 8, 16))
+        _check("latency", self.latency, tuple(range(1, 11)))
+        _check("block_group", self.block_group, tuple(range(1, 65)))
+
+    @property
+    def wishes(self) -> Wishes:
+        """The same for the backend, which knows no options."""
+        return Wishes(**asdict(self))
 
 
 def _check(name: str, value: int | None, allowed: tuple[int, ...]) -> None:

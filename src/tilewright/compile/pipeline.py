@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..backend import llvm, reference
+from ..backend import llvm, reference, tileir
 from ..base.stage import Stage
 from ..frontend.build import Built, build_captured
 from ..frontend.sources import KernelSource
@@ -12,8 +12,11 @@ from ..passes.canonicalize import canonicalize
 from ..passes.contract import contract
 from ..passes.cse import cse
 from ..passes.dce import dce
+from ..passes.desugar import desugar
 from ..passes.hoist import hoist
+from ..passes.order_memory import order_memory
 from ..passes.split_loops import split_loops
+from .options import CompileOptions
 from .runner import Runner
 
 PASSES = (
@@ -30,29 +33,41 @@ PASSES = (
     dce,
 )
 
-TARGETS = ("cpu", "reference")
+CUDA_PASSES = (desugar, canonicalize, cse, dce, order_memory)
+"""What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
+
+PLAIN = CompileOptions()
 
 
 def compile_kernel(
-    kernel: KernelSource, signature: Signature, target: str, runner: Runner | None = None
+    kernel: KernelSource,
+    signature: Signature,
+    target: str,
+    runner: Runner | None = None,
+    options: CompileOptions = PLAIN,
 ) -> tuple[Artifact, Built]:
-    """Compile a kernel for one signature and one target."""
+    """Compile a kernel for one signature and one target: a host device or a CUDA architecture."""
     run = runner or Runner(kernel.name)
     built: Built = run.step("frontend", lambda _: build_captured(kernel, signature), None)
     func = run.verified("frontend", built.func)
     for pass_ in PASSES:
         func = run.pass_(pass_, func)
     func = run.verified("passes", func)
-    result: object = run.stages(stages(target), func)
+    for pass_ in CUDA_PASSES if tileir.is_architecture(target) else ():
+        func = run.pass_(pass_, func)
+    result: object = run.stages(stages(target, options), func)
     assert isinstance(result, Artifact)
     return result, built
 
 
-def stages(target: str) -> tuple[Stage, ...]:
+def stages(target: str, options: CompileOptions = PLAIN) -> tuple[Stage, ...]:
     """The backend's own steps."""
     if target == "reference":
         return (Stage("interpret", _interpretable, lambda artifact: f"{artifact.name}\n"),)
-    return llvm.stages(llvm.host_target())
+    if target == "cpu":
+        return llvm.stages(llvm.host_target())
+    tool = tileir.find_toolchain()
+    return tileir.stages(tileir.target_for(target, options.wishes, tool), tool)
 
 
 def _interpretable(func: Func) -> Artifact:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.dtypes import DType, DTypeMeta
 from .core import Block, Func, Op, Value
-from .signature import OutputSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
+from .signature import MemoryFacts, OutputSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
 from .types import PtrType, TensorType, TileType, TokenType, ViewType
 
 UNSEEN = {"Signature": ("constants",), "GlobalSpec": ("memory",)}
@@ -112,7 +112,7 @@ def _record(value: Any) -> str:
 
 _RECORDS: tuple[type[Any], ...] = (
     PtrType, TileType, TensorType, ViewType, TokenType,
-    TensorSpec, OutputSpec, ScalarSpec, PointerSpec, Signature,
+    TensorSpec, OutputSpec, ScalarSpec, PointerSpec, Signature, MemoryFacts,
 )  # fmt: skip
 _WRITERS: dict[type[Any], Callable[[Any], str]] = {
     NoneType: repr,

@@ -10,6 +10,27 @@ from ..base.shapes import Shape
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryFacts:
+    """What a target may be told of a tensor's memory beyond its type; nothing by default.
+
+    `alignment` divides the address (in bytes), `extents` and `strides` hold a power of two that
+    divides each (in elements). `narrow` says that all of them fit in 31 bits.
+    """
+
+    alignment: int = 1
+    extents: Shape = ()
+    strides: Shape = ()
+    narrow: bool = False
+
+    def __str__(self) -> str:
+        size = "31-bit" if self.narrow else "64-bit"
+        return f"(aligned {self.alignment}, extents {self.extents}, strides {self.strides}, {size})"
+
+
+NOTHING_KNOWN = MemoryFacts()
+
+
+@dataclass(frozen=True, slots=True)
 class TensorSpec:
     """A read-only tensor: extents and strides are None where only the launch knows them."""
 
@@ -17,6 +38,7 @@ class TensorSpec:
     dtype: AnyDType
     shape: tuple[int | None, ...]
     strides: tuple[int | None, ...]
+    facts: MemoryFacts = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +50,7 @@ class OutputSpec:
     shape: tuple[int | None, ...]
     strides: tuple[int | None, ...]
     tile: Shape
+    facts: MemoryFacts = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +90,8 @@ class Signature:
     `grid` is the static launch grid, where given (`const_grid`); `grid_rank` the number of
     logical grid axes (at least 3). `constants` are the keyword-only `tl.Const` values. The last
     `hidden` parameters are globals that the kernel names; a launch asks for none, the front end
-    adds them.
+    adds them. `folded` says that the device runs the blocks of the grid as one row, for it has
+    not as many axes, or not as long ones.
     """
 
     params: tuple[ParamSpec, ...]
@@ -75,6 +99,7 @@ class Signature:
     grid: Shape | None = None
     grid_rank: int = 3
     hidden: int = 0
+    folded: bool = False
 
     @property
     def globals(self) -> tuple[GlobalSpec, ...]:

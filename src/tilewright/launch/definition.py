@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from ..compile.options import CompileOptions
 from ..frontend.capture import capture
 from ..frontend.sources import KernelSource
 from ..ir.artifact import Artifact
@@ -45,17 +46,41 @@ class Entry:
         """Compile for such arguments without running; `tw.meta(...)` stands for tensors."""
         return Inspection(self._kernel, args, constants).artifact()
 
+    def compile_for(
+        self, target: str, *args: Any, options: CompileOptions | None = None, **constants: Any
+    ) -> Artifact:
+        """Compile for another target than the arguments' device: `sm_90`, or `cpu`.
+
+        A CUDA architecture needs no GPU here, only its assembler.
+        """
+        return Inspection(self._kernel, args, constants, target, options).artifact()
+
     def ir(self, *args: Any, **constants: Any) -> str:
         """The kernel's IR for such arguments, as text."""
         return Inspection(self._kernel, args, constants).ir()
 
-    def inspect(self, *args: Any, **constants: Any) -> dict[str, str]:
-        """Every stage of the compilation for such arguments, as text by name."""
-        return Inspection(self._kernel, args, constants).stages()
+    def inspect(
+        self,
+        *args: Any,
+        device: str | None = None,
+        options: CompileOptions | None = None,
+        **constants: Any,
+    ) -> dict[str, str]:
+        """Every stage of the compilation for such arguments, as text by name.
 
-    def explain(self, *args: Any, **constants: Any) -> str:
+        `device` may name another target than the arguments' own, as in `compile_for`.
+        """
+        return Inspection(self._kernel, args, constants, device, options).stages()
+
+    def explain(
+        self,
+        *args: Any,
+        device: str | None = None,
+        options: CompileOptions | None = None,
+        **constants: Any,
+    ) -> str:
         """What the compiler decided for such arguments, and what each launch checks."""
-        return Inspection(self._kernel, args, constants).decisions()
+        return Inspection(self._kernel, args, constants, device, options).decisions()
 
     def explain_recompile(self) -> str:
         """Why each compilation so far happened."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..array.shape import ShapeLike, as_shape
 from ..base.cpu_abi import MAX_GRID_RANK
+from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.errors import LaunchError
 from ..base.shapes import Shape
 from .arguments import Arg, OutputArg
@@ -25,6 +26,13 @@ def as_grid(grid: ShapeLike) -> Shape:
 def padded(grid: Shape) -> Shape:
     """A grid with at least three axes."""
     return grid + (1,) * (LEAST_RANK - len(grid))
+
+
+def is_folded(grid: Shape) -> bool:
+    """Whether CUDA has not as many axes as a grid, or not as long ones."""
+    return len(grid) > HARDWARE_RANK or any(
+        n > most for n, most in zip(grid, MAX_GRID, strict=False)
+    )
 
 
 def launch_grid(kernel: str, args: Sequence[Arg], given: Shape | None) -> Shape:

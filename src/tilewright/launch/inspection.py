@@ -6,22 +6,33 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import compile as compiler
+from ..backend.tileir import ARCHITECTURES, is_architecture
+from ..base.errors import ContextError
 from ..base.shapes import Shape
 from ..compile.inspect import stage_texts
+from ..compile.options import CompileOptions
 from ..ir.artifact import Artifact
 from ..ir.launch_expr import show
 from ..ir.signature import Signature
 from ..op.core import is_op
 from .arguments import Arg, OutputArg
 from .grid import padded
-from .kernel import Kernel
+from .kernel import DEFAULT_OPTIONS, Kernel
 from .links import by_hand
+from .run import LOADERS
 
 
 class Inspection:
     """One way of calling a kernel, looked at without running it. Takes nothing over."""
 
-    def __init__(self, kernel: Kernel, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        args: Sequence[Any],
+        keywords: Mapping[str, Any],
+        target: str | None = None,
+        options: CompileOptions | None = None,
+    ) -> None:
         constants = {p.name for p in kernel.source.constants}
         given = {name: value for name, value in keywords.items() if name in constants}
         generics = {name: value for name, value in keywords.items() if name not in constants}
@@ -30,23 +41,28 @@ class Inspection:
         if any(is_op(a) for a in args):
             raise TypeError(f"to compile `{kernel.name}`, pass tensors or tw.meta(...), not ops")
         self._kernel = kernel
-        self._request = request._replace(generics=by_hand(generics))
+        self._request = request._replace(generics=by_hand(generics), options=options)
         self._bound = kernel.bind(args, given, self._request.generics)
-        self.target = self._bound.device.name
+        self.target = self._bound.device.name if target is None else _checked(target)
 
     @property
     def signature(self) -> Signature:
         """What the code is compiled for."""
         form = self._bound.form
-        return self._kernel.signature(form, self._request, len(_likely_grid(form.args)))
+        grid = _likely_grid(form.args)
+        if not is_architecture(self.target):
+            return self._kernel.signature(form, self._request, len(grid))
+        addresses = [region.address for region in self._bound.memory]
+        return self._kernel.cuda_signature(form, self._request, grid, addresses)
 
     def artifact(self) -> Artifact:
         """The compiled code."""
-        return self._kernel.compiled(self.signature, self._bound.device, self._request).artifact
+        return self._kernel.compiled(self.signature, self.target, self._request).artifact
 
     def stages(self) -> dict[str, str]:
         """The text of every stage of the compilation, by name, in order."""
-        return stage_texts(self._kernel.source, self.signature, self.target)
+        options = self._request.options or DEFAULT_OPTIONS
+        return stage_texts(self._kernel.source, self.signature, self.target, options)
 
     def ir(self) -> str:
         """The IR as backends get it."""
@@ -59,6 +75,16 @@ class Inspection:
         lines += [f"hidden parameter: global `{g.name}`" for g in artifact.signature.globals]
         lines += [f"checked at launch: {show(check.expr)}" for check in artifact.launch_checks]
         return "\n".join(lines)
+
+
+def _checked(target: str) -> str:
+    if is_architecture(target) or target in LOADERS:
+        return target
+    raise ContextError(
+        f"kernels cannot be compiled for {target!r}",
+        expected=f"{', '.join(LOADERS)}, {', '.join(ARCHITECTURES)}",
+        got=repr(target),
+    )
 
 
 def recompiles(kernel: Kernel) -> str:

@@ -13,23 +13,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import compile as compiler
+from ..base.shapes import Shape
 from ..compile.cache import Compiled
 from ..compile.options import CompileOptions
 from ..driver.protocol import Device
 from ..frontend.sources import KernelSource
 from ..ir.constants import constant_kind
-from ..ir.signature import Signature
+from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature
 from ..op.ambient import default_device
-from .arguments import Bound
+from .arguments import Arg, Bound
 from .binding import Binder
 from .code import Code, Program
 from .form import Form, Request
-from .grid import launch_grid
+from .grid import is_folded, launch_grid
 from .hidden import hidden_memory
 from .links import Generics, link
 from .recent import Recent
 from .run import LOADERS
-from .specialize import Specializer, refuse_unhashable
+from .specialize import Specializer, cuda_facts, refuse_unhashable
 
 DEFAULT_OPTIONS = CompileOptions()
 PLAIN = Request()
@@ -108,7 +109,7 @@ class Kernel:
         key = (id(signature), device, request.options)
         found = self._programs.get(key)
         if found is None or found.compiled.stale() is not None:
-            compiled = self.compiled(signature, device, request)
+            compiled = self.compiled(signature, device.name, request)
             hidden = hidden_memory(compiled.artifact.signature, device)
             found = Program(compiled, LOADERS[device.name](compiled.artifact, hidden))
             self._programs[key] = found
@@ -120,10 +121,24 @@ class Kernel:
             form.args, form.links, request.constants, request.const_grid, rank
         )
 
-    def compiled(self, signature: Signature, device: Device, request: Request) -> Compiled:
-        """The compiled code; compiled now if it is not yet."""
+    def cuda_signature(
+        self, form: Form, request: Request, grid: Shape, addresses: Sequence[int]
+    ) -> Signature:
+        """The signature of a launch on CUDA; `addresses` are those of the form's memory."""
+        known: dict[Arg, MemoryFacts] = {
+            arg: cuda_facts(arg.layout, address)
+            for arg, address in zip(form.memory, addresses, strict=True)
+        }
+        about = [known.get(arg, NOTHING_KNOWN) for arg in form.args]
+        return self._specializer.signature(
+            form.args, form.links, request.constants, request.const_grid, len(grid), about,
+            folded=is_folded(grid),
+        )  # fmt: skip
+
+    def compiled(self, signature: Signature, target: str, request: Request) -> Compiled:
+        """The compiled code for a host device or a CUDA architecture; compiled now if not yet."""
         options = request.options or DEFAULT_OPTIONS
-        return compiler.find(self.source, signature, device.name, options)
+        return compiler.find(self.source, signature, target, options)
 
 
 def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozenset[str]:

@@ -1,18 +1,32 @@
 """What the compiled code of a launch depends on: the signature, made once per kind of launch.
 
 The CPU specializes on element types, ranks, tile shapes, extents that annotations fix, and on the
-one axis along which elements are neighbours.
+one axis along which elements are neighbours. CUDA also on what wide and bulk copies need, in two
+steps each: addresses, strides and the length of rows that are multiples of 16 bytes; and on whether
+extents and strides fit in 31 bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
+from ..array.layout import MOST_KEPT, Layout
+from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.errors import LaunchError
 from ..base.shapes import Shape
 from ..ir.constants import constant_kind
-from ..ir.signature import OutputSpec, ParamSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
+from ..ir.signature import (
+    NOTHING_KNOWN,
+    MemoryFacts,
+    OutputSpec,
+    ParamSpec,
+    PointerSpec,
+    ScalarSpec,
+    Signature,
+    TensorSpec,
+)
 from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
 from .links import Links, scalar_type, static_dims
 
@@ -33,16 +47,22 @@ class Specializer:
         constants: Constants,
         const_grid: Shape | None,
         grid_rank: int,
+        memory: Sequence[MemoryFacts] = (),
+        *,
+        folded: bool = False,
     ) -> Signature:
-        """The signature of a launch."""
+        """The signature of a launch; `memory` is what is known of each argument's, if anything."""
         facts = tuple([self._fact(arg, links) for arg in args])
         fixed = links.constants() + constants
         kinds = tuple([constant_kind(value) for _, value in fixed])
-        key: tuple[Any, ...] = (facts, fixed, kinds, const_grid, grid_rank)
+        about = tuple(memory) or (NOTHING_KNOWN,) * len(args)
+        key: tuple[Any, ...] = (facts, fixed, kinds, const_grid, grid_rank, about, folded)
         found = self._known.get(key)
         if found is None:
-            params = tuple(self._spec(arg, links) for arg in args)
-            found = self._known[key] = Signature(params, fixed, const_grid, grid_rank)
+            pairs = zip(args, about, strict=True)
+            params = tuple(self._spec(arg, links, known) for arg, known in pairs)
+            found = Signature(params, fixed, const_grid, grid_rank, folded=folded)
+            self._known[key] = found
         return found
 
     def _fact(self, arg: Arg, links: Links) -> Any:
@@ -53,7 +73,7 @@ class Specializer:
         fact = (arg.dtype, static_dims(arg, links), arg.layout.unit_axis)
         return (fact, arg.tile) if isinstance(arg, OutputArg) else fact
 
-    def _spec(self, arg: Arg, links: Links) -> ParamSpec:
+    def _spec(self, arg: Arg, links: Links, memory: MemoryFacts) -> ParamSpec:
         name = arg.parameter.name
         if isinstance(arg, ScalarArg):
             return ScalarSpec(name, scalar_type(self._kernel, arg.parameter, links))
@@ -61,8 +81,8 @@ class Specializer:
             return PointerSpec(name, arg.dtype)
         shape, strides = static_dims(arg, links), _static_strides(arg)
         if isinstance(arg, OutputArg):
-            return OutputSpec(name, arg.dtype, shape, strides, arg.tile)
-        return TensorSpec(name, arg.dtype, shape, strides)
+            return OutputSpec(name, arg.dtype, shape, strides, arg.tile, memory)
+        return TensorSpec(name, arg.dtype, shape, strides, memory)
 
 
 def refuse_unhashable(kernel: str, constants: Constants) -> None:
@@ -82,3 +102,27 @@ def refuse_unhashable(kernel: str, constants: Constants) -> None:
 def _static_strides(arg: TensorArg | OutputArg) -> tuple[int | None, ...]:
     unit = arg.layout.unit_axis
     return tuple(1 if axis == unit else None for axis in range(len(arg.layout.shape)))
+
+
+# --- what CUDA is told of memory -----------------------------------------------------------------
+
+
+def cuda_facts(layout: Layout, address: int) -> MemoryFacts:
+    """What a CUDA kernel is told of a tensor's memory."""
+    return _facts(layout, address % POINTER_ALIGNMENT == 0)
+
+
+@lru_cache(MOST_KEPT)
+def _facts(layout: Layout, aligned: bool) -> MemoryFacts:
+    whole = max(POINTER_ALIGNMENT // layout.dtype.itemsize, 1)
+    shape, strides, unit = layout.shape, layout.strides, layout.unit_axis
+    return MemoryFacts(
+        POINTER_ALIGNMENT if aligned else 1,
+        tuple(whole if axis == unit and n % whole == 0 else 1 for axis, n in enumerate(shape)),
+        tuple(whole if n % whole == 0 else 1 for n in strides),
+        all(0 <= n <= NARROW for n in (*shape, *strides)),
+    )
+
+
+NARROW = (1 << 31) - 1
+"""The largest extent or stride that fits in a signed 32-bit integer."""

@@ -44,7 +44,7 @@ class Compiler:
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def __call__(self, kernel, signature, target):
+    def __call__(self, kernel, signature, target, options):
         self.calls.append((kernel.name, signature, target))
         self.started.set()
         assert self.go_on.wait(30)
@@ -139,7 +139,7 @@ def test_different_keys_compile_side_by_side(cache, compiler):
     kernel = source()
     meeting = threading.Barrier(2)
 
-    def meet(kernel, signature, target):
+    def meet(kernel, signature, target, options):
         meeting.wait(30)
         return Artifact(kernel.name, target, signature, b""), ()
 

@@ -1,0 +1,114 @@
+"""The CUDA backend's compiler: typed IR to a Tile IR program, to bytecode, to a cubin.
+
+The bytecode is written here; tileiras, run as a process of its own, makes the cubin. Kernels are
+called as `base.cuda_abi` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...base.errors import Code, CompileError
+from ...base.stage import Stage
+from ...ir.artifact import Artifact
+from ...ir.core import Func
+from .assemble import Job, assemble
+from .choose import Choices, choose
+from .encoding.tables import TooOldError
+from .encoding.versions import version_text
+from .encoding.writer import write
+from .keeping import artifact, keeping_for
+from .lower import RULES as TABLE
+from .lower.entry import lower
+from .program.core import Program
+from .program.text import program_text
+from .target import ARCHITECTURES, TileTarget, Wishes, is_architecture
+from .toolchain import Toolchain, find_toolchain
+
+__all__ = [
+    "ARCHITECTURES",
+    "TABLE",
+    "Lowered",
+    "TileTarget",
+    "Toolchain",
+    "Wishes",
+    "compile_func",
+    "find_toolchain",
+    "is_architecture",
+    "lowered",
+    "stages",
+    "target_for",
+]
+
+PRODUCER = "tilewright"
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A function, the decisions about it, and the Tile IR program made from both."""
+
+    func: Func
+    target: TileTarget
+    choices: Choices
+    program: Program
+
+    def bytecode(self) -> bytes:
+        """The program as bytes."""
+        try:
+            return write(self.program, self.target.version)
+        except TooOldError as error:
+            raise CompileError(
+                f"{error.what} needs a newer tileiras",
+                expected=f"one that reads Tile IR {version_text(error.since)}",
+                got=f"one that reads Tile IR up to {version_text(self.target.version)}",
+                hint="pip install --upgrade nvidia-cuda-tileiras",
+                span=self.program.kernels[0].span,
+                code=Code.TARGET,
+            ) from None
+
+
+def target_for(arch: str, wishes: Wishes, tool: Toolchain) -> TileTarget:
+    """The target of an architecture, with the bytecode that an assembler reads."""
+    return TileTarget(arch, tool.version, wishes)
+
+
+def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
+    """The steps from typed IR, as `order_memory` gives it, to an artifact."""
+    return (
+        Stage("tile_ir", lambda func: lowered(func, target), _text, keeping_for(target, tool)),
+        Stage("cubin", lambda made: _artifact(made, tool), _summary),
+    )
+
+
+def lowered(func: Func, target: TileTarget) -> Lowered:
+    """Decide, and lower."""
+    choices = choose(func, target)
+    kernel = lower(func, target, choices)
+    return Lowered(func, target, choices, Program((kernel,), PRODUCER))
+
+
+def _text(made: Lowered) -> str:
+    return program_text(made.program)
+
+
+def _artifact(made: Lowered, tool: Toolchain) -> Artifact:
+    kernel = made.program.kernels[0]
+    job = Job(kernel.name, made.target.arch, made.bytecode(), kernel.span)
+    return artifact(made.func, made.target, assemble(job, tool), made.choices.lines)
+
+
+def _summary(made: Artifact) -> str:
+    assert isinstance(made.code, bytes)
+    head = f"{made.name} for {made.target}, {len(made.code)} bytes"
+    return "\n".join([head, *made.decisions]) + "\n"
+
+
+def compile_func(func: Func, arch: str = "sm_90", wishes: Wishes | None = None) -> Artifact:
+    """Run all stages on one function that `order_memory` has given."""
+    tool = find_toolchain()
+    result: Any = func
+    for stage in stages(target_for(arch, wishes or Wishes(), tool), tool):
+        result = stage.run(result)
+    assert isinstance(result, Artifact), "the last stage gives an artifact"
+    return result

@@ -1,0 +1,61 @@
+"""The parameters of a kernel, as `base.cuda_abi` lays them out, from its signature."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...base.dtypes import AnyDType, i32, i64
+from ...ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
+
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One parameter of the compiled kernel.
+
+    `what` is "address", "extent", "stride", "scalar", "grid" or "record"; `param` is the position
+    of the signature's parameter it belongs to, `axis` which extent, stride or grid axis it is.
+    `dtype` is the type of a number, and what an address points to.
+    """
+
+    what: str
+    dtype: AnyDType
+    param: int = -1
+    axis: int = 0
+
+
+def slots(signature: Signature, *, reports: bool) -> tuple[Slot, ...]:
+    """The parameters of a kernel; `reports` says whether it has anything to report."""
+    found: list[Slot] = []
+    for number, spec in enumerate(signature.params):
+        if isinstance(spec, TensorSpec | OutputSpec):
+            found += _memory(spec, number)
+        else:
+            what = "scalar" if isinstance(spec, ScalarSpec) else "address"
+            found.append(Slot(what, spec.dtype, number))
+    if signature.folded:
+        found += [Slot("grid", i32, axis=axis) for axis in range(signature.grid_rank)]
+    if reports:
+        found.append(Slot("record", i64))
+    return tuple(found)
+
+
+def _memory(spec: TensorSpec | OutputSpec, number: int) -> Iterator[Slot]:
+    yield Slot("address", spec.dtype, number)
+    width = i32 if spec.facts.narrow else i64
+    for what, dims in (("extent", spec.shape), ("stride", spec.strides)):
+        for axis, n in enumerate(dims):
+            if n is None:
+                yield Slot(what, width, number, axis)
+
+
+def symbol(name: str) -> str:
+    """The kernel's name in the compiled code, where only ASCII letters are allowed."""
+    if PLAIN_NAME.fullmatch(name):
+        return name
+    return "kernel_" + "".join(
+        c if PLAIN_NAME.fullmatch(f"_{c}") else f"_{ord(c):x}_" for c in name
+    )

@@ -1,0 +1,49 @@
+"""Comparisons and selection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....ir.attrs import Predicate
+from ....ir.core import Op
+from ..program.core import Val
+from ..program.types import F4E2M1FN, I1, I4, Tile
+from .arithmetic import is_signed
+from .emitter import Emitter, Rule, tile
+
+PREDICATES: dict[Predicate, int] = {
+    Predicate.EQ: 0, Predicate.NE: 1, Predicate.LT: 2, Predicate.LE: 3, Predicate.GT: 4,
+    Predicate.GE: 5,
+}  # fmt: skip
+
+
+def _cmpi(em: Emitter, op: Op) -> Sequence[Val]:
+    lhs, rhs = em.all(op)
+    predicate = PREDICATES[op.attrs["predicate"]]
+    return (em.compare(predicate, lhs, rhs, signed=is_signed(op.one("lhs"))),)
+
+
+def _cmpf(em: Emitter, op: Op) -> Sequence[Val]:
+    lhs, rhs = em.all(op)
+    predicate, ordered = PREDICATES[op.attrs["predicate"]], not op.attrs["unordered"]
+    return (
+        em.one(
+            "cmpf", tile(lhs).of(I1), lhs, rhs,
+            comparison_predicate=predicate, comparison_ordering=ordered,
+        ),
+    )  # fmt: skip
+
+
+def _select(em: Emitter, op: Op) -> Sequence[Val]:
+    cond, a, b = em.all(op)
+    if tile(a).elem == F4E2M1FN:  # not to be selected as it is, but its bits are
+        return (_select_bits(em, cond, a, b, tile(a)),)
+    return (em.one("select", a.kind, cond, a, b),)
+
+
+def _select_bits(em: Emitter, cond: Val, a: Val, b: Val, kind: Tile) -> Val:
+    bits = [em.one("bitcast", kind.of(I4), v) for v in (a, b)]
+    return em.one("bitcast", kind, em.one("select", kind.of(I4), cond, *bits))
+
+
+RULES: dict[str, Rule] = {"cmpi": _cmpi, "cmpf": _cmpf, "select": _select}

@@ -1,0 +1,140 @@
+"""Conversions between element types; what Tile IR leaves open is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....base.dtypes import AnyDType, f8e8m0fnu, int_range
+from ....base.shapes import size
+from ....ir.core import Op
+from ..encoding.versions import V13_4
+from ..program.core import Val
+from ..program.types import F32, F64, I1, I8, I32, TF32, Tile, tile_of
+from .arithmetic import OVERFLOWS, is_signed
+from .emitter import Emitter, Rule, tile
+
+LESS, EQUAL, GREATER_OR_EQUAL = 2, 0, 5
+NEAREST, TO_INTEGER = 0, 6
+
+
+def _ftof(em: Emitter, op: Op) -> Sequence[Val]:
+    (arg,) = em.all(op)
+    kind = tile_of(op.result.type)
+    if op.attrs["to"] is f8e8m0fnu:
+        return (_to_scale(em, arg, kind),)
+    return (em.one("ftof", kind, arg, rounding_mode=NEAREST),)
+
+
+def _to_scale(em: Emitter, arg: Val, kind: Tile) -> Val:
+    """To the nearest power of two, ties to the even exponent: by the bits of an f32."""
+    wide = arg if tile(arg).elem == F32 else em.one("ftof", kind.of(F32), arg)
+    bits = em.one("bitcast", kind.of(I32), wide)
+    whole = kind.of(I32)
+    exponent = em.same("shri", bits, em.number(23, whole), signedness=True)
+    odd = em.same("andi", exponent, em.number(1, whole))
+    half = em.same("addi", em.same("addi", bits, em.number(0x3FFFFF, whole)), odd)
+    rounded = em.same("shri", half, em.number(23, whole), signedness=True)
+    negative = em.compare(LESS, bits, em.number(0, whole))
+    result = em.one("select", whole, negative, em.number(0xFF, whole), rounded)
+    return em.one("bitcast", kind, em.one("trunci", kind.of(I8), result))
+
+
+# --- floats to integers --------------------------------------------------------------------------
+
+
+def _ftoi(em: Emitter, op: Op) -> Sequence[Val]:
+    (arg,) = em.all(op)
+    kind, to = tile_of(op.result.type), op.attrs["to"]
+    # The bounds of integers are not numbers of the small floats.
+    wide = arg if tile(arg).elem in (F32, F64) else em.one("ftof", kind.of(F32), arg)
+    if em.version >= V13_4:
+        return (_converted(em, wide, kind, to, saturating=True),)
+    return (_saturated(em, wide, kind, to),)
+
+
+def _converted(em: Emitter, arg: Val, kind: Tile, to: AnyDType, *, saturating: bool) -> Val:
+    return em.one(
+        "ftoi", kind, arg,
+        saturating=saturating, signedness=to.is_signed, rounding_mode=TO_INTEGER,
+    )  # fmt: skip
+
+
+def _saturated(em: Emitter, arg: Val, kind: Tile, to: AnyDType) -> Val:
+    """The nearest bound where a number does not fit, 0 for NaN: by comparisons."""
+    low, high = int_range(to)
+    source = tile(arg)
+    # high + 1 is a power of two, so it is exact as a float.
+    above = _ask(em, GREATER_OR_EQUAL, arg, em.number(float(high + 1), source))
+    below = _ask(em, LESS, arg, em.number(float(low), source))
+    ordinary = _ask(em, EQUAL, arg, arg)
+    outside = em.same("ori", above, below)
+    fits = em.same("andi", ordinary, em.same("xori", outside, em.number(1, kind.of(I1))))
+    safe = em.one("select", source, fits, arg, em.number(0.0, source))
+    whole = _converted(em, safe, kind, to, saturating=False)
+    bounded = em.one("select", kind, above, em.number(high, kind), whole)
+    return em.one("select", kind, below, em.number(low, kind), bounded)
+
+
+def _ask(em: Emitter, predicate: int, lhs: Val, rhs: Val) -> Val:
+    kind = tile(lhs).of(I1)
+    return em.one("cmpf", kind, lhs, rhs, comparison_predicate=predicate, comparison_ordering=1)
+
+
+# --- integers ------------------------------------------------------------------------------------
+
+
+def _itof(em: Emitter, op: Op) -> Sequence[Val]:
+    (arg,) = em.all(op)
+    kind = tile_of(op.result.type)
+    signed = is_signed(op.one("arg"))
+    if op.attrs["to"] is f8e8m0fnu:
+        wide = em.one("itof", kind.of(F32), arg, signedness=signed)
+        return (_to_scale(em, wide, kind),)
+    return (em.one("itof", kind, arg, signedness=signed, rounding_mode=NEAREST),)
+
+
+def _exti(em: Emitter, op: Op) -> Sequence[Val]:
+    (arg,) = em.all(op)
+    return (em.one("exti", tile_of(op.result.type), arg, signedness=is_signed(op.one("arg"))),)
+
+
+def _trunci(em: Emitter, op: Op) -> Sequence[Val]:
+    (arg,) = em.all(op)
+    overflow = OVERFLOWS[op.attrs["overflow"]]
+    return (em.one("trunci", tile_of(op.result.type), arg, overflow=overflow),)
+
+
+# --- bits ----------------------------------------------------------------------------------------
+
+
+def _bitcast(em: Emitter, op: Op) -> Sequence[Val]:
+    (arg,) = em.all(op)
+    kind = tile_of(op.result.type)
+    if kind == arg.kind:
+        return (arg,)
+    # Here tf32 has no bits to spare; its memory form is an f32.
+    if tile(arg).elem == TF32:
+        arg = em.one("ftof", kind.of(F32), arg)
+    if kind.elem != TF32:
+        return (arg if kind == arg.kind else em.one("bitcast", kind, arg),)
+    wide = arg if tile(arg).elem == F32 else em.one("bitcast", kind.of(F32), arg)
+    return (em.one("ftof", kind, wide),)
+
+
+def _repacked(name: str) -> Rule:
+    """Between packed bytes and f4: flat tiles in Tile IR."""
+
+    def rule(em: Emitter, op: Op) -> Sequence[Val]:
+        (arg,) = em.all(op)
+        kind = tile_of(op.result.type)
+        flat = em.one("reshape", tile(arg).shaped((size(tile(arg).shape),)), arg)
+        made = em.one(name, kind.shaped((kind.size,)), flat)
+        return (em.one("reshape", kind, made),)
+
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    "ftof": _ftof, "ftoi": _ftoi, "itof": _itof, "exti": _exti, "trunci": _trunci,
+    "bitcast": _bitcast, "unpack": _repacked("unpack"), "pack": _repacked("pack"),
+}  # fmt: skip

@@ -1,0 +1,188 @@
+"""A whole kernel: parameters with what is known of them, the grid, then the body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ....base.cuda_abi import HARDWARE_RANK, POINTER_ALIGNMENT
+from ....ir.artifact import reporting_ops
+from ....ir.core import Func, Value
+from ....ir.signature import MemoryFacts, OutputSpec, TensorSpec
+from ....ir.types import TensorType
+from .. import abi
+from ..choose import Choices
+from ..encoding.versions import V13_3
+from ..program.core import Bounded, DivBy, Kernel, Region, Val
+from ..program.types import I32, I64, INDEX, SCALAR_OF, Pointer, Tile
+from ..target import TileTarget
+from . import RULES
+from .emitter import Emitter, Memory, tile
+from .memory import whole_view
+
+LARGEST = (1 << 31) - 1
+LESS = 2
+
+
+def lower(func: Func, target: TileTarget, choices: Choices) -> Kernel:
+    """The kernel of a function."""
+    em = Emitter(func, target, choices, RULES)
+    reports = bool(reporting_ops(func))
+    slots = abi.slots(func.signature, reports=reports)
+    body = Region(tuple(Val(_kind(slot)) for slot in slots))
+    with em.inside(body):
+        _parameters(em, dict(zip(slots, body.args, strict=True)))
+        _grid(em, [v for slot, v in zip(slots, body.args, strict=True) if slot.what == "grid"])
+        if func.signature.folded:
+            _only_real_blocks(em)
+        else:
+            _body(em)
+        em.op("return", ())
+    span = next((op.span for op in func.walk() if op.span is not None), None)
+    while span is not None and span.caller is not None:
+        span = span.caller
+    return Kernel(abi.symbol(func.name), body, choices.hints, span)
+
+
+def _body(em: Emitter) -> None:
+    em.ops(em.func.body.ops)
+    em.span = None
+
+
+def _kind(slot: abi.Slot) -> Tile:
+    scalar = SCALAR_OF[slot.dtype]
+    return Tile(Pointer(scalar) if slot.what in ("address", "record") else scalar)
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+def _parameters(em: Emitter, given: dict[abi.Slot, Val]) -> None:
+    specs = em.func.signature.params
+    for number, (param, spec) in enumerate(zip(em.func.params, specs, strict=True)):
+        own = {(s.what, s.axis): v for s, v in given.items() if s.param == number}
+        if isinstance(spec, TensorSpec | OutputSpec):
+            em.memory[param] = _memory(em, param, spec.facts, own)
+            if param in em.viewed and em.version >= V13_3:
+                whole_view(em, param)
+        else:
+            em.values[param] = next(iter(own.values()))
+    em.record = next((v for s, v in given.items() if s.what == "record"), None)
+
+
+def _memory(
+    em: Emitter, param: Value, facts: MemoryFacts, own: dict[tuple[str, int], Val]
+) -> Memory:
+    kind = param.tensor
+    most = em.target.wishes.max_divisibility or POINTER_ALIGNMENT
+    base = _divided(em, own["address", 0], min(facts.alignment, most))
+    extents = _dims(em, kind, "extent", facts, own, most)
+    strides = _dims(em, kind, "stride", facts, own, most)
+    return Memory(base, extents, strides, I32 if facts.narrow else I64)
+
+
+def _dims(
+    em: Emitter,
+    kind: TensorType,
+    what: str,
+    facts: MemoryFacts,
+    own: dict[tuple[str, int], Val],
+    most: int,
+) -> tuple[Val | int, ...]:
+    dims, divisors = (
+        (kind.shape, facts.extents) if what == "extent" else (kind.strides, facts.strides)
+    )
+    limit = max(most // kind.dtype.itemsize, 1)
+    found: list[Val | int] = []
+    for axis, n in enumerate(dims):
+        if n is not None:
+            found.append(n)
+            continue
+        value = own[what, axis]
+        if facts.narrow:
+            bounds = Bounded(0, None if tile(value).elem == I32 else LARGEST)
+            value = em.same("assume", value, predicate=bounds)
+        divisor = divisors[axis] if axis < len(divisors) else 1
+        found.append(_divided(em, value, min(divisor, limit)))
+    return tuple(found)
+
+
+def _divided(em: Emitter, value: Val, divisor: int) -> Val:
+    return value if divisor <= 1 else em.same("assume", value, predicate=DivBy(divisor))
+
+
+# --- grid ----------------------------------------------------------------------------------------
+
+
+def _grid(em: Emitter, lengths: Sequence[Val]) -> None:
+    """Make the logical index of this block, and the logical grid, as far as they are used."""
+    signature = em.func.signature
+    if signature.folded:
+        em.grid = tuple(lengths)
+        return
+    if not _asks_for_blocks(em):
+        return
+    rank = signature.grid_rank
+    assert rank == HARDWARE_RANK, "grids of more axes are folded"
+    ids = em.op("get_tile_block_id", [INDEX] * HARDWARE_RANK)
+    em.grid = em.op("get_num_tile_blocks", [INDEX] * HARDWARE_RANK)
+    em.block = ids if em.choices.group == 1 else (*_grouped(em, ids), ids[2])
+
+
+def _asks_for_blocks(em: Emitter) -> bool:
+    """Whether anything in the kernel depends on where the block stands."""
+    names = {op.name for op in em.func.walk()}
+    framed = any(a.view is not None for a in em.choices.accesses.values())
+    return (
+        bool(names & {"block_id", "num_blocks"})
+        or framed
+        or em.record is not None
+        or any(op.attrs.get("frame") for op in em.func.walk())
+    )
+
+
+def _grouped(em: Emitter, ids: Sequence[Val]) -> tuple[Val, Val]:
+    """Blocks in groups of so many rows, column by column: what they read stays in the cache.
+
+    A bijection: the last group has as many rows as are left.
+    """
+    group = em.index(em.choices.group)
+    rows, columns = em.grid[0], em.grid[1]
+    number = em.same("addi", em.same("muli", ids[1], rows), ids[0])
+    in_group = em.same("muli", group, columns)
+    which = _div(em, number, in_group)
+    first = em.same("muli", which, group)
+    height = em.same("mini", em.same("subi", rows, first), group, signedness=True)
+    rest = em.same("subi", number, em.same("muli", which, in_group))
+    column = _div(em, rest, height)
+    row = em.same("addi", first, em.same("subi", rest, em.same("muli", column, height)))
+    return row, column
+
+
+def _div(em: Emitter, a: Val, b: Val) -> Val:
+    return em.same("divi", a, b, signedness=True, rounding=1)
+
+
+def _only_real_blocks(em: Emitter) -> None:
+    """The body of a folded kernel, for blocks that the logical grid has."""
+    x, y, z = (em.widened(v) for v in em.op("get_tile_block_id", [INDEX] * HARDWARE_RANK))
+    across, down, _ = (em.widened(v) for v in em.op("get_num_tile_blocks", [INDEX] * HARDWARE_RANK))
+    rows = em.same("addi", em.same("muli", z, down), y)
+    number = em.same("addi", em.same("muli", rows, across), x)
+    lengths = [em.widened(n) for n in em.grid]
+    total = lengths[0]
+    for n in lengths[1:]:
+        total = em.same("muli", total, n)
+
+    def real() -> None:
+        em.block = tuple(reversed(list(_unfolded(em, number, lengths))))
+        _body(em)
+
+    em.branch(em.compare(LESS, number, total), real)
+
+
+def _unfolded(em: Emitter, number: Val, lengths: Sequence[Val]) -> Iterator[Val]:
+    """The index of a block along each axis, the last first."""
+    for n in reversed(lengths):
+        rest = em.same("remi", number, n, signedness=True)
+        number = _div(em, number, n)
+        yield em.one("trunci", INDEX, rest, overflow=0)

@@ -1,0 +1,53 @@
+"""Shapes of tiles: one to one but for what Tile IR does not accept because nothing would change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....ir.core import Op, Value
+from ..program.core import Val
+from ..program.types import INDEX, tile_of
+from .emitter import Emitter, Rule
+
+
+def _rearranged(name: str) -> Rule:
+    def rule(em: Emitter, op: Op) -> Sequence[Val]:
+        (arg,) = em.all(op)
+        kind = tile_of(op.result.type)
+        return (arg if kind == arg.kind else em.one(name, kind, arg),)
+
+    return rule
+
+
+def _permute(em: Emitter, op: Op) -> Sequence[Val]:
+    (arg,) = em.all(op)
+    order: tuple[int, ...] = op.attrs["order"]
+    if order == tuple(range(len(order))):
+        return (arg,)
+    return (em.one("permute", tile_of(op.result.type), arg, permutation=order),)
+
+
+def _cat(em: Emitter, op: Op) -> Sequence[Val]:
+    return (em.one("cat", tile_of(op.result.type), *em.all(op), dim=op.attrs["axis"]),)
+
+
+def _extract(em: Emitter, op: Op) -> Sequence[Val]:
+    source = op.one("arg")
+    counts = [n // m for n, m in zip(source.tile.shape, op.attrs["shape"], strict=True)]
+    pairs = zip(op.all("index"), counts, strict=True)
+    index = [_wrapped(em, value, count) for value, count in pairs]
+    return (em.one("extract", tile_of(op.result.type), em.get(source), index),)
+
+
+def _wrapped(em: Emitter, index: Value, count: int) -> Val:
+    """An index modulo the number of parts, which is a power of two."""
+    found = em.ranges.of(index)
+    if found.low >= 0 and found.high < count:
+        return em.get(index)
+    return em.one("andi", INDEX, em.get(index), em.index(count - 1))
+
+
+RULES: dict[str, Rule] = {
+    "reshape": _rearranged("reshape"), "broadcast": _rearranged("broadcast"),
+    "permute": _permute, "cat": _cat, "extract": _extract,
+}  # fmt: skip

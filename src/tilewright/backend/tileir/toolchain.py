@@ -1,0 +1,149 @@
+"""Finds tileiras, the assembler of Tile IR, and says what it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from ...base.config import child_environment, current, toolkit_directory
+from ...base.errors import Code, CompileError
+from .encoding.versions import OLDEST, VERSIONS, Version, version_text
+
+WHEEL = "nvidia-cuda-tileiras"
+NAME = "tileiras"
+INSTALL = "pip install 'tilewright[cuda]'"
+MISLEADING = ("CUDA_HOME", "CUDA_PATH")
+"""Variables by which tileiras would look for its helpers in another toolkit."""
+ASK_SECONDS = 30
+RELEASE = re.compile(r"\bV(\d+\.\d+\.\d+)")
+LISTED = re.compile(r"^\s*(\d+)\.(\d+)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A tileiras: where it is, its release, the bytecode it reads."""
+
+    path: str
+    release: str
+    version: Version
+    """The newest bytecode that both it and we know."""
+    nbytes: int
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells it from others: results are kept on disk under this name."""
+        return f"tileiras {self.release}, {self.nbytes} bytes"
+
+    @property
+    def disassembler(self) -> str:
+        """The program beside it that turns bytecode into text."""
+        return str(Path(self.path).with_name("tileirdisasm"))
+
+
+def find_toolchain() -> Toolchain:
+    """The tileiras to use; a CompileError says where it was looked for."""
+    path = find()
+    return identify(str(path), _size(path))
+
+
+def find() -> Path:
+    """Where tileiras is."""
+    asked = current().tileiras_path
+    if asked:
+        path = Path(asked).expanduser()
+        if _runs(path):
+            return path
+        raise _missing(f"no program at {path}, which TILEWRIGHT_TILEIRAS_PATH names")
+    for path in _candidates():
+        if _runs(path):
+            return path
+    raise _missing(f"no wheel {WHEEL}, no CUDA_TOOLKIT_PATH with one, none on PATH")
+
+
+def _candidates() -> Iterator[Path]:
+    yield from _in_wheel()
+    toolkit = toolkit_directory()
+    if toolkit is not None:
+        yield toolkit / "bin" / NAME
+    on_path = shutil.which(NAME)
+    if on_path is not None:
+        yield Path(on_path)
+
+
+def _in_wheel() -> Iterator[Path]:
+    try:
+        files = distribution(WHEEL).files or []
+    except PackageNotFoundError:
+        return
+    for file in files:
+        if file.name == NAME:
+            yield Path(str(file.locate()))
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _missing(got: str) -> CompileError:
+    return CompileError(
+        "tileiras, which makes CUDA kernels, was not found",
+        expected="the program of that name from NVIDIA's CUDA toolkit 13.1 or newer",
+        got=got,
+        hint=INSTALL,
+        code=Code.TOOLCHAIN,
+    )
+
+
+@cache
+def identify(path: str, nbytes: int) -> Toolchain:
+    """Ask a tileiras who it is; once per process and size of its file."""
+    release = RELEASE.search(_asked(path, "--version"))
+    if release is None:
+        raise _unusable(path, f"{NAME} --version does not say its release")
+    known = [(int(a), int(b)) for a, b in LISTED.findall(_asked(path, "--list-versions"))]
+    if not known:  # old ones read exactly their own release's bytecode, and cannot list it
+        major, minor, _ = release.group(1).split(".")
+        known = [(int(major), int(minor))]
+    shared = [v for v in VERSIONS if v <= max(known)]
+    if not shared:
+        raise _unusable(
+            path, f"it reads Tile IR up to {version_text(max(known))}, not {version_text(OLDEST)}"
+        )
+    return Toolchain(path, release.group(1), shared[-1], nbytes)
+
+
+def _asked(path: str, option: str) -> str:
+    try:
+        done = subprocess.run(
+            [path, option],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=ASK_SECONDS,
+            env=child_environment(MISLEADING),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _unusable(path, f"{type(error).__name__}: {error}") from None
+    return done.stdout
+
+
+def _unusable(path: str, why: str) -> CompileError:
+    return CompileError(
+        f"{path} cannot be used",
+        expected="tileiras of CUDA toolkit 13.1 or newer",
+        got=why,
+        hint=f"install another: {INSTALL}, or name one by TILEWRIGHT_TILEIRAS_PATH",
+        code=Code.TOOLCHAIN,
+    )

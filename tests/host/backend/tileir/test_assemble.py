@@ -1,0 +1,113 @@
+"""Every way an assembler can fail is one typed error; played by scripts in its place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tilewright.backend.tileir.assemble import Job, assemble
+from tilewright.backend.tileir.toolchain import Toolchain
+from tilewright.base.config import override
+from tilewright.base.errors import Code, CompileError
+from tilewright.base.source import SourceFile, Span
+
+SOURCE = SourceFile("kernel.py", "@tw.entry\ndef k(z):\n    z.store(1)\n")
+SPAN = Span(SOURCE, 3, 4, 3, 14, "k")
+JOB = Job("k", "sm_90", b"bytecode", SPAN)
+TARGET = 'while [ "$1" != "-o" ]; do shift; done; target=$2'
+
+
+@pytest.fixture
+def fake(tmp_path):
+    """An assembler that is a shell script."""
+
+    def make(script: str) -> Toolchain:
+        path = tmp_path / "tileiras"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return Toolchain(str(path), "13.4.0", (13, 4), 1)
+
+    return make
+
+
+def failure(tool: Toolchain) -> CompileError:
+    with pytest.raises(CompileError) as caught:
+        assemble(JOB, tool)
+    assert caught.value.code is Code.TOOLCHAIN
+    assert caught.value.span is SPAN
+    return caught.value
+
+
+def test_gives_what_the_assembler_wrote(fake):
+    assert assemble(JOB, fake(f"{TARGET}; printf '\\177ELFcode' > $target")) == b"\x7fELFcode"
+
+
+def test_hands_over_the_bytecode_and_the_architecture(fake):
+    arch = 'test "$1 $2" = "--gpu-name sm_90" || exit 9'
+    same = 'test "$(cat $3)" = "bytecode" || exit 8'
+    made = assemble(JOB, fake(f"{arch}; {same}; {TARGET}; printf '\\177ELF' > $target"))
+    assert made == b"\x7fELF"
+
+
+def test_variables_of_another_toolkit_are_not_passed_on(fake, monkeypatch):
+    monkeypatch.setenv("CUDA_HOME", "elsewhere")
+    monkeypatch.setenv("CUDA_PATH", "elsewhere")
+    unset = 'test -z "$CUDA_HOME$CUDA_PATH" || exit 7'
+    assert assemble(JOB, fake(f"{unset}; {TARGET}; printf '\\177ELF' > $target"))
+
+
+def test_line_info_is_asked_for_by_a_setting(fake):
+    tool = fake(f'test "$3" = "--lineinfo" || exit 6; {TARGET}; printf "\\177ELF" > $target')
+    assert "exit status 6" in str(failure(tool))
+    with override(line_info=True):
+        assert assemble(JOB, tool)
+
+
+FAILURES = {
+    "rejected": ("echo 'error at offset 3' >&2; exit 3", "exit status 3; it says: error at offset"),
+    "bare-5": ("exit 5", "exit status 5; it says nothing"),
+    "crash": ("kill -SEGV $$", r"it crashed \(SIGSEGV\)"),
+    "aborted": ("echo oops >&2; kill -ABRT $$", r"it crashed \(SIGABRT\); it says: oops"),
+    "nothing": ("exit 0", "it wrote nothing"),
+    "junk": (f"{TARGET}; echo junk > $target", "what it wrote is not a cubin"),
+    "binary-words": ("printf '\\377\\376' >&2; exit 1", "exit status 1; it says: .."),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_failure(name, fake):
+    script, expected = FAILURES[name]
+    error = failure(fake(script))
+    assert re.search(expected, str(error))
+    assert "kernel.py:3:5" in str(error)
+
+
+def test_the_bytecode_of_a_failure_is_saved(fake):
+    error = failure(fake("exit 5"))
+    saved = re.search(r"(\S+\.tileirbc)", error.hint)
+    assert Path(saved.group(1)).read_bytes() == b"bytecode"
+    assert Path(saved.group(1)).stat().st_mode & 0o077 == 0
+    Path(saved.group(1)).unlink()
+
+
+def test_one_that_hangs_is_stopped_with_all_it_started(fake, tmp_path):
+    tool = fake(f"sh -c 'echo $$ > {tmp_path}/child; exec sleep 1000' & sleep 1000")
+    with override(tileiras_timeout=1):
+        assert "stopped after 1 seconds" in str(failure(tool))
+    child = (tmp_path / "child").read_text().strip()
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_one_that_cannot_be_started(tmp_path):
+    path = tmp_path / "tileiras"
+    path.write_text("not a program")
+    path.chmod(0o755)
+    assert "cannot be started" in str(failure(Toolchain(str(path), "13.4.0", (13, 4), 1)))
+
+
+def test_words_are_cut(fake):
+    text = str(failure(fake("head -c 100000 /dev/zero | tr '\\0' x; exit 5")))
+    assert len(text) < 4000

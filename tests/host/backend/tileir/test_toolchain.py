@@ -1,0 +1,92 @@
+"""Where the assembler is looked for, and what it is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.backend.tileir import toolchain
+from tilewright.base.config import override
+from tilewright.base.errors import Code, CompileError
+
+VERSION = "Cuda compilation tools, release 13.4, V13.4.92"
+
+
+def script(path, body):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def answering(path, version=VERSION, listed="13.1\n13.2\n13.3\n13.4"):
+    return script(
+        path, f'case "$1" in --version) echo "{version}";; *) printf "{listed}\\n";; esac'
+    )
+
+
+@pytest.fixture
+def nothing(monkeypatch, tmp_path):
+    """A machine without an assembler."""
+    monkeypatch.setattr(toolchain, "WHEEL", "no-such-wheel")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.delenv("CUDA_TOOLKIT_PATH", raising=False)
+    with override(tileiras_path=""):
+        yield
+
+
+def test_none_is_an_error_that_says_how_to_get_one(nothing):
+    with pytest.raises(CompileError) as caught:
+        toolchain.find()
+    assert caught.value.code is Code.TOOLCHAIN
+    assert "pip install" in caught.value.hint
+
+
+def test_the_setting_goes_first(nothing, tmp_path):
+    path = answering(tmp_path / "mine")
+    with override(tileiras_path=str(path)):
+        assert toolchain.find() == path
+
+
+def test_a_setting_that_names_nothing_is_an_error(nothing, tmp_path):
+    with override(tileiras_path=str(tmp_path / "gone")), pytest.raises(CompileError) as caught:
+        toolchain.find()
+    assert "TILEWRIGHT_TILEIRAS_PATH" in caught.value.got
+
+
+def test_toolkit_then_path(nothing, tmp_path, monkeypatch):
+    on_path = answering(tmp_path / "empty" / "tileiras")
+    assert toolchain.find() == on_path
+    in_toolkit = answering(tmp_path / "toolkit" / "bin" / "tileiras")
+    monkeypatch.setenv("CUDA_TOOLKIT_PATH", str(tmp_path / "toolkit"))
+    assert toolchain.find() == in_toolkit
+
+
+LISTS = {
+    "13.1\\n13.2": (13, 2),
+    "13.1\\n13.2\\n13.3\\n13.4\\n13.5\\n13.6": (13, 4),
+    "": (13, 4),
+}
+
+
+@pytest.mark.parametrize("listed", LISTS)
+def test_newest_bytecode_that_both_know(listed, tmp_path):
+    path = answering(tmp_path / "tileiras", listed=listed)
+    found = toolchain.identify(str(path), len(listed))
+    assert found.version == LISTS[listed]
+    assert found.release == "13.4.92"
+    assert "13.4.92" in found.fingerprint
+
+
+WRONG = {
+    "silent": ("exit 0", "does not say its release"),
+    "old": (f'test "$1" = --version && echo {VERSION.replace("13.4", "12.9")!r}', "up to 12.9"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_one_that_cannot_be_used(name, tmp_path):
+    body, why = WRONG[name]
+    path = script(tmp_path / "tileiras", body)
+    with pytest.raises(CompileError) as caught:
+        toolchain.identify(str(path), 0)
+    assert why in caught.value.got

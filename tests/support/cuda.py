@@ -1,0 +1,33 @@
+"""Kernels on their way to CUDA, without a launch: IR as the backend gets it, programs, bytecode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.backend import tileir
+from tilewright.backend.tileir.encoding.versions import NEWEST, Version
+from tilewright.compile.pipeline import CUDA_PASSES, PASSES
+from tilewright.frontend.build import build
+from tilewright.ir import Func
+from tilewright.ir.verify import verify
+from tilewright.launch.inspection import Inspection
+
+
+def cuda_ir(kernel: Any, *args: Any, **constants: Any) -> Func:
+    """The IR of a kernel for such arguments, as the CUDA backend gets it."""
+    inspection = Inspection(kernel._kernel, args, constants, "sm_90")
+    return prepared(build(kernel.source, inspection.signature))
+
+
+def prepared(func: Func) -> Func:
+    """IR as the front end gives it, after all passes for CUDA."""
+    for pass_ in (*PASSES, *CUDA_PASSES):
+        func = pass_(func)
+    verify(func, "passes")
+    return func
+
+
+def lowered(
+    func: Func, version: Version = NEWEST, arch: str = "sm_90", **wishes: Any
+) -> tileir.Lowered:
+    return tileir.lowered(func, tileir.TileTarget(arch, version, tileir.Wishes(**wishes)))

@@ -1,0 +1,72 @@
+"""The plain path: an addition, a softmax and a product become cubins, in every version."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from support.cuda import cuda_ir, lowered
+from tilewright.backend import tileir
+from tilewright.backend.tileir.assemble import Job, assemble
+from tilewright.backend.tileir.encoding.versions import VERSIONS
+from tilewright.base.config import override
+
+
+@tw.entry
+def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))
+
+
+@tw.entry
+def softmax(out: tl.TensorMut, x: tl.Tensor) -> None:
+    assert out.shape[1] >= x.shape[1]
+    tile = tl.load_tile_like(x, out, padding=tl.neg_inf)
+    p = tl.exp(tile - tl.reduce_max(tile, 1, keepdims=True))
+    out.store(p / tl.reduce_sum(p, 1, keepdims=True))
+
+
+@tw.entry
+def gemm(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    i, j, _ = tl.get_tile_block_id()
+    bm, bn = z.shape
+    xs, ys = x.partition((bm, 32)), y.partition((32, bn))
+    acc = tl.zeros((bm, bn), tw.f32)
+    for k in range(tl.num_tiles(xs, 1)):
+        acc = tl.mma(xs.load([i, k]), ys.load([k, j]), acc)
+    z.store(acc)
+
+
+def kernels():
+    z, h = tw.meta((1000, 512)), tw.meta((512, 512), tw.bf16)
+    return {
+        "add": cuda_ir(add, z.partition_mut((16, 64)), z, z),
+        "softmax": cuda_ir(softmax, z.partition_mut((1, 512)), z),
+        "gemm": cuda_ir(gemm, tw.meta((512, 512)).partition_mut((64, 64)), h, h),
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["add", "softmax", "gemm"])
+def test_compiles_in_every_version(name, version, tool, disassemble):
+    made = lowered(kernels()[name], version)
+    assert f"entry @{name}(" in disassemble(made.bytecode())
+    assert assemble(Job(name, "sm_90", made.bytecode(), None), tool)[:4] == b"\x7fELF"
+
+
+def test_compile_for_an_architecture(tool):
+    z = tw.meta((1000, 512))
+    made = add.compile_for("sm_90", z.partition_mut((16, 64)), z, z)
+    assert made.target == "sm_90" and made.name == "add" and made.code[:4] == b"\x7fELF"
+    assert not made.sites
+
+
+def test_cubins_are_kept_on_disk(tool, tmp_path, monkeypatch):
+    z = tw.meta((1000, 512))
+    tmp_path.chmod(0o700)
+    with override(cache_dir=str(tmp_path)):
+        first = softmax.compile_for("sm_90", z.partition_mut((2, 512)), z)
+        monkeypatch.setattr(tileir, "assemble", None)
+        again = tw.entry(softmax.__wrapped__)
+        second = again.compile_for("sm_90", z.partition_mut((2, 512)), z)
+    assert first.code == second.code and first.decisions == second.decisions
