@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ....ir.core import Value
 from ..functions.text import Value as Vec
 from ..plan.index import Field, Loop, Terms
-from ..plan.nodes import Access, Combine, Nest, Operand, Reg
+from ..plan.nodes import Access, Combine, Nest, Operand, Reg, WriteView
 from .accumulate import Accumulators
 from .emitter import Emitter
 
@@ -42,9 +42,13 @@ class Frame:
         self.nest = nest
         self.windows = windows
         self.edge = True
+        self.ranged = False
+        """Whether the steps of loops that need tests, or are needed at all, are found before."""
         self.counters: dict[Loop, Vec] = {}
         self.variables: dict[Loop, Vec] = {}
         self.registers: dict[Reg, Vec] = {}
+        self.past: dict[WriteView, Vec] = {}
+        """Whether a store goes past the caches: a scalar, for one run of the innermost loop."""
         self.accumulators: dict[Combine, Accumulators] = {}
         self.begun: frozenset[Loop] = frozenset()
         """Loops whose first step surely is over."""
@@ -62,7 +66,7 @@ class Frame:
     def beside(self, loop: Loop, number: int) -> Frame:
         """The frame of a later step of a loop that runs side by side with this one's."""
         other = Frame(self.emitter, self.nest, self.windows)
-        other.edge = self.edge
+        other.edge, other.ranged = self.edge, self.ranged
         other.counters = {**self.counters, loop: self.counters[loop] + number}
         other.variables = dict(self.variables)
         other.registers = dict(self.registers)

@@ -138,7 +138,7 @@ def is_whole(emitter: Emitter, access: Access, window_: Window) -> Vec:
 # Elements.
 
 
-class _Element:
+class Element:
     """One element per lane of a window: its address and whether it is inside."""
 
     def __init__(self, frame: Frame, access: Access, index: Index, row: Vec | None) -> None:
@@ -167,7 +167,7 @@ class _Element:
                 offset = offset + place.base * self.window.strides[k]
         if self.row is not None and self.row.lanes == 1:
             offset = offset + self._row() * self.window.strides[self._sparse()]
-        return self.emitter.shifted(self.window.origin, offset, self._kind())
+        return self.emitter.shifted(self.window.origin, offset, self.kind)
 
     def each(self, lanes: int) -> Vec:
         """The address of every lane's element."""
@@ -181,7 +181,9 @@ class _Element:
             offsets = offsets + self._row() * stride
         return lanes_access.addresses(self.emitter, self.first(), offsets, self.view.tensor.dtype)
 
-    def _kind(self) -> str:
+    @property
+    def kind(self) -> str:
+        """The type of an element in memory."""
         return memory_type(self.view.tensor.dtype)
 
     def _sparse(self) -> int:
@@ -227,20 +229,21 @@ class _Element:
         return self.emitter.any_of(flags)
 
 
-def _element(frame: Frame, statement: ReadView | WriteView | AtomicView) -> _Element:
+def element_of(frame: Frame, statement: ReadView | WriteView | AtomicView) -> Element:
+    """The element that a statement touches where the loops stand."""
     row = None
     if statement.row is not None:
         row = frame.value(statement.row, frame.width(statement.row))
-    return _Element(frame, statement.access, statement.index, row)
+    return Element(frame, statement.access, statement.index, row)
 
 
 def _load_view(frame: Frame, read: ReadView) -> None:
     load = _load_tested if frame.edge else _load_whole
-    element = _element(frame, read)
+    element = element_of(frame, read)
     frame.registers[read.result] = load(frame.emitter, element, frame.lanes(read.result))
 
 
-def _load_whole(emitter: Emitter, element: _Element, lanes: int) -> Vec:
+def _load_whole(emitter: Emitter, element: Element, lanes: int) -> Vec:
     elem = element.view.tensor.dtype
     if lanes == 1 or element.is_dense():
         return lanes_access.load_dense(emitter, element.first(), elem, lanes)
@@ -249,7 +252,7 @@ def _load_whole(emitter: Emitter, element: _Element, lanes: int) -> Vec:
     return lanes_access.gather(emitter, element.each(lanes), everywhere, padding, elem)
 
 
-def _load_tested(emitter: Emitter, element: _Element, lanes: int) -> Vec:
+def _load_tested(emitter: Emitter, element: Element, lanes: int) -> Vec:
     view, elem = element.view, element.view.tensor.dtype
     pad = literal(emitter.body, elem, 0 if view.padding is None else view.padding, lanes)
     padding = lanes_access.to_memory(pad, elem)
@@ -265,15 +268,16 @@ def _load_tested(emitter: Emitter, element: _Element, lanes: int) -> Vec:
 def _store_view(frame: Frame, write: WriteView) -> None:
     store = _store_tested if frame.edge else _store_whole
     lanes = frame.nest.lanes if frame.is_vector(loops_in(write.index)) else 1
-    element = _element(frame, write)
+    element = element_of(frame, write)
     value = frame.value(write.value, lanes)
-    if write.streamed and not frame.edge:
-        store_streamed(frame.emitter, value, element.first(), element.view.tensor.dtype)
+    if write in frame.past and not frame.edge:
+        dtype = element.view.tensor.dtype
+        store_streamed(frame.emitter, frame.past[write], value, element.first(), dtype)
     else:
         store(frame.emitter, element, value)
 
 
-def _store_whole(emitter: Emitter, element: _Element, value: Vec) -> None:
+def _store_whole(emitter: Emitter, element: Element, value: Vec) -> None:
     elem, lanes = element.view.tensor.dtype, value.lanes
     if lanes == 1 or element.is_dense():
         lanes_access.store_dense(emitter, value, element.first(), elem)
@@ -282,7 +286,7 @@ def _store_whole(emitter: Emitter, element: _Element, value: Vec) -> None:
     lanes_access.scatter(emitter, value, element.each(lanes), everywhere, elem)
 
 
-def _store_tested(emitter: Emitter, element: _Element, value: Vec) -> None:
+def _store_tested(emitter: Emitter, element: Element, value: Vec) -> None:
     elem, lanes = element.view.tensor.dtype, value.lanes
     if lanes == 1:
         address = element.first()
@@ -302,7 +306,7 @@ def _store_tested(emitter: Emitter, element: _Element, value: Vec) -> None:
 def _atomic_red_view(frame: Frame, effect: AtomicView) -> None:
     """Always one element at a time."""
     emitter = frame.emitter
-    element = _element(frame, effect)
+    element = element_of(frame, effect)
     value, address = frame.value(effect.value, 1), element.first()
     elem = effect.access.view.tensor.dtype
 

@@ -1,7 +1,7 @@
 """Writes a loop nest: every statement at the outermost loop it depends on, lanes innermost.
 
 A nest that touches tensors is written twice: without any test for tiles that are wholly inside, and
-with tests for the others.
+for the others in loops that run over what is inside, with tests for the last vectors of a row only.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from .emitter import Emitter
 from .frame import Frame
 from .layout import read_buffer, write_buffer
 from .memory import is_whole, window
+from .ranges import Range, choose_past, untested, used
 from .reduction import Reducer, along_lanes
 
 Table = dict[str, Callable[..., object]]
@@ -58,6 +59,7 @@ class NestWriter:
             emitter.body.label(label)
             version = Frame(emitter, nest, windows)
             version.edge = tested
+            version.ranged = tested and not nest.descending
             self.loops([version], 0)
             emitter.body.jump(after)
         emitter.body.label(after)
@@ -93,7 +95,63 @@ class NestWriter:
         return effect.loops[0] is nest.loops[level]
 
     def loop(self, frames: Sequence[Frame], level: int) -> None:
-        """One loop, which runs at least once."""
+        """One loop."""
+        nest = frames[0].nest
+        steps, inside = used(frames[0], level), None
+        if level == len(nest.loops) - 1:
+            for frame in frames:
+                choose_past(frame, steps)
+            inside = untested(frames[0]) if frames[0].ranged else None
+        if steps.is_whole and inside is None:
+            self.whole_loop(frames, level)
+        else:
+            (frame,) = frames
+            self.ranged_loop(frame, level, steps, inside)
+
+    def ranged_loop(self, frame: Frame, level: int, steps: Range, inside: Range | None) -> None:
+        """A loop over the steps that are needed; those wholly inside run without tests."""
+        emitter, body = frame.emitter, frame.emitter.body
+        words = ("each", "look", "tested", "after")
+        each, look, tested, after = (emitter.label(word) for word in words)
+        counter = emitter.slot("i64")
+        emitter.store(steps.begin, counter)
+        body.jump(each)
+        body.label(each)
+        at = emitter.load(counter, "i64")
+        emitter.branch(at < steps.end, look, after)
+        body.label(look)
+        if inside is not None:
+            self.untested_loop(frame, counter, inside, each, tested)
+        else:
+            body.jump(tested)
+        body.label(tested)
+        self.steps([frame], level, at)
+        emitter.store(at + self.stride(frame, level), counter)
+        body.jump(each)
+        body.label(after)
+
+    def untested_loop(
+        self, frame: Frame, counter: Vec, inside: Range, back: str, other: str
+    ) -> None:
+        """Goes on to `other` unless the next steps are all inside; takes these and goes `back`."""
+        emitter, body = frame.emitter, frame.emitter.body
+        level = len(frame.nest.loops) - 1
+        check, free = emitter.label("check"), emitter.label("free")
+        frame.edge = False
+        width = self.stride(frame, level)
+        at = emitter.load(counter, "i64")
+        emitter.branch(at >= inside.begin, check, other)
+        body.label(check)
+        emitter.branch(inside.end >= at + width, free, other)
+        body.label(free)
+        at = emitter.load(counter, "i64")
+        self.steps([frame], level, at)
+        emitter.store(at + width, counter)
+        emitter.branch(inside.end >= at + 2 * width, free, back)
+        frame.edge = True
+
+    def whole_loop(self, frames: Sequence[Frame], level: int) -> None:
+        """All steps of a loop, which are at least one."""
         emitter, nest = frames[0].emitter, frames[0].nest
         loop, stride = nest.loops[level], self.stride(frames[0], level)
         body = emitter.body

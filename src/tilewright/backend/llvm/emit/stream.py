@@ -10,6 +10,8 @@ from .access import alignment, perform_if, store_dense, to_memory
 from .emitter import Emitter
 from .grid import launch_word
 
+LONG = 32 << 10
+"""Bytes of a row whose first and last lines do not matter."""
 X86_FENCE = "@llvm.x86.sse.sfence()"
 
 
@@ -20,17 +22,28 @@ def begin(emitter: Emitter) -> None:
         emitter.cached = word.eq(0).cast("sext", "i64")
 
 
-def store_streamed(emitter: Emitter, value: Vec, address: Vec, elem: Elem) -> None:
-    """Neighbouring elements past the caches, if the launch wants it and they are aligned."""
+def is_past(emitter: Emitter, first: Vec, length: Vec, lanes: int, elem: Elem) -> Vec:
+    """Whether a row of neighbouring elements goes past the caches: a scalar.
+
+    If the launch wants it, the row's vectors are aligned, and it fills its lines; one that is
+    written in two ways costs more than is saved, unless it is one of very many.
+    """
     assert emitter.cached is not None, "the launch has been asked"
+    size = alignment(elem)
+    place = emitter.body.emit(f"ptrtoint {first} to i64", "i64", 1)
+    end = place + length * size
+    # No address is zero: in a launch that does not stream, none is aligned enough.
+    aligned = (place & (emitter.cached | (min(lanes * size, LINE) - 1))).eq(0)
+    return aligned & (((place | end) & (LINE - 1)).eq(0) | (length >= LONG // size))
+
+
+def store_streamed(emitter: Emitter, past: Vec, value: Vec, address: Vec, elem: Elem) -> None:
+    """Neighbouring elements, past the caches or through them."""
     stored = to_memory(value, elem)
     align = min(stored.lanes * alignment(elem), LINE)
-    place = emitter.body.emit(f"ptrtoint {address} to i64", "i64", 1)
-    # No address is zero: in a launch that does not stream, none is aligned enough.
-    aligned = (place & (emitter.cached | (align - 1))).eq(0)
-    past, through, after = (emitter.label(word) for word in ("past", "through", "stored"))
-    emitter.branch(aligned, past, through)
-    emitter.body.label(past)
+    past_, through, after = (emitter.label(word) for word in ("past", "through", "stored"))
+    emitter.branch(past, past_, through)
+    emitter.body.label(past_)
     emitter.do(f"store {stored}, {address}, align {align}, !nontemporal !0")
     emitter.body.jump(after)
     emitter.body.label(through)
