@@ -12,10 +12,9 @@ from .array import (
     asarray,
     empty,
     from_numpy,
-    full,
+    memcpy,
     meta,
     move,
-    ones,
     zeros,
 )
 from .array.resident import Resident as _Resident
@@ -58,6 +57,7 @@ from .base.errors import (
 from .compile.options import CompileOptions
 from .driver.protocol import Device, Stream
 from .frontend.sources import execute as _execute
+from .kernels import eye, eye_rect, fill, full, ones
 from .lang.device_global import Global as _Global
 from .launch import Entry, KernelArg, Launch, entry
 from .op import DeviceOp, ExecutionContext, value
@@ -118,6 +118,8 @@ __all__ = [
     "devices",
     "empty",
     "entry",
+    "eye",
+    "eye_rect",
     "f4e2m1fn",
     "f4e2m1fnx2",
     "f8e4m3fn",
@@ -126,6 +128,7 @@ __all__ = [
     "f16",
     "f32",
     "f64",
+    "fill",
     "from_numpy",
     "full",
     "i8",
@@ -133,6 +136,7 @@ __all__ = [
     "i32",
     "i64",
     "kernel",
+    "memcpy",
     "meta",
     "move",
     "ones",

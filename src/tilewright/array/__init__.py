@@ -1,10 +1,10 @@
 """Tensors: memory on a device with its shape and type, and who may use it when."""
 
 from .arc import Arc
-from .create import asarray, empty, from_numpy, full, meta, ones, zeros
+from .create import asarray, empty, from_numpy, meta, zeros
 from .partition import Partition
 from .pointer import DevicePointer
-from .tensor import BorrowMut, Tensor, move
+from .tensor import BorrowMut, Tensor, memcpy, move
 
 __all__ = [
     "Arc",
@@ -15,9 +15,8 @@ __all__ = [
     "asarray",
     "empty",
     "from_numpy",
-    "full",
+    "memcpy",
     "meta",
     "move",
-    "ones",
     "zeros",
 ]

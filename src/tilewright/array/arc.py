@@ -11,6 +11,7 @@ from ..base.dtypes import DType
 from ..base.errors import BorrowError
 from ..base.shapes import Shape
 from ..driver.protocol import Device
+from ..op.core import DeviceOp
 from ..op.place import Spot, here, place_of
 from .partition import Partition, cut
 from .shape import ShapeLike
@@ -87,6 +88,18 @@ class Arc(Generic[E]):
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """A copy as a NumPy array, now."""
         return self.value.to_numpy()
+
+    def copy_to_host(self) -> DeviceOp[np.ndarray[Any, Any]]:
+        """An op that copies to a NumPy array; `op.to_numpy` does this."""
+        return self.value.copy_to_host()
+
+    def to_host_vec(self) -> DeviceOp[np.ndarray[Any, Any]]:
+        """An op that copies all elements, in row-major order, to a NumPy array of one axis."""
+        return self.value.to_host_vec()
+
+    def dup(self) -> DeviceOp[Tensor[E]]:
+        """An op that copies the tensor into a new one."""
+        return self.value.dup()
 
     def unwrap_arc(self) -> Tensor[E]:
         """The tensor itself, if this is its only owner; uses the Arc up."""

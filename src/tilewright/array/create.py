@@ -1,103 +1,139 @@
-"""Makes tensors: empty, filled, copied from the host, aliasing it, or mere descriptions."""
+"""Makes tensors: empty, zero, copied from the host, aliasing it, or mere descriptions.
+
+What needs a kernel to be written (`full`, `arange`, `rand`, ...) is in `tilewright.kernels`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, TypeAlias, TypeVar, overload
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from ..base import dtypes as dt
 from ..base.dtypes import AnyDType, DType, as_dtype, f32
-from ..base.errors import ShapeError
+from ..base.errors import ContextError, ShapeError
 from ..base.shapes import Shape, size
+from ..driver.immediate import Passed
 from ..driver.protocol import Device
 from ..op.ambient import as_device
 from ..op.context import ExecutionContext
-from ..op.core import DeviceOp
+from ..op.core import Composite, DeviceOp
+from ..op.running import Steps
 from . import storage
+from .elements import as_elements, host_array
 from .foreign import aliased
 from .layout import row_major
+from .putting import put_upload
 from .region import Region, region_of_array
 from .shape import ShapeLike, as_shape
 from .tensor import Tensor, new_tensor
+from .views import in_memory
 
 E = TypeVar("E", bound=DType)
 DTypeLike: TypeAlias = "npt.DTypeLike | type[DType]"
 """What is taken as an element type: ours, NumPy's, ml_dtypes', torch's, or a name."""
 DeviceLike: TypeAlias = Device | str | None
 
-Fill: TypeAlias = Callable[[np.ndarray[Any, Any]], None]
+PIECE = 4 << 20
+"""Bytes that are copied from the host at a stretch; then a waiting event loop gets its turn."""
 
 
-class Create(DeviceOp[Tensor[Any]]):
-    """Allocates a tensor on its device and fills it."""
+class Plan:
+    """What is to be made: a name for messages, shape, element type, and where."""
 
-    def __init__(
-        self,
-        name: str,
-        shape: Shape,
-        dtype: AnyDType,
-        device: Device,
-        *,
-        zeroed: bool = False,
-        fill: Fill | None = None,
-    ) -> None:
-        self._name, self._shape, self._dtype, self._device = name, shape, dtype, device
-        self._zeroed, self._fill = zeroed, fill
+    __slots__ = ("_device", "_named", "dtype", "name", "shape")
+
+    def __init__(self, name: str, shape: ShapeLike, dtype: DTypeLike, device: DeviceLike) -> None:
+        self.name = name
+        self.shape: Shape = as_shape(shape)
+        self.dtype: AnyDType = in_memory(dtype)
+        self._named = device is not None
+        self._device = as_device(device)
+
+    @property
+    def home(self) -> Device:
+        """The device that was named, or else the default one."""
+        return self._device
+
+    def allocate(self, ctx: ExecutionContext, *, zeroed: bool = False) -> Region:
+        """Memory for it, on the device whose stream runs the op."""
+        if self._named and ctx.device is not self._device:
+            raise ContextError(
+                f"`{self.name}` makes a tensor on {self._device.name!r},"
+                f" but was started on a stream of {ctx.device.name!r}",
+                hint="leave `device=` out to make it where it is started",
+            )
+        nbytes = size(self.shape) * self.dtype.itemsize
+        memory = storage.allocate(ctx.device, nbytes, zeroed=zeroed)
+        return Region(memory, row_major(self.dtype, self.shape), memory.address)
+
+
+class Allocate(DeviceOp[Tensor[Any]]):
+    """Makes a tensor whose contents are zero, or arbitrary and to be written before read."""
+
+    def __init__(self, plan: Plan, *, zeroed: bool) -> None:
+        self._plan, self._zeroed = plan, zeroed
 
     @property
     def name(self) -> str:
         """The creation function's name."""
-        return self._name
+        return self._plan.name
 
     @property
     def home(self) -> Device:
         """The device the tensor is made on."""
-        return self._device
+        return self._plan.home
 
     def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
-        """Allocate, then fill."""
-        region = _region(self._shape, self._dtype, self._device, zeroed=self._zeroed)
-        fill = self._fill
-        if fill is not None:
-            fill(region.array())
-            region.storage.initialized = True
+        """Allocate."""
+        return new_tensor(self._plan.allocate(ctx, zeroed=self._zeroed))
+
+
+class FromHost(Composite[Tensor[Any]]):
+    """Makes a tensor with a copy of an array, which has been read when the op has been started."""
+
+    def __init__(self, plan: Plan, source: np.ndarray[Any, Any]) -> None:
+        self._plan, self._source = plan, source
+
+    @property
+    def name(self) -> str:
+        """The creation function's name."""
+        return self._plan.name
+
+    @property
+    def home(self) -> Device:
+        """The device the tensor is made on."""
+        return self._plan.home
+
+    def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+        """Allocate and copy, with pauses where an event loop waits."""
+        region, dtype = self._plan.allocate(ctx), self._plan.dtype
+        if ctx.device.host_visible:
+            # Nobody else knows the memory yet, so the host writes it here and now.
+            for number, (target, source) in enumerate(pieces(region.array(), self._source)):
+                if number and ctx.on_loop:
+                    yield Passed(ctx.stream)
+                np.copyto(target, as_elements(source, dtype))
+        else:
+            held = np.array(as_elements(self._source, dtype), order="C")
+            put_upload(ctx.stream, region, held)
+        region.storage.initialized = True
         return new_tensor(region)
 
 
-def _region(shape: Shape, dtype: AnyDType, device: Device, *, zeroed: bool) -> Region:
-    memory = storage.allocate(device, size(shape) * dtype.itemsize, zeroed=zeroed)
-    return Region(memory, row_major(dtype, shape), memory.address)
-
-
-def _in_memory(dtype: DTypeLike) -> AnyDType:
-    found = as_dtype(dtype)
-    if found is dt.f4e2m1fn:
-        raise ShapeError(
-            "f4e2m1fn has no memory form of its own",
-            expected="pairs of f4e2m1fn packed into bytes: dtype f4e2m1fnx2",
-            got="f4e2m1fn",
-        )
-    return found
-
-
-def _filled(
-    name: str, shape: ShapeLike, dtype: DTypeLike, value: Any, device: DeviceLike
-) -> DeviceOp[Tensor[Any]]:
-    found = _in_memory(dtype)
-    element = _element(value, found)
-    return Create(name, as_shape(shape), found, as_device(device), fill=lambda a: a.fill(element))
-
-
-def _element(value: Any, dtype: AnyDType) -> Any:
-    """A value in its memory form; what does not fit in an integer raises, as NumPy does."""
-    if dtype is dt.f4e2m1fnx2:
-        return int(np.asarray(value, ml_dtypes.float4_e2m1fn).view(np.uint8)) * 0x11
-    element = np.asarray(value).astype(dtype.np) if dtype.is_float else np.asarray(value, dtype.np)
-    return dt.round_tf32(element)[()] if dtype is dt.tf32 else element[()]
+def pieces(
+    target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]
+) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Two arrays of one shape, cut alike along their longest axes into parts that copy quickly."""
+    if target.nbytes <= PIECE:
+        yield target, source
+        return
+    axis = int(np.argmax(target.shape))
+    half = target.shape[axis] // 2
+    for part in (slice(None, half), slice(half, None)):
+        key = (slice(None),) * axis + (part,)
+        yield from pieces(target[key], source[key])
 
 
 @overload
@@ -114,7 +150,7 @@ def empty(
     shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor for a kernel to write; reading it before that raises."""
-    return Create("empty", as_shape(shape), _in_memory(dtype), as_device(device))
+    return Allocate(Plan("empty", shape, dtype, device), zeroed=False)
 
 
 @overload
@@ -131,68 +167,24 @@ def zeros(
     shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor of zeros."""
-    return Create("zeros", as_shape(shape), _in_memory(dtype), as_device(device), zeroed=True)
-
-
-@overload
-def ones(shape: ShapeLike, *, device: DeviceLike = None) -> DeviceOp[Tensor[f32]]: ...
-@overload
-def ones(shape: ShapeLike, dtype: type[E], *, device: DeviceLike = None) -> DeviceOp[Tensor[E]]: ...
-@overload
-def ones(
-    shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None
-) -> DeviceOp[Tensor[Any]]: ...
-def ones(
-    shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None
-) -> DeviceOp[Tensor[Any]]:
-    """A tensor of ones."""
-    return _filled("ones", shape, dtype, 1, device)
-
-
-@overload
-def full(shape: ShapeLike, value: int, *, device: DeviceLike = None) -> DeviceOp[Tensor[Any]]: ...
-@overload
-def full(shape: ShapeLike, value: float, *, device: DeviceLike = None) -> DeviceOp[Tensor[f32]]: ...
-@overload
-def full(
-    shape: ShapeLike, value: Any, dtype: type[E], *, device: DeviceLike = None
-) -> DeviceOp[Tensor[E]]: ...
-@overload
-def full(
-    shape: ShapeLike, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
-) -> DeviceOp[Tensor[Any]]: ...
-def full(
-    shape: ShapeLike, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
-) -> DeviceOp[Tensor[Any]]:
-    """A tensor filled with one value, whose type decides the dtype if none is given."""
-    found = _dtype_of(value) if dtype is None else dtype
-    return _filled("full", shape, found, value, device)
-
-
-def _dtype_of(value: Any) -> AnyDType:
-    if isinstance(value, DType):
-        return type(value)
-    if isinstance(value, bool | int | float):
-        return as_dtype(type(value)) if type(value) in (bool, int, float) else f32
-    return as_dtype(np.asarray(value).dtype)
+    return Allocate(Plan("zeros", shape, dtype, device), zeroed=True)
 
 
 def from_numpy(
-    array: npt.ArrayLike, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+    array: npt.ArrayLike | bytes | bytearray | memoryview,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor with a copy of the array, converted to `dtype` if given.
+    """A tensor with a copy of host data, converted to `dtype` if given.
 
-    The array is read when the op runs, and has been read when the call that runs it returns.
+    An array keeps its element type; plain numbers and sequences become f32, i32 or bool; bytes are
+    the memory itself, u8 or elements of `dtype`. The data is read when the op runs, and has been
+    read when the call that starts it returns.
     """
-    source = np.asarray(array)
-    found = _in_memory(source.dtype if dtype is None else dtype)
-
-    def copy(memory: np.ndarray[Any, Any]) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = source.astype(found.np, copy=False)
-        np.copyto(memory, dt.round_tf32(values) if found is dt.tf32 else values)
-
-    return Create("from_numpy", source.shape, found, as_device(device), fill=copy)
+    wanted = None if dtype is None else in_memory(dtype)
+    source = host_array(array, wanted, "from_numpy")
+    return FromHost(Plan("from_numpy", source.shape, wanted or source.dtype, device), source)
 
 
 def asarray(
@@ -228,6 +220,6 @@ def meta(shape: ShapeLike, dtype: type[E], *, device: DeviceLike = None) -> Tens
 def meta(shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None) -> Tensor[Any]: ...
 def meta(shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> Tensor[Any]:
     """A description of a tensor, without memory: enough to compile a kernel for it."""
-    dims, found = as_shape(shape), _in_memory(dtype)
-    bare = storage.meta(as_device(device), size(dims) * found.itemsize)
-    return new_tensor(Region(bare, row_major(found, dims), 0))
+    plan = Plan("meta", shape, dtype, device)
+    bare = storage.meta(plan.home, size(plan.shape) * plan.dtype.itemsize)
+    return new_tensor(Region(bare, row_major(plan.dtype, plan.shape), 0))

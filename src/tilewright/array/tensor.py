@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from ..base.dtypes import DType
 from ..base.errors import BorrowError, ShapeError
 from ..base.shapes import Shape, size
 from ..driver.protocol import Device
+from ..op.ambient import as_device
+from ..op.core import DeviceOp
 from ..op.place import here, place_of
 from .borrow import LOCK, Ticket, Use
-from .indexing import Key, select
-from .layout import layout_of, row_major
+from .elements import only_number, refuse_several
+from .indexing import Key
 from .ownership import Handle, Title
 from .partition import Partition, cut
 from .pointer import DevicePointer
+from .putting import read_now
 from .region import Region
-from .shape import ShapeLike, fill_in
+from .shape import ShapeLike
+from .transfer import CopyInto, Duplicate, ToHost
+from .views import Range, permuted, reinterpreted, reshaped, selected, sliced, swapped
 
 E = TypeVar("E", bound=DType)
+F = TypeVar("F", bound=DType)
 
 PARTITION_HINT = (
     "rebind it (z = p.unpartition()), or write in place with z.partition_mut(shape)."
@@ -106,26 +113,89 @@ class Tensor(Handle, Generic[E]):
         """A copy as a NumPy array, now."""
         self.borrow_shared("read by to_numpy()", "to_numpy()")
         self.check_readable("to_numpy()")
-        return self.region.array().copy(order="C")
+        return read_now(self.region)
+
+    def item(self) -> E:
+        """The only element as a Python number, now."""
+        refuse_several(self.shape)
+        return cast("E", only_number(self.to_numpy()))
+
+    def copy_item(self) -> DeviceOp[E]:
+        """An op that gives the only element as a Python number; `op.item` does this."""
+        refuse_several(self.shape)
+        return cast("DeviceOp[E]", self.copy_to_host().derived(only_number, "item"))
+
+    def copy_to_host(self) -> DeviceOp[npt.NDArray[Any]]:
+        """An op that copies to a NumPy array of this shape; `op.to_numpy` does this."""
+        return ToHost("to_numpy", self)
+
+    def to_host_vec(self) -> DeviceOp[npt.NDArray[Any]]:
+        """An op that copies all elements, in row-major order, to a NumPy array of one axis."""
+        return ToHost("to_host_vec", self, flat=True)
+
+    def dup(self) -> DeviceOp[Tensor[E]]:
+        """An op that copies the tensor into a new one, which is contiguous."""
+        return Duplicate("dup", self, self.device, new_tensor)
+
+    def to(self, device: Device | str) -> DeviceOp[Tensor[E]]:
+        """An op that copies the tensor into a new one on a device, also on its own."""
+        return Duplicate("to", self, as_device(device), new_tensor)
+
+    def copy_from(self, source: Any) -> DeviceOp[Tensor[E]]:
+        """An op that overwrites this tensor with a tensor or host data; gives this tensor."""
+        return CopyInto("copy_from", self, source, self)
 
     def reshape(self, shape: ShapeLike) -> Tensor[E]:
         """A view with another shape; the tensor must be contiguous."""
-        return self._view_as(_reshaped(self.region, shape), "borrowed by reshape()")
+        return self._view_as(reshaped(self.region, shape), "borrowed by reshape()")
 
     def view(self, shape: ShapeLike) -> Tensor[E]:
         """The same as `reshape`."""
-        return self._view_as(_reshaped(self.region, shape), "borrowed by view()")
+        return self._view_as(reshaped(self.region, shape), "borrowed by view()")
+
+    def slice(self, *ranges: Range) -> Tensor[E]:
+        """A view of a rectangular part, one range per axis: `t.slice(range(1, 3), range(2, 6))`."""
+        return self._view_as(sliced(self.region, ranges), "borrowed by slice()")
+
+    def permute(self, *order: SupportsIndex) -> Tensor[E]:
+        """A view with the axes in another order."""
+        return self._view_as(permuted(self.region, order), "borrowed by permute()")
+
+    def transpose(self, axis0: SupportsIndex = -2, axis1: SupportsIndex = -1) -> Tensor[E]:
+        """A view with two axes exchanged, the last two unless told otherwise."""
+        return self._view_as(swapped(self.region, axis0, axis1), "borrowed by transpose()")
+
+    @property
+    def T(self) -> Tensor[E]:  # noqa: N802 - the name it has everywhere
+        """A view with the axes in reverse order."""
+        order = tuple(reversed(range(self.ndim)))
+        return self._view_as(permuted(self.region, order), "borrowed by .T")
+
+    @overload
+    def reinterpret(self, dtype: type[F], shape: ShapeLike | None = None) -> Tensor[F]: ...
+    @overload
+    def reinterpret(self, dtype: npt.DTypeLike, shape: ShapeLike | None = None) -> Tensor[Any]: ...
+    def reinterpret(self, dtype: Any, shape: ShapeLike | None = None) -> Tensor[Any]:
+        """A view of the same bytes as elements of another type, contiguous and aligned for it."""
+        region = reinterpreted(self.region, dtype, shape)
+        return self._view_as(region, "borrowed by reinterpret()")
 
     def into_shape(self, shape: ShapeLike) -> Tensor[E]:
         """Take this tensor over into one with another shape; `op.reshape` does this."""
-        region = _reshaped(self.region, shape)
-        hint = "use the tensor that into_shape(...) gave"
-        title, _ = self.take_over(f"into_shape({region.shape})", hint)
+        return self._into(reshaped(self.region, shape), "into_shape")
+
+    def into_type(self, dtype: Any, shape: ShapeLike | None = None) -> Tensor[Any]:
+        """Take this tensor over into one with another type; `op.reinterpret` does this."""
+        return self._into(reinterpreted(self.region, dtype, shape), "into_type")
+
+    def _into(self, region: Region, what: str) -> Tensor[Any]:
+        hint = f"use the tensor that {what}(...) gave"
+        title, _ = self.take_over(f"{what}({region.shape})", hint)
         return Tensor(region, title)
 
     def __getitem__(self, key: Key) -> Tensor[E]:
         """A view of a part: ints, slices, `...` and None, as in NumPy."""
-        return self._view_as(_selected(self.region, key), "borrowed by a view")
+        return self._view_as(selected(self.region, key), "borrowed by a view")
 
     def __len__(self) -> int:
         if not self.shape:
@@ -216,7 +286,7 @@ class BorrowMut(Generic[E]):
 
     def __getitem__(self, key: Key) -> BorrowMut[E]:
         """Borrow a part: ints, slices, `...` and None, as in NumPy."""
-        return self._part(_selected(self._tensor.region, key))
+        return self._part(selected(self._tensor.region, key))
 
     def split_at(self, index: int, axis: int = 0) -> tuple[BorrowMut[E], BorrowMut[E]]:
         """Two parts: what is before `index` along an axis, and the rest."""
@@ -230,16 +300,29 @@ class BorrowMut(Generic[E]):
 
     def reshape(self, shape: ShapeLike) -> BorrowMut[E]:
         """The same memory, borrowed out of this, in another shape."""
-        return self._part(_reshaped(self._tensor.region, shape))
+        return self._part(reshaped(self._tensor.region, shape))
+
+    @property
+    def borrowed(self) -> Tensor[E]:
+        """What is borrowed, for ops that write it."""
+        return self._tensor
+
+    def lend(self, what: str) -> tuple[Tensor[E], Ticket]:
+        """Lend what is borrowed to an op that writes it."""
+        return self._tensor, self._reborrow(what=what)
+
+    def copy_from(self, source: Any) -> DeviceOp[BorrowMut[E]]:
+        """An op that overwrites what is borrowed with a tensor or host data; gives this borrow."""
+        return CopyInto("copy_from", self, source, self)
 
     def _part(self, region: Region) -> BorrowMut[E]:
         ticket = self._reborrow(region.part)
         return BorrowMut(Tensor(region, None, ticket, self._tensor), ticket)
 
-    def _reborrow(self, part: Region | None = None) -> Ticket:
+    def _reborrow(self, part: Region | None = None, what: str = "borrowed for writing") -> Ticket:
         with LOCK:
             self._check()
-            return self._ticket.reborrow(Use("borrowed for writing", here(2)), part)
+            return self._ticket.reborrow(Use(what, here(2)), part)
 
     def _check(self) -> None:
         self._tensor.check_usable()
@@ -258,23 +341,6 @@ class BorrowMut(Generic[E]):
         return f"BorrowMut({self._tensor!r})"
 
 
-def _selected(region: Region, key: Key) -> Region:
-    shape, strides, offset = select(region.shape, region.strides, key)
-    address = region.address + offset * region.dtype.itemsize
-    return Region(region.storage, layout_of(region.dtype, shape, strides), address)
-
-
-def _reshaped(region: Region, shape: ShapeLike) -> Region:
-    dims = fill_in(shape, size(region.shape))
-    if not region.layout.is_contiguous:
-        raise ShapeError(
-            "only a contiguous tensor can be seen in another shape",
-            got=f"shape {region.shape}, strides {region.strides}",
-            hint="copy it first: tw.from_numpy(t.to_numpy())",
-        )
-    return Region(region.storage, row_major(region.dtype, dims), region.address)
-
-
 def new_tensor(region: Region) -> Tensor[Any]:
     """A tensor that owns its memory."""
     return Tensor(region, Title())
@@ -284,3 +350,11 @@ def move(tensor: Tensor[E]) -> Tensor[E]:
     """Take a tensor over into a new variable; using the old one then raises and says so."""
     title, _ = tensor.take_over("tw.move()", "use the tensor that tw.move(...) gave")
     return Tensor(tensor.region, title)
+
+
+def memcpy(target: Tensor[Any] | BorrowMut[Any], source: Any) -> DeviceOp[None]:
+    """An op that overwrites a tensor with another one of the same shape and type, or host data.
+
+    It allocates nothing, so a graph can hold it.
+    """
+    return CopyInto("memcpy", target, source, None)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..array.partition import Partition
     from ..array.shape import ShapeLike
     from ..array.tensor import Tensor
+    from ..array.views import Range
     from ..base.dtypes import DType
 
     E = TypeVar("E", bound=DType)
@@ -229,12 +230,56 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         """The resulting tensor with another shape; it is handed over, not borrowed."""
         return self._forward("into_shape", shape, verb="reshape")
 
+    def view(self: DeviceOp[Tensor[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]:
+        """A view of the resulting tensor with another shape."""
+        return self._forward("view", shape)
+
+    def slice(self: DeviceOp[Tensor[E]], *ranges: Range) -> DeviceOp[Tensor[E]]:
+        """A view of a rectangular part of the resulting tensor."""
+        return self._forward("slice", *ranges)
+
+    @overload
+    def reinterpret(
+        self: DeviceOp[Tensor[Any]], dtype: type[E], shape: ShapeLike | None = None
+    ) -> DeviceOp[Tensor[E]]: ...
+    @overload
+    def reinterpret(
+        self: DeviceOp[Tensor[Any]], dtype: Any, shape: ShapeLike | None = None
+    ) -> DeviceOp[Tensor[Any]]: ...
+    def reinterpret(
+        self: DeviceOp[Tensor[Any]], dtype: Any, shape: ShapeLike | None = None
+    ) -> DeviceOp[Tensor[Any]]:
+        """The resulting tensor's bytes as another type; it is handed over, not borrowed."""
+        return self._forward("into_type", dtype, shape, verb="reinterpret")
+
     def to_numpy(self: DeviceOp[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
-        """A copy of the resulting tensor in a NumPy array."""
-        return self._forward("to_numpy")
+        """A copy of the resulting tensor in a NumPy array; what follows runs when it is there."""
+        return self._follow("copy_to_host", verb="to_numpy")
+
+    def to_host_vec(self: DeviceOp[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
+        """As `to_numpy`, with all elements along one axis."""
+        return self._follow("to_host_vec")
+
+    def item(self: DeviceOp[Tensor[E]]) -> DeviceOp[E]:
+        """The only element of the resulting tensor as a Python number."""
+        return self._follow("copy_item", verb="item")
+
+    def dup(self: DeviceOp[Tensor[E]]) -> DeviceOp[Tensor[E]]:
+        """A copy of the resulting tensor."""
+        return self._follow("dup")
+
+    def to(self: DeviceOp[Tensor[E]], device: Device | str) -> DeviceOp[Tensor[E]]:
+        """A copy of the resulting tensor on a device."""
+        return self._follow("to", device)
 
     def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
         return self.derived(methodcaller(method, *args), verb or method)
+
+    def _follow(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
+        """The op that a method of the result gives."""
+        following = Then[Any](self, methodcaller(method, *args), (), verb or method)
+        following.effect = self.effect
+        return following
 
     def __repr__(self) -> str:
         state = f"used by {self._uses[0][0]}" if self._uses else "not run"
@@ -300,15 +345,19 @@ class Then(Map[T_co]):
     """An op's result, passed to a function that builds the op to run next."""
 
     def __init__(
-        self, source: DeviceOp[Any], function: Callable[..., Any], extra: tuple[Any, ...] = ()
+        self,
+        source: DeviceOp[Any],
+        function: Callable[..., Any],
+        extra: tuple[Any, ...] = (),
+        verb: str = "then",
     ) -> None:
-        super().__init__(source, function, extra, "then")
+        super().__init__(source, function, extra, verb)
         self.effect = True  # what the function would have built is unknown, so assume it matters
 
     def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
         """The source, then the function, then the op that it gives."""
         value = yield self._source
-        following: DeviceOp[T_co] = call("then", self._function, value, self._extra)
+        following: DeviceOp[T_co] = call(self._verb, self._function, value, self._extra)
         _refuse_value(following)
         following.claim(self.name)
         result: T_co = yield following

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NoReturn
 from .place import Spot, place_of
 
 TENSOR_WORDS = (
-    "shape", "dtype", "strides", "ndim", "size", "nbytes", "num_bytes", "device", "T", "item",
-    "is_contiguous", "device_pointer", "partition_mut", "borrow_mut", "view", "grid", "tile",
+    "shape", "dtype", "strides", "ndim", "size", "nbytes", "num_bytes", "device", "T",
+    "is_contiguous", "device_pointer", "partition_mut", "borrow_mut", "grid", "tile",
 )  # fmt: skip
 """Attributes people ask of a tensor; for these the message speaks of the tensor."""
 

@@ -4,9 +4,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.array import asarray, empty, from_numpy, full, meta, ones, zeros
+from tilewright.array import asarray, create, empty, from_numpy, meta, zeros
 from tilewright.base import dtypes as dt
-from tilewright.base.errors import BorrowError, DriverError, ShapeError
+from tilewright.base.errors import BorrowError, ContextError, DriverError, ShapeError
+from tilewright.driver.host import REFERENCE
 
 SHAPES = [(), (0,), (1,), (7,), (3, 0, 2), (4, 5), (1, 2, 3, 4)]
 IN_MEMORY = [d for d in dt.ALL if d is not dt.f4e2m1fn]
@@ -14,15 +15,11 @@ IN_MEMORY = [d for d in dt.ALL if d is not dt.f4e2m1fn]
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", IN_MEMORY, ids=repr)
-def test_zeros_and_ones(shape, dtype):
-    z, o = zeros(shape, dtype).sync(), ones(shape, dtype).sync()
-    assert z.shape == o.shape == shape
-    assert z.dtype is o.dtype is dtype
+def test_zeros(shape, dtype):
+    z = zeros(shape, dtype).sync()
+    assert (z.shape, z.dtype) == (shape, dtype)
     assert z.to_numpy().dtype == dtype.np
-    one = 0x22 if dtype is dt.f4e2m1fnx2 else 1
-    assert (o.to_numpy().astype("f4") == one).all()
-    zero = z.to_numpy().reshape(-1).view("u1")
-    assert (zero == 0).all()
+    assert (z.to_numpy().reshape(-1).view("u1") == 0).all()
 
 
 def test_memory_is_aligned_for_vectors():
@@ -31,26 +28,9 @@ def test_memory_is_aligned_for_vectors():
         assert empty((n,)).sync().region.address % 64 == 0
 
 
-def test_default_dtypes():
-    assert zeros(3).sync().dtype is dt.f32
-    assert full((2,), 0.5).sync().dtype is dt.f32
-    assert full((2,), 3).sync().dtype is dt.i32
-    assert full((2,), True).sync().dtype is dt.bool_
-    assert full((2,), np.int64(3)).sync().dtype is dt.i64
-    assert full((2,), dt.u8(3)).sync().dtype is dt.u8
-
-
 @pytest.mark.parametrize("name", ["float32", np.float32, np.dtype("f4"), dt.f32, float])
 def test_dtypes_by_any_name(name):
     assert zeros((2,), name).sync().dtype is dt.f32
-
-
-def test_full_values():
-    assert full((2,), -3, dt.i8).to_numpy().sync().tolist() == [-3, -3]
-    assert full((2,), 1.0001, dt.tf32).to_numpy().sync().tolist() == [1.0, 1.0]
-    assert full((1,), 1.5, dt.f4e2m1fnx2).to_numpy().sync().tolist() == [0x33]
-    with pytest.raises(OverflowError):
-        full((2,), 300, dt.u8)
 
 
 def test_f4_has_no_memory_form():
@@ -100,6 +80,45 @@ def test_from_numpy_converts():
     assert from_numpy([1.5, 2.5], dt.f16).sync().dtype is dt.f16
     assert from_numpy(np.array([1.0001], "f4"), dt.tf32).to_numpy().sync().tolist() == [1.0]
     assert from_numpy(np.arange(6)[::-2]).to_numpy().sync().tolist() == [5, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "values"),
+    [
+        ([1, 2], dt.i32, [1, 2]), ([[1.5], [2]], dt.f32, [[1.5], [2]]), ((True,), dt.bool_, [True]),
+        (3, dt.i32, 3), (np.float16(3), dt.f16, 3), (b"\x01\x02", dt.u8, [1, 2]),
+        (bytearray(2), dt.u8, [0, 0]), (memoryview(b"ab")[::-1], dt.u8, [98, 97]),
+        (memoryview(np.arange(3, dtype="i8")), dt.i64, [0, 1, 2]), ([], dt.f32, []),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_from_host_data_of_many_kinds(given, dtype, values):
+    t = from_numpy(given).sync()
+    assert t.dtype is dtype
+    assert t.to_numpy().tolist() == values
+
+
+def test_bytes_are_the_memory_itself():
+    a = np.random.default_rng(0).standard_normal(5).astype("f4")
+    assert np.array_equal(from_numpy(a.tobytes(), dt.f32).to_numpy().sync(), a)
+    assert from_numpy(b"\x80\x3f", dt.bf16).to_numpy().sync().astype("f4").tolist() == [1.0]
+
+
+def test_large_arrays_are_copied_in_pieces(monkeypatch):
+    """Each part is small, and together they are the whole."""
+    monkeypatch.setattr(create, "PIECE", 64)
+    a = np.random.default_rng(0).integers(0, 99, (7, 3, 11))[::2, :, ::-1]
+    parts = list(create.pieces(np.empty(a.shape), a))
+    assert len(parts) > 5 and max(target.nbytes for target, _ in parts) <= 64
+    assert np.array_equal(from_numpy(a, dt.f32).to_numpy().sync(), a)
+
+
+def test_the_named_device_must_be_the_streams():
+    stream = REFERENCE.streams()[0]
+    assert zeros((2,)).sync_on(stream).device is REFERENCE
+    assert from_numpy([1.0]).sync_on(stream).device is REFERENCE
+    with pytest.raises(ContextError, match="makes a tensor on 'cpu', but was started on a stream"):
+        zeros((2,), device="cpu").sync_on(stream)
 
 
 def test_asarray_aliases():

@@ -1,0 +1,68 @@
+"""Tensors lent to ops: the borrow begins where the op is built and is checked when it runs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..op.core import is_op
+from .borrow import Ticket, refuse_ended
+from .lease import Act, refuse_leased
+from .ownership import Handle
+from .region import Region
+
+
+class Lender(Protocol):
+    """An exclusive borrow, out of which another one can be made."""
+
+    def lend(self, what: str) -> tuple[Handle, Ticket]:
+        """The tensor that is borrowed, and a borrow of it for an op."""
+        ...
+
+
+class Lent:
+    """A tensor that an op was given, and the borrow it has of it."""
+
+    __slots__ = ("_op", "handle", "region", "ticket", "written")
+
+    def __init__(self, handle: Handle, ticket: Ticket, op: str, *, written: bool) -> None:
+        self.handle = handle
+        self.region: Region = handle.region
+        self.ticket = ticket
+        self.written = written
+        self._op = op
+
+    def check(self) -> None:
+        """Raise if the borrow has ended, or the memory is not ready to be used."""
+        thing, state = repr(self.handle), self.region.storage.state
+        refuse_ended(self.ticket, self._op, thing)
+        if not self.written or self.region.storage.is_meta:
+            self.handle.check_readable(f"`{self._op}`")
+        refuse_leased(state, Act.WRITE if self.written else Act.READ, f"`{self._op}`", thing)
+
+    def settle(self) -> None:
+        """The work has been started: what was written holds values from now on."""
+        if self.written:
+            self.region.mark_written()
+        self.handle.settle(failed=False)
+
+
+def lend_to_read(handle: Handle, op: str) -> Lent:
+    """Begin a shared borrow for an op."""
+    return Lent(handle, handle.borrow_shared(f"read by `{op}`", f"`{op}`"), op, written=False)
+
+
+def lend_to_write(target: Handle | Lender, op: str) -> Lent:
+    """Begin an exclusive borrow for an op, of a tensor or out of another exclusive borrow."""
+    what = f"borrowed for writing by `{op}`"
+    if isinstance(target, Handle):
+        return Lent(target, target.borrow_exclusive(what), op, written=True)
+    return Lent(*target.lend(what), op, written=True)
+
+
+def written_region(target: object, op: str) -> Region:
+    """The memory that an op shall write, if that is what it was given."""
+    lender = getattr(target, "borrowed", target)
+    if not isinstance(lender, Handle):
+        kind = "an op: chain with .then(...)" if is_op(target) else type(target).__name__
+        raise TypeError(f"`{op}` writes a tensor, got {kind}")
+    return lender.region

@@ -1,0 +1,191 @@
+"""Transfers as ops: into existing memory, into new memory, and to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..base.dtypes import AnyDType, as_dtype
+from ..base.errors import BorrowError, ShapeError
+from ..base.shapes import size
+from ..driver.protocol import Device
+from ..op.context import ExecutionContext
+from ..op.core import Composite, DeviceOp, is_op
+from ..op.place import here, place_of
+from ..op.running import Steps
+from . import storage
+from .elements import as_elements, has_type, host_array
+from .layout import row_major
+from .lending import Lender, Lent, lend_to_read, lend_to_write, written_region
+from .order import flights_over
+from .ownership import Handle
+from .putting import put_copy, put_download, put_upload
+from .region import Region
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class CopyInto(Composite[T_co], Generic[T_co]):
+    """Writes a tensor's elements over with those of another tensor, or of a host array.
+
+    It allocates nothing, so it can be part of a graph. A host array has been read when the call
+    that starts the op returns; a graph reads it each time it is launched.
+    """
+
+    def __init__(self, name: str, target: Handle | Lender, source: Any, result: T_co) -> None:
+        self._name, self._result = name, result
+        self._target = written_region(target, name)
+        self._source: DeviceOp[Any] | None = None
+        self._known: Lent | np.ndarray[Any, Any] | None = None
+        if is_op(source):
+            source.claim(name)
+            self._source = source
+        else:
+            self._known = self._given(source)
+        self._writing = lend_to_write(target, name)
+        self.effect = True
+
+    @property
+    def name(self) -> str:
+        """`memcpy` or `copy_from`."""
+        return self._name
+
+    @property
+    def home(self) -> Device | None:
+        """The device that copies: the one whose memory the host cannot reach, if one is such."""
+        device, known = self._target.storage.device, self._known
+        return _copier(device, known.region.storage.device) if isinstance(known, Lent) else device
+
+    def _given(self, source: Any) -> Lent | np.ndarray[Any, Any]:
+        """What is copied, once it is known to fit."""
+        target = self._target
+        handle = getattr(source, "value", source)  # of an Arc, its tensor
+        if not isinstance(handle, Handle):
+            array = host_array(source, target.dtype, self._name)
+            same = target.dtype.np == array.dtype or not has_type(source)
+            dtype = target.dtype if same else as_dtype(array.dtype)
+            _refuse_misfit(self._name, target, array.shape, dtype)
+            return array
+        _refuse_misfit(self._name, target, handle.region.shape, handle.region.dtype)
+        _refuse_overlap(self._name, target, handle.region)
+        return lend_to_read(handle, self._name)
+
+    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The source if it is an op, then the copy."""
+        if self._source is not None:
+            self._known = self._given((yield self._source))
+        assert self._known is not None
+        self._copy(ctx, self._known)
+        return self._result
+
+    def _copy(self, ctx: ExecutionContext, source: Lent | np.ndarray[Any, Any]) -> None:
+        writing, stream = self._writing, ctx.stream
+        if isinstance(source, Lent):
+            source.check()
+        writing.check()
+        target = writing.region
+        if isinstance(source, Lent):
+            put_copy(stream, target, source.region)
+            source.settle()
+        else:
+            held = as_elements(source, target.dtype)
+            put_upload(stream, target, held if stream.is_capturing else held.copy(order="C"))
+        writing.settle()
+
+
+class Duplicate(DeviceOp[T_co], Generic[T_co]):
+    """Copies a tensor into new memory, row-major, on its own device or another."""
+
+    def __init__(
+        self, name: str, source: Handle, device: Device, wrap: Callable[[Region], T_co]
+    ) -> None:
+        self._name, self._device, self._wrap = name, device, wrap
+        self._reading = lend_to_read(source, name)
+
+    @property
+    def name(self) -> str:
+        """`dup` or `to`."""
+        return self._name
+
+    @property
+    def home(self) -> Device | None:
+        """The device that copies."""
+        return _copier(self._device, self._reading.region.storage.device)
+
+    def execute(self, ctx: ExecutionContext) -> T_co:
+        """Allocate, and put the copy on the stream."""
+        self._reading.check()
+        source = self._reading.region
+        layout = row_major(source.dtype, source.shape)
+        nbytes = size(layout.shape) * layout.dtype.itemsize
+        memory = storage.allocate(self._device, nbytes, zeroed=False)
+        target = Region(memory, layout, memory.address)
+        put_copy(ctx.stream, target, source)
+        target.mark_written()
+        self._reading.settle()
+        return self._wrap(target)
+
+
+class ToHost(Composite[npt.NDArray[Any]]):
+    """Copies a tensor into a new NumPy array. What follows runs when the data has arrived."""
+
+    def __init__(self, name: str, source: Handle, *, flat: bool = False) -> None:
+        self._name, self._flat = name, flat
+        self._reading = lend_to_read(source, name)
+
+    @property
+    def name(self) -> str:
+        """`to_numpy` or `to_host_vec`."""
+        return self._name
+
+    @property
+    def home(self) -> Device | None:
+        """Where the tensor lives."""
+        return self._reading.region.storage.device
+
+    def steps(self, ctx: ExecutionContext) -> Steps[npt.NDArray[Any]]:
+        """Put the copy on the stream; the array is there when the device has passed it."""
+        self._reading.check()
+        source = self._reading.region
+        target = np.empty(source.shape, source.dtype.np)
+        before = flights_over([source])
+        yield put_download(ctx.stream, target, source)
+        for flight in before:
+            if flight.result is not None:
+                flight.result.check()  # what wrote the data may have failed
+        self._reading.settle()
+        return target.reshape(-1) if self._flat else target
+
+
+def _copier(target: Device, source: Device) -> Device:
+    return target if source.host_visible else source
+
+
+def _refuse_misfit(name: str, target: Region, shape: tuple[int, ...], dtype: AnyDType) -> None:
+    if dtype is not target.dtype:
+        raise ShapeError(
+            f"`{name}` does not convert",
+            expected=f"elements of {target.dtype.name}, as the tensor that is written",
+            got=dtype.name,
+            hint="convert it first",
+        )
+    if shape != target.shape:
+        raise ShapeError(
+            f"`{name}` copies between equal shapes",
+            expected=str(target.shape),
+            got=str(shape),
+            hint="bring the source into that shape: x.reshape(...)"
+            if size(shape) == size(target.shape) else None,
+        )  # fmt: skip
+
+
+def _refuse_overlap(name: str, target: Region, source: Region) -> None:
+    if target.meets(source):
+        raise BorrowError(
+            f"`{name}` would write and read one tensor",
+            places=(("here", place_of(here())),),
+            hint="copy the source first: x.dup().sync()",
+        )

@@ -1,0 +1,190 @@
+"""Tensors of one value, and the identity: bits are written, so every element type is alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+import numpy as np
+
+from .. import lang as tl
+from ..array.create import DeviceLike, DTypeLike, Plan
+from ..array.layout import layout_of
+from ..array.lending import Lent, lend_to_write, written_region
+from ..array.region import Region
+from ..array.shape import ShapeLike
+from ..array.tensor import BorrowMut, Tensor, new_tensor
+from ..base.dtypes import AnyDType, DType, as_dtype, f4e2m1fn, f4e2m1fnx2, f32, u8, u16, u32, u64
+from ..launch import entry
+from ..launch.scalars import check_scalar, slot_of
+from ..op.context import ExecutionContext
+from ..op.core import Composite, DeviceOp, is_op
+from ..op.running import Steps
+from .writing import BITS, TILE, Made, claimed, lent_parts, with_dtype
+
+if TYPE_CHECKING:
+    from ..driver.protocol import Device
+
+E = TypeVar("E", bound=DType)
+T = TypeVar("T", Tensor[Any], BorrowMut[Any])
+U = TypeVar("U", u8, u16, u32, u64)
+
+
+@entry
+def store_bits(out: tl.TensorMut[U], bits: U) -> None:
+    """Write the same bits to every element."""
+    out.store(tl.full(out.shape, bits, out.dtype))
+
+
+def bits_of(op: str, value: Any, dtype: AnyDType) -> int:
+    """A value as the bits of an element; a ShapeError if the type does not hold it."""
+    if dtype is f4e2m1fnx2:  # the same value in both halves
+        return slot_of(f4e2m1fn, check_scalar(op, "value", f4e2m1fn, value)) * 0x11
+    return slot_of(dtype, check_scalar(op, "value", dtype, value)) & ((1 << 8 * dtype.itemsize) - 1)
+
+
+def _filled(plan: Plan, value: Any) -> DeviceOp[Tensor[Any]]:
+    bits = bits_of(plan.name, value, plan.dtype)
+    return Made(plan, lambda part: store_bits(part.out, bits), as_bits=True)
+
+
+@overload
+def ones(shape: ShapeLike, *, device: DeviceLike = None) -> DeviceOp[Tensor[f32]]: ...
+@overload
+def ones(shape: ShapeLike, dtype: type[E], *, device: DeviceLike = None) -> DeviceOp[Tensor[E]]: ...
+@overload
+def ones(
+    shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]: ...
+def ones(
+    shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor of ones."""
+    plan = Plan("ones", shape, dtype, device)
+    return _filled(plan, True if plan.dtype.is_bool else 1)
+
+
+@overload
+def full(shape: ShapeLike, value: int, *, device: DeviceLike = None) -> DeviceOp[Tensor[Any]]: ...
+@overload
+def full(shape: ShapeLike, value: float, *, device: DeviceLike = None) -> DeviceOp[Tensor[f32]]: ...
+@overload
+def full(
+    shape: ShapeLike, value: Any, dtype: type[E], *, device: DeviceLike = None
+) -> DeviceOp[Tensor[E]]: ...
+@overload
+def full(
+    shape: ShapeLike, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]: ...
+def full(
+    shape: ShapeLike, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor filled with one value, whose type decides the dtype if none is given."""
+    found = dtype_of(value) if dtype is None else dtype
+    return _filled(Plan("full", shape, found, device), value)
+
+
+def dtype_of(value: Any) -> AnyDType:
+    """The element type that a number has without being told one."""
+    if isinstance(value, DType):
+        return type(value)
+    if _is_numpy_scalar(value):
+        return as_dtype(value.dtype)
+    for kind in (bool, int, float):
+        if isinstance(value, kind):
+            return as_dtype(kind)
+    raise TypeError(f"`full` takes a number, got {type(value).__name__}")
+
+
+def _is_numpy_scalar(value: object) -> bool:
+    return isinstance(value, np.generic)
+
+
+def eye(n: int, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> DeviceOp[Tensor[Any]]:
+    """The identity matrix of n rows."""
+    return Eye(Plan("eye", (n, n), dtype, device))
+
+
+def eye_rect(
+    rows: int, columns: int, dtype: DTypeLike = f32, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A matrix with ones on its main diagonal and zeros elsewhere."""
+    return Eye(Plan("eye_rect", (rows, columns), dtype, device))
+
+
+class Eye(Composite[Tensor[Any]]):
+    """Zeros, whose main diagonal a kernel fills with ones: it is a tensor of its own stride."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._one = bits_of(plan.name, True if plan.dtype.is_bool else 1, plan.dtype)
+
+    @property
+    def name(self) -> str:
+        """The creation function's name."""
+        return self._plan.name
+
+    @property
+    def home(self) -> Device:
+        """The device the tensor is made on."""
+        return self._plan.home
+
+    def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+        """Allocate, and launch."""
+        region = self._plan.allocate(ctx, zeroed=True)
+        rows, columns = region.shape
+        layout = layout_of(BITS[region.dtype.itemsize], (min(rows, columns),), (columns + 1,))
+        diagonal = new_tensor(Region(region.storage, layout, region.address))
+        yield claimed(self, store_bits(diagonal.partition_mut((TILE,)), self._one))
+        return new_tensor(region)
+
+
+class Fill(Composite[T]):
+    """Overwrites a tensor with one value. It allocates nothing, so it can be part of a graph."""
+
+    def __init__(self, target: T | DeviceOp[T], value: Any) -> None:
+        self._value = value
+        self._bound: tuple[T, Lent, int] | None = None
+        self._source: DeviceOp[T] | None = None
+        if is_op(target):
+            target.claim(self.name)
+            self._source = target
+        else:
+            self._bound = self._bind(cast("T", target))
+        self.effect = True
+
+    @property
+    def name(self) -> str:
+        """Always `fill`."""
+        return "fill"
+
+    @property
+    def home(self) -> Device | None:
+        """Where the tensor lives."""
+        if self._bound is not None:
+            return self._bound[1].region.storage.device
+        return None if self._source is None else self._source.home
+
+    def _bind(self, target: T) -> tuple[T, Lent, int]:
+        bits = bits_of("fill", self._value, written_region(target, "fill").dtype)
+        return target, lend_to_write(target, "fill"), bits
+
+    def steps(self, ctx: ExecutionContext) -> Steps[T]:
+        """The op that gives the tensor, if one does; then launch."""
+        if self._source is not None:
+            self._bound = self._bind((yield self._source))
+        assert self._bound is not None
+        target, lent, bits = self._bound
+        lent.check()
+        seen = with_dtype(lent.region, BITS[lent.region.dtype.itemsize])
+        for part in lent_parts(lent, seen):
+            yield claimed(self, store_bits(part.out, bits))
+        lent.settle()
+        return target
+
+
+def fill(target: T | DeviceOp[T], value: Any) -> DeviceOp[T]:
+    """An op that overwrites a tensor with one value, in place; gives the tensor.
+
+    It allocates nothing, so a graph can hold it.
+    """
+    return Fill(target, value)

@@ -1,0 +1,115 @@
+"""Ops that write memory by kernels: new tensors, and tensors that are there, flat where possible.
+
+Extents are 32-bit in kernels, so memory with more elements is written in several launches; each is
+told the number of its first element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ..array.create import Plan
+from ..array.layout import layout_of, row_major
+from ..array.lending import Lent
+from ..array.partition import Partition, cut
+from ..array.region import Region
+from ..array.tensor import Tensor, new_tensor
+from ..base.dtypes import AnyDType, u8, u16, u32, u64
+from ..base.shapes import Shape, size
+from ..op.context import ExecutionContext
+from ..op.core import Composite, DeviceOp
+from ..op.running import Steps
+
+if TYPE_CHECKING:
+    from ..driver.protocol import Device
+
+TILE = 4096
+"""Elements of one block: long enough to hide what a block costs, short enough for the cache."""
+
+AT_ONCE = 1 << 30
+"""Elements that one launch writes at most."""
+
+BITS: dict[int, AnyDType] = {1: u8, 2: u16, 4: u32, 8: u64}
+"""The unsigned integers, by their size: what elements are where only their bits matter."""
+
+
+class Part(NamedTuple):
+    """A piece of memory for one launch, and the number of its first element in the whole."""
+
+    out: Partition[Any]
+    first: int
+
+
+Write: TypeAlias = Callable[[Part], DeviceOp[Any]]
+"""The launch that writes a part."""
+
+
+class Made(Composite[Tensor[Any]]):
+    """Allocates a tensor, and has kernels write it."""
+
+    def __init__(self, plan: Plan, write: Write, *, as_bits: bool = False) -> None:
+        self._plan, self._write, self._as_bits = plan, write, as_bits
+
+    @property
+    def name(self) -> str:
+        """The creation function's name."""
+        return self._plan.name
+
+    @property
+    def home(self) -> Device:
+        """The device the tensor is made on."""
+        return self._plan.home
+
+    def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+        """Allocate, and launch."""
+        region = self._plan.allocate(ctx)
+        seen = with_dtype(region, BITS[region.dtype.itemsize]) if self._as_bits else region
+        for part in flat_parts(seen):
+            yield claimed(self, self._write(part))
+        region.mark_written()
+        return new_tensor(region)
+
+
+def claimed(op: DeviceOp[Any], launch: DeviceOp[Any]) -> DeviceOp[Any]:
+    """A launch as part of another op."""
+    launch.claim(op.name)
+    return launch
+
+
+def flat_parts(region: Region) -> Iterator[Part]:
+    """Contiguous memory that nobody else knows yet, as parts of one axis."""
+    for piece, first in flat_pieces(region):
+        yield Part(new_tensor(piece).partition_mut((TILE,)), first)
+
+
+def lent_parts(lent: Lent, region: Region) -> Iterator[Part]:
+    """Memory lent to an op for writing: flat where it is contiguous, else as it is."""
+    pieces = flat_pieces(region) if region.layout.is_contiguous else iter([(region, 0)])
+    for piece, first in pieces:
+        tiling = cut(piece.layout, tile_of(piece.shape))
+        yield Part(Partition(Tensor[Any](piece, None), tiling, lent.ticket), first)
+
+
+def flat_pieces(region: Region) -> Iterator[tuple[Region, int]]:
+    """Contiguous memory as regions of one axis, and the number of the first element of each."""
+    elements, item = size(region.shape), region.dtype.itemsize
+    for first in range(0, elements, AT_ONCE):
+        layout = row_major(region.dtype, (min(AT_ONCE, elements - first),))
+        yield Region(region.storage, layout, region.address + first * item), first
+
+
+def tile_of(shape: Shape) -> Shape:
+    """A tile of about `TILE` elements along the last axes of a shape."""
+    tile: list[int] = []
+    room = TILE
+    for extent in reversed(shape):
+        tile.append(min(room, 1 << max(extent - 1, 0).bit_length()))
+        room //= tile[-1]
+    return tuple(reversed(tile))
+
+
+def with_dtype(region: Region, dtype: AnyDType) -> Region:
+    """The same elements under another type of their size."""
+    layout = layout_of(dtype, region.shape, region.strides)
+    return Region(region.storage, layout, region.address)
