@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from support.execute import execute
 from support.ir import Extents, Kernel, checked, poisoned
 from support.numbers import assert_same
 from tilewright.backend.llvm import CpuTarget, compile_func
 from tilewright.base.dtypes import AnyDType
-from tilewright.driver.cpu import FailureWords, execute, load
+from tilewright.driver.cpu import FailureWords, load
 from tilewright.ir import OPS, Block, Func, PointerSpec, ScalarSpec, Value
 from tilewright.ir.artifact import Artifact, Failure, Printed
 from tilewright.ir.types import TileType

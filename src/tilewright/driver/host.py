@@ -6,19 +6,30 @@ Both share the host's memory.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 from ..base.errors import ContextError
 from .cpu.memory import HostMemory, HostPool
+from .cpu.pool import streams
+from .cpu.stream import CpuStream
 from .immediate import ImmediateStream
-from .protocol import Device
+from .protocol import Device, Stream
+
+S = TypeVar("S", bound=Stream)
+
+_MAKING = threading.Lock()
+"""Held while a device makes its first streams."""
 
 STREAMS = 4
 """How many streams a device has for work that names none."""
 
 
-class HostDevice:
+class HostDevice(ABC, Generic[S]):
     """A device in this process whose memory is the host's; compared by identity."""
 
     __slots__ = ("__weakref__", "_numbers", "_streams", "host_visible", "name", "pool")
@@ -27,32 +38,76 @@ class HostDevice:
         self.name = name
         self.host_visible = True
         self.pool = HostPool()
-        self._streams = [ImmediateStream(self, number) for number in range(STREAMS)]
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self._streams: list[S] = []
         self._numbers = itertools.count(STREAMS)
+
+    @abstractmethod
+    def _make(self, number: int) -> S:
+        """A new stream."""
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
         """Bytes of host memory, aligned for vector loads."""
         return self.pool.allocate(nbytes, zeroed=zeroed)
 
-    def streams(self) -> Sequence[ImmediateStream]:
-        """Its streams."""
+    def streams(self) -> Sequence[S]:
+        """Its streams, made at the first call."""
+        return self._streams or self._first_streams()
+
+    def _first_streams(self) -> Sequence[S]:
+        with _MAKING:
+            if not self._streams:
+                self._streams = [self._make(number) for number in range(STREAMS)]
         return self._streams
 
-    def new_stream(self) -> ImmediateStream:
+    def new_stream(self) -> S:
         """A stream of one's own."""
-        return ImmediateStream(self, next(self._numbers))
+        return self._make(next(self._numbers))
 
     def synchronize(self) -> None:
         """Wait for all streams."""
-        for stream in self._streams:
+        for stream in self._all_streams():
             stream.synchronize()
+
+    def _all_streams(self) -> Iterable[S]:
+        return self._streams
 
     def __repr__(self) -> str:
         return f"Device({self.name!r})"
 
 
-CPU = HostDevice("cpu")
-REFERENCE = HostDevice("reference")
+class CpuDevice(HostDevice[CpuStream]):
+    """The processors of this machine, running native code."""
+
+    __slots__ = ()
+
+    def _make(self, number: int) -> CpuStream:
+        if number == 0 and self not in _FORGETFUL:
+            # Threads do not survive a fork, so a child makes its own streams when it needs them.
+            _FORGETFUL.append(self)
+            os.register_at_fork(after_in_child=self._fresh)
+        return CpuStream(self, number)
+
+    def _all_streams(self) -> Iterable[CpuStream]:
+        return streams()
+
+
+class ReferenceDevice(HostDevice[ImmediateStream]):
+    """The interpreter that defines the language, on the calling thread."""
+
+    __slots__ = ()
+
+    def _make(self, number: int) -> ImmediateStream:
+        return ImmediateStream(self, number)
+
+
+_FORGETFUL: list[CpuDevice] = []
+"""Devices that begin anew in child processes."""
+
+CPU = CpuDevice("cpu")
+REFERENCE = ReferenceDevice("reference")
 
 DEVICES: Mapping[str, Device] = MappingProxyType({d.name: d for d in (CPU, REFERENCE)})
 

@@ -54,8 +54,10 @@ class Code:
         if self._asks_numbers:
             self._check(tuple(bound.numbers))
         stream = bound.device.streams()[0]
-        assert isinstance(stream, ImmediateStream)
-        report = stream.run(self._run, bound)
+        if isinstance(stream, ImmediateStream):
+            report = stream.run(self._run, bound)
+        else:
+            report = self._run(bound)
         if report is not QUIET:
             deliver(self._kernel, report)
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..array.region import Region
 from ..base.shapes import Shape, size
 from ..driver.cpu import QUIET as DRIVER_QUIET
-from ..driver.cpu import SLOTS, FailureWords, Launcher, RawReport, load
+from ..driver.cpu import SLOTS, CpuStream, FailureWords, Launcher, RawReport, load
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import ScalarSpec
 from ..ir.types import PtrType, TileType
@@ -78,11 +78,17 @@ class NativeRun:
         if self._pointers:
             for place, pointer in zip(self._pointers, bound.pointers, strict=True):
                 words[place] = pointer.address
-        raw = self._launcher.run(record)
+        stream = bound.device.streams()[0]
+        assert isinstance(stream, CpuStream)
+        if not stream.launch(record, inline=True, keep=(self, bound)):
+            stream.synchronize()
+        raw = self._launcher.report(record)
         return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
     def _report(self, raw: RawReport) -> Report:
         artifact, grid = self._loaded.artifact, self._grid
+        if raw.problem is not None:
+            raise raw.problem
         if raw.truncated:
             warnings.warn(
                 f"`{artifact.name}` printed more than {PRINT_CAPACITY} bytes; the rest is lost",

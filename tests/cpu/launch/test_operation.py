@@ -175,10 +175,10 @@ def test_large_outputs_are_streamed(rng, monkeypatch):
 
     def look(self, record):
         seen.append(bool(record.words[STREAM]))
-        return run(self, record)
+        return report(self, record)
 
-    run = Launcher.run
-    monkeypatch.setattr(Launcher, "run", look)
+    report = Launcher.report
+    monkeypatch.setattr(Launcher, "report", look)
     rows = native.STREAMED // 4096
     for given, start in ((rows, 0), (rows + 1, 0), (rows + 1, 1)):
         x = rng.random((given, 1024), np.float32)

@@ -1,41 +1,36 @@
-"""Runs the blocks of a launch on the threads of this process.
+"""The threads of this process that run the streams' work, and the native functions they share.
 
-The launching thread starts at once; if the work is not over in a few microseconds, helper threads
-join it. Where that was so before, they are called first. Every 50 ms it comes back to the
-interpreter, so that Ctrl-C is seen: then no further block starts, and KeyboardInterrupt leaves when
-the running ones have ended. Of several launches at a time one has the helpers, the others run on
-their own threads, so none waits for another.
+A launch that the caller waits for runs on the calling thread; other work runs on the workers. Jobs
+that last more than a few microseconds are shared among all that are idle. There are never more
+workers than the settings in force ask for, and none before they are needed.
 """
 
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import threading
 from functools import cache
-from time import perf_counter_ns
+from typing import TYPE_CHECKING, NoReturn
+from weakref import WeakSet
+
+import numpy as np
 
 from ...base import config
-from ...base.errors import DriverError
-from . import worker
-from .memory import ALIGNMENT, Bytes, address_of, allocate
-from .record import CANCEL, COUNTER, SCRATCH, STRIDE, THREADS, Record
-from .worker import STATE_WORDS
+from ...base.errors import ContextError, DriverError
+from .memory import Bytes, address_of, allocate
+from .runtime.calls import calls
+from .runtime.serving import KEPT_SCRATCH
+from .runtime.words import STATE_WORDS, State
+
+if TYPE_CHECKING:
+    from .stream import CpuStream
 
 ALONE = 15_000
 """Nanoseconds of work after which helpers are called; waking one costs about as much."""
 SLICE = 50_000_000
-"""Nanoseconds of work after which the interpreter may look for signals."""
+"""Nanoseconds of work or sleep after which the interpreter may look for signals."""
 MAX_THREADS = 1024
-KEPT_SCRATCH = 8 << 20
-"""Arenas beyond this size (per thread) are given back after the launch."""
-
-_Work = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-_Launch = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64
-)
-_OfState = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Arena:
@@ -69,111 +64,87 @@ class _Local(threading.local):
 
 
 class Pool:
-    """Helper threads and the memory they share; one per process is enough: `default()`."""
+    """Worker threads and the memory they share; one per process is enough: `default()`."""
 
     def __init__(self) -> None:
-        native = worker.functions()
-        self._code = native  # the threads run in it
-        self._work = _Work(native["tw_work"].address)
-        self._launch = _Launch(native["tw_launch"].address)
-        self._serve = _OfState(native["tw_serve"].address)
-        self._stop = _OfState(native["tw_stop"].address)
+        self.calls = calls()
         self._memory = allocate(8 * STATE_WORDS, zeroed=True)
-        self._state = address_of(self._memory)
-        _OfState(native["tw_start"].address)(self._state)
+        self.state = address_of(self._memory)
+        self._words = self._memory.view(np.int64)
+        self._words[State.ALONE] = ALONE
+        self.calls.start(self.state)
+        self.workers: list[threading.Thread] = []
+        self.stopped = False
+        """Whether the interpreter ends: work runs on the thread that puts it."""
+        self.lost = False
+        """Whether this is a copy in a child process, where its threads are not."""
+        self.streams: WeakSet[CpuStream] = WeakSet()
+        self.waiting: set[CpuStream] = set()
+        """Streams with calls to make, kept alive for them."""
         self._cpus = usable_cpus()
-        self._busy = threading.Lock()
-        self._helpers: list[threading.Thread] = []
-        self._arena = Arena()
+        self._starting = threading.RLock()
         self._local = _Local()
-        self._process = os.getpid()
-        self._stopped = False
 
     def threads(self) -> int:
         """How many threads a launch may use, by the settings in force."""
         return min(config.current().num_threads or self._cpus, MAX_THREADS)
 
-    def run(self, record: Record, blocks: int, scratch_bytes: int) -> None:
-        """Run all blocks of a launch; nobody else uses its record meanwhile."""
-        words = record.words
-        words[COUNTER] = 0
-        if blocks > 1:
-            words[THREADS] = min(self.threads(), blocks)
-        if self._stopped:
-            words[CANCEL] = 0  # `stop` may have set it
-        scratch, _kept = self._reserve(scratch_bytes) if scratch_bytes else (0, None)
-        # Most launches end here.
-        if record.is_long or self._work(record.address, scratch, ALONE):
-            start = perf_counter_ns()
-            self._go_on(record, scratch, scratch_bytes)
-            record.is_long = perf_counter_ns() - start > ALONE
-        if scratch_bytes > KEPT_SCRATCH:
-            self._local.arena.trim(KEPT_SCRATCH)
-
-    def _reserve(self, nbytes: int) -> tuple[int, Bytes]:
+    def reserve(self, nbytes: int) -> tuple[int, Bytes]:
+        """Scratch memory of the calling thread: its address, and what keeps it there."""
         return self._local.arena.reserve(nbytes)
 
-    def _go_on(self, record: Record, scratch: int, scratch_bytes: int) -> None:
-        alone = record.words[THREADS] == 1 or self._stopped
-        if alone or not self._busy.acquire(blocking=False):
-            while self._work(record.address, scratch, SLICE):
-                pass  # an interrupt is raised here, between two calls
-            return
-        try:
-            self._share(record, scratch, scratch_bytes)
-        finally:
-            self._busy.release()
+    def trim(self) -> None:
+        """Keep only a little of the calling thread's scratch memory."""
+        self._local.arena.trim(KEPT_SCRATCH)
 
-    def _share(self, record: Record, scratch: int, scratch_bytes: int) -> None:
-        words = record.words
-        helpers = words[THREADS] - 1
-        self._start(helpers)
-        stride = -(-scratch_bytes // ALIGNMENT) * ALIGNMENT
-        words[STRIDE] = stride
-        words[SCRATCH], _kept = self._arena.reserve(helpers * stride)
-        interrupt: BaseException | None = None
-        # Whatever happens, helpers must have left before the job's memory goes.
-        while True:
-            try:
-                while not self._launch(self._state, record.address, scratch, SLICE):
-                    pass
-                break
-            except BaseException as error:
-                words[CANCEL] = 1
-                interrupt = interrupt or error
-        self._arena.trim(helpers * KEPT_SCRATCH)
-        if interrupt is not None:
-            raise interrupt
+    def have(self, workers: int) -> None:
+        """Have at least so many workers."""
+        if len(self.workers) < workers and not self.stopped:
+            with self._starting:
+                self._start(workers)
 
-    def _start(self, helpers: int) -> None:
-        """Have at least so many helpers."""
-        while len(self._helpers) < helpers:
-            name = f"tilewright-{len(self._helpers) + 1}"
+    def _start(self, workers: int) -> None:
+        while len(self.workers) < workers:
+            name = f"tilewright-{len(self.workers) + 1}"
             thread = threading.Thread(
-                target=self._serve, args=(self._state,), name=name, daemon=True
+                target=self.calls.serve, args=(self.state,), name=name, daemon=True
             )
             try:
                 thread.start()
             except RuntimeError:
                 raise DriverError(
                     "a worker thread could not be started",
-                    got=f"{len(self._helpers)} of {helpers} threads",
+                    got=f"{len(self.workers)} of {workers} threads",
                     hint=f"set {config.PREFIX}NUM_THREADS to a smaller number",
                 ) from None
-            self._helpers.append(thread)
+            self.workers.append(thread)
 
     def stop(self) -> None:
-        """Send the helpers home, for the end of the interpreter; a launch they are in is cancelled.
+        """Send the workers home, for the end of the interpreter.
 
-        That can only be one of a daemon thread, which the end cuts off anyway. Later launches run
-        on their own threads.
+        Work that is waiting is never run, what is running starts no further block: nobody could see
+        its results but later exit handlers. Work put after this runs on the thread that puts it.
         """
-        if self._stopped or self._process != os.getpid():
+        if self.stopped or self.lost:
             return
-        self._stopped = True
-        self._stop(self._state)
-        for thread in self._helpers:
+        self.stopped = True
+        self.calls.stop(self.state)
+        for stream in list(self.streams):
+            self.calls.cancel(stream.address)
+        for thread in self.workers:
             thread.join(timeout=5.0)
+
+    def lose(self) -> None:
+        """Be of no use any more: this is a child process."""
+        self.lost = True
+        self._words[State.FORKED] = 1
+
+    def refuse(self) -> NoReturn:
+        """Say that a stream of the parent was used in a child."""
+        raise ContextError(
+            "a stream or event of the parent process cannot be used in a forked child",
+            hint="the child has streams of its own: take them from the device after the fork",
+        )
 
 
 def usable_cpus() -> int:
@@ -183,16 +154,42 @@ def usable_cpus() -> int:
     return os.cpu_count() or 1
 
 
-@cache
+class _Process:
+    """The pool of this process, if it has been needed."""
+
+    pool: Pool | None = None
+    making = threading.Lock()
+
+
 def default() -> Pool:
     """The pool of this process, made at the first call."""
-    pool = Pool()
-    atexit.register(pool.stop)
-    _forget_in_children()
-    return pool
+    return _Process.pool or _make()
+
+
+def streams() -> tuple[CpuStream, ...]:
+    """All streams of this process that are in use."""
+    pool = _Process.pool
+    return () if pool is None else tuple(pool.streams)
+
+
+def _make() -> Pool:
+    with _Process.making:
+        if _Process.pool is None:
+            _forget_in_children()
+            pool = Pool()
+            atexit.register(pool.stop)
+            _Process.pool = pool
+        return _Process.pool
 
 
 @cache
 def _forget_in_children() -> None:
     """Threads do not survive a fork, so a child makes its own pool when it needs one."""
-    os.register_at_fork(after_in_child=default.cache_clear)
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _forget() -> None:
+    pool, _Process.pool = _Process.pool, None
+    _Process.making = threading.Lock()
+    if pool is not None:
+        pool.lose()

@@ -6,11 +6,12 @@ import ctypes
 from collections.abc import Sequence
 
 from ...base.cpu_abi import LAUNCH_WORDS, MAX_GRID_RANK, LaunchWord
-from .worker import JOB_WORDS, Job
+from .memory import Bytes, address_of, allocate
+from .runtime.words import JOB_WORDS, Job
 
 # Plain ints: looking up the members of an enum would take a tenth of a small launch.
-BLOCKS, THREADS, COUNTER = int(Job.BLOCKS), int(Job.THREADS), int(Job.COUNTER)
-SCRATCH, STRIDE = int(Job.SCRATCH), int(Job.STRIDE)
+THREADS, LONG = int(Job.THREADS), int(Job.LONG)
+CANCELLED, STARVED = int(Job.CANCELLED), int(Job.STARVED)
 
 LAUNCH = JOB_WORDS
 """Where the launch words of base.cpu_abi begin."""
@@ -24,22 +25,46 @@ SLOTS = LAUNCH + LAUNCH_WORDS
 
 
 class Record:
-    """One launch: whoever runs it needs nothing else, and has it for itself.
+    """One launch: whoever runs it needs nothing else, and has it for itself."""
 
-    One that `is_long` had work for helpers when it ran before.
-    """
+    __slots__ = ("address", "blocks", "printed", "scratch_bytes", "words")
 
-    __slots__ = ("address", "is_long", "words")
-
-    def __init__(self, kernel: int, slots: Sequence[int], grid: Sequence[int], blocks: int) -> None:
+    def __init__(
+        self,
+        kernel: int,
+        slots: Sequence[int],
+        grid: Sequence[int],
+        blocks: int,
+        scratch_bytes: int = 0,
+        print_capacity: int = 0,
+    ) -> None:
         words = (ctypes.c_int64 * (SLOTS + len(slots)))()
         self.words: ctypes.Array[ctypes.c_int64] = words
         self.address = ctypes.addressof(words)
-        self.is_long = False
+        self.blocks = blocks
+        self.scratch_bytes = scratch_bytes
+        self.printed: Bytes | None = None
         words[Job.KERNEL] = kernel
         words[Job.ARGUMENTS] = self.address + 8 * SLOTS
         words[Job.LAUNCH] = self.address + 8 * LAUNCH
-        words[BLOCKS] = blocks
+        words[Job.BLOCKS] = blocks
+        words[Job.SCRATCH] = scratch_bytes
         words[THREADS] = 1
         words[LAUNCH : LAUNCH + MAX_GRID_RANK] = [*grid, *[1] * (MAX_GRID_RANK - len(grid))]
         words[SLOTS:] = [int(slot) for slot in slots]
+        if print_capacity:
+            self._make_room(print_capacity)
+
+    def _make_room(self, print_capacity: int) -> None:
+        self.printed = allocate(print_capacity, zeroed=True)
+        self.words[BUFFER], self.words[CAPACITY] = address_of(self.printed), print_capacity
+
+    def forget_prints(self) -> None:
+        """Make the print buffer as good as new."""
+        if self.printed is not None and self.words[USED]:
+            self.printed[:] = 0
+            self.words[USED] = 0
+
+    def give_up(self) -> None:
+        """Have no further block started; what runs it sees to the rest."""
+        self.words[CANCELLED] = self.words[CANCEL] = 1

@@ -1,25 +1,20 @@
-"""Runs a native kernel over a grid by the calling convention of base.cpu_abi."""
+"""Native kernels over a grid, by the rules of base.cpu_abi: what is run, and what it reported."""
 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...base.cpu_abi import MAX_GRID_RANK
 from ...base.errors import DriverError
-from .memory import Bytes, address_of, allocate
+from .memory import Bytes
 from .native import NativeFunction
-from .pool import default
-from .record import BUFFER, CAPACITY, FAILURE, STREAM, TAKEN, USED, Record
+from .record import CANCELLED, FAILURE, STARVED, STREAM, TAKEN, USED, Record
 
 PRINT_CAPACITY = 1 << 20
-
-Slots = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +31,15 @@ class FailureWords:
 class RawReport:
     """What a launch left in its record: the first failure, the print records in written order."""
 
-    failure: FailureWords | None
-    printed: bytes
-    truncated: bool
+    failure: FailureWords | None = None
+    printed: bytes = b""
+    truncated: bool = False
     """Whether print records were lost for lack of room."""
+    problem: DriverError | None = None
+    """Why it was not run to its end, if it was not."""
 
 
-QUIET = RawReport(failure=None, printed=b"", truncated=False)
+QUIET = RawReport()
 """Of a launch that failed no check and printed nothing."""
 
 
@@ -51,6 +48,9 @@ class Launcher:
 
     `slots` are the arguments as `base.cpu_abi` lays them out; a run may have others in its record.
     A `streamed` launch writes its outputs past the caches where it can.
+
+    A run: take a `record()`, fill in what changes, give it to `CpuStream.launch`; when the stream
+    has passed it, `report(record)` says what came of it and takes the record back.
     """
 
     def __init__(
@@ -80,79 +80,42 @@ class Launcher:
             return self._new_record()
 
     def _new_record(self) -> Record:
-        record = Record(self._function.address, self._slots, self._grid, self._blocks)
+        record = Record(
+            self._function.address, self._slots, self._grid, self._blocks,
+            self._scratch_bytes, self._print_capacity,
+        )  # fmt: skip
         record.words[STREAM] = self._streamed
         return record
 
-    def run(self, record: Record) -> RawReport:
-        """Run all blocks; give back what the kernel reported.
-
-        What the arguments point to must stay where it is until this returns. KeyboardInterrupt may
-        leave, with some of the blocks not run.
-        """
-        words, room = record.words, self._print_capacity
-        buffer, address = NO_BUFFER
-        if room:
-            buffer, address = _print_buffer(room)
-            words[BUFFER], words[CAPACITY] = address, room
-        default().run(record, self._blocks, self._scratch_bytes)
-        if words[TAKEN] or words[USED]:
-            return self._report(record, buffer)
+    def report(self, record: Record) -> RawReport:
+        """What a run that is over reported; its record may not be used again after this."""
+        words = record.words
+        if words[TAKEN] or words[USED] or words[CANCELLED] or words[STARVED]:
+            return self._read(record)
         # Only a record and a buffer that nothing was reported in are as good as new.
         self._idle.append(record)
-        if room:
-            _unused.buffer = buffer, address
         return QUIET
 
-    def _report(self, record: Record, buffer: Bytes) -> RawReport:
+    def _read(self, record: Record) -> RawReport:
         words = record.words
         failure = FailureWords(*words[FAILURE]) if words[TAKEN] else None
-        printed = _written(buffer) if words[USED] else b""
-        return RawReport(failure, printed, words[USED] > self._print_capacity)
+        printed = written(record.printed) if words[USED] and record.printed is not None else b""
+        return RawReport(failure, printed, words[USED] > self._print_capacity, problem_of(record))
 
 
-def execute(
-    function: NativeFunction,
-    slots: Slots,
-    grid: Sequence[int],
-    scratch_bytes: int = 0,
-    print_capacity: int = PRINT_CAPACITY,
-    *,
-    streamed: bool = False,
-) -> RawReport:
-    """Run all blocks of a grid, once."""
-    if slots.dtype != np.uint64 or slots.ndim != 1:
-        raise DriverError(
-            "kernel arguments cannot be passed",
-            expected="a one-dimensional array of uint64",
-            got=f"{slots.dtype} of shape {slots.shape}",
+def problem_of(record: Record) -> DriverError | None:
+    """Why a job was not run to its end, if it was not."""
+    if record.words[STARVED]:
+        return DriverError(
+            f"out of memory: {record.scratch_bytes} bytes of scratch could not be allocated",
+            hint="use smaller tiles, or free tensors that are no longer needed",
         )
-    launcher = Launcher(
-        function, slots.tolist(), grid, scratch_bytes, print_capacity, streamed=streamed
-    )
-    return launcher.run(launcher.record())
-
-
-NO_BUFFER: tuple[Bytes, int] = np.empty(0, np.uint8), 0
-
-
-class _Unused(threading.local):
-    """A print buffer of each thread, still all zero: making one takes longer than a launch."""
-
-    def __init__(self) -> None:
-        self.buffer = NO_BUFFER
-
-
-_unused = _Unused()
-
-
-def _print_buffer(capacity: int) -> tuple[Bytes, int]:
-    """A zeroed buffer of that size, and its address."""
-    found, _unused.buffer = _unused.buffer, NO_BUFFER
-    if found[0].size != capacity:
-        buffer = allocate(capacity, zeroed=True)
-        found = buffer, address_of(buffer)
-    return found
+    if record.words[CANCELLED]:
+        return DriverError(
+            "a launch was cancelled before all its blocks had run",
+            hint="wait for started work before the program ends",
+        )
+    return None
 
 
 def _check(grid: Sequence[int], scratch_bytes: int, print_capacity: int) -> int:
@@ -173,7 +136,7 @@ def _check(grid: Sequence[int], scratch_bytes: int, print_capacity: int) -> int:
     return blocks
 
 
-def _written(buffer: Bytes) -> bytes:
+def written(buffer: Bytes) -> bytes:
     """The records that were written: up to the first that did not fit, where zeros remain."""
     words = buffer[: buffer.size // 8 * 8].view(np.int64)
     end = 0

@@ -73,6 +73,22 @@ over:
   %met = zext i1 %both to i64
   store i64 %met, ptr %at"""
 
+GATE = """
+  ; runs until somebody opens the gate, a minute at most
+  br label %wait
+wait:
+  %i = phi i64 [ 0, %body ], [ %j, %nap ]
+  %open = load atomic i64, ptr %out seq_cst, align 8
+  %opened = icmp ne i64 %open, 0
+  %late = icmp sge i64 %i, 60000
+  %stop = or i1 %opened, %late
+  br i1 %stop, label %over, label %nap
+nap:
+  call i32 @usleep(i32 1000)
+  %j = add i64 %i, 1
+  br label %wait
+over:"""
+
 SCRATCH_SUM = """
   ; the block's number goes through 64 bytes of scratch, the last of 4096
   %low_at = getelementptr i8, ptr %scratch, i64 4032

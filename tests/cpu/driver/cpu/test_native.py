@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from cpu.driver.cpu.kernels import WRITE_BLOCK, object_code, slots
+from support.execute import execute
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu import execute, load
+from tilewright.driver.cpu import load
 
 GOOD = object_code(WRITE_BLOCK)
 

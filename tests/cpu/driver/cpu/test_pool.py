@@ -22,19 +22,38 @@ from cpu.driver.cpu.kernels import (
     sleep_then_write,
     slots,
 )
+from support.execute import execute
 from tilewright.base import config
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu import execute, pool
+from tilewright.driver.cpu import Record, pool
 from tilewright.driver.cpu.pool import Arena, Pool
-from tilewright.driver.cpu.record import Record
+from tilewright.driver.cpu.record import LONG
+from tilewright.driver.cpu.stream import CpuStream
+from tilewright.driver.host import CPU
 
 PROGRAM = """
 import os, signal, sys, threading, time
 import numpy as np
 from cpu.driver.cpu.kernels import *
+from support.execute import execute
 from tilewright.base import config
-from tilewright.driver.cpu import execute, pool
+from tilewright.driver.cpu import pool
+from tilewright.driver.host import CPU
 """
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """A pool for one test, whose threads end with it."""
+    made = Pool()
+    monkeypatch.setattr(pool._Process, "pool", made)
+    yield made
+    made.stop()
+
+
+def run_here(record):
+    """Run a launch on a new stream and this thread."""
+    assert CpuStream(CPU, 0).launch(record, inline=True)
 
 
 def run_program(text: str, timeout: float = 60) -> str:
@@ -283,30 +302,28 @@ def test_a_tiny_launch_starts_no_threads():
     assert text == "1\n"
 
 
-def test_a_launch_that_was_long_calls_helpers_first():
+def test_a_launch_that_was_long_calls_helpers_first(own):
     """Two blocks wait for each other: they meet only if the second one need not wait its turn."""
     out = np.zeros(3, np.int64)
     record = Record(kernel(MEET, USLEEP).address, slots(out), (2,), 2)
-    record.is_long = True
-    own = Pool()
+    record.words[LONG] = 1
+    own.have(1)
     with config.override(num_threads=2):
-        own.run(record, 2, 0)
-    own.stop()
+        run_here(record)
     assert out.tolist() == [1, 1, 2]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads cannot be told where to run")
 @pytest.mark.parametrize("held", [False, True])
-def test_a_helper_on_the_launching_threads_processor_moves_if_it_may(held):
+def test_a_helper_on_the_launching_threads_processor_moves_if_it_may(own, held):
     """Either way the blocks meet, and the helper may run where it was allowed to before."""
     allowed = os.sched_getaffinity(0)
     here = {min(allowed)}
     out = np.zeros(3, np.int64)
     record = Record(kernel(MEET, USLEEP).address, slots(out), (2,), 2)
-    record.is_long = True
-    own = Pool()
-    own._start(1)
-    helper = own._helpers[0].native_id
+    record.words[LONG] = 1
+    own.have(1)
+    helper = own.workers[0].native_id
     assert helper is not None
     try:
         os.sched_setaffinity(0, here)
@@ -314,42 +331,43 @@ def test_a_helper_on_the_launching_threads_processor_moves_if_it_may(held):
         if not held:
             os.sched_setaffinity(helper, allowed)
         with config.override(num_threads=2):
-            own.run(record, 2, 0)
+            run_here(record)
         assert os.sched_getaffinity(helper) == (here if held else allowed)
     finally:
         os.sched_setaffinity(0, allowed)
-    own.stop()
     assert out.tolist() == [1, 1, 2]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_how_long_a_launch_was_is_remembered(monkeypatch, threads):
+def test_how_long_a_launch_was_is_remembered(monkeypatch):
     out = np.zeros(4, np.int64)
     record = Record(kernel(sleep_then_write(100), USLEEP).address, slots(out), (4,), 4)
-    own = Pool()
-    with config.override(num_threads=threads):
-        own.run(record, 4, 0)
-        assert record.is_long
-        # Nothing takes longer than this: helpers would not have been worth it.
-        monkeypatch.setattr(pool, "ALONE", 1 << 60)
-        own.run(record, 4, 0)
-        assert not record.is_long
-    own.stop()
+    for alone, long in ((pool.ALONE, 1), (1 << 60, 0)):
+        # Nothing takes longer than the second: helpers would not have been worth it.
+        monkeypatch.setattr(pool, "ALONE", alone)
+        made = Pool()
+        made.have(1)
+        monkeypatch.setattr(pool._Process, "pool", made)
+        with config.override(num_threads=2):
+            run_here(record)
+        made.stop()
+        assert record.words[LONG] == long
     assert np.array_equal(out, 2 * np.arange(4))
 
 
-def test_threads_that_cannot_start(monkeypatch):
+@pytest.mark.parametrize("inline", [True, False])
+def test_threads_that_cannot_start(own, monkeypatch, inline):
     def refuse(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    own, out = Pool(), np.zeros(5000, np.int64)
+    out, stream = np.zeros(5000, np.int64), CpuStream(CPU, 0)
     record = Record(kernel(SPIN).address, slots(out), (5000,), 5000)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with (
         config.override(num_threads=4),
         pytest.raises(DriverError, match="set TILEWRIGHT_NUM_THREADS to a smaller number"),
     ):
-        own.run(record, 5000, 0)
+        stream.launch(record, inline=inline)
+    assert stream.idle()
 
 
 def test_arena_grows_and_is_trimmed():
@@ -367,9 +385,8 @@ def test_arena_grows_and_is_trimmed():
     assert arena.reserve(1)[1] is not larger
 
 
-def test_stop_is_final_and_can_be_repeated():
-    own = Pool()
-    own._start(2)
+def test_stop_is_final_and_can_be_repeated(own):
+    own.have(2)
     own.stop()
     own.stop()
-    assert not any(thread.is_alive() for thread in own._helpers)
+    assert not any(thread.is_alive() for thread in own.workers)

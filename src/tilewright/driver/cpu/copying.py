@@ -1,0 +1,139 @@
+"""Copies and fills of blocks of host memory as native jobs: how a copy is cut into blocks."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from ...base.errors import DriverError
+from ...base.shapes import ceil_div, row_major_strides, size
+from ..protocol import Block
+from .memory import HostMemory, allocate
+from .native import NativeFunction
+from .record import SLOTS, Record
+from .runtime.calls import compiled
+from .runtime.copying import TEXT, Copy
+
+PIECE = 128 << 10
+"""Bytes that one block moves, about."""
+SQUARE = 64
+"""Elements each way of a tile whose rows lie side by side in one block and columns in the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis of a copy: how long, and how far apart its elements are, in bytes."""
+
+    extent: int
+    target: int
+    source: int
+
+
+ONE = Axis(1, 0, 0)
+"""An axis that is not there."""
+
+
+@cache
+def kernel() -> NativeFunction:
+    """The code that copies."""
+    return compiled(TEXT, ("tw_copy",), optimize=True)["tw_copy"]
+
+
+def copy_record(target: Block, source: Block, *more: int) -> Record | None:
+    """The job that copies one block to another; None if there is nothing to copy.
+
+    Its words end with `more`, as unsigned numbers of 64 bits.
+    """
+    if 0 in target.shape:
+        return None
+    rows, columns, outer = axes_of(target, source)
+    itemsize = target.itemsize
+    tile_rows, tile_columns = tile_of(rows, columns, itemsize)
+    tiles = ceil_div(rows.extent, tile_rows), ceil_div(columns.extent, tile_columns)
+    slots = [
+        target.address, source.address, itemsize, rows.extent, columns.extent,
+        rows.target, columns.target, rows.source, columns.source, tile_rows, tile_columns, *tiles,
+        len(outer), *(n for axis in outer for n in (axis.extent, axis.target, axis.source)),
+        *more,
+    ]  # fmt: skip
+    blocks = math.prod(tiles) * math.prod(axis.extent for axis in outer)
+    return Record(kernel().address, slots, (blocks,), blocks)
+
+
+def fill_record(target: Block, element: bytes) -> Record | None:
+    """The job that writes one element everywhere in a block; None if there is none."""
+    if len(element) != target.itemsize:
+        raise DriverError(
+            "a block cannot be filled",
+            expected=f"an element of {target.itemsize} bytes",
+            got=f"{len(element)} bytes",
+        )
+    # The element lies in the record, behind the other words.
+    source = replace(target, address=0, strides=(0,) * len(target.shape))
+    record = copy_record(target, source, int.from_bytes(element, sys.byteorder))
+    if record is not None:
+        record.words[SLOTS + Copy.SOURCE] = record.address + 8 * (len(record.words) - 1)
+    return record
+
+
+def axes_of(target: Block, source: Block) -> tuple[Axis, Axis, list[Axis]]:
+    """The axes of a copy: that of rows, that along a row, and the others, the fastest first.
+
+    Along a row the target's elements are nearest to each other. If the source's are not, rows
+    follow each other where the source's are, so that what was read once stays in the caches.
+    """
+    axes = _merged(
+        Axis(*axis) for axis in zip(target.shape, target.strides, source.strides, strict=True)
+    )
+    columns = axes.pop() if axes else ONE
+    crosses = columns.source not in (0, target.itemsize)
+    rows = min(axes, key=lambda a: abs(a.source if crosses else a.target), default=ONE)
+    return rows, columns, [axis for axis in reversed(axes) if axis is not rows]
+
+
+def _merged(axes: Iterable[Axis]) -> list[Axis]:
+    """The axes that matter, the nearest last; those that are one in memory are made one."""
+    ordered = sorted((a for a in axes if a.extent > 1), key=lambda a: abs(a.target), reverse=True)
+    found: list[Axis] = []
+    for axis in ordered:
+        if found and _continue(found[-1], axis):
+            found[-1] = Axis(found[-1].extent * axis.extent, axis.target, axis.source)
+        else:
+            found.append(axis)
+    return found
+
+
+def _continue(outer: Axis, inner: Axis) -> bool:
+    n = inner.extent
+    return outer.target == n * inner.target and outer.source == n * inner.source
+
+
+def tile_of(rows: Axis, columns: Axis, itemsize: int) -> tuple[int, int]:
+    """How many rows and elements of each a block copies."""
+    if columns.source not in (0, itemsize):
+        return min(rows.extent, SQUARE), min(columns.extent, SQUARE)
+    wide = min(columns.extent, max(1, PIECE // itemsize))
+    return min(rows.extent, max(1, PIECE // (wide * itemsize))), wide
+
+
+def overlap(a: Block, b: Block) -> bool:
+    """Whether two blocks may have bytes in common."""
+    (start, end), (other, other_end) = _span(a), _span(b)
+    return start < other_end and other < end
+
+
+def _span(block: Block) -> tuple[int, int]:
+    reach = [(n - 1) * stride for n, stride in zip(block.shape, block.strides, strict=True)]
+    low = block.address + sum(r for r in reach if r < 0)
+    return low, block.address + sum(r for r in reach if r > 0) + block.itemsize
+
+
+def between(block: Block) -> tuple[Block, HostMemory]:
+    """A block of the same shape in memory of its own, and that memory."""
+    shape, itemsize = block.shape, block.itemsize
+    memory = HostMemory(allocate(size(shape) * itemsize))
+    strides = tuple(itemsize * n for n in row_major_strides(shape))
+    return Block(memory.address, itemsize, shape, strides, host=True), memory

@@ -1,0 +1,276 @@
+"""Streams of the CPU: native queues that the pool's threads serve without the interpreter.
+
+An event is a stream and a number: it is done when so many jobs of the stream have passed. Python
+only puts jobs there, keeps their memory, and makes the calls that fall due.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from ctypes import c_int64
+from typing import TYPE_CHECKING
+
+from ...base.errors import DriverError
+from ..dues import Dues
+from ..protocol import Block, Event
+from . import pool as threads
+from .copying import between, copy_record, fill_record, overlap
+from .memory import address_of, allocate
+from .record import THREADS, Record
+from .replay import CpuReplay, JobStream, Node
+from .runtime.common import FOREVER
+from .runtime.queueing import BUSY, FORKED, UNFINISHED
+from .runtime.words import QUEUE_WORDS, Queue
+
+if TYPE_CHECKING:
+    from ..protocol import Device
+
+COMPLETED, SUBMITTED, HEAD = int(Queue.COMPLETED), int(Queue.SUBMITTED), int(Queue.HEAD)
+
+
+class CpuEvent:
+    """A point of a CPU stream."""
+
+    __slots__ = ("number", "stream")
+
+    def __init__(self, stream: CpuStream, number: int) -> None:
+        self.stream = stream
+        self.number = number
+
+    def done(self) -> bool:
+        """Whether the stream has passed it."""
+        return self.stream.reached(self.number)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until the stream has passed it, or so many seconds; True: it has."""
+        return self.stream.wait(self.number, timeout)
+
+    def __repr__(self) -> str:
+        return f"Event(stream={self.stream.number}, number={self.number})"
+
+
+class CpuStream(JobStream):
+    """Jobs in order, run by the pool."""
+
+    __slots__ = (
+        "__weakref__", "_calls", "_dues", "_nodes", "_pool", "_words",
+        "address", "device", "number",
+    )  # fmt: skip
+
+    def __init__(self, device: Device, number: int) -> None:
+        self.device = device
+        self.number = number
+        memory = allocate(8 * QUEUE_WORDS, zeroed=True)
+        self.address = address_of(memory)
+        self._words = (c_int64 * QUEUE_WORDS).from_buffer(memory.data)
+        self._pool = threads.default()
+        self._words[Queue.STATE] = self._pool.state
+        self._words[Queue.ALARM] = FOREVER
+        self._calls = self._pool.calls
+        self._dues = Dues()
+        self._nodes: list[Node] | None = None
+        self._pool.streams.add(self)
+
+    # What has been put here, and how far it is
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether work is recorded instead of run."""
+        return self._nodes is not None
+
+    def threads(self) -> int:
+        """How many threads a launch put here now may use."""
+        return self._pool.threads()
+
+    def idle(self) -> bool:
+        """Whether all that was put here is done."""
+        return self.reached(self._words[SUBMITTED])
+
+    def reached(self, number: int) -> bool:
+        """Whether so many jobs have passed."""
+        if self._words[COMPLETED] >= number:
+            return True
+        if self._pool.lost:
+            self._pool.refuse()
+        return False
+
+    def record(self) -> CpuEvent:
+        """The point behind all work put here so far."""
+        if self._pool.lost:
+            self._pool.refuse()
+        return CpuEvent(self, self._words[SUBMITTED])
+
+    # Putting work here
+
+    def launch(self, record: Record, *, inline: bool = False, keep: object = None) -> bool:
+        """Put a launch here; True if it is over already, so that its report can be read.
+
+        `inline` says that the caller will wait for it: if the stream is idle it then runs on the
+        calling thread, and KeyboardInterrupt may leave, with some of its blocks not run. Else it is
+        put in the queue. The record and `keep`, which should hold what its arguments point to and
+        the code, stay alive until the stream has passed it. While capturing it becomes a node.
+        """
+        if self._nodes is not None:
+            self._nodes.append(Node(record, keep))
+            return False
+        pool, most = self._pool, 1
+        if record.blocks > 1:
+            most = pool.threads()
+            record.words[THREADS] = min(most, record.blocks)
+        if (inline or pool.stopped) and self._run_here(record, most):
+            return True
+        pool.have(most)
+        self._enter(self._calls.put, (self.address, record.address), (record, keep))
+        return False
+
+    def copy(self, target: Block, source: Block) -> None:
+        """Put a copy here; where the two overlap, as if through a copy of the source."""
+        if overlap(target, source):
+            middle, memory = between(source)
+            self._put(copy_record(middle, source), memory)
+            self._put(copy_record(target, middle), memory)
+        else:
+            self._put(copy_record(target, source), None)
+
+    def fill(self, target: Block, element: bytes) -> None:
+        """Put the writing of one element everywhere in a block here."""
+        self._put(fill_record(target, element), None)
+
+    def _put(self, record: Record | None, keep: object) -> None:
+        if record is not None:
+            self.launch(record, keep=keep)
+
+    def begin_capture(self) -> None:
+        """Record from now on what is put here."""
+        if self._nodes is not None:
+            raise DriverError(f"{self!r} is being captured already")
+        self._nodes = []
+
+    def end_capture(self) -> CpuReplay:
+        """Stop recording; gives what was recorded."""
+        nodes, self._nodes = self._nodes, None
+        if nodes is None:
+            raise DriverError(f"{self!r} is not being captured")
+        return CpuReplay(nodes)
+
+    def wait_for(self, event: Event) -> None:
+        """Let what is put here from now on wait for an event.
+
+        The host waits for one of another driver; and while capturing, since only runs of what is
+        recorded can wait.
+        """
+        if not isinstance(event, CpuEvent) or self._pool.stopped or self._nodes is not None:
+            event.wait()
+        elif event.stream is not self and not event.done():
+            # A stream's address is that of its `completed` word.
+            arguments = self.address, event.stream.address, event.number
+            self._enter(self._calls.put_wait, arguments, event.stream)
+
+    def _enter(self, put: Callable[..., int], arguments: tuple[int, ...], kept: object) -> None:
+        """Put a job into the queue, and keep something alive until it has passed."""
+        try:
+            number = put(*arguments)
+        except BaseException:
+            # A signal's, raised as the call returned: the job is there.
+            self._owe(self._words[SUBMITTED], None, kept)
+            raise
+        if number <= 0:
+            self._refuse(number)
+        self._owe(number, None, kept)
+        self.sweep()
+
+    def _refuse(self, status: int) -> None:
+        if status == FORKED:
+            self._pool.refuse()
+        raise DriverError("out of memory: work could not be put on a stream")
+
+    # Running work on the calling thread
+
+    def _run_here(self, record: Record, most: int) -> bool:
+        pool, scratch_bytes = self._pool, record.scratch_bytes
+        scratch, _kept = pool.reserve(scratch_bytes) if scratch_bytes else (0, None)
+        budget = threads.SLICE if len(pool.workers) >= most - 1 else threads.ALONE
+        try:
+            status = self._calls.inline(self.address, record.address, scratch, budget)
+            if status:
+                status = self._go_on(record, scratch, status)
+        except BaseException:
+            self._give_up(record, scratch)
+            raise
+        if scratch_bytes:
+            pool.trim()
+        return status != BUSY
+
+    def _go_on(self, record: Record, scratch: int, status: int) -> int:
+        """Finish what was begun, with helpers; or see why it was not begun."""
+        pool = self._pool
+        if status == FORKED:
+            pool.refuse()
+        while status == BUSY and pool.stopped:
+            self.synchronize()
+            status = self._calls.inline(self.address, record.address, scratch, threads.SLICE)
+        if status == UNFINISHED:
+            pool.have(record.words[THREADS] - 1)
+        while status == UNFINISHED:
+            # An interrupt is raised here, between two calls.
+            status = self._calls.resume(self.address, record.address, scratch, threads.SLICE)
+        return status
+
+    def _give_up(self, record: Record, scratch: int) -> None:
+        """End what was begun: its memory must not go before helpers have left."""
+        record.give_up()
+        while self._words[HEAD] == record.address:
+            try:
+                self._calls.resume(self.address, record.address, scratch, threads.SLICE)
+            except KeyboardInterrupt:  # one is on its way already
+                continue
+
+    # Waiting, and calls that fall due
+
+    def after(self, callback: Callable[[], None]) -> None:
+        """Call this once all work put here so far has passed."""
+        number = self._words[SUBMITTED]
+        if not self._dues and self.reached(number):
+            callback()
+        else:
+            self._owe(number, callback, None)
+
+    def _owe(self, number: int, callback: Callable[[], None] | None, kept: object) -> None:
+        self._dues.add(number, callback, kept)
+        self._pool.waiting.add(self)
+
+    def sweep(self) -> None:
+        """Make the calls that have fallen due."""
+        dues = self._dues
+        if dues:
+            dues.sweep(self._words[COMPLETED])
+            if not dues:
+                self._pool.waiting.discard(self)
+
+    def wait(self, number: int, timeout: float | None) -> bool:
+        """Block until so many jobs have passed, or so many seconds; make the calls that are due."""
+        if not self.reached(number) and not self._sleep(number, timeout):
+            return False
+        self.sweep()
+        return True
+
+    def _sleep(self, number: int, timeout: float | None) -> bool:
+        end = FOREVER if timeout is None else time.monotonic_ns() + int(timeout * 1e9)
+        while (left := end - time.monotonic_ns()) > 0:
+            # An interrupt is raised here, between two calls.
+            status = self._calls.wait(self.address, number, min(left, threads.SLICE))
+            if status == FORKED:
+                self._pool.refuse()
+            if status:
+                return True
+        return self.reached(number)
+
+    def synchronize(self) -> None:
+        """Block until all work put here so far is done, and make the calls that are due."""
+        words = self._words
+        if self._dues or words[COMPLETED] < words[SUBMITTED]:
+            self.wait(words[SUBMITTED], None)
+
+    def __repr__(self) -> str:
+        return f"Stream(device={self.device.name!r}, number={self.number})"

@@ -1,0 +1,61 @@
+"""Calls that fall due as a stream advances: kept in order, each made once."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+Due = tuple[int, Callable[[], None] | None, object]
+"""The point of the stream, what to call then, and what is kept alive until then."""
+
+
+class _Thread(threading.local):
+    calling = False
+
+
+_THREAD = _Thread()
+
+
+class Dues:
+    """What a stream keeps, and calls, until it has passed a point; for any number of threads.
+
+    One thread at a time makes calls. Another one that wants calls made waits for it, so when its
+    `sweep` returns all that were due have been made; unless it is inside such a call itself.
+    """
+
+    __slots__ = ("_items", "_turn")
+
+    def __init__(self) -> None:
+        self._items: deque[Due] = deque()
+        self._turn = threading.RLock()
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def add(self, number: int, callback: Callable[[], None] | None, kept: object = None) -> None:
+        """Make a call, and keep an object, when the stream has passed `number` pieces of work."""
+        self._items.append((number, callback, kept))
+
+    def sweep(self, completed: int) -> None:
+        """Make the calls that are due when so many pieces of work have passed."""
+        items = self._items
+        if not items or items[0][0] > completed or _THREAD.calling:
+            return
+        with self._turn:
+            _THREAD.calling = True
+            try:
+                self._call(completed)
+            finally:
+                _THREAD.calling = False
+
+    def _call(self, completed: int) -> None:
+        items = self._items
+        while items and items[0][0] <= completed:
+            callback = items[0][1]
+            try:
+                if callback is not None:
+                    callback()
+            finally:
+                # Not before: whoever finds nothing due may rely on the call having been made.
+                items.popleft()
