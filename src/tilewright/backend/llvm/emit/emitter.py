@@ -54,6 +54,8 @@ class Emitter:
         self.block_ids: list[Vec] = []
         self.linear_block: Vec = self.integer(0)
         self.next_block = ""
+        self.to_next: list[Vec] = []
+        """By how much each index of the next block differs from this one's."""
         self.cached: Vec | None = None
         """All ones, or zero in a launch that streams; None where no store can be streamed."""
 

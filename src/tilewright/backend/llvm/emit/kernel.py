@@ -8,6 +8,7 @@ from ....base.cpu_abi import LaunchWord
 from ....ir.core import Op, Value
 from ....ir.types import PtrType, TensorType, TileType
 from ..functions.text import Value as Vec
+from ..plan.ahead import fetches
 from ..plan.nodes import (
     For,
     Get,
@@ -184,6 +185,9 @@ def _blocks(emitter: Emitter) -> None:
     body.label(inside)
     emitter.linear_block = number
     emitter.block_ids = grid.block_ids(emitter, number, sizes)
+    if fetches(emitter.plan):
+        following = grid.block_ids(emitter, number + 1, sizes)
+        emitter.to_next = [b - a for a, b in zip(emitter.block_ids, following, strict=True)]
     emitter.statements(emitter.plan.body)
     body.label(emitter.next_block)
     emitter.store(emitter.load(counter, "i64") + 1, counter)

@@ -15,6 +15,7 @@ from ..functions.text import where
 from ..plan.index import Index, loops_in, terms
 from ..plan.nodes import Access, AtomicView, ReadView, WriteView
 from . import access as lanes_access
+from .ahead import distance, fetch
 from .atomics import update
 from .debug import report
 from .emitter import Emitter, Tensor
@@ -240,7 +241,11 @@ def element_of(frame: Frame, statement: ReadView | WriteView | AtomicView) -> El
 def _load_view(frame: Frame, read: ReadView) -> None:
     load = _load_tested if frame.edge else _load_whole
     element = element_of(frame, read)
-    frame.registers[read.result] = load(frame.emitter, element, frame.lanes(read.result))
+    lanes = frame.lanes(read.result)
+    frame.registers[read.result] = load(frame.emitter, element, lanes)
+    if read.ahead is not None and element.is_dense():
+        away = distance(frame.emitter, read, frame.windows[read.access])
+        fetch(frame.emitter, element.first(), away, element.view.tensor.dtype, lanes)
 
 
 def _load_whole(emitter: Emitter, element: Element, lanes: int) -> Vec:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....ir.core import Func
 from ..target import CpuTarget
+from .ahead import fetch_ahead
 from .arena import place_buffers
 from .decisions import decisions
 from .jam import jam_reductions
@@ -24,6 +25,7 @@ def build_plan(func: Func, cpu: CpuTarget) -> Plan:
     mark_streams(plan)
     narrow_streams(plan, cpu)
     jam_reductions(plan)
+    fetch_ahead(plan)
     verify_plan(plan)
     plan.decisions = decisions(plan)
     return plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .ahead import fetches
 from .nodes import (
     AtomicPointer,
     AtomicView,
@@ -45,6 +46,8 @@ def decisions(plan: Plan) -> list[str]:
         lines.append(f"keep {shape} in {buffer.bytes} bytes: {buffer.why}{where}")
     for name in dict.fromkeys(write.access.view.tensor.param for write in streams(plan)):
         lines.append(f"stream {name} past the caches where outputs are large")
+    for name in dict.fromkeys(read.access.view.tensor.param for read in fetches(plan)):
+        lines.append(f"fetch {name} for the next block while this one computes")
     lines.append(f"scratch {plan.scratch_bytes} bytes per worker")
     return lines
 

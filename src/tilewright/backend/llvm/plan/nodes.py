@@ -114,12 +114,17 @@ class ReadBuffer:
 
 @dataclass(eq=False, slots=True)
 class ReadView:
-    """An element of a tensor, or padding; `row` is the coordinate along a sparse axis."""
+    """An element of a tensor, or padding; `row` is the coordinate along a sparse axis.
+
+    Where `ahead` says by which axis of the grid each index of the tile moves (None: by none), the
+    next block's tile is fetched as well.
+    """
 
     result: Reg
     access: Access
     index: Index
     row: Operand | None = None
+    ahead: tuple[int | None, ...] | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -202,7 +202,8 @@ class _Printer:
             case ReadBuffer():
                 return f"{read.buffer.name}{self.index(read.index)}"
             case ReadView():
-                return f"load {self.access(read.access, read.row)} {self.index(read.index)}"
+                more = ", the next block's too" if read.ahead is not None else ""
+                return f"load {self.access(read.access, read.row)} {self.index(read.index)}{more}"
             case ReadPointer():
                 return f"load at {self.operand(read.address)} if {self.operand(read.mask)}"
 
