@@ -27,6 +27,7 @@ class HandStream:
     def __init__(self, device=CPU, number=0):
         self.device, self.number = device, number
         self.is_capturing = False
+        self.captured = 0
         self.log, self.due, self.events = [], [], []
         self.held = False
 
@@ -72,3 +73,4 @@ class HandStream:
 
     def end_capture(self):
         self.is_capturing = False
+        self.captured = 0

@@ -5,6 +5,7 @@ What needs a kernel to be written (`full`, `arange`, `rand`, ...) is in `tilewri
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, TypeAlias, TypeVar, overload
 
@@ -19,7 +20,7 @@ from ..driver.protocol import Device
 from ..op.ambient import as_device
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp
-from ..op.running import Steps
+from ..op.running import Steps, run_here
 from . import storage
 from .elements import as_elements, host_array
 from .foreign import aliased
@@ -87,10 +88,26 @@ class Allocate(DeviceOp[Tensor[Any]]):
 
     def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
         """Allocate."""
-        return new_tensor(self._plan.allocate(ctx, zeroed=self._zeroed))
+        making = ctx.creating(self.name)
+        return new_tensor(self._plan.allocate(making, zeroed=self._zeroed))
 
 
-class FromHost(Composite[Tensor[Any]]):
+class Creation(Composite[Tensor[Any]]):
+    """Makes a tensor out of no other. A captured one is made at once, outside of the graph."""
+
+    def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+        """Make it here, or where memory may be made."""
+        making = ctx.creating(self.name)
+        if making is not ctx:
+            return run_here(self, making)
+        return (yield from self.make(ctx))
+
+    @abstractmethod
+    def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+        """Allocate and fill it."""
+
+
+class FromHost(Creation):
     """Makes a tensor with a copy of an array, which has been read when the op has been started."""
 
     def __init__(self, plan: Plan, source: np.ndarray[Any, Any]) -> None:
@@ -106,7 +123,7 @@ class FromHost(Composite[Tensor[Any]]):
         """The device the tensor is made on."""
         return self._plan.home
 
-    def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+    def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
         """Allocate and copy, with pauses where an event loop waits."""
         region, dtype = self._plan.allocate(ctx), self._plan.dtype
         if ctx.device.host_visible:
@@ -117,7 +134,7 @@ class FromHost(Composite[Tensor[Any]]):
                 np.copyto(target, as_elements(source, dtype))
         else:
             held = np.array(as_elements(self._source, dtype), order="C")
-            put_upload(ctx.stream, region, held)
+            put_upload(ctx, self, region, held)
         region.storage.initialized = True
         return new_tensor(region)
 

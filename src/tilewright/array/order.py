@@ -8,61 +8,66 @@ event, on the host by blocking. So streams cannot race, whatever the policy that
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from .borrow import LOCK
 
 if TYPE_CHECKING:
     from ..driver.protocol import Event, Stream
+    from ..op.outcome import Outcome
     from .region import Region
 
 
-class Result(Protocol):
-    """What became of work, as far as the host must know."""
+class _Puts(threading.Condition):
+    """Where threads wait for others to put work on a stream: rare, so one is enough for all."""
 
-    @property
-    def settled(self) -> bool:
-        """Whether nobody needs to ask any more: it went well, or its failure was seen."""
-        ...
-
-    def check(self) -> None:
-        """Raise if it failed."""
-        ...
+    waiting = 0
 
 
-_PUT = threading.Condition()
-"""Where threads wait for others to put their work on a stream: rare, so one is enough for all."""
+_PUTS = _Puts()
 
 
 class Flight:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
-    __slots__ = ("_event", "_is_put", "result", "stream")
+    __slots__ = ("_event", "_is_put", "is_over", "outcome", "stream")
 
-    def __init__(self, stream: Stream, result: Result | None) -> None:
+    def __init__(self, stream: Stream) -> None:
         self.stream = stream
-        self.result = result
+        self.outcome: Outcome | None = None
+        """What becomes of it, once it has been put on its stream."""
+        self.is_over = False
+        """Whether it was over when last asked."""
         self._event: Event | None = None
         self._is_put = False
 
     def put(self, event: Event | None) -> None:
-        """The work is on its stream now and has passed with this event; None: with no event."""
+        """The work is on its stream and has passed with this event; None: it is over already."""
         self._event = event
+        self.is_over = event is None
         self._is_put = True
-        with _PUT:
-            _PUT.notify_all()
+        if _PUTS.waiting:
+            with _PUTS:
+                _PUTS.notify_all()
 
     def over(self) -> bool:
         """Whether nothing that follows needs to know of it."""
-        passed = self._is_put and (self._event is None or self._event.done())
-        return passed and (self.result is None or self.result.settled)
+        if self.is_over or not self._is_put:
+            return self.is_over
+        if self._event is None or self._event.done():
+            self.is_over = self.outcome is None or self.outcome.is_known_well
+        return self.is_over
 
     def event(self) -> Event | None:
         """The point behind it. Waits for the moment in which another thread puts it there."""
         if not self._is_put:
-            with _PUT:
-                _PUT.wait_for(lambda: self._is_put)
+            with _PUTS:
+                _PUTS.waiting += 1
+                try:
+                    _PUTS.wait_for(lambda: self._is_put)
+                finally:
+                    _PUTS.waiting -= 1
         return self._event
 
     def wait(self) -> None:
@@ -71,85 +76,91 @@ class Flight:
         if event is not None:
             event.wait()
             self.stream.sweep()
-        if self.result is not None:
-            self.result.check()
+        if self.outcome is not None:
+            self.outcome.check()
 
 
-class Span:
+class Span(NamedTuple):
     """Bytes that a flight reads or writes."""
 
-    __slots__ = ("end", "flight", "start", "writes")
-
-    def __init__(self, flight: Flight, start: int, end: int, *, writes: bool) -> None:
-        self.flight = flight
-        self.start = start
-        self.end = end
-        self.writes = writes
+    flight: Flight
+    start: int
+    end: int
+    writes: bool
 
 
 class Order:
     """The flights over a piece of memory; pieces that overlap share one."""
 
-    __slots__ = ("_joined", "_spans")
+    __slots__ = ("joined", "spans")
 
     def __init__(self) -> None:
-        self._spans: list[Span] = []
-        self._joined: Order | None = None
+        self.spans: list[Span] = []
+        """Some may be of flights that are over."""
+        self.joined: Order | None = None
+        """The one that stands for this one, if it was joined with another."""
 
     def join(self, other: Order) -> None:
         """From now on the two are one."""
         with LOCK:
             mine, its = self.root(), other.root()
             if mine is not its:
-                its._spans += mine._spans
-                mine._joined, mine._spans = its, []
+                its.spans += mine.spans
+                mine.joined, mine.spans = its, []
 
     def root(self) -> Order:
         """The one that stands for all it was joined with. For who holds the lock."""
         order = self
-        while order._joined is not None:
-            order = order._joined
+        while order.joined is not None:
+            order = order.joined
         return order
 
     def conflicts(self, start: int, end: int, *, writes: bool) -> list[Flight]:
         """The flights that a use of these bytes comes after. For who holds the lock."""
-        if not self._spans:
-            return []
-        self._spans = [span for span in self._spans if not span.flight.over()]
+        self.spans = [span for span in self.spans if not span.flight.over()]
         return [
             span.flight
-            for span in self._spans
+            for span in self.spans
             if span.start < end and start < span.end and (writes or span.writes)
         ]
 
-    def add(self, span: Span) -> None:
-        """Note a use. For who holds the lock."""
-        self._spans.append(span)
-
 
 def reserve(
-    stream: Stream, writes: Sequence[Region], reads: Sequence[Region], result: Result | None = None
+    stream: Stream,
+    writes: Sequence[Region],
+    reads: Sequence[Region],
+    check: Callable[[], None] | None = None,
 ) -> Flight:
     """Note work that is about to be put on a stream, and let the stream wait for what it follows.
 
     Who calls must `put` the flight, with None if the work was not put on the stream after all.
+    `check` may still refuse; no other thread can use the memory between it and this.
     """
-    flight = Flight(stream, result)
+    flight, found = Flight(stream), list[Flight]()
     with LOCK:
-        found = [*_take(flight, writes, writes=True), *_take(flight, reads, writes=False)]
+        if check is not None:
+            check()
+        _take(flight, writes, True, found)
+        _take(flight, reads, False, found)
     for other in found:
         if other.stream is not stream and (event := other.event()) is not None:
             stream.wait_for(event)
     return flight
 
 
-def _take(flight: Flight, regions: Sequence[Region], *, writes: bool) -> list[Flight]:
-    found: list[Flight] = []
+def _take(flight: Flight, regions: Sequence[Region], writes: bool, found: list[Flight]) -> None:
+    """Note a flight over regions, and find those that it comes after."""
     for region in regions:
-        order = region.storage.order.root()
-        found += order.conflicts(region.start, region.end, writes=writes)
-        order.add(Span(flight, region.start, region.end, writes=writes))
-    return found
+        order = region.storage.order
+        if order.joined is not None:
+            order = order.root()
+        spans, start, end = order.spans, region.start, region.end
+        # Most memory was last used by work that is long over; asking that takes little.
+        if spans and (len(spans) > 1 or not spans[0].flight.is_over):
+            found += order.conflicts(start, end, writes=writes)
+            order.spans.append(Span(flight, start, end, writes))
+        else:
+            order.spans = [Span(flight, start, end, writes)]
 
 
 def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:

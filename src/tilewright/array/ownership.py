@@ -15,6 +15,7 @@ from ..op.place import Spot, here, place_of
 from .borrow import LOCK, Ticket, Use
 from .lease import Act, refuse_leased
 from .region import Region
+from .storage import Storage
 
 
 class Title:
@@ -149,6 +150,8 @@ class Handle:
             )
         if self.region.storage.state.leases:
             refuse_leased(self.region.storage.state, Act.TAKE, what, repr(self))
+        if self.region.storage.graphs:
+            refuse_captured(self.region.storage, what, repr(self))
 
     def borrow_shared(self, what: str, reader: str, part: Region | None = None) -> Ticket:
         """Borrow for reading, all of it or a part, until the next exclusive use."""
@@ -240,6 +243,17 @@ def _reclaimable(moved: Moved) -> bool:
         return False
     title = moved.title()
     return title is None or title.given_up
+
+
+def refuse_captured(storage: Storage, what: str, thing: str) -> None:
+    """Raise if a graph will write memory that is about to be given away."""
+    graphs = storage.writers_to_come()
+    if graphs:
+        raise BorrowError(
+            f"{what} would take {thing} over, which the graph of `{graphs[0].name}` writes",
+            places=(("here", place_of(here())),),
+            hint="read it or copy it (t.dup()); or drop the graph first",
+        )
 
 
 def refuse_unreadable(region: Region, reader: str, thing: str) -> None:

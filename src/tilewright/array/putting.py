@@ -1,35 +1,44 @@
-"""Puts copies on streams: ordered by the memory they use, which lives until they are done."""
+"""Puts copies on streams, between regions and arrays of the host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..driver.protocol import Block, Device, Event, Stream
-from .order import reserve, wait_on_host
+from ..driver.protocol import Block, Device, Event
+from ..op.context import ExecutionContext
+from .order import wait_on_host
 from .region import Region
+from .working import put_work
+
+if TYPE_CHECKING:
+    from ..op.core import DeviceOp
 
 
-def put_copy(stream: Stream, target: Region, source: Region) -> Event:
-    """Copy from one region to another of the same shape and element size; gives the end of it."""
-    device = stream.device
-    copy = partial(stream.copy, _block(target, device), _block(source, device))
-    return _put(stream, copy, [target], [source], target.storage, source.storage)
+def put_copy(ctx: ExecutionContext, op: DeviceOp[Any], target: Region, source: Region) -> None:
+    """Copy from one region to another of the same shape and element size."""
+    device = ctx.device
+    copy = partial(ctx.stream.copy, _block(target, device), _block(source, device))
+    put_work(ctx, op, copy, writes=[target], reads=[source])
 
 
-def put_upload(stream: Stream, target: Region, source: np.ndarray[Any, Any]) -> Event:
-    """Copy an array of the same shape and element size into a region; gives the end of it."""
-    copy = partial(stream.copy, _block(target, stream.device), _block_of_array(source))
-    return _put(stream, copy, [target], [], target.storage, source)
+def put_upload(
+    ctx: ExecutionContext, op: DeviceOp[Any], target: Region, source: np.ndarray[Any, Any]
+) -> None:
+    """Copy an array of the same shape and element size into a region."""
+    copy = partial(ctx.stream.copy, _block(target, ctx.device), _block_of_array(source))
+    put_work(ctx, op, copy, writes=[target], keep=source)
 
 
-def put_download(stream: Stream, target: np.ndarray[Any, Any], source: Region) -> Event:
+def put_download(
+    ctx: ExecutionContext, op: DeviceOp[Any], target: np.ndarray[Any, Any], source: Region
+) -> Event:
     """Copy a region into an array of the same shape and element size; gives the end of it."""
-    copy = partial(stream.copy, _block_of_array(target), _block(source, stream.device))
-    return _put(stream, copy, [], [source], target, source.storage)
+    copy = partial(ctx.stream.copy, _block_of_array(target), _block(source, ctx.device))
+    put_work(ctx, op, copy, reads=[source], keep=target)
+    return ctx.stream.record()
 
 
 def read_now(source: Region) -> np.ndarray[Any, Any]:
@@ -39,31 +48,10 @@ def read_now(source: Region) -> np.ndarray[Any, Any]:
     if device.host_visible:
         return source.array().copy(order="C")
     target = np.empty(source.shape, source.dtype.np)
-    put_download(device.streams()[0], target, source).wait()
+    stream = device.streams()[0]
+    stream.copy(_block_of_array(target), _block(source, device))
+    stream.synchronize()
     return target
-
-
-def _put(
-    stream: Stream,
-    work: Callable[[], None],
-    writes: list[Region],
-    reads: list[Region],
-    *memory: object,
-) -> Event:
-    flight = reserve(stream, writes, reads)
-    try:
-        work()
-    except BaseException:
-        flight.put(None)
-        raise
-    event = stream.record()
-    flight.put(event)
-    stream.after(partial(_let_go, memory))
-    return event
-
-
-def _let_go(memory: tuple[object, ...]) -> None:
-    """Nothing: to be called is enough, as it ends the life of what the call holds."""
 
 
 def _block(region: Region, device: Device) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -14,12 +14,21 @@ from .order import Order
 from .written import NOTHING, Runs, both, covers
 
 
+class Capturer(Protocol):
+    """A graph, as messages name it."""
+
+    @property
+    def name(self) -> str:
+        """What was captured."""
+        ...
+
+
 class Storage:
     """Memory with its borrow state. `owner` keeps it alive; a meta storage has no memory at all."""
 
     __slots__ = (
-        "__weakref__", "_written", "address", "device", "initialized", "nbytes", "order", "owner",
-        "readonly", "state",
+        "__weakref__", "_written", "address", "device", "graphs", "initialized", "nbytes", "order",
+        "owner", "readonly", "state",
     )  # fmt: skip
 
     def __init__(
@@ -43,11 +52,17 @@ class Storage:
         """Which bytes have been, as long as that is not all of them."""
         self.state = BorrowState()
         self.order = Order()
+        self.graphs: tuple[ref[Capturer], ...] = ()
+        """Graphs that write it; some may be dead."""
 
     @property
     def is_meta(self) -> bool:
         """Whether there is no memory behind it, only a description."""
         return self.owner is None
+
+    def writers_to_come(self) -> list[Capturer]:
+        """The graphs that write it at each launch."""
+        return [graph for known in self.graphs if (graph := known()) is not None]
 
     def add_written(self, runs: Runs) -> None:
         """Note that these bytes have been written."""

@@ -82,17 +82,17 @@ class CopyInto(Composite[T_co], Generic[T_co]):
         return self._result
 
     def _copy(self, ctx: ExecutionContext, source: Lent | np.ndarray[Any, Any]) -> None:
-        writing, stream = self._writing, ctx.stream
+        writing = self._writing
         if isinstance(source, Lent):
             source.check()
         writing.check()
         target = writing.region
         if isinstance(source, Lent):
-            put_copy(stream, target, source.region)
+            put_copy(ctx, self, target, source.region)
             source.settle()
         else:
             held = as_elements(source, target.dtype)
-            put_upload(stream, target, held if stream.is_capturing else held.copy(order="C"))
+            put_upload(ctx, self, target, held if ctx.is_capturing else held.copy(order="C"))
         writing.settle()
 
 
@@ -121,10 +121,12 @@ class Duplicate(DeviceOp[T_co], Generic[T_co]):
         source = self._reading.region
         layout = row_major(source.dtype, source.shape)
         nbytes = size(layout.shape) * layout.dtype.itemsize
+        ctx.creating(self.name)  # a graph scope refuses it
         memory = storage.allocate(self._device, nbytes, zeroed=False)
         target = Region(memory, layout, memory.address)
-        put_copy(ctx.stream, target, source)
-        target.mark_written()
+        put_copy(ctx, self, target, source)
+        if not ctx.is_capturing:
+            target.mark_written()
         self._reading.settle()
         return self._wrap(target)
 
@@ -152,10 +154,10 @@ class ToHost(Composite[npt.NDArray[Any]]):
         source = self._reading.region
         target = np.empty(source.shape, source.dtype.np)
         before = flights_over([source])
-        yield put_download(ctx.stream, target, source)
+        yield put_download(ctx, self, target, source)
         for flight in before:
-            if flight.result is not None:
-                flight.result.check()  # what wrote the data may have failed
+            if flight.outcome is not None:
+                flight.outcome.check()  # what wrote the data may have failed
         self._reading.settle()
         return target.reshape(-1) if self._flat else target
 

@@ -6,7 +6,7 @@ For devices that run their work on the calling thread. Work from several threads
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 from ..base.errors import DriverError
@@ -98,6 +98,11 @@ class ImmediateStream:
             raise DriverError(f"{self!r} is being captured already")
         self._nodes = []
 
+    @property
+    def captured(self) -> int:
+        """How many pieces of work have been recorded."""
+        return len(self._nodes or ())
+
     def end_capture(self) -> ImmediateReplay:
         """Stop recording; gives what was recorded."""
         nodes, self._nodes = self._nodes, None
@@ -122,8 +127,21 @@ class ImmediateReplay:
         """How many pieces of work were recorded."""
         return len(self._nodes)
 
-    def put_on(self, stream: Stream) -> None:
+    def put_on(self, stream: Stream, *, inline: bool = False) -> ImmediateRun:
         """Do all of it now."""
         assert isinstance(stream, ImmediateStream)
-        for work in self._nodes:
-            stream.put(work)
+        return ImmediateRun([stream.run(work) for work in self._nodes])
+
+
+class ImmediateRun:
+    """A run of recorded work, which is over."""
+
+    __slots__ = ("_results",)
+
+    def __init__(self, results: Sequence[object]) -> None:
+        self._results = results
+
+    def reports(self) -> list[tuple[int, object]]:
+        """What each piece gave, but for those that gave nothing."""
+        found = enumerate(self._results)
+        return [(number, result) for number, result in found if result is not None]

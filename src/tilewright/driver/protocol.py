@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from ..base.shapes import Shape
 
@@ -115,8 +115,21 @@ class Stream(Protocol):
         """Record from now on what is put here."""
         ...
 
+    @property
+    def captured(self) -> int:
+        """How many pieces of work the capture under way has recorded; 0 without one."""
+        ...
+
     def end_capture(self) -> Replay:
         """Stop recording; gives what was recorded."""
+        ...
+
+
+class ReplayRun(Protocol):
+    """One run of recorded work."""
+
+    def reports(self) -> Sequence[tuple[int, Any]]:
+        """What its pieces reported, by number, once the device has passed it."""
         ...
 
 
@@ -128,8 +141,11 @@ class Replay(Protocol):
         """How many pieces of work were recorded."""
         ...
 
-    def put_on(self, stream: Stream) -> None:
-        """Put all of it on a stream; runs of one replay follow each other on any streams."""
+    def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
+        """Put all of it on a stream; runs of one replay follow each other on any streams.
+
+        `inline` says that the caller will wait for it, so it may as well run here.
+        """
         ...
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import numpy as np
 
 from .. import lang as tl
-from ..array.create import DeviceLike, DTypeLike, Plan
+from ..array.create import Creation, DeviceLike, DTypeLike, Plan
 from ..array.layout import layout_of
 from ..array.lending import Lent, lend_to_write, written_region
 from ..array.region import Region
@@ -111,7 +111,7 @@ def eye_rect(
     return Eye(Plan("eye_rect", (rows, columns), dtype, device))
 
 
-class Eye(Composite[Tensor[Any]]):
+class Eye(Creation):
     """Zeros, whose main diagonal a kernel fills with ones: it is a tensor of its own stride."""
 
     def __init__(self, plan: Plan) -> None:
@@ -128,7 +128,7 @@ class Eye(Composite[Tensor[Any]]):
         """The device the tensor is made on."""
         return self._plan.home
 
-    def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+    def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
         """Allocate, and launch."""
         region = self._plan.allocate(ctx, zeroed=True)
         rows, columns = region.shape

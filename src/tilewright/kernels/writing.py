@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ..array.create import Plan
+from ..array.create import Creation, Plan
 from ..array.layout import layout_of, row_major
 from ..array.lending import Lent
 from ..array.partition import Partition, cut
@@ -18,7 +18,7 @@ from ..array.tensor import Tensor, new_tensor
 from ..base.dtypes import AnyDType, u8, u16, u32, u64
 from ..base.shapes import Shape, size
 from ..op.context import ExecutionContext
-from ..op.core import Composite, DeviceOp
+from ..op.core import DeviceOp
 from ..op.running import Steps
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ Write: TypeAlias = Callable[[Part], DeviceOp[Any]]
 """The launch that writes a part."""
 
 
-class Made(Composite[Tensor[Any]]):
+class Made(Creation):
     """Allocates a tensor, and has kernels write it."""
 
     def __init__(self, plan: Plan, write: Write, *, as_bits: bool = False) -> None:
@@ -61,7 +61,7 @@ class Made(Composite[Tensor[Any]]):
         """The device the tensor is made on."""
         return self._plan.home
 
-    def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+    def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
         """Allocate, and launch."""
         region = self._plan.allocate(ctx)
         seen = with_dtype(region, BITS[region.dtype.itemsize]) if self._as_bits else region

@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 from ..base.shapes import Shape, size
 from ..compile.cache import Compiled
-from ..driver.immediate import ImmediateStream
+from ..driver.protocol import Stream
 from ..ir.launch_expr import LaunchFacts, leaves
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
-from .report import QUIET, Report, check_launch, deliver
+from .report import QUIET, Report, check_launch
 
-Run: TypeAlias = Callable[[Bound], Report]
-"""Runs code on the memory and numbers of a launch."""
+Later: TypeAlias = Callable[[], Report]
+"""What a launch reports, to be asked for once its stream has passed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A launch in a capture."""
+
+    read: Callable[[Any], Report]
+    """What the stream's own form of its report means."""
+    refill: Callable[[Bound], None]
+    """Gives it other memory and numbers, while no replay is under way."""
+
+
+class Run(Protocol):
+    """Code made ready for launches alike: puts them on streams."""
+
+    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report | Later:
+        """Put a launch on a stream; its report if it is over already.
+
+        `inline` says that the caller will wait for it, so it may as well run here.
+        """
+        ...
+
+    def record(self, bound: Bound, stream: Stream) -> Recorded:
+        """Put a launch on a stream that is capturing."""
+        ...
+
+
 RunOver: TypeAlias = Callable[[Sequence[Arg], Shape], Run]
 """Makes loaded code ready to run: for arguments of these layouts, over this grid."""
 
@@ -47,19 +75,13 @@ class Code:
         self._asks_numbers = program.asks_numbers
         if not self._asks_numbers:
             self._check(())
-        self._run = program.run_over(args, grid) if size(grid) else _run_nothing
+        self.run: Run = program.run_over(args, grid) if size(grid) else NOTHING
+        """How launches get on their way."""
 
-    def launch(self, bound: Bound) -> None:
-        """Run the code on a launch's arguments; a failure in the kernel is raised here."""
+    def check(self, bound: Bound) -> None:
+        """Raise if the kernel cannot be launched with these numbers."""
         if self._asks_numbers:
             self._check(tuple(bound.numbers))
-        stream = bound.device.streams()[0]
-        if isinstance(stream, ImmediateStream):
-            report = stream.run(self._run, bound)
-        else:
-            report = self._run(bound)
-        if report is not QUIET:
-            deliver(self._kernel, report)
 
     def _check(self, numbers: tuple[Any, ...]) -> None:
         if numbers in self._passed:
@@ -70,8 +92,19 @@ class Code:
         self._passed.add(numbers)
 
 
-def _run_nothing(bound: Bound) -> Report:
-    return QUIET
+class _Nothing:
+    """Runs an empty grid."""
+
+    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
+        """It is over."""
+        return QUIET
+
+    def record(self, bound: Bound, stream: Stream) -> Recorded:
+        """Nothing to record."""
+        return Recorded(lambda raw: QUIET, lambda bound: None)
+
+
+NOTHING = _Nothing()
 
 
 def facts_of(args: Sequence[Arg], numbers: Sequence[Any], grid: Shape) -> LaunchFacts:

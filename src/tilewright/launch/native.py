@@ -12,12 +12,13 @@ import numpy as np
 from ..array.region import Region
 from ..base.shapes import Shape, size
 from ..driver.cpu import QUIET as DRIVER_QUIET
-from ..driver.cpu import SLOTS, CpuStream, FailureWords, Launcher, RawReport, load
+from ..driver.cpu import SLOTS, CpuStream, FailureWords, Launcher, RawReport, Record, load
+from ..driver.protocol import Stream
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import ScalarSpec
 from ..ir.types import PtrType, TileType
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
-from .code import RunOver
+from .code import Later, Recorded, RunOver
 from .report import QUIET, Report
 from .scalars import slot_of
 
@@ -66,9 +67,24 @@ class NativeRun:
         dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
         self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
 
-    def __call__(self, bound: Bound) -> Report:
-        """Run on a launch's arguments, which are kept alive until it is done."""
+    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report | Later:
+        """Put a launch on a stream, with its arguments kept alive until it has passed."""
+        assert isinstance(stream, CpuStream)
         record = self._launcher.record()
+        self._fill(record, bound)
+        if stream.launch(record, inline=inline, keep=(self, bound)):
+            return self._later(record)
+        return partial(self._later, record)
+
+    def record(self, bound: Bound, stream: Stream) -> Recorded:
+        """Put a launch into a capture; its record is its own for good."""
+        assert isinstance(stream, CpuStream)
+        record = self._launcher.new_record()
+        self._fill(record, bound)
+        stream.launch(record, keep=self)
+        return Recorded(self._report, partial(self._fill, record))
+
+    def _fill(self, record: Record, bound: Bound) -> None:
         words = record.words
         for place, region in zip(self._memory, bound.memory, strict=True):
             words[place] = region.address
@@ -78,17 +94,13 @@ class NativeRun:
         if self._pointers:
             for place, pointer in zip(self._pointers, bound.pointers, strict=True):
                 words[place] = pointer.address
-        stream = bound.device.streams()[0]
-        assert isinstance(stream, CpuStream)
-        if not stream.launch(record, inline=True, keep=(self, bound)):
-            stream.synchronize()
+
+    def _later(self, record: Record) -> Report:
         raw = self._launcher.report(record)
         return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
     def _report(self, raw: RawReport) -> Report:
         artifact, grid = self._loaded.artifact, self._grid
-        if raw.problem is not None:
-            raise raw.problem
         if raw.truncated:
             warnings.warn(
                 f"`{artifact.name}` printed more than {PRINT_CAPACITY} bytes; the rest is lost",
@@ -97,7 +109,7 @@ class NativeRun:
             )
         failure = _failure(artifact.sites, raw.failure, grid) if raw.failure else None
         printed = _printed(artifact.sites, raw.printed, grid) if raw.printed else ()
-        return Report(failure, tuple(printed))
+        return Report(failure, tuple(printed), error=raw.problem)
 
 
 def output_bytes(args: Sequence[Arg]) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, TypeVar, TypeVarTuple, overload
 
 from ..array.partition import Partition
 from ..array.shape import ShapeLike
 from ..array.tensor import Tensor
 from ..base.dtypes import DType
-from ..base.errors import LaunchError
+from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
 from ..driver.protocol import Device
 from ..op.ambient import unsafe_allowed
@@ -22,9 +23,9 @@ from .arguments import Bound
 from .form import Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS, Kernel
-from .kinds import is_partition
 from .links import by_hand
-from .taking import refuse_conflicts, refuse_ended_borrows, settle, take
+from .starting import give_back, record, start
+from .taking import refuse_conflicts, take
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
@@ -124,7 +125,7 @@ class Launch(Composite[R_co]):
     def execute(self, ctx: ExecutionContext) -> R_co:
         """Run the kernel; argument ops run first."""
         bound = self._bound
-        return super().execute(ctx) if bound is None else self._launch(bound, self._args)
+        return super().execute(ctx) if bound is None else self._launch(bound, self._args, ctx)
 
     def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
         """The argument ops, then the kernel."""
@@ -132,19 +133,53 @@ class Launch(Composite[R_co]):
         for arg in self._args:
             values.append((yield arg) if is_op(arg) else arg)
         bound = self._bind(values) if self._bound is None else self._bound
-        return self._launch(bound, tuple(values))
+        return self._launch(bound, tuple(values), ctx)
 
-    def _launch(self, bound: Bound, values: Any) -> R_co:
-        kernel = self._kernel
+    def _launch(self, bound: Bound, values: Any, ctx: ExecutionContext) -> R_co:
         try:
-            refuse_ended_borrows(kernel.name, bound)
-            kernel.code(bound, self._request).launch(bound)
+            self._settle_device(bound, ctx)
+            code = self._kernel.code(bound, self._request)
+            if ctx.recording is None:
+                start(self, code, bound, ctx)
+            else:
+                record(self, code, bound, ctx, partial(self._bind_alike, bound))
         except BaseException:
             give_back(values)
             raise
-        settle(bound)
         result: R_co = values
         return result
+
+    def _settle_device(self, bound: Bound, ctx: ExecutionContext) -> None:
+        """Host arrays follow the stream; tensors must live on its device."""
+        home = bound.form.home
+        if home is None:
+            bound.device = ctx.device
+        elif home is not ctx.device:
+            raise SchedulingError(
+                f"`{self.name}` cannot run on {ctx.stream!r}: its tensors live on another device",
+                expected=f"a stream of {home!r}",
+                got=f"a stream of {ctx.device!r}",
+                hint="copy the tensors with .to(device), or choose a stream of their device",
+            )
+
+    def _bind_alike(self, bound: Bound, *args: Any, **keywords: Any) -> Bound:
+        """Other arguments for the same code, for a graph."""
+        kernel = self._kernel
+        asked = kernel.request(args, keywords)
+        if (asked.constants, asked.kinds) != (self._request.constants, self._request.kinds):
+            raise LaunchError(f"a node of `{self.name}` keeps its constants")
+        other = kernel.bind(args, keywords, self._request.generics)
+        if other.form is not bound.form:
+            raise LaunchError(
+                f"a node of `{self.name}` takes only arguments like those it was recorded with",
+                expected=_layouts(bound),
+                got=_layouts(other),
+                hint="capture another graph",
+            )
+        refuse_conflicts(self.name, other)
+        take(self.name, other, here())
+        other.device = bound.device
+        return other
 
     def _bind(self, values: Sequence[Any]) -> Bound:
         kernel = self._kernel
@@ -171,8 +206,5 @@ class Launch(Composite[R_co]):
             )
 
 
-def give_back(values: Sequence[Any]) -> None:
-    """Let what a refused or failed launch took over be used again from where it came."""
-    for value in values:
-        if is_partition(value):
-            value.settle(failed=True)
+def _layouts(bound: Bound) -> str:
+    return ", ".join(f"{arg.dtype.name} {arg.layout.shape}" for arg in bound.form.memory)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import LaunchError
+from ..base.errors import Error, LaunchError
 from ..ir.artifact import Failure, Printed
 from ..ir.core import LaunchCheck
 from ..ir.launch_expr import Expr, LaunchFacts, evaluate, leaves, show
@@ -23,24 +23,29 @@ class Report:
     printed: tuple[Printed, ...] = ()
     problems: tuple[str, ...] = ()
     seed: int | None = None
+    error: Error | None = None
+    """Why it did not run to its end."""
 
 
 QUIET = Report()
 """Of a launch with nothing to say."""
 
 
-def deliver(kernel: str, report: Report) -> None:
-    """Write the prints; raise if anything went wrong."""
+def deliver(kernel: str, report: Report) -> Error | None:
+    """Write the prints; give the error if anything went wrong."""
     if report.printed:
         sys.stdout.write("".join(printed_text(p) for p in report.printed))
+    if report.error is not None:
+        return report.error
     if report.failure is not None:
-        raise failure_error(kernel, report.failure)
-    if report.problems:
-        raise LaunchError(
-            f"the reference device found problems in `{kernel}`\n  "
-            + "\n  ".join(text.replace("\n", "\n  ") for text in report.problems),
-            hint=f"blocks ran in the order of seed {report.seed}",
-        )
+        return failure_error(kernel, report.failure)
+    if not report.problems:
+        return None
+    return LaunchError(
+        f"the reference device found problems in `{kernel}`\n  "
+        + "\n  ".join(text.replace("\n", "\n  ") for text in report.problems),
+        hint=f"blocks ran in the order of seed {report.seed}",
+    )
 
 
 def failure_error(kernel: str, failure: Failure) -> LaunchError:

@@ -10,10 +10,12 @@ from typing import Any, TypeAlias
 from ..array.region import Region
 from ..backend import reference
 from ..base.shapes import Shape
+from ..driver.immediate import ImmediateStream
+from ..driver.protocol import Stream
 from ..ir.artifact import Artifact
 from ..ir.core import Func
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
-from .code import RunOver
+from .code import Recorded, RunOver
 from .native import load_native
 from .report import Report
 
@@ -25,7 +27,26 @@ def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
     """Interpret the kernel on the arguments' own memory."""
     assert isinstance(artifact.code, Func)
     func = artifact.code
-    return lambda args, grid: partial(_interpret, func, args, hidden, grid)
+    return lambda args, grid: Interpreted(partial(_interpret, func, args, hidden, grid))
+
+
+class Interpreted:
+    """Interprets launches on the calling thread."""
+
+    def __init__(self, run: Callable[[Bound], Report]) -> None:
+        self._run = run
+
+    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
+        """Interpret it now."""
+        assert isinstance(stream, ImmediateStream)
+        return stream.run(self._run, bound)
+
+    def record(self, bound: Bound, stream: Stream) -> Recorded:
+        """Interpret it at each replay."""
+        assert isinstance(stream, ImmediateStream)
+        latest = [bound]
+        stream.put(lambda: self._run(latest[0]))
+        return Recorded(lambda report: report, lambda other: latest.__setitem__(0, other))
 
 
 LOADERS: Mapping[str, Load] = MappingProxyType({"cpu": load_native, "reference": load_reference})

@@ -124,12 +124,18 @@ def _tensors(bound: Bound) -> list[Handle]:
     return [*[p.tensor for p in bound.outputs], *bound.inputs]
 
 
-def settle(bound: Bound) -> None:
-    """The launch has run: outputs hold values, and what was moved into it is gone for good."""
-    for partition, region in zip(bound.outputs, bound.memory, strict=False):
-        region.mark_written()
-        partition.settle(failed=False)
+def mark_written(bound: Bound) -> None:
+    """The launch has been started: whoever reads its outputs from now on comes after it."""
+    for region in bound.memory[: len(bound.outputs)]:
+        if not region.storage.initialized:
+            region.mark_written()
     for pointer in bound.pointers:
         pointer.region.storage.initialized = True
+
+
+def settle(bound: Bound) -> None:
+    """The launch has run: what was moved into it is gone for good."""
+    for partition in bound.outputs:
+        partition.settle(failed=False)
     for tensor in bound.inputs:
         tensor.settle(failed=False)

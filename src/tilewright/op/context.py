@@ -9,6 +9,7 @@ from ..driver.protocol import Device, Stream
 from .outcome import Outcome, Trail
 
 if TYPE_CHECKING:
+    from ..array.recording import Recording
     from .core import DeviceOp
 
 MOST_NAMED = 8
@@ -24,6 +25,8 @@ class ExecutionContext:
     """The result is given before the work is done: ops that give host data are refused."""
     on_loop: bool = False
     """The calling thread runs an event loop: lengthy starts go to another thread."""
+    recording: Recording | None = None
+    """While capturing: what is recorded, beside the work itself."""
     setup: Stream | None = None
     """While capturing: the stream on which memory is made ready; None: it must not be."""
     running: Sequence[DeviceOp[Any]] = ()
@@ -44,7 +47,18 @@ class ExecutionContext:
     @property
     def is_capturing(self) -> bool:
         """Whether work is recorded for a graph instead of run."""
-        return self.stream.is_capturing
+        return self.recording is not None
+
+    def creating(self, name: str) -> ExecutionContext:
+        """The context in which the op `name` may make memory and fill it: mostly this one.
+
+        A captured op makes its memory at once, outside of the graph; a graph scope refuses.
+        """
+        if self.recording is None:
+            return self
+        if self.setup is None:
+            self.recording.refuse_allocation(name)
+        return ExecutionContext(self.setup)
 
     def outcome(self, op: DeviceOp[Any]) -> Outcome:
         """The outcome of work that an op is about to start; the ending checks it."""

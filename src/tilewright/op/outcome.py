@@ -33,6 +33,11 @@ class Outcome:
         """The op whose work it is."""
         return self._trail[0][0] if self._trail else "op"
 
+    @property
+    def is_known_well(self) -> bool:
+        """Whether nobody needs to ask any more: the work went well, or its error was seen."""
+        return self.settled and (self.error is None or self.observed)
+
     def settle(self, error: Exception | None = None) -> None:
         """Say how the work ended."""
         if error is not None:

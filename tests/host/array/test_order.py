@@ -8,6 +8,7 @@ import pytest
 from tilewright.array.order import flights_over, is_in_flight, reserve, wait_on_host
 from tilewright.array.region import region_of_array
 from tilewright.driver.host import REFERENCE
+from tilewright.op.outcome import Outcome
 
 
 class SlowEvent:
@@ -37,25 +38,18 @@ class SlowStream:
         self.sweeps += 1
 
 
-class Result:
-    def __init__(self, error=None):
-        self.error, self.settled = error, False
-
-    def check(self):
-        self.settled = True
-        if self.error:
-            raise self.error
-
-
 def memory(*bounds):
     """Regions of one array, by their first and last element."""
     a = np.random.default_rng().random(16)
     return [region_of_array(a[start:end], REFERENCE) for start, end in bounds]
 
 
-def start(stream, writes=(), reads=(), result=None):
+def start(stream, writes=(), reads=(), error=None):
     event = SlowEvent(stream)
-    flight = reserve(stream, writes, reads, result)
+    flight = reserve(stream, writes, reads)
+    if error is not None:
+        flight.outcome = Outcome((), event)
+        flight.outcome.settle(error)
     flight.put(event)
     return event
 
@@ -113,7 +107,7 @@ def test_work_that_was_not_put_after_all_holds_nobody_up():
 
 def test_the_host_waits_and_learns_of_failures():
     stream, (a,) = SlowStream(), memory((0, 4))
-    event = start(stream, writes=[a], result=Result(ValueError("failed")))
+    event = start(stream, writes=[a], error=ValueError("failed"))
     threading.Timer(0.01, event.passed.set).start()
     with pytest.raises(ValueError, match="failed"):
         wait_on_host([a])
@@ -123,7 +117,7 @@ def test_the_host_waits_and_learns_of_failures():
 
 def test_a_failure_is_remembered_until_it_is_seen():
     stream, (a,) = SlowStream(), memory((0, 4))
-    start(stream, writes=[a], result=Result(ValueError("failed"))).passed.set()
+    start(stream, writes=[a], error=ValueError("failed")).passed.set()
     start(stream, reads=[a])
     with pytest.raises(ValueError, match="failed"):
         wait_on_host([a])
@@ -142,3 +136,14 @@ def test_another_thread_s_work_is_waited_for_until_it_is_put():
     threading.Timer(0.01, lambda: flight.put(event)).start()
     start(two, reads=[a])
     assert two.waits == [event]
+
+
+def test_work_that_is_refused_leaves_no_trace():
+    one, (a,) = SlowStream(), memory((0, 4))
+
+    def refuse():
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        reserve(one, [a], [], refuse)
+    assert flights_over([a], writes=True) == []

@@ -144,7 +144,8 @@ def test_where_it_runs(x):
     z = tw.zeros((5, 7)).sync()
     op = neg(z.partition_mut((4, 4)), x)
     assert op.home.name == "reference"
-    op.sync_on(tw.devices()[0].streams()[0])  # runs where its tensors live all the same
+    with pytest.raises(tw.SchedulingError, match="its tensors live on another device"):
+        op.sync_on(tw.devices()[0].streams()[0])
     lazy = neg(tw.empty((5, 7), device="reference").partition((4, 4)), x)
     assert lazy.home.name == "reference"
     lazy.close()

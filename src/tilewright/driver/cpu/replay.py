@@ -112,11 +112,7 @@ class CpuReplay:
         self._settle()
         return self._nodes[number].record
 
-    def put_on(self, stream: Stream) -> None:
-        """Put all of it on a stream of the CPU."""
-        self.run_on(stream)
-
-    def run_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
+    def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
         """Put all of it on a stream of the CPU; its reports can be read when that has passed it.
 
         `inline` as for `CpuStream.launch`.

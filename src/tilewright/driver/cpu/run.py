@@ -77,9 +77,10 @@ class Launcher:
             return self._idle.pop()
         except IndexError:
             # Not one per thread: a launch may begin inside another one, in a signal handler.
-            return self._new_record()
+            return self.new_record()
 
-    def _new_record(self) -> Record:
+    def new_record(self) -> Record:
+        """The words of a run that is recorded, which are its own for good."""
         record = Record(
             self._function.address, self._slots, self._grid, self._blocks,
             self._scratch_bytes, self._print_capacity,

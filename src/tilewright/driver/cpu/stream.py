@@ -147,6 +147,11 @@ class CpuStream(JobStream):
             raise DriverError(f"{self!r} is being captured already")
         self._nodes = []
 
+    @property
+    def captured(self) -> int:
+        """How many jobs have been recorded."""
+        return len(self._nodes or ())
+
     def end_capture(self) -> CpuReplay:
         """Stop recording; gives what was recorded."""
         nodes, self._nodes = self._nodes, None

@@ -41,7 +41,7 @@ def test_recorded_work_runs_at_each_replay(inline):
     replay = recorded(*[launcher_of(WRITE_BLOCK, out, 5)] * 3)
     assert replay.nodes == 3 and not out.any()
     for i in range(4):
-        run = replay.run_on(stream, inline=inline)
+        run = replay.put_on(stream, inline=inline)
         stream.synchronize()
         assert run.reports() == []
         assert out.tolist() == [3 * (i + 1) * n for n in range(5)]
@@ -87,7 +87,7 @@ def test_big_nodes_call_helpers(inline, threads):
         replay = recorded(
             launcher_of(SPIN, big, 3000), launcher_of(SCRATCH_SUM, scratch, 300, 4096)
         )
-        replay.run_on(stream, inline=inline)
+        replay.put_on(stream, inline=inline)
         stream.synchronize()
     assert np.array_equal(big, expected)
     assert np.array_equal(scratch, np.arange(300))
@@ -97,8 +97,8 @@ def test_a_failure_belongs_to_its_run():
     out, stream = np.zeros(40, np.int64), CPU.new_stream()
     failing = launcher_of(FAIL_AT_17, out, 40)
     replay = recorded(launcher_of(WRITE_BLOCK, out, 4), failing, launcher_of(WRITE_BLOCK, out, 3))
-    first = replay.run_on(stream)
-    second = replay.run_on(stream)
+    first = replay.put_on(stream)
+    second = replay.put_on(stream)
     stream.synchronize()
     replay.node(1).words[5] = 0  # scratch: changes nothing
     for run in (first, second):
@@ -111,7 +111,7 @@ def test_prints_of_each_run():
     out, stream = np.zeros(3, np.int64), CPU.new_stream()
     replay, seen = recorded(launcher_of(PRINT, out, 3, 0, 4096)), []
     for _ in range(3):
-        run = replay.run_on(stream)
+        run = replay.put_on(stream)
         stream.after(lambda run=run: seen.extend(run.reports()))
     stream.synchronize()
     assert [(number, len(report.printed)) for number, report in seen] == [(0, 96)] * 3
@@ -144,7 +144,7 @@ def test_arguments_of_a_node_can_be_changed():
 def test_an_empty_recording_does_nothing():
     replay, stream = recorded(), CPU.new_stream()
     replay.put_on(stream)
-    replay.run_on(stream, inline=True)
+    replay.put_on(stream, inline=True)
     stream.synchronize()
     assert replay.nodes == 0 and stream.idle()
 

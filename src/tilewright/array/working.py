@@ -1,0 +1,71 @@
+"""Puts work on a stream in its turn: ordered by its memory, kept alive, recorded in a capture.
+
+Every op that gives a device something to do does it through `put_work`, so none can forget a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..op.context import ExecutionContext
+from ..op.outcome import Outcome
+from .order import Flight, reserve
+from .recording import Node
+
+if TYPE_CHECKING:
+    from ..op.core import DeviceOp
+    from .region import Region
+
+T = TypeVar("T")
+
+
+def put_work(
+    ctx: ExecutionContext,
+    op: DeviceOp[Any],
+    work: Callable[[], T],
+    *,
+    writes: Sequence[Region] = (),
+    reads: Sequence[Region] = (),
+    keep: object = None,
+    report: Callable[[T], Exception | None] | None = None,
+) -> None:
+    """Have `work` put something on the context's stream, behind all that it must come after.
+
+    `keep` and the memory of the regions stay alive until the device has passed it; then `report` is
+    given what `work` gave, and says why it failed, if it did.
+    """
+    if ctx.recording is not None:
+        number = ctx.stream.captured
+        work()
+        ctx.recording.nodes.append(Node(op.name, number, writes, reads, keep))
+        for region in writes:
+            ctx.recording.will_write(region)
+        return
+    stream, outcome = ctx.stream, ctx.outcome(op)
+    flight = reserve(stream, writes, reads)
+    try:
+        given = work()
+    except BaseException:
+        outcome.settle()
+        flight.put(None)
+        raise
+    on_its_way(flight, outcome)
+    stream.after(partial(_settle, outcome, partial(_asked, report, given), (writes, reads, keep)))
+
+
+def on_its_way(flight: Flight, outcome: Outcome) -> None:
+    """Work has been put on its stream: others can wait for it now."""
+    outcome.event = flight.stream.record()
+    flight.outcome = outcome
+    flight.put(outcome.event)
+
+
+def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exception | None:
+    return None if report is None else report(given)
+
+
+def _settle(outcome: Outcome, ask: Callable[[], Exception | None], keep: object) -> None:
+    """The device has passed the work; until then this call has kept its memory."""
+    outcome.settle(ask())

@@ -1,0 +1,116 @@
+"""Gets a launch on its way: checked and ordered in one step, on its stream or into a capture.
+
+A launch that the host waits for may be over when it has been put on its stream; of others the
+outcome is known when the device has passed them, and what they took over is settled then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ..array.order import reserve
+from ..array.partition import Partition
+from ..array.recording import Node
+from ..array.region import Region
+from ..array.working import on_its_way
+from ..op.context import ExecutionContext
+from ..op.core import DeviceOp
+from ..op.outcome import Outcome
+from .arguments import Bound
+from .code import Code, Later
+from .report import QUIET, Report, deliver
+from .taking import mark_written, refuse_ended_borrows, settle
+
+
+def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) -> None:
+    """Put a launch on the context's stream; raises if it was refused, or has failed already."""
+    code.check(bound)
+    stream, writes = ctx.stream, written_by(bound)
+    check = partial(refuse_ended_borrows, op.name, bound)
+    flight = reserve(stream, writes, bound.memory[len(bound.outputs) :], check)
+    try:
+        started = code.run.start(bound, stream, inline=ctx.waits)
+    except BaseException:
+        flight.put(None)
+        raise
+    if isinstance(started, Report):
+        flight.put(None)
+        _conclude(op.name, bound, started)
+        return
+    mark_written(bound)
+    outcome = ctx.outcome(op)
+    on_its_way(flight, outcome)
+    stream.after(partial(_finish, op.name, bound, started, outcome))
+
+
+def _conclude(kernel: str, bound: Bound, report: Report) -> None:
+    """A launch is over: settle it, or raise its error."""
+    error = None if report is QUIET else deliver(kernel, report)
+    if error is not None:
+        raise error
+    mark_written(bound)
+    settle(bound)
+
+
+def _finish(kernel: str, bound: Bound, later: Later, outcome: Outcome) -> None:
+    """The device has passed a launch; its memory was kept alive until now."""
+    try:
+        error: Exception | None = deliver(kernel, later())
+    except Exception as raised:  # a warning made an error, a closed standard output
+        error = raised
+    if error is None:
+        settle(bound)
+    else:
+        give_back(bound.outputs)
+    outcome.settle(error)
+
+
+def give_back(values: Sequence[Any]) -> None:
+    """Let what a refused or failed launch took over be used again from where it came."""
+    for value in values:
+        if isinstance(value, Partition):
+            value.settle(failed=True)
+
+
+def written_by(bound: Bound) -> list[Region]:
+    """The memory a launch writes, or may write: nobody knows what is done through pointers."""
+    written = bound.memory[: len(bound.outputs)]
+    return [*written, *[p.region for p in bound.pointers]] if bound.pointers else written
+
+
+def record(
+    op: DeviceOp[Any],
+    code: Code,
+    bound: Bound,
+    ctx: ExecutionContext,
+    alike: Callable[..., Bound],
+) -> None:
+    """Put a launch into a capture; `alike` binds other arguments to the same code."""
+    recording = ctx.recording
+    assert recording is not None
+    code.check(bound)
+    refuse_ended_borrows(op.name, bound)
+    number = ctx.stream.captured
+    recorded = code.run.record(bound, ctx.stream)
+    for region in written_by(bound):
+        recording.will_write(region)
+
+    def rebind(*args: Any, **keywords: Any) -> Node:
+        other = alike(*args, **keywords)
+        code.check(other)
+        recorded.refill(other)
+        return node_of(other)
+
+    def node_of(bound: Bound) -> Node:
+        reads = bound.memory[len(bound.outputs) :]
+        read = partial(_read, op.name, recorded.read)
+        return Node(op.name, number, written_by(bound), reads, bound, read, rebind)
+
+    recording.nodes.append(node_of(bound))
+    settle(bound)
+
+
+def _read(kernel: str, read: Callable[[Any], Report], raw: Any) -> Exception | None:
+    return deliver(kernel, read(raw))
