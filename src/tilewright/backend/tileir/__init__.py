@@ -23,6 +23,7 @@ from .lower import RULES as TABLE
 from .lower.entry import lower
 from .program.core import Program
 from .program.text import program_text
+from .refuse import refuse_unknown
 from .target import ARCHITECTURES, TileTarget, Wishes, is_architecture
 from .toolchain import Toolchain, find_toolchain
 
@@ -83,6 +84,7 @@ def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
 
 def lowered(func: Func, target: TileTarget) -> Lowered:
     """Decide, and lower."""
+    refuse_unknown(func, target)
     choices = choose(func, target)
     kernel = lower(func, target, choices)
     return Lowered(func, target, choices, Program((kernel,), PRODUCER))

@@ -44,6 +44,8 @@ class Field:
     since: Version = OLDEST
     words: tuple[str, ...] = ()
     """The names of an enum's values."""
+    permits: bool = False
+    """Whether it only permits something, so that versions without it can do without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,12 @@ SCOPES = ("tl_blk", "device", "sys")
 MODES = ("and", "or", "xor", "add", "addf", "max", "min", "umax", "umin", "xchg")
 
 
-def _enum(name: str, words: tuple[str, ...], otherwise: int = 0, since: Version = OLDEST) -> Field:
-    return Field(name, Form.ENUM, otherwise, since=since, words=words)
+def _enum(name: str, words: tuple[str, ...], otherwise: int = 0) -> Field:
+    return Field(name, Form.ENUM, otherwise, words=words)
+
+
+def _permit(name: str, words: tuple[str, ...], otherwise: int, since: Version) -> Field:
+    return Field(name, Form.ENUM, otherwise, since=since, words=words, permits=True)
 
 
 def _unit(name: str, flag: int, since: Version = OLDEST) -> Field:
@@ -140,7 +146,7 @@ _ORDER = _enum("memory_ordering_semantics", ORDERINGS)
 _SCOPE = _enum("memory_scope", SCOPES, 1)
 _SCOPED = Field("memory_scope", Form.ENUM, None, 0, words=SCOPES)
 _HINTED = Field("optimization_hints", Form.HINTS, None, 1)
-_INBOUNDS = Field("inbounds", Form.BYTES, None, since=V13_4)
+_INBOUNDS = Field("inbounds", Form.BYTES, None, since=V13_4, permits=True)
 _NAN, _FTZ1 = _unit("propagate_nan", 0), _unit("flush_to_zero", 1)
 _AXIS = Field("dim", Form.NUMBER, 0)
 _IDENTITIES = Field("identities", Form.IDENTITIES)
@@ -170,7 +176,7 @@ _LIST = (
     _op("cosh", 0x13, "source"),
     _op("divf", 0x14, "lhs rhs", _FTZ, _ROUND),
     _op("divi", 0x15, "lhs rhs", _SIGN, _enum("rounding", ROUNDING, 1)),
-    _op("exp", 0x17, "source", _enum("rounding_mode", ROUNDING, 5, V13_3)),
+    _op("exp", 0x17, "source", _permit("rounding_mode", ROUNDING, 5, V13_3)),
     _op("exp2", 0x18, "source", _FTZ),
     _op("exti", 0x25, "from", _SIGN),
     _op("extract", 0x26, "source indices*", many=True, listed=True),
@@ -204,14 +210,15 @@ _LIST = (
     _op("maxi", 0x46, "lhs rhs", _SIGN),
     _op("minf", 0x47, "lhs rhs", _NAN, _FTZ1),
     _op("mini", 0x48, "lhs rhs", _SIGN),
-    _op("mmaf", 0x49, "lhs rhs acc", _unit("fast_acc", 0, V13_3)),
+    _op("mmaf", 0x49, "lhs rhs acc",
+        Field("fast_acc", Form.UNIT, 0, 0, V13_3, permits=True)),
     _op("mmai", 0x4A, "lhs rhs acc", _enum("signedness_lhs", SIGNS, 1),
         _enum("signedness_rhs", SIGNS, 1)),
     _op("mulf", 0x4C, "lhs rhs", _FTZ, _ROUND),
     _op("mulhii", 0x4D, "x y"),
     _op("muli", 0x4E, "lhs rhs", _WRAP),
     _op("negf", 0x4F, "source"),
-    _op("negi", 0x50, "source", _enum("overflow", OVERFLOW, since=V13_2)),
+    _op("negi", 0x50, "source", _permit("overflow", OVERFLOW, 0, V13_2)),
     _op("offset", 0x51, "ptr offset"),
     _op("ori", 0x52, "lhs rhs"),
     _op("permute", 0x53, "source", Field("permutation", Form.NUMBERS)),
@@ -240,7 +247,7 @@ _LIST = (
     _op("subf", 0x67, "lhs rhs", _FTZ, _ROUND),
     _op("subi", 0x68, "lhs rhs", _WRAP),
     _op("tan", 0x69, "source"),
-    _op("tanh", 0x6A, "source", _enum("rounding_mode", ROUNDING, 5, V13_2)),
+    _op("tanh", 0x6A, "source", _permit("rounding_mode", ROUNDING, 5, V13_2)),
     _op("trunci", 0x6B, "from", _WRAP),
     _op("xori", 0x6C, "lhs rhs"),
     _op("yield", 0x6D, "operands*", many=True, listed=True, ends=True),

@@ -111,7 +111,7 @@ class _Body:
         for field in instr.op.fields:
             value = instr.attrs.get(field.name, field.otherwise)
             if field.since > version:
-                if value is not None and value != field.otherwise and any(_as_list(value)):
+                if value != field.otherwise and not field.permits:
                     need(f"{field.name} of {instr.op.name}", field.since, version)
             elif field.form is not Form.UNIT and not (field.flag is not None and value is None):
                 parts.append(self.attribute(field, value, instr))

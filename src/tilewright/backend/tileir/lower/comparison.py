@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ....ir.attrs import Predicate
 from ....ir.core import Op
 from ..program.core import Val
-from ..program.types import F4E2M1FN, I1, I4, Tile
+from ..program.types import F4E2M1FN, F32, I1, Tile
 from .arithmetic import is_signed
 from .emitter import Emitter, Rule, tile
 
@@ -36,14 +36,15 @@ def _cmpf(em: Emitter, op: Op) -> Sequence[Val]:
 
 def _select(em: Emitter, op: Op) -> Sequence[Val]:
     cond, a, b = em.all(op)
-    if tile(a).elem == F4E2M1FN:  # not to be selected as it is, but its bits are
-        return (_select_bits(em, cond, a, b, tile(a)),)
+    if tile(a).elem == F4E2M1FN:
+        return (_select_wide(em, cond, a, b, tile(a)),)
     return (em.one("select", a.kind, cond, a, b),)
 
 
-def _select_bits(em: Emitter, cond: Val, a: Val, b: Val, kind: Tile) -> Val:
-    bits = [em.one("bitcast", kind.of(I4), v) for v in (a, b)]
-    return em.one("bitcast", kind, em.one("select", kind.of(I4), cond, *bits))
+def _select_wide(em: Emitter, cond: Val, a: Val, b: Val, kind: Tile) -> Val:
+    """As wider floats, which hold every f4: Tile IR does not select f4 itself."""
+    wide = [em.one("ftof", kind.of(F32), v) for v in (a, b)]
+    return em.one("ftof", kind, em.one("select", kind.of(F32), cond, *wide))
 
 
 RULES: dict[str, Rule] = {"cmpi": _cmpi, "cmpf": _cmpf, "select": _select}

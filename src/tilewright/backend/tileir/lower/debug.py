@@ -12,7 +12,6 @@ from ..program.types import (
     F4E2M1FN,
     F32,
     FLAG,
-    I4,
     I8,
     I32,
     I64,
@@ -137,9 +136,20 @@ def _memory_form(em: Emitter, value: Val) -> Val:
         return em.one("ptr_to_int", kind.of(I64), value)
     if kind.elem == TF32:
         return em.one("ftof", kind.of(F32), value)
-    if kind.elem == F4E2M1FN:  # one byte each
-        return em.one("exti", kind.of(I8), em.one("bitcast", kind.of(I4), value), signedness=0)
-    return value
+    return _nibbles(em, value, kind) if kind.elem == F4E2M1FN else value
+
+
+def _nibbles(em: Emitter, value: Val, kind: Tile) -> Val:
+    """The bits of f4, one byte each: packed into pairs, and these taken apart."""
+    half = kind.size // 2
+    pairs, column = Tile(I8, (half,)), Tile(I8, (half, 1))
+    flat = em.one("reshape", kind.shaped((kind.size,)), value)
+    bytes_ = em.one("pack", pairs, flat)
+    low = em.same("andi", bytes_, em.number(0xF, pairs))
+    high = em.same("shri", bytes_, em.number(4, pairs), signedness=0)
+    columns = [em.one("reshape", column, v) for v in (low, high)]
+    both = em.one("cat", Tile(I8, (half, 2)), *columns, dim=1)
+    return em.one("reshape", kind.of(I8), both)
 
 
 def _room(kind: Tile) -> int:

@@ -1,0 +1,39 @@
+"""All kernels of the language's tests and of the examples become cubins."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from source_tree import ROOT
+
+LANGUAGE = (
+    "atomics", "control_flow", "failures", "grids", "kernels", "layout", "matmul", "memory",
+    "order", "parameters", "pointers", "printing", "reductions",
+)  # fmt: skip
+"""Tests of the language; of single ops on numbers `test_ops` has more than the others."""
+GROUPS = {
+    "language": ([f"tests/cpu/language/test_{name}.py" for name in LANGUAGE], 250),
+    "examples": (["tests/examples"], 10),
+}
+"""Which tests are collected, and how many kernels they have at least."""
+OPTIONS = ["-q", "--tb=no", "-rN", "-p", "no:cacheprovider", "-p", "toolchain.collecting"]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_kernel_compiles(group, tool, tmp_path):
+    paths, least = GROUPS[group]
+    report = tmp_path / "report.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *OPTIONS, f"--collected={report}", *paths],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, sys.path))},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert report.exists(), done.stdout[-3000:] + done.stderr[-3000:]
+    found = json.loads(report.read_text())
+    assert not found["failures"], "\n".join(found["failures"])
+    assert sum(found["kernels"].values()) >= least, found["kernels"]
