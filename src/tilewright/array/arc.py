@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from ..base.dtypes import DType
 from ..base.errors import BorrowError
@@ -13,17 +14,13 @@ from ..base.shapes import Shape
 from ..driver.protocol import Device
 from ..op.core import DeviceOp
 from ..op.place import Spot, here, place_of
+from .borrow import LOCK
 from .partition import Partition, cut
 from .shape import ShapeLike
-from .tensor import Tensor
+from .tensor import PARTITION_HINT, Tensor
 
 E = TypeVar("E", bound=DType)
-
-
-class UsedUp(NamedTuple):
-    """Where an Arc gave its tensor back."""
-
-    spot: Spot
+F = TypeVar("F", bound=DType)
 
 
 class _Core(Generic[E]):
@@ -35,31 +32,38 @@ class _Core(Generic[E]):
 
     def owners(self, but: Arc[E] | None = None) -> list[Spot]:
         """Where the live handles were made. Gives no handles: a traceback would keep them."""
-        return [spot for ref, spot in self.handles if ref() not in (None, but)]
+        with LOCK:
+            self.handles = [(ref, spot) for ref, spot in self.handles if ref() is not None]
+            return [spot for ref, spot in self.handles if ref() is not but]
+
+    def count(self) -> int:
+        """How many handles live."""
+        return len(self.owners())
 
 
 class Arc(Generic[E]):
     """A shared owner of a tensor. `tw.Arc(t)` takes `t` over, `clone()` adds an owner.
 
-    Passing an Arc to an op does not use it up.
+    Passing an Arc to an op does not use it up, and assigning it is not a clone. What takes the
+    tensor out of it gives it back if it is refused, fails or is dropped before it started.
     """
 
-    __slots__ = ("__weakref__", "_core", "_used")
+    __slots__ = ("__weakref__", "_core")
 
     def __init__(self, tensor: Tensor[E]) -> None:
         title, _ = tensor.take_over("tw.Arc()", "use the Arc; its .value is the tensor")
-        content = Tensor[E](tensor.region, title)
-        content.mark_shared()
-        self._join(_Core(content))
+        core = _Core(Tensor[E](tensor.region, title))
+        core.tensor.mark_shared(core.count)
+        self._join(core)
 
     def _join(self, core: _Core[E]) -> None:
         self._core = core
-        self._used: UsedUp | None = None
-        core.handles.append((weakref.ref(self), here()))
+        with LOCK:
+            core.handles.append((weakref.ref(self), here()))
 
     def clone(self) -> Arc[E]:
         """Another owner of the same tensor."""
-        self._check()
+        self._core.tensor.check_usable()
         other = cast("Arc[E]", Arc.__new__(Arc))
         other._join(self._core)
         return other
@@ -67,7 +71,7 @@ class Arc(Generic[E]):
     @property
     def value(self) -> Tensor[E]:
         """The tensor, for reading."""
-        self._check()
+        self._core.tensor.check_usable()
         return self._core.tensor
 
     @property
@@ -101,38 +105,51 @@ class Arc(Generic[E]):
         """An op that copies the tensor into a new one."""
         return self.value.dup()
 
+    def reshape(self, shape: ShapeLike) -> Tensor[E]:
+        """A view of the tensor with another shape."""
+        return self.value.reshape(shape)
+
+    @overload
+    def reinterpret(self, dtype: type[F], shape: ShapeLike | None = None) -> Tensor[F]: ...
+    @overload
+    def reinterpret(self, dtype: npt.DTypeLike, shape: ShapeLike | None = None) -> Tensor[Any]: ...
+    def reinterpret(self, dtype: Any, shape: ShapeLike | None = None) -> Tensor[Any]:
+        """A view of the tensor's bytes as elements of another type."""
+        return self.value.reinterpret(dtype, shape)
+
     def unwrap_arc(self) -> Tensor[E]:
         """The tensor itself, if this is its only owner; uses the Arc up."""
-        self._check()
-        self._refuse_others("unwrap_arc()")
-        self._used = UsedUp(here())
-        self._core.tensor.mark_shared(shared=False)
-        return self._core.tensor
+        with LOCK:
+            self._refuse_others("unwrap_arc()")
+            hint = "use the tensor that unwrap_arc() gave"
+            title, _ = self._core.tensor.hand_over("unwrap_arc()", hint)
+        return Tensor(self._core.tensor.region, title)
 
     def try_partition(self, tile: ShapeLike) -> Partition[E]:
         """Partition the tensor, if this is its only owner; uses the Arc up."""
-        self._check()
-        self._refuse_others("try_partition()")
-        tiling = cut(self._core.tensor.region.layout, tile)
-        return self.unwrap_arc().partition(tiling.tile)
-
-    def __repr__(self) -> str:
-        return f"Arc({self._core.tensor!r}, {len(self._core.owners())} owners)"
-
-    def _check(self) -> None:
-        if self._used is not None:
-            raise BorrowError(
-                "this Arc was used up",
-                places=(("here", place_of(here())), ("used", place_of(self._used.spot))),
-                hint="use what it gave",
-            )
+        region = self._core.tensor.region
+        tiling = cut(region.layout, tile)
+        with LOCK:
+            self._refuse_others("try_partition()")
+            what = f"try_partition({tiling.tile})"
+            title, ticket = self._core.tensor.hand_over(what, PARTITION_HINT)
+        return Partition(Tensor(region, title), tiling, ticket, owned=True)
 
     def _refuse_others(self, what: str) -> None:
+        content = self._core.tensor
+        content.check_usable()
         others = self._core.owners(but=self)
         if others:
             raise BorrowError(
-                f"{what} needs the only owner of {self._core.tensor!r}; it is shared by"
-                f" {len(others) + 1}",
-                places=tuple(("owner", place_of(spot)) for spot in others),
+                f"{what} needs the only owner of {content!r}; it is shared by {len(others) + 1}",
+                places=(
+                    ("here", place_of(here())),
+                    *(("owner", place_of(spot)) for spot in others),
+                ),
                 hint="drop the other owners (a notebook's Out[...] or a traceback may hold one)",
             )
+        content.refuse_kept(what)
+
+    def __repr__(self) -> str:
+        count = self._core.count()
+        return f"Arc({self._core.tensor!r}, {count} {'owner' if count == 1 else 'owners'})"

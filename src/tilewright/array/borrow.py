@@ -21,7 +21,7 @@ from ..op.place import Spot, place_of
 from .extent import Extent
 
 if TYPE_CHECKING:
-    from .lease import Lent
+    from .lease import Lease
 
 T = TypeVar("T")
 
@@ -132,7 +132,7 @@ class BorrowState:
         self.writers: list[weakref.ref[Ticket]] = []
         """Exclusive borrows of parts; some may have ended."""
         self.last_write: Use | None = None
-        self.leases: tuple[Lent, ...] = ()
+        self.leases: tuple[Lease, ...] = ()
         self.extent: Extent | None = None
         """All of the memory; known where there are neighbours."""
         self.neighbours: tuple[Neighbour, ...] = ()
@@ -178,12 +178,12 @@ class BorrowState:
         """All of the memory is read: exclusive borrows end. For who holds the lock."""
         self._use(use, None, parent, writes=False)
 
-    def lease(self, lent: Lent) -> None:
+    def lease(self, lent: Lease) -> None:
         """Note that memory has left our sight."""
         with LOCK:
             self.leases = (*_current(self.leases), lent)
 
-    def live_leases(self) -> list[Lent]:
+    def live_leases(self) -> list[Lease]:
         """What is still out of sight, of this memory or of some that overlaps it."""
         if not self.leases and not self.neighbours:
             return []
@@ -257,7 +257,7 @@ def _alive(neighbours: tuple[Neighbour, ...]) -> tuple[Neighbour, ...]:
     return tuple([near for near in neighbours if near.state() is not None])
 
 
-def _current(leases: tuple[Lent, ...]) -> tuple[Lent, ...]:
+def _current(leases: tuple[Lease, ...]) -> tuple[Lease, ...]:
     return tuple([lent for lent in leases if not lent.is_over()])
 
 

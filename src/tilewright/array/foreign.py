@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, TypeGuard
 
 import numpy as np
+
+from ..base.errors import ShapeError
+from ..base.shapes import Shape, row_major_strides
+from . import dlpack
+from .dlpack import DTYPES, HOST_KINDS, READ_ONLY, Code, DLTensor, Plain, Versioned
+from .layout import layout_of
+from .lease import Holder
+from .ownership import Ours
+from .region import interface_of
+from .releases import Imported, sweep
 
 
 def is_array(x: object) -> TypeGuard[np.ndarray[Any, Any]]:
@@ -16,14 +27,72 @@ def aliased(x: Any) -> np.ndarray[Any, Any] | None:
     """The NumPy array that shares x's memory; None where x is no host array."""
     if is_array(x):
         return x
-    if _is_scalar(x):
+    if isinstance(x, np.generic | Ours):
         return None
+    if hasattr(x, "__dlpack__"):
+        return _seen_by_numpy(x) if _KNOWS_READ_ONLY else _imported(x)
     if hasattr(x, "__array_interface__"):
         return np.asarray(x)
-    if hasattr(x, "__dlpack__"):
-        return np.from_dlpack(x)
     return None
 
 
-def _is_scalar(x: object) -> bool:
-    return isinstance(x, np.generic)
+_KNOWS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+"""Before, NumPy took all that came by DLPack for read only."""
+
+
+def _seen_by_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """As `_imported`, and several times as fast for the element types NumPy knows."""
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return _imported(x)
+
+
+def _imported(x: Any) -> np.ndarray[Any, Any]:
+    """What x exports by DLPack. The arrays that come of it keep it; then its deleter is called."""
+    sweep()
+    device = int(x.__dlpack_device__()[0])
+    if device not in HOST_KINDS:
+        raise ShapeError(
+            f"the memory of this {type(x).__name__} cannot be used by the host",
+            expected=f"a DLPack device of the host: one of {HOST_KINDS}",
+            got=f"device type {device}",
+            hint="copy it to the host first",
+        )
+    managed = dlpack.take(_exported_by(x))
+    owner = Imported(managed.deleter or 0, ctypes.addressof(managed))
+    if isinstance(managed, Versioned) and managed.major != dlpack.VERSION[0]:
+        raise BufferError(
+            f"{type(x).__name__} exports DLPack {managed.major}.{managed.minor}, expected 1.x"
+        )
+    return _array(managed.tensor, _is_read_only(managed), owner)
+
+
+def _exported_by(x: Any) -> object:
+    try:
+        return x.__dlpack__(max_version=dlpack.VERSION)
+    except TypeError:  # a producer of the first version of the protocol
+        return x.__dlpack__()
+
+
+def _is_read_only(managed: Plain | Versioned) -> bool:
+    return isinstance(managed, Versioned) and bool(managed.flags & READ_ONLY)
+
+
+def _array(tensor: DLTensor, readonly: bool, owner: Imported) -> np.ndarray[Any, Any]:
+    code = Code(tensor.code, tensor.bits, tensor.lanes)
+    dtype = DTYPES.get(code)
+    if dtype is None:
+        raise ShapeError(
+            "this array's element type has no counterpart here",
+            expected="bool, integers, f16, bf16, f32, f64, f8e4m3fn, f8e5m2, f8e8m0fnu, packed f4",
+            got=f"DLPack type code {code.kind} with {code.bits} bits and {code.lanes} lanes",
+        )
+    shape: Shape = tuple(tensor.shape[: tensor.ndim])
+    compact = not tensor.strides
+    strides = row_major_strides(shape) if compact else tuple(tensor.strides[: tensor.ndim])
+    if 0 in shape:
+        return np.empty(shape, dtype.np)
+    address = (tensor.data or 0) + tensor.byte_offset
+    interface = interface_of(layout_of(dtype, shape, strides), address, readonly=readonly)
+    return np.asarray(Holder(interface, owner)).view(dtype.np)

@@ -60,7 +60,7 @@ EXPORT = Kind(
 EXPORT_MUT = EXPORT._replace(while_="another library may write it", refuses=_EVERYTHING)
 
 
-class Lent:
+class Lease:
     """One lease of a piece of memory. Does not keep what it lent alive."""
 
     __slots__ = ("is_over", "kind", "spot")
@@ -73,19 +73,19 @@ class Lent:
 
 
 class Holder:
-    """Memory as NumPy takes it. The arrays made of it keep it, and so tell that they live."""
+    """Memory as NumPy takes it; the arrays made of it keep what it belongs to."""
 
-    __slots__ = ("__array_interface__", "__weakref__", "keep")
+    __slots__ = ("__array_interface__", "keep")
 
     def __init__(self, interface: dict[str, object], keep: object) -> None:
         self.__array_interface__ = interface
         self.keep = keep
 
 
-def lent_to_numpy(kind: Kind, holder: Holder, spot: Spot) -> Lent:
-    """A lease for as long as an array made of the holder lives."""
-    ref = weakref.ref(holder)
-    return Lent(kind, spot, lambda: ref() is None)
+def lend_while_alive(kind: Kind, state: BorrowState, user: object, spot: Spot) -> None:
+    """Lease memory for as long as an object lives, which may be the last of several users."""
+    ref = weakref.ref(user)
+    state.lease(Lease(kind, spot, lambda: ref() is None))
 
 
 def refuse_leased(state: BorrowState, act: Act, who: str, thing: str) -> None:

@@ -8,7 +8,8 @@ event, on the host by blocking. So streams cannot race, whatever the policy that
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from .borrow import LOCK
@@ -33,8 +34,9 @@ class Flight:
 
     __slots__ = ("_event", "_is_put", "is_over", "outcome", "stream")
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
+        """None: it is the host's own work."""
         self.outcome: Outcome | None = None
         """What becomes of it, once it has been put on its stream."""
         self.is_over = False
@@ -75,7 +77,7 @@ class Flight:
         event = self.event()
         if event is not None:
             event.wait()
-            self.stream.sweep()
+            event.stream.sweep()
         if self.outcome is not None:
             self.outcome.check()
 
@@ -167,6 +169,21 @@ def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:
     """Block until the host may read memory, or write it; raises if what wrote it failed."""
     for flight in flights_over(regions, writes=writes):
         flight.wait()
+
+
+@contextmanager
+def hosts_turn(regions: Sequence[Region], *, writes: bool = False) -> Generator[None, None, None]:
+    """A block in which the host reads memory, or writes it: work that conflicts comes before it
+    or after it. Raises if what wrote the memory failed."""
+    flight, found = Flight(None), list[Flight]()
+    with LOCK:
+        _take(flight, regions, writes, found)
+    try:
+        for other in found:
+            other.wait()
+        yield
+    finally:
+        flight.put(None)
 
 
 def flights_over(regions: Iterable[Region], *, writes: bool = False) -> list[Flight]:

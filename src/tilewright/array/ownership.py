@@ -8,6 +8,7 @@ handle has its tensor back. Once work of the new owner has run, the old handle k
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..base.errors import BorrowError
@@ -60,10 +61,16 @@ class Moved(NamedTuple):
     title: weakref.ref[Title] | None
 
 
-class Handle:
+class Ours:
+    """What is never taken for an array of another library, although it exports itself."""
+
+    __slots__ = ()
+
+
+class Handle(Ours):
     """A tensor as a variable holds it: a region, perhaps moved away, perhaps only borrowed."""
 
-    __slots__ = ("__weakref__", "_lender", "_moved", "_shared", "_title", "_view", "region")
+    __slots__ = ("__weakref__", "_lender", "_moved", "_owners", "_title", "_view", "region")
 
     rooted: bool = True
     """Whether work on it must run on its device."""
@@ -83,7 +90,8 @@ class Handle:
         self._lender = lender
         """Whom an exclusive part was borrowed from."""
         self._moved: Moved | None = None
-        self._shared = False
+        self._owners: Callable[[], int] | None = None
+        """How many owners there are, where it is the content of an Arc."""
 
     @property
     def ticket(self) -> Ticket | None:
@@ -126,7 +134,7 @@ class Handle:
                 hint="use the tensor itself; a part of it is written through"
                 " z.borrow_mut()[...].partition(tile_shape)",
             )
-        if self._shared:
+        if self._owners is not None:
             raise BorrowError(
                 "this tensor is the content of an Arc and cannot be written or given away",
                 places=(("here", place_of(here())),),
@@ -148,12 +156,17 @@ class Handle:
                 places=(("here", place_of(here())), ("taken", place_of(self._view.use.spot))),
                 hint="give the whole tensor away, or write the part in place",
             )
-        if self.region.storage.state.leases:
-            refuse_leased(self.region.storage.state, Act.TAKE, what, repr(self))
-        if self.region.storage.graphs:
-            refuse_captured(self.region.storage, what, repr(self))
+        self.refuse_kept(what)
 
-    def borrow_shared(self, what: str, reader: str, part: Region | None = None) -> Ticket:
+    def refuse_kept(self, what: str) -> None:
+        """Raise if the memory must stay where it is: others see it, or a graph will write it."""
+        storage = self.region.storage
+        if storage.state.leases:
+            refuse_leased(storage.state, Act.TAKE, what, repr(self))
+        if storage.graphs:
+            refuse_captured(storage, what, repr(self))
+
+    def borrow_shared(self, what: str, reader: str = "an op", part: Region | None = None) -> Ticket:
         """Borrow for reading, all of it or a part, until the next exclusive use."""
         region = self.region if part is None else part
         state = region.storage.state
@@ -205,9 +218,13 @@ class Handle:
             self._moved = self._moved._replace(title=None)
             self.region = self.region.without_memory()
 
-    def mark_shared(self, *, shared: bool = True) -> None:
+    def mark_shared(self, owners: Callable[[], int]) -> None:
         """This handle is the content of an Arc: nobody writes through it."""
-        self._shared = shared
+        self._owners = owners
+
+    def owners(self) -> int:
+        """How many owners the tensor has."""
+        return 1 if self._owners is None else self._owners()
 
     @property
     def state(self) -> str:

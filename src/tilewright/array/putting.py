@@ -9,7 +9,7 @@ import numpy as np
 
 from ..driver.protocol import Block, Device, Event
 from ..op.context import ExecutionContext
-from .order import wait_on_host
+from .order import hosts_turn
 from .region import Region
 from .working import put_work
 
@@ -44,14 +44,14 @@ def put_download(
 def read_now(source: Region) -> np.ndarray[Any, Any]:
     """A copy of a region in a new array, when all that writes it is done."""
     device = source.storage.device
-    wait_on_host([source])
-    if device.host_visible:
-        return source.array().copy(order="C")
-    target = np.empty(source.shape, source.dtype.np)
-    stream = device.streams()[0]
-    stream.copy(_block_of_array(target), _block(source, device))
-    stream.synchronize()
-    return target
+    with hosts_turn([source]):
+        if device.host_visible:
+            return source.array().copy(order="C")
+        target = np.empty(source.shape, source.dtype.np)
+        stream = device.streams()[0]
+        stream.copy(_block_of_array(target), _block(source, device))
+        stream.synchronize()
+        return target
 
 
 def _block(region: Region, device: Device) -> Block:

@@ -12,10 +12,9 @@ from ..base.dtypes import AnyDType, as_dtype, f4e2m1fn
 from ..base.errors import ShapeError
 from ..base.shapes import Shape
 from ..driver.protocol import Device
-from ..op.place import Spot
 from .extent import Extent, as_if_at
 from .layout import MOST_KEPT, Layout, layout_of
-from .lease import VIEW, Holder, lent_to_numpy
+from .lease import Holder
 from .storage import IMPORTS, Storage
 from .written import Runs, runs_of
 
@@ -75,13 +74,6 @@ class Region(Extent):
         """The memory itself as a NumPy array, for work on the host; not to be handed to users."""
         return self._array(Holder(self.interface(readonly=False), self.storage))
 
-    def leased(self, spot: Spot) -> np.ndarray[Any, Any]:
-        """The memory as a read-only NumPy array; writing it is refused while a view of it lives."""
-        holder = Holder(self.interface(readonly=True), self.storage)
-        self.storage.state.lease(lent_to_numpy(VIEW, holder, spot))
-        IMPORTS.include(self.storage)
-        return self._array(holder)
-
     @property
     def part(self) -> Region | None:
         """What borrows of it are of: None where that is all of its storage."""
@@ -116,14 +108,19 @@ class Region(Extent):
 
     def interface(self, *, readonly: bool) -> dict[str, object]:
         """What NumPy's array interface says of it."""
-        item = self.dtype.itemsize
-        return {
-            "version": 3,
-            "typestr": _SAME_SIZE[item],
-            "shape": self.shape,
-            "strides": tuple(s * item for s in self.strides),
-            "data": (self.address, readonly),
-        }
+        return interface_of(self.layout, self.address, readonly=readonly)
+
+
+def interface_of(layout: Layout, address: int, *, readonly: bool) -> dict[str, object]:
+    """Memory as NumPy's array interface has it; the elements as unsigned integers of their size."""
+    item = layout.dtype.itemsize
+    return {
+        "version": 3,
+        "typestr": _SAME_SIZE[item],
+        "shape": layout.shape,
+        "strides": tuple([s * item for s in layout.strides]),
+        "data": (address, readonly),
+    }
 
 
 def region_of_array(

@@ -11,6 +11,7 @@ from ..driver.protocol import Device
 from .borrow import LOCK, BorrowState
 from .extent import Extent
 from .order import Order
+from .releases import sweep
 from .written import NOTHING, Runs, both, covers
 
 
@@ -78,6 +79,7 @@ class Storage:
 
 def allocate(device: Device, nbytes: int, *, zeroed: bool) -> Storage:
     """New memory of our own; contents are zero, or arbitrary and to be written before read."""
+    sweep()
     memory = device.allocate(nbytes, zeroed=zeroed)
     return Storage(device, memory.address, nbytes, memory, initialized=zeroed)
 

@@ -16,8 +16,11 @@ from ..op.core import DeviceOp
 from ..op.place import here, place_of
 from .borrow import LOCK, Ticket, Use
 from .elements import only_number, refuse_several
+from .exporting import Wish, check_wish, device_of
+from .host_write import HostWrite
 from .indexing import Key
-from .ownership import Handle, Title
+from .interop import Interop, export_to_write
+from .ownership import Ours, Title
 from .partition import Partition, cut
 from .pointer import DevicePointer
 from .putting import read_now
@@ -35,7 +38,7 @@ PARTITION_HINT = (
 )
 
 
-class Tensor(Handle, Generic[E]):
+class Tensor(Interop, Generic[E]):
     """An array of elements of one type. Made by `tw.zeros`, `tw.from_numpy` and their like.
 
     Kernels read it as it is, and write it through `partition` or `partition_mut`. Shape, dtype,
@@ -211,23 +214,7 @@ class Tensor(Handle, Generic[E]):
         return Tensor(region, None, self.borrow_shared(what, "a view", region))
 
     if not TYPE_CHECKING:
-        # NumPy protocols and slips: for type checkers, arithmetic on a tensor is a plain error.
-        __array_ufunc__ = None
-
-        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-            self.check_usable()
-            self.check_readable("np.asarray()")
-            if copy:
-                found = self.to_numpy()
-                return found if dtype is None else found.astype(dtype, copy=False)
-            self.borrow_shared("read by np.asarray()", "np.asarray()")
-            view = self.region.leased(here())
-            if dtype is None or np.dtype(dtype) == view.dtype:
-                return view
-            if copy is False:
-                raise ValueError(f"{view.dtype} cannot be seen as {np.dtype(dtype)} without a copy")
-            return view.astype(dtype)
-
+        # Slips: for type checkers, arithmetic on a tensor is a plain error.
         def _arithmetic(self, *others: object) -> NoReturn:
             raise TypeError(
                 "tensors have no arithmetic on the host: write a kernel (@tw.entry),"
@@ -244,11 +231,8 @@ class Tensor(Handle, Generic[E]):
         def __bool__(self) -> NoReturn:
             raise TypeError("a tensor has no truth value; compute with t.to_numpy()")
 
-        def __reduce__(self) -> NoReturn:
-            raise TypeError("a tensor cannot be pickled or copied; use t.to_numpy()")
 
-
-class BorrowMut(Generic[E]):
+class BorrowMut(Ours, Generic[E]):
     """An exclusive borrow of a tensor or of a part of it, ended by the next use of that.
 
     Parts come out of it as in Rust's `split_at_mut`: disjoint ones are borrowed side by side, and
@@ -314,6 +298,33 @@ class BorrowMut(Generic[E]):
     def copy_from(self, source: Any) -> DeviceOp[BorrowMut[E]]:
         """An op that overwrites what is borrowed with a tensor or host data; gives this borrow."""
         return CopyInto("copy_from", self, source, self)
+
+    def numpy(self) -> HostWrite:
+        """The memory as a NumPy array to write: `with t.borrow_mut().numpy() as a:`."""
+        return HostWrite(self._tensor.region, self._reborrow())
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's name for the device."""
+        return device_of(self._tensor.region)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """Export the memory for writing; nothing here can use it until the other library is done.
+
+        A copy would not be what is borrowed, so none is made.
+        """
+        wish = Wish(stream, max_version, dl_device, copy)
+        check_wish(self._tensor.region, wish)
+        if copy:
+            raise BufferError("an exclusive borrow is exported without a copy; export the tensor")
+        self._reborrow()
+        return export_to_write(self._tensor.region, wish)
 
     def _part(self, region: Region) -> BorrowMut[E]:
         ticket = self._reborrow(region.part)

@@ -57,6 +57,7 @@ def put_work(
 
 def on_its_way(flight: Flight, outcome: Outcome) -> None:
     """Work has been put on its stream: others can wait for it now."""
+    assert flight.stream is not None  # the host's own work is not put anywhere
     outcome.event = flight.stream.record()
     flight.outcome = outcome
     flight.put(outcome.event)

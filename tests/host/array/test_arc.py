@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tilewright.array import Arc, zeros
@@ -25,7 +27,7 @@ def test_clones_are_counted(arc):
     assert repr(arc) == "Arc(Tensor(shape=(4,), dtype=f32), 2 owners)"
     assert other.value is arc.value
     del other
-    assert repr(arc).endswith("1 owners)")
+    assert repr(arc).endswith("1 owner)")
 
 
 def test_only_the_last_owner_may_write(arc, golden, places):
@@ -36,8 +38,9 @@ def test_only_the_last_owner_may_write(arc, golden, places):
     del other
     p = arc.try_partition((2,))
     assert p.grid == (2,)
-    with pytest.raises(BorrowError, match="used up"):
-        arc.clone()
+    for use in (arc.clone, arc.unwrap_arc, arc.to_numpy, lambda: arc.value, lambda: arc.reshape(4)):
+        with pytest.raises(BorrowError, match=r"consumed by try_partition\(\(2,\)\)"):
+            use()
 
 
 def test_a_wrong_tile_does_not_use_it_up(arc):
@@ -51,3 +54,38 @@ def test_nobody_writes_through_the_content(arc):
         arc.value.partition_mut((2,))
     with pytest.raises(BorrowError, match="content of an Arc"):
         arc.value.partition((2,))
+
+
+def test_what_was_taken_out_and_dropped_is_given_back(arc):
+    arc.try_partition((2,))
+    arc.unwrap_arc()
+    assert arc.to_numpy().tolist() == [0] * 4
+    kept = arc.try_partition((2,))
+    kept.settle(failed=True)
+    assert arc.clone().shape == (4,)
+    with pytest.raises(BorrowError, match="went back to the variable it came from"):
+        kept.check_usable()
+
+
+def test_the_content_kept_elsewhere_does_not_become_writable(arc):
+    content = arc.value
+    t = arc.unwrap_arc()
+    t.partition_mut((2,))
+    with pytest.raises(BorrowError, match=r"consumed by unwrap_arc\(\)"):
+        content.to_numpy()
+
+
+def test_forwards(arc):
+    assert arc.reshape((2, 2)).shape == (2, 2)
+    other = arc.clone()
+    assert (arc.shape, other.value.owners()) == ((4,), 2)
+
+
+def test_clones_die_by_themselves_in_any_thread(arc):
+    clones = [arc.clone() for _ in range(64)]
+    threads = [threading.Thread(target=clones.pop) for _ in clones]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert arc.unwrap_arc().to_numpy().tolist() == [0] * 4

@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-import gc
-
 import numpy as np
 import pytest
 
 from tilewright.array.borrow import BorrowState
+from tilewright.array.extent import Extent
 from tilewright.array.lease import (
     EXPORT,
+    EXPORT_MUT,
     HOST_WRITE,
     VIEW,
     Act,
-    Holder,
-    Lent,
-    lent_to_numpy,
+    Lease,
+    lend_while_alive,
     refuse_leased,
 )
 from tilewright.base.errors import BorrowError
@@ -27,28 +26,32 @@ def state():
     return BorrowState()
 
 
-def test_a_lease_lives_as_long_as_its_last_array(state):
-    memory = np.arange(4, dtype="u1")
-    interface = {**memory.__array_interface__, "data": (memory.ctypes.data, True)}
-    holder = Holder(interface, memory)
-    state.lease(lent_to_numpy(VIEW, holder, here()))
-    part = np.asarray(holder)[1:3][::-1]
-    del holder
-    gc.collect()
+def test_a_lease_lives_as_long_as_its_user(state):
+    user = np.zeros(1)
+    lend_while_alive(VIEW, state, user, here())
     assert len(state.live_leases()) == 1
-    del part
+    del user
+    assert state.live_leases() == []
+
+
+def test_what_overlaps_leased_memory_is_leased(state):
+    other, user = BorrowState(), np.zeros(1)
+    state.meet(other, Extent(0, 8), Extent(4, 12))
+    lend_while_alive(VIEW, other, user, here())
+    assert len(state.live_leases()) == 1
+    del user
     assert state.live_leases() == []
 
 
 @pytest.mark.parametrize(
     ("kind", "refused"),
     [
-        (VIEW, {Act.WRITE}), (EXPORT, {Act.WRITE, Act.TAKE}),
+        (VIEW, {Act.WRITE}), (EXPORT_MUT, set(Act)), (EXPORT, {Act.WRITE, Act.TAKE}),
         (HOST_WRITE, {Act.READ, Act.WRITE, Act.TAKE}),
     ],
 )  # fmt: skip
 def test_what_a_lease_refuses(state, kind, refused):
-    state.lease(Lent(kind, here(), NEVER))
+    state.lease(Lease(kind, here(), NEVER))
     for act in Act:
         if act in refused:
             with pytest.raises(BorrowError, match=f"would {act.value} a tensor while"):
@@ -59,7 +62,7 @@ def test_what_a_lease_refuses(state, kind, refused):
 
 @pytest.mark.parametrize("kind", [VIEW, EXPORT, HOST_WRITE], ids=["view", "export", "host_write"])
 def test_messages(state, kind, golden, places):
-    state.lease(Lent(kind, here(), NEVER))
+    state.lease(Lease(kind, here(), NEVER))
     with pytest.raises(BorrowError) as caught:
         refuse_leased(state, Act.WRITE, "`neg`", "Tensor(...)")
     golden(places(caught.value))

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import copy
 import gc
-import pickle
 
 import numpy as np
 import pytest
@@ -139,37 +137,12 @@ def test_a_view_cannot_be_written(t):
         t[1:].partition_mut((1, 1))
 
 
-def test_numpy_sees_the_memory_read_only(t):
-    a = np.asarray(t)
-    assert not a.flags.writeable
-    with pytest.raises(ValueError, match="WRITEABLE"):
-        a.flags.writeable = True
-    assert a.__array_interface__["data"][0] == t.region.address
-    np.testing.assert_array_equal(a, np.arange(24).reshape(4, 6))
-    assert np.asarray(t, dtype="f8").dtype == "f8"
-    assert np.array(t).flags.writeable
-    with pytest.raises(ValueError, match="without a copy"):
-        np.asarray(t, dtype="i4", copy=False)
-
-
-def test_small_floats_reach_numpy():
-    t = from_numpy([1.5] * 3, "bfloat16").sync()
-    assert str(np.asarray(t).dtype) == str(t.to_numpy().dtype) == "bfloat16"
-    assert np.asarray(t).astype("f4").tolist() == [1.5] * 3
-
-
 def test_arithmetic_and_truth_are_refused_with_advice(t):
     for use in (lambda: t + 1, lambda: 2 * t, lambda: np.ones((4, 6)) - t, lambda: t @ t):
         with pytest.raises(TypeError, match="write a kernel"):
             use()
     with pytest.raises(TypeError, match="no truth value"):
         bool(t)
-
-
-def test_tensors_cannot_be_pickled(t):
-    for act in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="to_numpy"):
-            act(t)
 
 
 def test_reading_what_nothing_has_written(golden, places):

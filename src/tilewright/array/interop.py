@@ -1,0 +1,177 @@
+"""How tensors look to other libraries: NumPy's protocols, DLPack, pickle."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ..op.ambient import unsafe_allowed
+from ..op.place import here
+from .borrow import LOCK
+from .exporting import Wish, check_wish, device_of, export
+from .lease import EXPORT, EXPORT_MUT, VIEW, Kind, Lease
+from .order import wait_on_host
+from .ownership import Handle
+from .region import Region, region_of_array
+from .storage import IMPORTS
+
+
+class Interop(Handle):
+    """A handle that NumPy and other libraries can read, and that leases what they see."""
+
+    __slots__ = ()
+
+    def read_on_host(self, reader: str) -> None:
+        """Borrow for reading now, and wait for what writes the memory."""
+        self.borrow_shared(f"read by {reader}", reader)
+        self.check_readable(reader)
+        wait_on_host([self.region])
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's name for the device."""
+        return device_of(self.region)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """Export the memory for reading; it is leased until the other library is done.
+
+        What others rely on is exported as a copy, since libraries write what is marked read only;
+        inside `tw.unsafe()` it is not.
+        """
+        wish = Wish(stream, max_version, dl_device, copy)
+        check_wish(self.region, wish)
+        relied_on = self._relied_on()
+        if copy or (copy is None and relied_on):
+            return self._exported_copy(wish)
+        if relied_on:
+            raise BufferError(
+                f"{self!r} must be copied to be exported: {relied_on}."
+                " Leave out copy=False, or export inside `with tw.unsafe():`"
+            )
+        lent = self._lend(EXPORT, "__dlpack__()")
+        return _leased_export(lent, self.region, wish, readonly=True)
+
+    def _relied_on(self) -> str:
+        """Why nobody else may write this memory, in words; "" if nothing speaks against it."""
+        if unsafe_allowed():
+            return ""
+        if self.owners() > 1:
+            return f"it has {self.owners()} owners"
+        if self.region.storage.readonly:
+            return "it aliases an array that must not be written"
+        return "a graph writes it" if self.region.storage.writers_to_come() else ""
+
+    def _exported_copy(self, wish: Wish) -> object:
+        self.read_on_host("__dlpack__()")
+        array = self.region.array().copy(order="C")
+        region = region_of_array(array, self.region.storage.device, self.region.dtype)
+        capsule, _ = export(region, array, wish, readonly=False, copied=True)
+        return capsule
+
+    def _lend(self, kind: Kind, reader: str) -> Lease:
+        """Borrow for reading and lease at once, so that no write can come between."""
+        with LOCK:
+            self.borrow_shared(f"read by {reader}", reader)
+            self.check_readable(reader)
+            lent = Lease(kind, here(), _not_over)
+            self.region.storage.state.lease(lent)
+            IMPORTS.include(self.region.storage)
+            return lent
+
+    def _leased_buffer(self, reader: str) -> memoryview:
+        """All bytes the region spans, read only, leased for as long as the buffer is used."""
+        region = self.region
+        if not region.storage.device.host_visible:
+            raise TypeError(
+                f"{reader} cannot see the memory of {region.storage.device.name};"
+                " t.to_numpy() gives a copy"
+            )
+        lent = self._lend(VIEW, reader)
+        memory = _bytes_of(region)
+        ref = weakref.ref(memory)
+        lent.is_over = lambda: ref() is None
+        wait_on_host([region])
+        return memoryview(memory).toreadonly()
+
+    def _as_array(self) -> np.ndarray[Any, Any]:
+        region = self.region
+        if 0 in region.shape:
+            self.read_on_host("np.asarray()")
+            return np.empty(region.shape, region.dtype.np)
+        strides = tuple([s * region.dtype.itemsize for s in region.strides])
+        buffer = self._leased_buffer("np.asarray()")
+        offset = region.address - region.start
+        return np.ndarray(region.shape, region.dtype.np, buffer, offset, strides)
+
+    if not TYPE_CHECKING:
+        # For type checkers, arithmetic of NumPy arrays with a tensor is a plain error.
+        __array_ufunc__ = None
+
+        @property
+        def __array_interface__(self) -> dict[str, Any]:
+            region = self.region
+            if region.dtype.np.isbuiltin != 1 or 0 in region.shape:
+                raise AttributeError("NumPy's array interface has no name for this memory")
+            return {
+                "version": 3,
+                "typestr": region.dtype.np.str,
+                "shape": region.shape,
+                "strides": tuple(s * region.dtype.itemsize for s in region.strides),
+                "data": self._leased_buffer("np.asarray()"),
+                "offset": region.address - region.start,
+            }
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+            view = self._as_array()
+            if dtype is None or np.dtype(dtype) == view.dtype:
+                return view.copy(order="C") if copy else view
+            if copy is False:
+                raise ValueError(f"{view.dtype} cannot be seen as {np.dtype(dtype)} without a copy")
+            return view.astype(dtype)
+
+        def __reduce__(self) -> NoReturn:
+            raise TypeError("a tensor cannot be pickled or copied; use t.to_numpy()")
+
+
+def export_to_write(region: Region, wish: Wish) -> object:
+    """A capsule through which another library may write; nothing here uses the memory meanwhile."""
+    lent = Lease(EXPORT_MUT, here(), _not_over)
+    region.storage.state.lease(lent)
+    IMPORTS.include(region.storage)
+    return _leased_export(lent, region, wish, readonly=False)
+
+
+def _leased_export(lent: Lease, region: Region, wish: Wish, *, readonly: bool) -> object:
+    try:
+        wait_on_host([region], writes=not readonly)
+        capsule, exported = export(region, None, wish, readonly=readonly)
+    except BaseException:
+        lent.is_over = _over
+        raise
+    region.mark_written()
+    lent.is_over = exported.is_over
+    return capsule
+
+
+def _not_over() -> bool:
+    return False
+
+
+def _over() -> bool:
+    return True
+
+
+def _bytes_of(region: Region) -> Any:
+    """The bytes a region spans as a buffer, which keeps their storage alive."""
+    memory: Any = (ctypes.c_ubyte * (region.end - region.start)).from_address(region.start)
+    memory.storage = region.storage
+    return memory

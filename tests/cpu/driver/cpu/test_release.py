@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+
+import pytest
+
+from tilewright.driver.cpu.release import PLAIN, VERSIONED, routines
+
+
+@pytest.mark.parametrize("form", [PLAIN, VERSIONED])
+def test_a_deleter_sets_the_word_its_context_points_to(form):
+    word = ctypes.c_uint64(0)
+    managed = (ctypes.c_uint64 * 10)()
+    managed[form.context // 8] = ctypes.addressof(word)
+    # Without the interpreter's lock, as other libraries may call it.
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(routines()[form].deleter)(ctypes.addressof(managed))
+    assert word.value == 1
+
+
+AT_EXIT = """
+import ctypes, sys
+import numpy as np
+import tilewright as tw
+t = tw.zeros((4,)).sync()
+kept = np.from_dlpack(t)
+sys.kept_to_the_very_end = [np.from_dlpack(t), t.__dlpack__(), t.__dlpack__(max_version=(1, 0))]
+leaked = np.from_dlpack(t)
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(leaked))
+"""
+
+
+def test_exports_may_outlive_everything():
+    run = subprocess.run(
+        [sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=120
+    )
+    assert (run.returncode, run.stderr) == (0, "")
