@@ -55,6 +55,9 @@ class HandStream:
     def copy(self, target, source):
         self.log.append(("copy", target, source))
 
+    def fill(self, target, element):
+        self.log.append(("fill", target, element))
+
     def after(self, callback):
         self.due.append(callback)
 

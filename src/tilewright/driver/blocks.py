@@ -1,4 +1,4 @@
-"""Copies blocks of host memory, through NumPy."""
+"""Copies and fills blocks of host memory, through NumPy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import DriverError
 from .protocol import Block
 
 _SAME_SIZE = {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8"}
@@ -33,3 +34,19 @@ def array_of(block: Block) -> np.ndarray[Any, Any]:
 def copy_on_host(target: Block, source: Block) -> None:
     """Copy now; where the two overlap, as if through a copy of the source."""
     np.copyto(array_of(target), array_of(source))
+
+
+def fill_on_host(target: Block, element: bytes) -> None:
+    """Write one element everywhere, now."""
+    check_element(target, element)
+    array_of(target)[...] = np.frombuffer(element, _SAME_SIZE[target.itemsize])[0]
+
+
+def check_element(target: Block, element: bytes) -> None:
+    """Refuse an element of another size than the block's."""
+    if len(element) != target.itemsize:
+        raise DriverError(
+            "a block cannot be filled",
+            expected=f"an element of {target.itemsize} bytes",
+            got=f"{len(element)} bytes",
+        )

@@ -1,6 +1,6 @@
-"""The devices that live in this process: "cpu" (native code) and "reference" (the interpreter).
+"""The devices of this process: "cpu" (native code), "reference" (the interpreter), "null" (notes).
 
-Both share the host's memory.
+All share the host's memory.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from typing import Generic, TypeVar
 from ..base.errors import ContextError
 from .cpu.memory import HostMemory, HostPool
 from .cpu.pool import streams
+from .cpu.progress import CpuProgress
 from .cpu.stream import CpuStream
 from .immediate import ImmediateStream
-from .protocol import Device, Stream
+from .null import NullDevice
+from .progress import HostProgress
+from .protocol import Device, Progress, Stream
 
 S = TypeVar("S", bound=Stream)
 
@@ -32,10 +35,11 @@ STREAMS = 4
 class HostDevice(ABC, Generic[S]):
     """A device in this process whose memory is the host's; compared by identity."""
 
-    __slots__ = ("__weakref__", "_numbers", "_streams", "host_visible", "name", "pool")
+    __slots__ = ("__weakref__", "_numbers", "_streams", "host_visible", "name", "pool", "progress")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, progress: Progress) -> None:
         self.name = name
+        self.progress = progress
         self.host_visible = True
         self.pool = HostPool()
         self._fresh()
@@ -106,10 +110,12 @@ class ReferenceDevice(HostDevice[ImmediateStream]):
 _FORGETFUL: list[CpuDevice] = []
 """Devices that begin anew in child processes."""
 
-CPU = CpuDevice("cpu")
-REFERENCE = ReferenceDevice("reference")
+CPU = CpuDevice("cpu", CpuProgress())
+REFERENCE = ReferenceDevice("reference", HostProgress())
+NULL = NullDevice()
 
-DEVICES: Mapping[str, Device] = MappingProxyType({d.name: d for d in (CPU, REFERENCE)})
+_ALL: tuple[Device, ...] = (CPU, REFERENCE, NULL)
+DEVICES: Mapping[str, Device] = MappingProxyType({device.name: device for device in _ALL})
 
 
 def get_device(name: str) -> Device:

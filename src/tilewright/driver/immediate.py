@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 from ..base.errors import DriverError
-from .blocks import copy_on_host
+from .blocks import copy_on_host, fill_on_host
 from .protocol import Block, Event, Stream
 
 if TYPE_CHECKING:
@@ -81,6 +81,10 @@ class ImmediateStream:
     def copy(self, target: Block, source: Block) -> None:
         """Copy now, or record it."""
         self.put(lambda: copy_on_host(target, source))
+
+    def fill(self, target: Block, element: bytes) -> None:
+        """Fill now, or record it."""
+        self.put(lambda: fill_on_host(target, element))
 
     def after(self, callback: Callable[[], None]) -> None:
         """Call it now: all work has been done."""

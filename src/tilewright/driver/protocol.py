@@ -95,16 +95,21 @@ class Stream(Protocol):
         """Put a copy between blocks of the same shape and element size here."""
         ...
 
+    def fill(self, target: Block, element: bytes) -> None:
+        """Put the writing of one element, of the block's element size, everywhere in it here."""
+        ...
+
     def after(self, callback: Callable[[], None]) -> None:
         """Have the host call this once the device has passed all work put here so far.
 
-        It runs on no particular thread, under no lock, soon: when somebody next puts work here,
-        waits or sweeps. What it refers to stays alive until then. It must not raise.
+        It runs on no particular thread, soon: when somebody next puts work here, waits or sweeps;
+        one call at a time. What it refers to stays alive until then. It must be short, not raise,
+        and not wait for other threads.
         """
         ...
 
     def sweep(self) -> None:
-        """Make the calls that have fallen due."""
+        """Make the calls that have fallen due, and wait for those another thread is making."""
         ...
 
     def synchronize(self) -> None:
@@ -175,6 +180,28 @@ class MemoryPool(Protocol):
         ...
 
 
+class Progress(Protocol):
+    """How one thread sleeps until any of many events has passed: `watch` them, then `wait`."""
+
+    def watch(self, event: Event) -> None:
+        """Have the count rise once this event of the device has passed.
+
+        A rise ends the watch of all events of that stream: watch again those that have not passed.
+        """
+        ...
+
+    def poke(self) -> None:
+        """Let the count rise now, so that whoever waits looks around."""
+        ...
+
+    def wait(self, seen: int, timeout: float | None = None) -> int:
+        """Block until the count is not `seen`, or so many seconds; gives the count.
+
+        Signals are seen, as in `Event.wait`. The count begins with 0.
+        """
+        ...
+
+
 class Device(Protocol):
     """A place where tensors live and kernels run."""
 
@@ -191,6 +218,11 @@ class Device(Protocol):
     @property
     def pool(self) -> MemoryPool:
         """Where its memory comes from."""
+        ...
+
+    @property
+    def progress(self) -> Progress:
+        """How to sleep until some of its work is done."""
         ...
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> Memory:

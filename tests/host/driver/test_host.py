@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from tilewright.base.errors import ContextError
-from tilewright.driver.host import CPU, DEVICES, REFERENCE, get_device
+from tilewright.driver.host import CPU, DEVICES, NULL, REFERENCE, get_device
 
 
 def test_devices_by_name():
     assert get_device("cpu") is CPU
     assert get_device("reference") is REFERENCE
-    assert list(DEVICES) == ["cpu", "reference"]
+    assert get_device("null") is NULL
+    assert list(DEVICES) == ["cpu", "reference", "null"]
     with pytest.raises(ContextError, match="there is no device 'gpu'"):
         get_device("gpu")
 

@@ -80,3 +80,11 @@ def test_captured_work_runs_at_each_replay():
     assert seen == [1, 2, 1, 2]
     with pytest.raises(DriverError, match="not being captured"):
         stream.end_capture()
+
+
+def test_fills_are_done_at_once():
+    stream, array = ImmediateStream(REFERENCE, 0), np.zeros((4, 6), "f4")
+    stream.fill(block(array[:, ::2]), np.float32(1.5).tobytes())
+    assert (array[:, ::2] == 1.5).all() and not array[:, 1::2].any()
+    with pytest.raises(DriverError, match="expected: an element of 4 bytes"):
+        stream.fill(block(array), b"")

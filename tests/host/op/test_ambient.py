@@ -7,7 +7,7 @@ import pytest
 
 from tilewright.base.config import override
 from tilewright.base.errors import ContextError, SchedulingError
-from tilewright.driver.host import CPU, REFERENCE
+from tilewright.driver.host import CPU, NULL, REFERENCE
 from tilewright.op import ambient
 from tilewright.op.ambient import (
     as_device,
@@ -29,7 +29,7 @@ from tilewright.op.policy import SingleStream
 def test_the_cpu_is_the_default():
     assert default_device() is CPU
     assert as_device(None) is CPU
-    assert devices() == (CPU, REFERENCE)
+    assert devices() == (CPU, REFERENCE, NULL)
 
 
 def test_a_block_chooses_and_gives_back():

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from ...base.errors import DriverError
 from ...base.shapes import ceil_div, row_major_strides, size
+from ..blocks import check_element
 from ..protocol import Block
 from .memory import HostMemory, allocate
 from .native import NativeFunction
@@ -65,12 +65,7 @@ def copy_record(target: Block, source: Block, *more: int) -> Record | None:
 
 def fill_record(target: Block, element: bytes) -> Record | None:
     """The job that writes one element everywhere in a block; None if there is none."""
-    if len(element) != target.itemsize:
-        raise DriverError(
-            "a block cannot be filled",
-            expected=f"an element of {target.itemsize} bytes",
-            got=f"{len(element)} bytes",
-        )
+    check_element(target, element)
     # The element lies in the record, behind the other words.
     source = replace(target, address=0, strides=(0,) * len(target.shape))
     record = copy_record(target, source, int.from_bytes(element, sys.byteorder))

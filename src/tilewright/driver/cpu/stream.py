@@ -120,7 +120,7 @@ class CpuStream(JobStream):
             record.words[THREADS] = min(most, record.blocks)
         if (inline or pool.stopped) and self._run_here(record, most):
             return True
-        pool.have(most)
+        pool.have(pool.threads())
         self._enter(self._calls.put, (self.address, record.address), (record, keep))
         return False
 

@@ -26,6 +26,7 @@ from cpu.driver.cpu.kernels import (
 from tilewright.base import config
 from tilewright.base.errors import DriverError
 from tilewright.driver.cpu import FailureWords, Launcher
+from tilewright.driver.cpu.pool import Pool, _Process
 from tilewright.driver.host import CPU, REFERENCE
 
 PATIENCE = 60.0
@@ -161,8 +162,10 @@ def test_an_event_of_another_driver_is_waited_for_here():
     assert waited == [None]
 
 
-def test_streams_overlap():
+def test_streams_overlap(monkeypatch):
     """Two jobs of one block each wait for each other; neither could end if they took turns."""
+    pool = Pool()
+    monkeypatch.setattr(_Process, "pool", pool)
     first, second, out = CPU.new_stream(), CPU.new_stream(), np.zeros(3, np.int64)
     with config.override(num_threads=2):
         for i, stream in enumerate((first, second)):
@@ -170,6 +173,7 @@ def test_streams_overlap():
             put(stream, launcher_of(body, out, 1))
         wait(first)
         wait(second)
+    pool.stop()
     assert out.tolist() == [1, 1, 2]
 
 

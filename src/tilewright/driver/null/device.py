@@ -1,0 +1,85 @@
+"""The null device: real memory, streams that only note; time passes when the program says so."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from ..cpu.memory import HostMemory, HostPool
+from ..progress import HostProgress
+from .stream import Entry, NullStream
+
+STREAMS = 4
+
+
+class NullDevice:
+    """A device on which nothing is done. What would have been is in `entries`.
+
+    Events pass at once. Between `hold()` and `release()` none does, so a test can look at work in
+    flight for as long as it likes.
+    """
+
+    def __init__(self, name: str = "null") -> None:
+        self.name = name
+        self.host_visible = True
+        self.pool = HostPool()
+        self.progress = HostProgress()
+        self.entries: list[Entry] = []
+        """All that was put on its streams, in the order it was put there."""
+        self.moved = threading.Condition()
+        """Notified when streams have moved."""
+        self._all: list[NullStream] = []
+        self._holds_all = False
+        self._held: set[NullStream] = set()
+        self._streams = [self.new_stream() for _ in range(STREAMS)]
+
+    def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
+        """Host memory, all zero: nobody will write it."""
+        return self.pool.allocate(nbytes, zeroed=True)
+
+    def streams(self) -> Sequence[NullStream]:
+        """Its streams."""
+        return self._streams
+
+    def new_stream(self) -> NullStream:
+        """A stream of one's own."""
+        with self.moved:
+            stream = NullStream(self, len(self._all))
+            self._all.append(stream)
+        return stream
+
+    def hold(self, *streams: NullStream) -> None:
+        """Let nothing pass on these streams, or on any, until `release`."""
+        with self.moved:
+            self._holds_all |= not streams
+            self._held.update(streams)
+
+    def release(self, *streams: NullStream) -> None:
+        """Let all pass on these streams, or on all, now and later."""
+        with self.moved:
+            if self._holds_all and streams:
+                self._held.update(self._all)
+            self._holds_all = False
+            self._held = self._held.difference(streams) if streams else set()
+        self._move()
+
+    def note(self, entry: Entry) -> None:
+        """Add an entry, and let it pass if nothing holds it."""
+        self.entries.append(entry)
+        self._move()
+
+    def _move(self) -> None:
+        """Let streams pass what they can, as long as that lets others pass more."""
+        with self.moved:
+            free = [] if self._holds_all else [s for s in self._all if s not in self._held]
+            while any(stream.advance() for stream in free):
+                self.moved.notify_all()
+        self.progress.look()
+
+    def synchronize(self) -> None:
+        """Block until everything has passed."""
+        for stream in tuple(self._all):
+            stream.synchronize()
+
+    def __repr__(self) -> str:
+        return f"Device({self.name!r})"
