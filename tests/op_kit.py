@@ -1,42 +1,50 @@
-"""Streams and events that do what a test tells them, so that nothing depends on time."""
+"""Streams, events and ops that do what a test tells them, so that nothing depends on time."""
 
 from __future__ import annotations
 
 import threading
 
+from tilewright.base.errors import LaunchError
 from tilewright.driver.host import CPU
+from tilewright.op.context import ExecutionContext
+from tilewright.op.core import Composite, DeviceOp
+
+WATCHDOG = 30
+"""Seconds after which something hangs for sure."""
 
 
 class HandEvent:
     """A point that is passed when the test says so."""
 
     def __init__(self, stream=None):
-        self.stream = stream
+        self.stream = stream or HandStream()
         self.passed = threading.Event()
 
     def done(self):
         return self.passed.is_set()
 
     def wait(self, timeout=None):
-        return self.passed.wait(timeout)
+        passed = self.passed.wait(WATCHDOG if timeout is None else timeout)
+        assert passed or timeout is not None, "nobody released the event"
+        return passed
 
 
 class HandStream:
     """A stream whose work is done when the test calls `release`; `log` is what was put on it."""
 
-    def __init__(self, device=CPU, number=0):
+    def __init__(self, device=CPU, number=0, held=False):
         self.device, self.number = device, number
         self.is_capturing = False
         self.captured = 0
         self.log, self.due, self.events = [], [], []
-        self.held = False
+        self.held = held
 
     def hold(self):
         self.held = True
 
     def release(self):
         self.held = False
-        for event in self.events:
+        for event in list(self.events):
             event.passed.set()
 
     def idle(self):
@@ -77,3 +85,86 @@ class HandStream:
     def end_capture(self):
         self.is_capturing = False
         self.captured = 0
+
+
+def capturing(stream):
+    """A context in which work is recorded."""
+    ctx = ExecutionContext(stream)
+    ctx.recording = object()
+    return ctx
+
+
+class Give(DeviceOp):
+    """Gives a value, and counts how often it ran."""
+
+    def __init__(self, value=1):
+        self.value = value
+        self.ran = []
+
+    def execute(self, ctx):
+        self.ran.append(ctx)
+        return self.value
+
+
+class Effect(Give):
+    effect = True
+
+
+class Failing(DeviceOp):
+    """Cannot be started."""
+
+    def execute(self, ctx):
+        raise ValueError("no")
+
+
+class FailsOnDevice(DeviceOp):
+    """Starts work that fails on the device."""
+
+    def __init__(self, text="check failed"):
+        self.text = text
+
+    def execute(self, ctx):
+        outcome = ctx.outcome(self)
+        ctx.stream.after(lambda: outcome.settle(LaunchError(self.text)))
+        outcome.event = ctx.stream.record()
+        return "started"
+
+
+class HostData(Composite):
+    """Gives host data once the event of its test has passed."""
+
+    host_data = True
+
+    def __init__(self, event=None, data="data"):
+        self.event, self.data = event or HandEvent(), data
+
+    def steps(self, ctx):
+        yield self.event
+        return self.data
+
+
+class Borrowing(Give):
+    """Borrows a tensor."""
+
+    def borrows(self):
+        return "it borrows `x`"
+
+
+def in_threads(function, count=16):
+    """What `function` gives or raises in each of so many threads, started together."""
+    results, barrier = [], threading.Barrier(count)
+
+    def run():
+        barrier.wait(WATCHDOG)
+        try:
+            results.append(function())
+        except Exception as error:
+            results.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WATCHDOG)
+    assert len(results) == count
+    return results

@@ -18,6 +18,8 @@ from .array import (
     zeros,
 )
 from .array.resident import Resident as _Resident
+from .array.sharing import another_owner as _another_owner
+from .array.sharing import share as _share
 from .base.dtypes import (
     DType,
     bf16,
@@ -60,7 +62,19 @@ from .frontend.sources import execute as _execute
 from .kernels import eye, eye_rect, fill, full, ones
 from .lang.device_global import Global as _Global
 from .launch import Entry, KernelArg, Launch, entry
-from .op import DeviceOp, ExecutionContext, value
+from .op import (
+    DeviceFuture,
+    DeviceOp,
+    ExecutionContext,
+    SharedOp,
+    Trace,
+    as_op,
+    shared,
+    spawn,
+    trace,
+    value,
+    with_context,
+)
 from .op.ambient import (
     default_device,
     default_policy,
@@ -72,10 +86,14 @@ from .op.ambient import (
     unsafe,
     with_default_device_policy,
 )
+from .op.gate import Sharing as _Sharing
 from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
+from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
 
 # A global is a word of kernels, but its memory is the host's: here they are put together.
 _Global.host = _Resident
+# Ops know nothing of tensors: how these are shared is the array's matter.
+_Sharing.keep, _Sharing.hand_out = _share, _another_owner
 
 kernel = entry
 exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
@@ -90,6 +108,7 @@ __all__ = [
     "DType",
     "Device",
     "DeviceError",
+    "DeviceFuture",
     "DeviceOp",
     "DevicePointer",
     "DriverError",
@@ -106,10 +125,13 @@ __all__ = [
     "SchedulingError",
     "SchedulingPolicy",
     "ShapeError",
+    "SharedOp",
     "SingleStream",
     "Stream",
     "StreamPoolRoundRobin",
     "Tensor",
+    "Trace",
+    "as_op",
     "asarray",
     "bf16",
     "default_device",
@@ -142,14 +164,18 @@ __all__ = [
     "ones",
     "set_default_device",
     "set_default_policy",
+    "shared",
+    "spawn",
     "synchronize",
     "tf32",
+    "trace",
     "u8",
     "u16",
     "u32",
     "u64",
     "unsafe",
     "value",
+    "with_context",
     "with_default_device_policy",
     "zeros",
 ]

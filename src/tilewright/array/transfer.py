@@ -134,6 +134,8 @@ class Duplicate(DeviceOp[T_co], Generic[T_co]):
 class ToHost(Composite[npt.NDArray[Any]]):
     """Copies a tensor into a new NumPy array. What follows runs when the data has arrived."""
 
+    host_data = True
+
     def __init__(self, name: str, source: Handle, *, flat: bool = False) -> None:
         self._name, self._flat = name, flat
         self._reading = lend_to_read(source, name)

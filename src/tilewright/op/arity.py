@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import FunctionType
+from functools import lru_cache
+from operator import methodcaller
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 
@@ -51,6 +53,14 @@ def _positional(function: Callable[..., Any]) -> tuple[int, float] | None:
         code = function.__code__
         if not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount:
             return code.co_argcount - len(function.__defaults__ or ()), code.co_argcount
+    if isinstance(function, methodcaller):
+        return 1, 1
+    if isinstance(function, type | BuiltinFunctionType):
+        return _remembered(function)
+    return _of_signature(function)
+
+
+def _of_signature(function: Callable[..., Any]) -> tuple[int, float] | None:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some builtins have no signature
@@ -59,3 +69,7 @@ def _positional(function: Callable[..., Any]) -> tuple[int, float] | None:
     least = sum(p.default is p.empty for p in placed)
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     return least, float("inf") if open_ended else len(placed)
+
+
+_remembered = lru_cache(256)(_of_signature)
+"""For classes and builtin functions, of which there are few: finding out takes long."""

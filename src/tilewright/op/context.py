@@ -10,7 +10,7 @@ from .outcome import Outcome, Trail
 
 if TYPE_CHECKING:
     from ..array.recording import Recording
-    from .core import DeviceOp
+    from .lazy import Lazy
 
 MOST_NAMED = 8
 """Ops that an error names; a chain may have thousands."""
@@ -29,7 +29,7 @@ class ExecutionContext:
     """While capturing: what is recorded, beside the work itself."""
     setup: Stream | None = None
     """While capturing: the stream on which memory is made ready; None: it must not be."""
-    running: Sequence[DeviceOp[Any]] = ()
+    running: Sequence[Lazy[Any]] = ()
     """The ops that are under way, each run for the one before it."""
 
     def __init__(self, stream: Stream, waits: bool = False) -> None:
@@ -60,13 +60,13 @@ class ExecutionContext:
             self.recording.refuse_allocation(name)
         return ExecutionContext(self.setup)
 
-    def outcome(self, op: DeviceOp[Any]) -> Outcome:
+    def outcome(self, op: Lazy[Any]) -> Outcome:
         """The outcome of work that an op is about to start; the ending checks it."""
         outcome = Outcome(self.trail(op))
         self.outcomes.append(outcome)
         return outcome
 
-    def trail(self, op: DeviceOp[Any]) -> Trail:
+    def trail(self, op: Lazy[Any]) -> Trail:
         """An op and those it runs for, as errors name them."""
         around = [each for each in reversed(self.running[-MOST_NAMED:]) if each is not op]
         return tuple((each.name, each.built) for each in (op, *around))

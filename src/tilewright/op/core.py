@@ -1,38 +1,27 @@
-"""DeviceOp: lazy work with one abstract method, the combinators on it, and its endings."""
+"""DeviceOp: lazy work on a device, and the combinators that make ops of ops."""
 
 from __future__ import annotations
 
-import sys
-import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from functools import partial
 from operator import methodcaller
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Generic,
-    Self,
-    TypeGuard,
-    TypeVar,
-    TypeVarTuple,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, TypeVarTuple, overload
+from weakref import WeakKeyDictionary
 
-from ..base.errors import BorrowError
-from ..driver.protocol import Device, Stream
-from .ambient import choose_stream
-from .arity import call
+from ..driver.protocol import Device
+from .awaiting import current_task
 from .context import ExecutionContext
-from .nesting import THREAD, refuse_nested
-from .place import Spot, here, place_of
-from .policy import refuse_non_stream
-from .running import Steps, finish, named, run_here
-from .slips import Slips
+from .endings import Endings
+from .gate import Gate, Sharing, half, shared_result
+from .lazy import Lazy, is_lazy
+from .picture import svg_of
+from .recipes import followed, followed_unchecked, inspected, mapped, with_its_context
+from .running import Steps, run_here
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..array.arc import Arc
     from ..array.partition import Partition
     from ..array.shape import ShapeLike
     from ..array.tensor import Tensor
@@ -43,125 +32,31 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+F = TypeVar("F")
 R = TypeVar("R")
 X = TypeVar("X")
 Ts = TypeVarTuple("Ts")
 
 
-class DeviceOp(Slips, ABC, Generic[T_co]):
+class DeviceOp(Endings[T_co]):
     """Work that has not run. Building one does nothing; an ending runs it, once.
 
     Subclasses write `execute(ctx)`, which puts the work on `ctx.stream` and returns the result.
 
     | ending | starts | returns |
     |---|---|---|
-    | `sync()` | now, on the default stream of its device | the value, finished |
-    | `sync_on(stream)` | now, on that stream | the value, finished |
+    | `sync()`, `sync_on(stream)` | now | the value, finished; also while an event loop runs |
+    | `start()`, `start_on(stream)` | now | the value, in flight |
+    | `into_future()`, `schedule(policy)` | now, on the stream chosen now | a `DeviceFuture` |
+    | `await op` | when awaited | the value, finished; the loop is never blocked |
 
-    An op is used once: by an ending, or by becoming part of another op.
+    An op is used once: by an ending, or by becoming part of another op. `shared()` makes one that
+    can be used again.
     """
-
-    effect: bool = False
-    """Whether dropping this op unused is a mistake: it would have changed existing memory."""
-
-    staged: bool = False
-    """Whether it runs by `steps`, for the sake of other ops or events; else by `execute`."""
-
-    _callers: ClassVar[int] = 0
-    """How many callers of the constructor are Tilewright's own, for certain."""
-
-    _built: Spot
-    _uses: list[tuple[str, Spot]]
-    """Who used it, or tried to, and where; the first one has it."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Remember the line that builds the op; subclasses need not call super().__init__()."""
-        self = super().__new__(cls)
-        self._built = here(cls._callers + 1)
-        self._uses = []
-        return self
-
-    @abstractmethod
-    def execute(self, ctx: ExecutionContext) -> T_co:
-        """Put the work on `ctx.stream` and return the result. Called once, by an ending."""
-
-    @property
-    def name(self) -> str:
-        """What messages call this op."""
-        return type(self).__name__
-
-    @property
-    def built(self) -> Spot:
-        """The line that built the op."""
-        return self._built
-
-    @property
-    def home(self) -> Device | None:
-        """The device this op must run on; None: wherever it is started."""
-        return None
-
-    # Endings
-
-    def sync(self) -> T_co:
-        """Run the op and wait for it; gives its result."""
-        name = self.name
-        return self._run(name, choose_stream(name, self.home))
-
-    def sync_on(self, stream: Stream) -> T_co:
-        """Run the op on this stream and wait for it; gives its result."""
-        refuse_non_stream(stream, "the caller of sync_on")
-        return self._run(self.name, stream)
-
-    def close(self) -> None:
-        """Drop the op on purpose: no warning that it never ran."""
-        self.claim("close()")
-
-    def _run(self, name: str, stream: Stream) -> T_co:
-        ctx = ExecutionContext(stream, True)
-        refuse_nested(name)
-        self.claim("sync()", 2)
-        result = run_here(self, ctx) if self.staged else self._execute_alone(name, ctx)
-        if ctx.outcomes or not stream.idle():
-            finish(ctx)
-        return result
-
-    def _execute_alone(self, name: str, ctx: ExecutionContext) -> T_co:
-        """Run an op that needs no steps; what `run_here` does, for the most frequent case."""
-        THREAD.starting = name
-        try:
-            return self.execute(ctx)
-        except Exception as error:
-            raise named(error, self)  # noqa: B904 - it is the same error
-        finally:
-            THREAD.starting = None
-
-    # For ops made of others
-
-    def claim(self, user: str, known: int = 0) -> None:
-        """Mark this op as used; a second use raises and names the first. Safe from any thread.
-
-        So many callers are known to be Tilewright's own.
-        """
-        use = (user, here(known + 1))
-        self._uses.append(use)
-        first = self._uses[0]
-        if first is not use:
-            raise BorrowError(
-                f"this op was already used by `{first[0]}`",
-                places=(
-                    ("here", place_of(use[1])),
-                    ("built", place_of(self._built)),
-                    ("used", place_of(first[1])),
-                ),
-                hint="an op is used once; build it again",
-            )
-
-    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The op step by step: yields the ops and events it needs, and returns the result."""
-        yield from ()
-        return self.execute(ctx)
-
-    # Combinators
 
     @overload
     def then(
@@ -184,7 +79,23 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
 
         A tuple arrives as separate arguments; `extra` arguments, bound now, come after it.
         """
-        return Then(self, function, extra)
+        return self._followed_by("then", followed, function, extra)
+
+    @overload
+    def then_unchecked(
+        self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], DeviceOp[R]], /
+    ) -> DeviceOp[R]: ...
+    @overload
+    def then_unchecked(self, function: Callable[[T_co], DeviceOp[R]], /) -> DeviceOp[R]: ...
+    @overload
+    def then_unchecked(
+        self, function: Callable[..., DeviceOp[R]], one: Any, /, *extra: Any
+    ) -> DeviceOp[R]: ...
+    def then_unchecked(
+        self, function: Callable[..., DeviceOp[Any]], /, *extra: Any
+    ) -> DeviceOp[Any]:
+        """As `then`, but the function may run ops itself."""
+        return self._followed_by("then_unchecked", followed_unchecked, function, extra)
 
     @overload
     def map(self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], R], /) -> DeviceOp[R]: ...
@@ -202,7 +113,19 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
     ) -> DeviceOp[R]: ...
     def map(self, function: Callable[..., Any], /, *extra: Any) -> DeviceOp[Any]:
         """Give the result to `function`, on the host; the new result is what it returns."""
-        return Map(self, function, extra)
+        return self.derived(function, "map", *extra)
+
+    @overload
+    def inspect(
+        self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], object], /
+    ) -> DeviceOp[tuple[*Ts]]: ...
+    @overload
+    def inspect(self, function: Callable[[T_co], object], /) -> DeviceOp[T_co]: ...
+    def inspect(self, function: Callable[..., object], /) -> DeviceOp[Any]:
+        """Show the result to `function`, on the host, and pass it on."""
+        op = self._made("inspect", inspected, function, ())
+        op.result_count = self.result_count
+        return op
 
     @overload
     def first(self: DeviceOp[tuple[R]]) -> DeviceOp[R]: ...
@@ -212,11 +135,69 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         """The first of several results."""
         return self.derived(_first, "first")
 
-    def derived(self, function: Callable[..., R], verb: str) -> DeviceOp[R]:
+    @overload
+    def last(self: DeviceOp[tuple[R]]) -> DeviceOp[R]: ...
+    @overload
+    def last(self: DeviceOp[tuple[*Ts, R]]) -> DeviceOp[R]: ...
+    def last(self: DeviceOp[Any]) -> DeviceOp[Any]:
+        """The last of several results."""
+        return self.derived(_last, "last")
+
+    @overload
+    def unzip(self: DeviceOp[tuple[A]], count: int = ...) -> tuple[DeviceOp[A]]: ...
+    @overload
+    def unzip(self: DeviceOp[tuple[A, B]], count: int = ...) -> tuple[DeviceOp[A], DeviceOp[B]]: ...
+    @overload
+    def unzip(
+        self: DeviceOp[tuple[A, B, C]], count: int = ...
+    ) -> tuple[DeviceOp[A], DeviceOp[B], DeviceOp[C]]: ...
+    @overload
+    def unzip(
+        self: DeviceOp[tuple[A, B, C, D]], count: int = ...
+    ) -> tuple[DeviceOp[A], DeviceOp[B], DeviceOp[C], DeviceOp[D]]: ...
+    @overload
+    def unzip(
+        self: DeviceOp[tuple[A, B, C, D, F]], count: int = ...
+    ) -> tuple[DeviceOp[A], DeviceOp[B], DeviceOp[C], DeviceOp[D], DeviceOp[F]]: ...
+    @overload
+    def unzip(self, count: int | None = ...) -> tuple[DeviceOp[Any], ...]: ...
+    def unzip(self: DeviceOp[Any], count: int | None = None) -> tuple[DeviceOp[Any], ...]:
+        """One op for each of several results; the source runs once, for the first that is run.
+
+        How many there are is known of launches, zips and `then(kernel)`; else say `unzip(3)`.
+        """
+        found = self._count_to_unzip(count)
+        self.claim("unzip")
+        gate = Gate[Any](self)
+        return tuple(
+            Half(gate, self, f"unzip[{i}]", partial(half, gate, i, found)) for i in range(found)
+        )
+
+    @overload
+    def shared(self: DeviceOp[Tensor[E]]) -> SharedOp[Arc[E]]: ...
+    @overload
+    def shared(self) -> SharedOp[T_co]: ...
+    def shared(self: DeviceOp[Any]) -> SharedOp[Any]:
+        """An op that may be used any number of times; this one runs once, for the first use.
+
+        A tensor is given to all as an `Arc`.
+        """
+        self.claim("shared")
+        return SharedOp(Gate[Any](self, Sharing.keep), self)
+
+    def boxed(self) -> DeviceOp[T_co]:
+        """The op itself: in Python, ops of all kinds fit into one list as they are."""
+        return self
+
+    def derived(self, function: Callable[..., R], verb: str, *extra: Any) -> DeviceOp[R]:
         """As `map`, under another name; for methods of ops that are functions of the result."""
-        return Map(self, function, (), verb)
+        return self._made(verb, mapped, function, extra)
 
     # What only forwards to the result
+
+    def unwrap_arc(self: DeviceOp[Arc[E]]) -> DeviceOp[Tensor[E]]:
+        """The tensor of the resulting Arc, which must be its only owner."""
+        return self._forward("unwrap_arc")
 
     def partition(self: DeviceOp[Tensor[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]:
         """The resulting tensor, given over to a partition into tiles."""
@@ -252,18 +233,6 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         """The resulting tensor's bytes as another type; it is handed over, not borrowed."""
         return self._forward("into_type", dtype, shape, verb="reinterpret")
 
-    def to_numpy(self: DeviceOp[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
-        """A copy of the resulting tensor in a NumPy array; what follows runs when it is there."""
-        return self._follow("copy_to_host", verb="to_numpy")
-
-    def to_host_vec(self: DeviceOp[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
-        """As `to_numpy`, with all elements along one axis."""
-        return self._follow("to_host_vec")
-
-    def item(self: DeviceOp[Tensor[E]]) -> DeviceOp[E]:
-        """The only element of the resulting tensor as a Python number."""
-        return self._follow("copy_item", verb="item")
-
     def dup(self: DeviceOp[Tensor[E]]) -> DeviceOp[Tensor[E]]:
         """A copy of the resulting tensor."""
         return self._follow("dup")
@@ -272,109 +241,158 @@ class DeviceOp(Slips, ABC, Generic[T_co]):
         """A copy of the resulting tensor on a device."""
         return self._follow("to", device)
 
+    def to_numpy(self: DeviceOp[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
+        """A copy of the resulting tensor in a NumPy array; what follows runs when it is there."""
+        return self._fetch("copy_to_host", "to_numpy")
+
+    def to_host_vec(self: DeviceOp[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
+        """As `to_numpy`, with all elements along one axis."""
+        return self._fetch("to_host_vec")
+
+    def item(self: DeviceOp[Tensor[E]]) -> DeviceOp[E]:
+        """The only element of the resulting tensor as a Python number."""
+        return self._fetch("copy_item", "item")
+
     def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
         return self.derived(methodcaller(method, *args), verb or method)
 
-    def _follow(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
+    def _follow(self, method: str, *args: Any, verb: str | None = None) -> Made[Any]:
         """The op that a method of the result gives."""
-        following = Then[Any](self, methodcaller(method, *args), (), verb or method)
-        following.effect = self.effect
-        return following
+        return self._made(verb or method, followed, methodcaller(method, *args), ())
 
-    def __repr__(self) -> str:
-        state = f"used by {self._uses[0][0]}" if self._uses else "not run"
-        return f"<DeviceOp `{self.name}`, {state}; built at {place_of(self._built)}>"
+    def _fetch(self, method: str, verb: str | None = None) -> DeviceOp[Any]:
+        """As `_follow`, where the op gives host data."""
+        op = self._follow(method, verb=verb)
+        op.host_data = True
+        return op
 
-    def __del__(self) -> None:
-        if self.effect and not self._uses and not sys.is_finalizing():
-            place = place_of(self._built)
-            warnings.warn_explicit(
-                f"DeviceOp `{self.name}` built at {place} was never run; add .sync()",
-                RuntimeWarning, place.filename, place.line,
-            )  # fmt: skip
+    # How they are made
+
+    def _made(
+        self,
+        verb: str,
+        recipe: Callable[..., Steps[Any]],
+        function: Callable[..., Any],
+        extra: tuple[Any, ...],
+    ) -> Made[Any]:
+        if not callable(function):
+            raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}")
+        name = joined(self.name, verb)
+        self.claim(name)
+        return Made(name, (self,), partial(recipe, verb, self, function, extra))
+
+    def _followed_by(
+        self,
+        verb: str,
+        recipe: Callable[..., Steps[Any]],
+        function: Callable[..., Any],
+        extra: tuple[Any, ...],
+    ) -> Made[Any]:
+        op = self._made(verb, recipe, function, extra)
+        op.effect = True  # what the function would have built is unknown, so assume it matters
+        op.result_count = results_of(function)
+        return op
+
+    def _count_to_unzip(self, count: int | None) -> int:
+        if count is None:
+            count = self.result_count
+        if count is None:
+            raise TypeError(
+                f"how many results `{self.name}` gives is not known before it runs;"
+                " say it: .unzip(2)"
+            )
+        if self.result_count not in (None, count):
+            raise TypeError(f"`{self.name}` gives {self.result_count} results, not {count}")
+        return count
+
+    def _repr_html_(self) -> str:
+        """The op and its parts as a drawing, for notebooks."""
+        return svg_of(self)
 
 
 class Composite(DeviceOp[T_co]):
-    """An op made of others, driven step by step so that waiting can be left to the ending."""
+    """An op made of others, run step by step so that waiting can be left to the ending."""
 
     staged = True
-
-    @abstractmethod
-    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The parts, one after the other."""
 
     def execute(self, ctx: ExecutionContext) -> T_co:
         """Run the parts here and now, waiting where they must; for ops that run others."""
         return run_here(self, ctx)
 
 
-class Map(Composite[T_co]):
-    """An op's result, passed through a host function."""
+class Made(Composite[T_co]):
+    """What combinators give: parts, and a recipe that runs them."""
 
     def __init__(
         self,
-        source: DeviceOp[Any],
-        function: Callable[..., Any],
-        extra: tuple[Any, ...] = (),
-        verb: str = "map",
+        name: str,
+        parts: tuple[Lazy[Any], ...],
+        recipe: Callable[[ExecutionContext], Steps[T_co]],
     ) -> None:
-        if not callable(function):
-            raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}")
-        self._source, self._function, self._extra, self._verb = source, function, extra, verb
-        source.claim(self.name)
-        self.effect = source.effect
+        self._name, self.made_of, self._recipe = name, parts, recipe
+        self._home = next((p.home for p in parts if p.home is not None), None)
+        self.effect = any(part.effect for part in parts)
+        self.host_data = any(part.host_data for part in parts)
 
     @property
     def name(self) -> str:
-        """The source's name and the verb: `neg.map`."""
-        return f"{self._source.name}.{self._verb}"
+        """Its first part's name and its own verb: `neg.map`."""
+        return self._name
 
     @property
     def home(self) -> Device | None:
-        """Where the source must run."""
-        return self._source.home
+        """Where its parts must run."""
+        return self._home
 
     def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The source, then the function."""
-        value = yield self._source
-        result: T_co = call(self._verb, self._function, value, self._extra)
-        return result
+        """As the recipe says."""
+        return self._recipe(ctx)
 
 
-class Then(Map[T_co]):
-    """An op's result, passed to a function that builds the op to run next."""
+class Behind(Made[T_co]):
+    """An op that gives what is behind a gate, or a part of it."""
 
     def __init__(
         self,
-        source: DeviceOp[Any],
-        function: Callable[..., Any],
-        extra: tuple[Any, ...] = (),
-        verb: str = "then",
+        gate: Gate[Any],
+        source: Lazy[Any],
+        verb: str,
+        recipe: Callable[[ExecutionContext], Steps[T_co]],
     ) -> None:
-        super().__init__(source, function, extra, verb)
-        self.effect = True  # what the function would have built is unknown, so assume it matters
-
-    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
-        """The source, then the function, then the op that it gives."""
-        value = yield self._source
-        following: DeviceOp[T_co] = call(self._verb, self._function, value, self._extra)
-        _refuse_value(following)
-        following.claim(self.name)
-        result: T_co = yield following
-        return result
+        super().__init__(joined(source.name, verb), (source,), recipe)
+        self.effect = False  # the gate warns, once for all
+        self._gate = gate
 
 
-def is_op(x: object) -> TypeGuard[DeviceOp[Any]]:
-    """Tell whether x is a DeviceOp; by its mixin, as an abstract class takes longer to tell."""
-    return isinstance(x, Slips)
+class Half(Behind[T_co]):
+    """One of the results of an op that was unzipped."""
+
+    def claim(self, user: str, known: int = 0) -> None:
+        """As for all ops; and somebody wants what is behind the gate."""
+        self._gate.wanted = True
+        super().claim(user, known + 1)
 
 
-def _refuse_value(following: object) -> None:
-    if not is_op(following):
-        raise TypeError(
-            "the function given to `then` must return a DeviceOp,"
-            f" got {type(following).__name__}; use `map` for a plain value"
-        )
+class SharedOp(Behind[T_co]):
+    """An op that may be used any number of times, from any thread; its source runs once."""
+
+    def __init__(self, gate: Gate[Any], source: Lazy[Any]) -> None:
+        super().__init__(gate, source, "shared", partial(shared_result, gate))
+        self.result_count = source.result_count
+        self._source = source
+        self._by_task: WeakKeyDictionary[Any, Generator[Any, Any, T_co]] = WeakKeyDictionary()
+
+    def claim(self, user: str, known: int = 0) -> None:
+        """Using it once more is no mistake."""
+        self._gate.wanted = True
+
+    def clone(self) -> SharedOp[T_co]:
+        """Another one with the same result; not needed, as one may be used any number of times."""
+        return SharedOp(self._gate, self._source)
+
+    def as_coroutine(self) -> Generator[Any, Any, T_co]:
+        """What an event loop drives: something of its own for each task that is given the op."""
+        return self._by_task.setdefault(current_task(), self.__await__())
 
 
 class Value(DeviceOp[T_co]):
@@ -398,5 +416,47 @@ def value(x: T) -> DeviceOp[T]:
     return Value(x)
 
 
+def is_op(x: object) -> TypeGuard[DeviceOp[Any]]:
+    """Tell whether x is a DeviceOp."""
+    return is_lazy(x)
+
+
+def as_op(x: Any) -> DeviceOp[Any]:
+    """An op as it is, anything else as an op that gives it."""
+    return x if is_op(x) else Value(x)
+
+
+def shared(x: T) -> SharedOp[T]:
+    """A shared op that gives a value which is there already, such as an `Arc`."""
+    gate = Gate[T](Value(x))
+    gate.open_with(x)
+    return SharedOp(gate, Value(x))
+
+
+def with_context(function: Callable[[ExecutionContext], DeviceOp[R]]) -> DeviceOp[R]:
+    """The op that `function` makes of the context it runs in: stream, device, capturing or not."""
+    op: Made[R] = Made("with_context", (), partial(with_its_context, function))
+    op.effect = True
+    return op
+
+
+def joined(name: str, verb: str) -> str:
+    """The name of a longer chain; of a very long one, only where it begins and how it ends."""
+    if len(name) > 60:
+        name = f"{name.partition('.')[0]}. … "
+    return f"{name}.{verb}"
+
+
+def results_of(function: Callable[..., Any]) -> int | None:
+    """How many results the op has that a function makes, if it is a kernel; None: unknown."""
+    inner = function.func if isinstance(function, partial) else function
+    count: int | None = getattr(inner, "result_count", None)
+    return count
+
+
 def _first(*results: Any) -> Any:
     return results[0]
+
+
+def _last(*results: Any) -> Any:
+    return results[-1]

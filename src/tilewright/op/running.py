@@ -9,20 +9,25 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from ..base.errors import Error
-from ..driver.protocol import Event
 from .context import MOST_NAMED, ExecutionContext
 from .nesting import THREAD
 from .outcome import Outcome, whereabouts
+from .signals import Awaited, Signal
 from .slips import Slips
+from .trace import Tracing
 
 if TYPE_CHECKING:
-    from .core import DeviceOp
+    from .lazy import Lazy
 
 T = TypeVar("T")
 
-Steps: TypeAlias = "Generator[Event | DeviceOp[Any], Any, T]"
+Steps: TypeAlias = "Generator[Awaited | Lazy[Any], Any, T]"
 """An op under way. It yields an op to have it run and be sent its result, or an event to go on
 when that has passed; it returns its own result."""
+
+
+ELSEWHERE = Signal()
+"""What `advance` gives where an event loop must not be kept busy: go on at once, elsewhere."""
 
 
 class Progress(Generic[T]):
@@ -33,14 +38,14 @@ class Progress(Generic[T]):
     result: T
     """What the op gave; there when `advance` has returned None."""
 
-    def __init__(self, op: DeviceOp[T], ctx: ExecutionContext) -> None:
+    def __init__(self, op: Lazy[T], ctx: ExecutionContext) -> None:
         self.ctx = ctx
         self._name = op.name
-        self._entered: DeviceOp[Any] | None = op
+        self._entered: Lazy[Any] | None = op
         self._steps: list[Steps[Any]] = []
-        self._running: list[DeviceOp[Any]] = []
+        self._running: list[Lazy[Any]] = []
 
-    def advance(self) -> Event | None:
+    def advance(self) -> Awaited | None:
         """Go on until an event must be waited for, which is given, or the result is there.
 
         Whoever calls again must have seen the event pass. Errors of the op are raised here.
@@ -63,12 +68,14 @@ class Progress(Generic[T]):
             self._steps.pop().close()
             self._running.pop()
 
-    def _go_on(self) -> Event | None:
+    def _go_on(self) -> Awaited | None:
         op, self._entered = self._entered, None
         answer: Any = None
         error: Exception | None = None
         while True:
             if op is not None:
+                if op.lengthy and self.ctx.on_loop:
+                    return self._leave_loop(op)
                 answer, error = self._enter(op)
             if not self._steps:
                 break
@@ -82,12 +89,17 @@ class Progress(Generic[T]):
         self.result = answer
         return None
 
-    def _enter(self, op: DeviceOp[Any]) -> tuple[Any, Exception | None]:
+    def _leave_loop(self, op: Lazy[Any]) -> Awaited:
+        """Stop before an op, to go on with it where nobody minds how long it takes."""
+        self._entered, self.ctx.on_loop = op, False
+        return ELSEWHERE
+
+    def _enter(self, op: Lazy[Any]) -> tuple[Any, Exception | None]:
         """Run an op that has no steps, or begin with its steps."""
         ctx = self.ctx
         try:
             if not op.staged:
-                return op.execute(ctx), None
+                return execute(op, ctx), None
             self._steps.append(op.steps(ctx))
             self._running.append(op)
         except Exception as error:
@@ -96,7 +108,7 @@ class Progress(Generic[T]):
 
     def _resume(
         self, answer: Any, error: Exception | None
-    ) -> tuple[Event | DeviceOp[Any] | None, Any, Exception | None]:
+    ) -> tuple[Awaited | Lazy[Any] | None, Any, Exception | None]:
         """Hand the innermost steps what they asked for: gives what they ask next, or their end."""
         steps = self._steps[-1]
         try:
@@ -110,14 +122,23 @@ class Progress(Generic[T]):
             return None, None, named(raised, self._running.pop())
 
 
-def named(error: Exception, op: DeviceOp[Any]) -> Exception:
+def execute(op: Lazy[T], ctx: ExecutionContext) -> T:
+    """Execute an op that has no steps; a trace sees it."""
+    trace = Tracing.active
+    if trace is None:
+        return op.execute(ctx)
+    with trace.span("op", op.name, ctx.stream):
+        return op.execute(ctx)
+
+
+def named(error: Exception, op: Lazy[Any]) -> Exception:
     """The error, with a note that it passed this op; a long chain is not named in full."""
     if len(getattr(error, "__notes__", ())) < MOST_NAMED:
         error.add_note(whereabouts(op.name, op.built))
     return error
 
 
-def run_here(op: DeviceOp[T], ctx: ExecutionContext) -> T:
+def run_here(op: Lazy[T], ctx: ExecutionContext) -> T:
     """Run an op to its result, waiting for events on the calling thread; work may be in flight."""
     progress = Progress(op, ctx)
     while (event := progress.advance()) is not None:
@@ -127,7 +148,7 @@ def run_here(op: DeviceOp[T], ctx: ExecutionContext) -> T:
                 f"`{op.name}` gives host data, which a graph cannot wait for",
                 hint="end the captured part before it, and read the result after graph.launch()",
             )
-        event.wait()
+        wait_on_host(event, op.name)
     return progress.result
 
 
@@ -135,10 +156,20 @@ def finish(ctx: ExecutionContext) -> None:
     """Wait until the device has passed the work put on the stream, and raise its first error."""
     stream = ctx.stream
     if not stream.idle():
-        stream.record().wait()
+        wait_on_host(stream.record(), "finish")
     if ctx.outcomes:
         stream.sweep()
         raise_first_error(ctx.outcomes)
+
+
+def wait_on_host(event: Awaited, name: str) -> None:
+    """Block until an event has passed; a trace sees it."""
+    trace = Tracing.active
+    if trace is None:
+        event.wait()
+        return
+    with trace.span("host wait", name, None):
+        event.wait()
 
 
 def raise_first_error(outcomes: Sequence[Outcome]) -> None:

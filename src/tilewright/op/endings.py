@@ -1,0 +1,189 @@
+"""The endings of an op: how it is started, and who waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ..base.errors import BorrowError, Error
+from ..driver.protocol import Stream
+from .ambient import choose_stream
+from .awaiting import running_library
+from .context import ExecutionContext
+from .future import DeviceFuture
+from .lazy import Lazy, all_parts
+from .nesting import THREAD, refuse_nested
+from .place import here, place_of
+from .policy import SchedulingPolicy, refuse_non_stream, stream_of
+from .running import finish, named, run_here
+from .trace import Tracing
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Endings(Lazy[T_co]):
+    """Work that can be started. Each ending uses the op up."""
+
+    _awaited: Generator[Any, Any, T_co] | None = None
+    """The op as a coroutine, once something has begun to await it."""
+
+    def sync(self) -> T_co:
+        """Run the op and wait for it; gives its result. Allowed while an event loop runs."""
+        name = self.name
+        return self._run(name, choose_stream(name, self.home))
+
+    def sync_on(self, stream: Stream) -> T_co:
+        """Run the op on this stream and wait for it; gives its result."""
+        refuse_non_stream(stream, "the caller of sync_on")
+        return self._run(self.name, stream)
+
+    def start(self) -> T_co:
+        """Start the op and give its result at once, in flight.
+
+        Reading it waits, using it in another op orders. An error of the work is raised where the
+        result is read. Refused for host data, which would not be there yet.
+        """
+        return self._start(choose_stream(self.name, self.home))
+
+    def start_on(self, stream: Stream) -> T_co:
+        """As `start`, on this stream."""
+        refuse_non_stream(stream, "the caller of start_on")
+        return self._start(stream)
+
+    def into_future(self) -> DeviceFuture[T_co]:
+        """Start the op, on the stream that the policy in force chooses now."""
+        return self._schedule(choose_stream(self.name, self.home), "into_future()")
+
+    def schedule(self, policy: SchedulingPolicy) -> DeviceFuture[T_co]:
+        """Start the op on the stream that a policy chooses."""
+        return self._schedule(stream_of(policy, self.name, self.home), "schedule()")
+
+    def __await__(self) -> Generator[Any, Any, T_co]:
+        """Start the op, and suspend the task until its result is there."""
+        return self._awaiting()
+
+    # The rest of a coroutine's methods: by these, event loops take an op as a task
+
+    def send(self, value: Any) -> Any:
+        """Go on with awaiting; for event loops."""
+        return self.as_coroutine().send(value)
+
+    def throw(
+        self,
+        kind: Any,
+        value: Any = None,
+        traceback: TracebackType | None = None,
+        /,
+    ) -> Any:
+        """Raise an error where the awaiting stands; for event loops."""
+        if self._awaited is None:
+            self.mark_refused()
+        return self.as_coroutine().throw(kind if value is None else value)
+
+    def as_coroutine(self) -> Generator[Any, Any, T_co]:
+        """What an event loop drives when it is given the op as a task."""
+        if self._awaited is None:
+            self._awaited = self._awaiting()
+        return self._awaited
+
+    def close(self) -> None:
+        """Drop the op on purpose: no warning that it never ran. What has been started goes on."""
+        if self._awaited is not None:
+            self._awaited.close()
+        elif not self._uses:
+            self.claim("close()")
+
+    # How they work
+
+    def _run(self, name: str, stream: Stream) -> T_co:
+        ctx = ExecutionContext(stream, True)
+        refuse_nested(name)
+        self.claim("sync()", 2)
+        alone = not self.staged and Tracing.active is None
+        result = self._execute_alone(name, ctx) if alone else run_here(self, ctx)
+        if ctx.outcomes or not stream.idle():
+            finish(ctx)
+        return result
+
+    def _execute_alone(self, name: str, ctx: ExecutionContext) -> T_co:
+        """Run an op that needs no steps; what `run_here` does, for the most frequent case."""
+        THREAD.starting = name
+        try:
+            return self.execute(ctx)
+        except Exception as error:
+            raise named(error, self)  # noqa: B904 - it is the same error
+        finally:
+            THREAD.starting = None
+
+    def _start(self, stream: Stream) -> T_co:
+        ctx = ExecutionContext(stream)
+        ctx.in_flight = True
+        refuse_nested(self.name)
+        refuse_host_data(self)
+        self.claim("start()", 2)
+        return run_here(self, ctx)
+
+    def _schedule(self, stream: Stream, ending: str) -> DeviceFuture[T_co]:
+        refuse_nested(self.name)
+        self.claim(ending, 2)
+        return DeviceFuture.begun(self, ExecutionContext(stream))
+
+    def _awaiting(self) -> Generator[Any, Any, T_co]:
+        name = self.name
+        if running_library() is None:
+            raise Error(
+                f"`{name}` cannot be awaited here: neither asyncio nor trio runs this code",
+                hint="outside of an async function call .sync()",
+            )
+        refuse_nested(name)
+        ctx = ExecutionContext(choose_stream(name, self.home))
+        ctx.on_loop = True
+        self.claim("await", 1)
+        return (yield from DeviceFuture.begun(self, ctx).__await__())
+
+
+def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:
+    """Start an op that nobody waits for; gives its future, which need not be kept.
+
+    The op must own what it uses: an op that borrows a tensor is refused, at once or when a function
+    given to `then` brings one. An error that nobody looks at is reported when it happens.
+    """
+    name = op.name
+    refuse_nested(name)
+    refuse_borrows(op)
+    ctx = ExecutionContext(choose_stream(name, op.home))
+    ctx.detached = True
+    op.claim("tw.spawn()")
+    future = DeviceFuture.begun(op, ctx)
+    future.add_done_callback(_leave)  # by this the reactor keeps it until it is done
+    return future
+
+
+def _leave(future: DeviceFuture[Any]) -> None:
+    """Nothing is left to do."""
+
+
+def refuse_host_data(op: Lazy[Any]) -> None:
+    """Raise if an op's result would not be there yet when it is given in flight."""
+    if op.host_data:
+        op.mark_refused()
+        raise Error(
+            f"`{op.name}` gives host data, which cannot be given in flight",
+            places=(("here", place_of(here())), ("built", place_of(op.built))),
+            hint="use .into_future() and wait for its result, or .sync()",
+        )
+
+
+def refuse_borrows(op: Lazy[Any]) -> None:
+    """Raise if an op or one of its parts borrows, and nobody waits for it."""
+    for part in all_parts(op):
+        borrowed = part.borrows()
+        if borrowed is not None:
+            op.mark_refused()
+            raise BorrowError(
+                f"`{op.name}` cannot be spawned: {borrowed}, and nobody would wait for it",
+                places=(("here", place_of(here())), ("borrowed", place_of(part.built))),
+                hint="give the tensor away with tw.move(x), or share it with tw.Arc(x);"
+                " or use .into_future() and wait",
+            )

@@ -1,0 +1,208 @@
+"""DeviceFuture: an op that has been started, to be waited for by threads, callbacks and tasks."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ..base.errors import Error
+from ..driver.protocol import Event
+from .awaiting import give_way, suspend_until
+from .context import ExecutionContext
+from .nesting import THREAD
+from .outcome import report_unobserved
+from .reactor import REACTOR
+from .running import ELSEWHERE, Progress, raise_first_error
+from .signals import Awaited, Signal
+
+if TYPE_CHECKING:
+    from .lazy import Lazy
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+BRIEFLY = 20e-6
+"""Seconds that a task blocks before it is suspended: small work is done by then."""
+
+
+class DeviceFuture(Generic[T_co]):
+    """The result of an op that is under way; made by `into_future`, `schedule` and `tw.spawn`.
+
+    It may be awaited any number of times, from any loop, and asked from any thread. What was
+    started runs to its end, whether anybody waits or not. Functions chained after host data run on
+    threads of Tilewright, with the context variables of whoever made the future. An error that
+    nobody has looked at is reported through `sys.unraisablehook` when the future is dropped.
+    """
+
+    _value: T_co
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._over = Signal()
+        self._last: Event | None = None
+        """The point behind the op's last work; None until all of it has been put on its stream."""
+        self._watched = False
+        self._error: BaseException | None = None
+        self._observed = False
+        self._progress: Progress[T_co] | None = None
+        self._process = os.getpid()
+
+    @classmethod
+    def scheduled(cls, op: Lazy[T], ctx: ExecutionContext) -> DeviceFuture[T]:
+        """Start an op on the stream of a context; the seeds' word for writing one's own endings."""
+        op.claim("into_future()")
+        return DeviceFuture.begun(op, ctx)
+
+    @classmethod
+    def begun(cls, op: Lazy[T], ctx: ExecutionContext) -> DeviceFuture[T]:
+        """Start an op that the caller has claimed."""
+        future = DeviceFuture[T](op.name)
+        future._go_on(Progress(op, ctx))
+        return future
+
+    @classmethod
+    def failed(cls, error: BaseException) -> DeviceFuture[Any]:
+        """A future whose op could not be started."""
+        future = DeviceFuture[Any]("op")
+        future._end(error)
+        return future
+
+    # Asking
+
+    def done(self) -> bool:
+        """Whether the result, or an error, is there."""
+        if self._over.done():
+            return True
+        if self._last is not None and self._last.done():
+            self._settle()
+        return self._over.done()
+
+    def running(self) -> bool:
+        """Whether it is under way."""
+        return not self.done()
+
+    def cancel(self) -> bool:
+        """False: what has been started is not stopped. Cancel the task that waits instead."""
+        return False
+
+    def cancelled(self) -> bool:
+        """False: see `cancel`."""
+        return False
+
+    def result(self, timeout: float | None = None) -> T_co:
+        """Wait, at most so many seconds, and give the result or raise the error."""
+        self._wait(timeout)
+        self._observed = True
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait, at most so many seconds, and give the error; None: there was none."""
+        self._wait(timeout)
+        self._observed = True
+        return self._error
+
+    def add_done_callback(self, function: Callable[[DeviceFuture[T_co]], object], /) -> None:
+        """Have a function called with this future when it is done, on no particular thread."""
+        self._call(lambda: (function(self), None)[1])
+
+    def __await__(self) -> Generator[Any, Any, T_co]:
+        """Suspend the task until the result is there; cancelling it stops the waiting only."""
+        if self.done() or (self._last is not None and self._last.wait(BRIEFLY) and self.done()):
+            yield from give_way()
+        else:
+            yield from suspend_until(self._call)
+        return self.result()
+
+    def __repr__(self) -> str:
+        state = "running" if not self._over.done() else "failed" if self._error else "done"
+        return f"<DeviceFuture of `{self._name}`, {state}>"
+
+    def __del__(self) -> None:
+        if self._error is not None and not self._observed:
+            report_unobserved(self._error, f"nobody looked at the future of `{self._name}`")
+
+    # Going on
+
+    def _wait(self, timeout: float | None) -> None:
+        if self.done():
+            return
+        if THREAD.starting is not None:
+            raise Error(
+                f"the future of `{self._name}` cannot be waited for here: `{THREAD.starting}` is"
+                " being started on this thread, and its function may only build ops",
+                hint="give what you wait for to the op, or wait before starting it",
+            )
+        if self._process != os.getpid():
+            raise Error(f"`{self._name}` was started by the parent process, which alone can wait")
+        waited_for = self._over if self._last is None else self._last
+        if not waited_for.wait(timeout) or not self.done():
+            raise TimeoutError(f"`{self._name}` is not done after {timeout} seconds")
+
+    def _call(self, callback: Callable[[], None]) -> None:
+        """Have something called when the future is done."""
+        self._over.call(callback)
+        self._watch()
+
+    def _watch(self) -> None:
+        """Let the reactor look after the end; not needed as long as nobody wants to be called."""
+        if self._last is not None and not self._watched and not self._over.done():
+            self._watched = True
+            REACTOR.when(self._last, self._settle)
+
+    def _go_on(self, progress: Progress[T_co], context: contextvars.Context | None = None) -> None:
+        """Start as much of the op as can be; the rest follows when what it waits for is there."""
+        try:
+            waited_for = progress.advance()
+            while waited_for is not None and waited_for is not ELSEWHERE and waited_for.done():
+                waited_for = progress.advance()
+        except BaseException as error:
+            self._end(error)
+            if not isinstance(error, Exception):
+                self._observed = True
+                raise
+        else:
+            if waited_for is None:
+                self._all_started(progress, watch=context is not None)
+            else:
+                self._go_on_later(progress, waited_for, context or contextvars.copy_context())
+
+    def _go_on_later(
+        self, progress: Progress[T_co], event: Awaited, context: contextvars.Context
+    ) -> None:
+        proceed = partial(context.run, partial(self._go_on, progress, context))
+        if event is ELSEWHERE:
+            REACTOR.continue_soon(proceed)
+        else:
+            REACTOR.when(event, partial(REACTOR.continue_soon, proceed))
+
+    def _all_started(self, progress: Progress[T_co], *, watch: bool) -> None:
+        self._progress = progress
+        if progress.ctx.stream.idle():
+            self._settle()
+            return
+        self._last = progress.ctx.stream.record()
+        if watch:
+            self._watch()
+
+    def _settle(self) -> None:
+        """All work is done: take its result, or its error. Several threads may find that."""
+        progress = self._progress
+        if progress is None:
+            return  # another one has
+        try:
+            raise_first_error(progress.ctx.outcomes)
+        except Exception as error:
+            self._end(error)
+        else:
+            self._value = progress.result
+            self._end(None)
+
+    def _end(self, error: BaseException | None) -> None:
+        self._error = error
+        self._over.set()
+        self._progress = None

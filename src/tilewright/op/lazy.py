@@ -1,0 +1,146 @@
+"""Lazy: work that has not run. One abstract method, used once; knows its name and its line."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from abc import abstractmethod
+from collections.abc import Coroutine, Iterator, Sequence
+from typing import Any, ClassVar, Self, TypeGuard, TypeVar
+
+from ..base.errors import BorrowError
+from ..driver.protocol import Device
+from .context import ExecutionContext
+from .place import Spot, here, place_of
+from .running import Steps
+from .slips import Slips
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Lazy(Slips, Coroutine[Any, Any, T_co]):
+    """What all ops are: something to execute, once."""
+
+    effect: bool = False
+    """Whether dropping this op unused is a mistake: it would have changed existing memory."""
+
+    staged: bool = False
+    """Whether it runs by `steps`, for the sake of other ops or events; else by `execute`."""
+
+    host_data: bool = False
+    """Whether the host must wait for the device before the result is there."""
+
+    lengthy: bool = False
+    """Whether starting it may take the host milliseconds; event loops have it done elsewhere."""
+
+    made_of: Sequence[Lazy[Any]] = ()
+    """The ops it is made of, as far as they are known before it runs."""
+
+    result_count: int | None = None
+    """How many results it gives, if they are a tuple whose length is known before it runs."""
+
+    _callers: ClassVar[int] = 0
+    """How many callers of the constructor are Tilewright's own, for certain."""
+
+    _built: Spot
+    _uses: list[tuple[str, Spot]]
+    """Who used it, or tried to, and where; the first one has it."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remember the line that builds the op; subclasses need not call super().__init__()."""
+        self = super().__new__(cls)
+        self._built = here(cls._callers + 1)
+        self._uses = []
+        return self
+
+    @abstractmethod
+    def execute(self, ctx: ExecutionContext) -> T_co:
+        """Put the work on `ctx.stream` and return the result. Called once, by an ending."""
+
+    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The op step by step: yields the ops and events it needs, and returns the result."""
+        yield from ()
+        return self.execute(ctx)
+
+    @property
+    def name(self) -> str:
+        """What messages call this op."""
+        return type(self).__name__
+
+    @property
+    def built(self) -> Spot:
+        """The line that built the op."""
+        return self._built
+
+    @property
+    def home(self) -> Device | None:
+        """The device this op must run on; None: wherever it is started."""
+        return None
+
+    def borrows(self) -> str | None:
+        """What this op borrows itself, in words, without its parts; None: nothing."""
+        return None
+
+    def claim(self, user: str, known: int = 0) -> None:
+        """Mark this op as used; a second use raises and names the first. Safe from any thread.
+
+        So many callers are known to be Tilewright's own.
+        """
+        use = (user, here(known + 1))
+        self._uses.append(use)
+        first = self._uses[0]
+        if first is not use:
+            raise BorrowError(
+                f"this op was already used by `{first[0]}`",
+                places=(
+                    ("here", place_of(use[1])),
+                    ("built", place_of(self._built)),
+                    ("used", place_of(first[1])),
+                ),
+                hint="an op is used once; make it .shared(), or build it again",
+            )
+
+    def mark_refused(self) -> None:
+        """The op was tried, in vain: no warning that it never ran. It can be tried again."""
+        self.effect = False
+
+    @property
+    def used_by(self) -> str | None:
+        """What has used this op; None: nothing yet."""
+        return self._uses[0][0] if self._uses else None
+
+    def __repr__(self) -> str:
+        return f"<DeviceOp `{self.name}`, {state_of(self)}; built at {place_of(self._built)}>"
+
+    def __del__(self) -> None:
+        if self.effect and not self._uses:
+            warn_never_run(self.name, self._built)
+
+
+def warn_never_run(name: str, built: Spot) -> None:
+    """Say that an op was dropped unused, which must be a mistake; not while Python shuts down."""
+    if not sys.is_finalizing():
+        place = place_of(built)
+        warnings.warn_explicit(
+            f"DeviceOp `{name}` built at {place} was never run; add .sync() or await it",
+            RuntimeWarning, place.filename, place.line,
+        )  # fmt: skip
+
+
+def state_of(op: Lazy[Any]) -> str:
+    """In words whether an op was used, and by what."""
+    return "not run" if op.used_by is None else f"used by {op.used_by}"
+
+
+def is_lazy(x: object) -> TypeGuard[Lazy[Any]]:
+    """Tell whether x is an op; by its mixin, as an abstract class takes longer to tell."""
+    return isinstance(x, Slips)
+
+
+def all_parts(op: Lazy[Any]) -> Iterator[Lazy[Any]]:
+    """An op and everything it is made of; not by recursion, as chains may be long."""
+    found = [op]
+    while found:
+        op = found.pop()
+        yield op
+        found += op.made_of

@@ -1,0 +1,134 @@
+"""The one thread that watches events for everybody who does not block, and the few that go on.
+
+Both are made when first needed, and anew in a child process. The watching thread runs none of the
+user's functions: it would keep others waiting. `continue_soon` has those run by a small pool.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from ..driver.protocol import Event
+from .signals import Awaited, Signal, call_safely
+
+SHORTEST, LONGEST = 20e-6, 2e-3
+"""Seconds between two looks at events: an eighth of the time since the last one passed."""
+
+CONTINUING = 4
+"""Threads that run what users chained after host data, at most."""
+
+
+@runtime_checkable
+class Progressive(Protocol):
+    """A device that can tell when some of its work is done; others are looked at now and then."""
+
+    def wait_progress(self, seconds: float) -> None:
+        """Sleep until something more is done than when this was last called, or so long."""
+        ...
+
+
+class Watched(NamedTuple):
+    """An event, and what to call when it has passed."""
+
+    event: Event
+    callback: Callable[[], None]
+
+
+class Reactor:
+    """Calls back when events have passed. All its calls come from one thread."""
+
+    def __init__(self) -> None:
+        self._wake = threading.Condition(threading.Lock())
+        self._new: list[Watched] = []
+        self._thread: threading.Thread | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._survives_fork = False
+
+    def when(self, event: Awaited, callback: Callable[[], None]) -> None:
+        """Have `callback` called once the event has passed; it must be short."""
+        if isinstance(event, Signal):
+            event.call(callback)
+            return
+        with self._wake:
+            self._new.append(Watched(event, callback))
+            if self._thread is None:
+                self._prepare_for_fork()
+                self._thread = threading.Thread(
+                    target=self._watch, name="tilewright-reactor", daemon=True
+                )
+                self._thread.start()
+            self._wake.notify()
+
+    def continue_soon(self, function: Callable[[], object]) -> None:
+        """Have a function run on one of the threads for what goes on after host data."""
+        with self._wake:
+            if self._pool is None:
+                self._prepare_for_fork()
+                self._pool = ThreadPoolExecutor(CONTINUING, "tilewright-continues")
+            self._pool.submit(function)
+
+    def _prepare_for_fork(self) -> None:
+        if not self._survives_fork:
+            os.register_at_fork(after_in_child=self._begin_anew)
+            self._survives_fork = True
+
+    def _begin_anew(self) -> None:
+        """In a child process: threads are gone, and so is what they were to do."""
+        self._wake = threading.Condition(threading.Lock())
+        self._new, self._thread, self._pool = [], None, None
+
+    def _watch(self) -> None:
+        watched: list[Watched] = []
+        since = time.monotonic()
+        while True:
+            with self._wake:
+                while not (watched or self._new):
+                    self._wake.wait()
+                new, self._new = self._new, []
+            passed, watched = _sorted_out([*watched, *new])
+            if passed or new:
+                since = time.monotonic()
+            for each in passed:
+                call_safely(each.callback)
+            del new, passed  # else the last callback would be kept while nothing happens
+            if watched:
+                self._sleep(watched, (time.monotonic() - since) / 8)
+
+    def _sleep(self, watched: list[Watched], seconds: float) -> None:
+        """Until one of the events may have passed, or there are new ones."""
+        device = _only_device(watched)
+        if isinstance(device, Progressive):
+            device.wait_progress(LONGEST)
+            return
+        with self._wake:
+            if not self._new:
+                self._wake.wait(min(max(seconds, SHORTEST), LONGEST))
+
+
+def _sorted_out(watched: list[Watched]) -> tuple[list[Watched], list[Watched]]:
+    """Those whose events have passed, and the others."""
+    passed: list[Watched] = []
+    others: list[Watched] = []
+    for each in watched:
+        (passed if _is_over(each.event) else others).append(each)
+    return passed, others
+
+
+def _is_over(event: Event) -> bool:
+    try:
+        return event.done()
+    except Exception:
+        return True
+
+
+def _only_device(watched: list[Watched]) -> object:
+    devices = {each.event.stream.device for each in watched}
+    return devices.pop() if len(devices) == 1 else None
+
+
+REACTOR = Reactor()

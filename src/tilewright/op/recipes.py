@@ -1,0 +1,80 @@
+"""How ops made of others run: generators that ask for their parts and call functions in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .arity import call
+from .context import ExecutionContext
+from .endings import refuse_borrows, refuse_host_data
+from .lazy import Lazy, is_lazy
+from .nesting import unlocked
+from .running import Steps
+
+Function = Callable[..., Any]
+Extra = tuple[Any, ...]
+
+
+def mapped(
+    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
+) -> Steps[Any]:
+    """The source, then a function of its result."""
+    value = yield source
+    return call(verb, function, value, extra)
+
+
+def inspected(
+    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
+) -> Steps[Any]:
+    """The source, whose result a function may look at."""
+    value = yield source
+    call(verb, function, value, extra)
+    return value
+
+
+def followed(
+    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
+) -> Steps[Any]:
+    """The source, then the op that a function makes of its result."""
+    value = yield source
+    return (yield admitted(call(verb, function, value, extra), verb, ctx))
+
+
+def followed_unchecked(
+    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
+) -> Steps[Any]:
+    """As `followed`, and the function may run ops."""
+    value = yield source
+    return (yield admitted(unlocked(call, verb, function, value, extra), verb, ctx))
+
+
+def with_its_context(
+    function: Callable[[ExecutionContext], Any], ctx: ExecutionContext
+) -> Steps[Any]:
+    """The op that a function makes of the context."""
+    return (yield admitted(function(ctx), "with_context", ctx))
+
+
+def zipped(parts: Sequence[Lazy[Any]], ctx: ExecutionContext) -> Steps[Any]:
+    """All parts, one after the other."""
+    results: list[Any] = []
+    for part in parts:
+        results.append((yield part))
+    return tuple(results)
+
+
+def admitted(following: object, verb: str, ctx: ExecutionContext) -> Lazy[Any]:
+    """An op that a function gave, used by the op that called it; if it may run here."""
+    if not is_lazy(following):
+        advice = "; use `map` for a plain value" if verb.startswith("then") else ""
+        raise TypeError(
+            f"the function given to `{verb}` must return a DeviceOp,"
+            f" got {type(following).__name__}{advice}"
+        )
+    if ctx.detached:
+        refuse_borrows(following)
+    if ctx.in_flight:
+        refuse_host_data(following)
+    following.claim(verb)
+    return following

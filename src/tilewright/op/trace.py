@@ -1,0 +1,132 @@
+"""tw.trace(): records what ops, streams and waits do when, and writes it for trace viewers."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from ..driver.protocol import Event, Stream
+
+HOST = 0
+"""The number under which viewers show the host's threads; devices follow."""
+
+
+class Entry(NamedTuple):
+    """Something that took time, in nanoseconds of `time.perf_counter_ns`."""
+
+    kind: str
+    """`op`, `host wait`, `stream wait`, or `work` on a device."""
+    name: str
+    start: int
+    end: int
+    thread: str
+    stream: Stream | None
+
+
+class Trace:
+    """What happened while it was recorded. `entries` is the list; `save` writes it."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    @contextmanager
+    def span(self, kind: str, name: str, stream: Stream | None) -> Generator[None, None, None]:
+        """Record a block of code."""
+        start = time.perf_counter_ns()
+        try:
+            yield
+        finally:
+            self.add(kind, name, stream, start, time.perf_counter_ns())
+
+    def add(self, kind: str, name: str, stream: Stream | None, start: int, end: int) -> None:
+        """Record something that has happened; from any thread."""
+        self.entries.append(Entry(kind, name, start, end, threading.current_thread().name, stream))
+
+    def save(self, path: str | Path) -> None:
+        """Write a trace that chrome://tracing and Perfetto show."""
+        Path(path).write_text(json.dumps({"traceEvents": self._events()}), encoding="utf-8")
+
+    def _events(self) -> list[dict[str, Any]]:
+        lanes = _Lanes()
+        begin = min((entry.start for entry in self.entries), default=0)
+        shown = [_shown(entry, begin, lanes) for entry in list(self.entries)]
+        return [*lanes.names(), *shown]
+
+
+def _shown(entry: Entry, begin: int, lanes: _Lanes) -> dict[str, Any]:
+    process, lane = lanes.of(entry)
+    details = {} if entry.stream is None else {"stream": repr(entry.stream)}
+    return {
+        "ph": "X", "cat": entry.kind, "name": entry.name, "pid": process, "tid": lane,
+        "ts": (entry.start - begin) / 1e3, "dur": (entry.end - entry.start) / 1e3,
+        "args": details,
+    }  # fmt: skip
+
+
+ON_DEVICE = ("work", "stream wait")
+"""Kinds shown in the lane of their stream; all others happen on threads of the host."""
+
+
+class _Lanes:
+    """Numbers for the rows of a viewer: the host's threads, and the streams of each device."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, int] = {"host": HOST}
+        self._lanes: dict[tuple[str, str], int] = {}
+
+    def of(self, entry: Entry) -> tuple[int, int]:
+        group, row = "host", entry.thread
+        if entry.stream is not None and entry.kind in ON_DEVICE:
+            group, row = f"device {entry.stream.device.name}", f"stream {entry.stream.number}"
+        process = self._processes.setdefault(group, len(self._processes))
+        return process, self._lanes.setdefault((group, row), len(self._lanes))
+
+    def names(self) -> list[dict[str, Any]]:
+        processes = [
+            {"ph": "M", "name": "process_name", "pid": number, "args": {"name": name}}
+            for name, number in self._processes.items()
+        ]
+        threads = [
+            {"ph": "M", "name": "thread_name", "pid": self._processes[group], "tid": lane,
+             "args": {"name": row}}
+            for (group, row), lane in self._lanes.items()
+        ]  # fmt: skip
+        return [*processes, *threads]
+
+
+class Tracing:
+    """Whether a trace is being recorded, in the whole process."""
+
+    active: ClassVar[Trace | None] = None
+
+
+@contextmanager
+def trace(path: str | Path | None = None) -> Generator[Trace, None, None]:
+    """Record all ops of the process in a `with` block; written to `path` at its end, if given."""
+    recorded, outer = Trace(), Tracing.active
+    Tracing.active = recorded
+    try:
+        yield recorded
+    finally:
+        Tracing.active = outer
+        if path is not None:
+            recorded.save(path)
+
+
+def trace_work(name: str, stream: Stream, start: int, end: int) -> None:
+    """Record work that a device has done, from `time.perf_counter_ns()` to it."""
+    if Tracing.active is not None:
+        Tracing.active.add("work", name, stream, start, end)
+
+
+def trace_wait(stream: Stream, event: Event) -> None:
+    """Record that a stream was told to wait for an event of another one."""
+    if Tracing.active is not None:
+        now = time.perf_counter_ns()
+        name = f"waits for stream {event.stream.number}"
+        Tracing.active.add("stream wait", name, stream, now, now)

@@ -1,0 +1,77 @@
+"""tw.zip: several ops, or values, as one op with all their results."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from .core import DeviceOp, Made, as_op
+from .recipes import zipped
+
+if TYPE_CHECKING:
+    from ..launch.given import KernelArg
+
+    P = TypeVar("P", bound=KernelArg)
+    Q = TypeVar("Q", bound=KernelArg)
+    S = TypeVar("S", bound=KernelArg)
+    V = TypeVar("V", bound=KernelArg)
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+F = TypeVar("F")
+G = TypeVar("G")
+
+
+@overload
+def zip(  # type: ignore[overload-overlap]
+    a: DeviceOp[A], /
+) -> DeviceOp[tuple[A]]: ...
+@overload
+def zip(  # type: ignore[overload-overlap]
+    a: DeviceOp[A], b: DeviceOp[B], /
+) -> DeviceOp[tuple[A, B]]: ...
+@overload
+def zip(  # type: ignore[overload-overlap]
+    a: DeviceOp[A], b: DeviceOp[B], c: DeviceOp[C], /
+) -> DeviceOp[tuple[A, B, C]]: ...
+@overload
+def zip(  # type: ignore[overload-overlap]
+    a: DeviceOp[A], b: DeviceOp[B], c: DeviceOp[C], d: DeviceOp[D], /
+) -> DeviceOp[tuple[A, B, C, D]]: ...
+@overload
+def zip(
+    a: DeviceOp[A], b: DeviceOp[B], c: DeviceOp[C], d: DeviceOp[D], f: DeviceOp[F], /
+) -> DeviceOp[tuple[A, B, C, D, F]]: ...
+@overload
+def zip(
+    a: DeviceOp[A], b: DeviceOp[B], c: DeviceOp[C], d: DeviceOp[D], f: DeviceOp[F],
+    g: DeviceOp[G], /
+) -> DeviceOp[tuple[A, B, C, D, F, G]]: ...  # fmt: skip
+@overload
+def zip(a: P | DeviceOp[P], /) -> DeviceOp[tuple[P]]: ...
+@overload
+def zip(a: P | DeviceOp[P], b: Q | DeviceOp[Q], /) -> DeviceOp[tuple[P, Q]]: ...
+@overload
+def zip(
+    a: P | DeviceOp[P], b: Q | DeviceOp[Q], c: S | DeviceOp[S], /
+) -> DeviceOp[tuple[P, Q, S]]: ...
+@overload
+def zip(
+    a: P | DeviceOp[P], b: Q | DeviceOp[Q], c: S | DeviceOp[S], d: V | DeviceOp[V], /
+) -> DeviceOp[tuple[P, Q, S, V]]: ...
+@overload
+def zip(*parts: Any) -> DeviceOp[tuple[Any, ...]]: ...
+def zip(*parts: Any) -> DeviceOp[Any]:
+    """One op that runs all of these, one after the other, and gives the tuple of their results.
+
+    Plain values stand for themselves.
+    """
+    ops = tuple(as_op(part) for part in parts)
+    name = "zip"
+    for op in ops:
+        op.claim(name)
+    made: Made[Any] = Made(name, ops, partial(zipped, ops))
+    made.result_count = len(ops)
+    return made

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from op_kit import Failing, Give, HandStream, HostData
+from tilewright.op.core import value
+from tilewright.op.trace import Tracing, trace, trace_wait, trace_work
+
+
+def test_ops_and_host_waits_are_recorded():
+    stream, source = HandStream(), HostData()
+    source.event.passed.set()
+    with trace() as found:
+        Give(1).map(str).sync_on(stream)
+        source.sync_on(stream)
+        Give(2).sync_on(stream)
+    kinds = [(entry.kind, entry.name) for entry in found.entries]
+    assert kinds == [("op", "Give"), ("host wait", "HostData"), ("op", "Give")]
+    assert all(entry.end >= entry.start for entry in found.entries)
+    assert found.entries[0].stream is stream
+    assert Tracing.active is None
+
+
+def test_nothing_is_recorded_outside_and_blocks_nest():
+    with trace() as outer:
+        Give(1).sync()
+        with trace() as inner:
+            Give(1).sync()
+        Give(1).sync()
+    Give(1).sync()
+    assert (len(outer.entries), len(inner.entries)) == (2, 1)
+
+
+def test_an_op_that_fails_is_recorded_too():
+    with trace() as found, pytest.raises(ValueError, match="no"):
+        Failing().sync()
+    assert [entry.name for entry in found.entries] == ["Failing"]
+
+
+def test_the_file_is_a_chrome_trace(tmp_path):
+    path, one, two = tmp_path / "trace.json", HandStream(number=1), HandStream(number=2)
+    with trace(path):
+        value(1).map(str).sync_on(one)
+        trace_work('neg "quoted"', one, 1_000, 4_000)
+        trace_wait(two, one.record())
+    events = json.loads(path.read_text())["traceEvents"]
+    names = {(e["pid"], e.get("tid")): e["args"]["name"] for e in events if e["ph"] == "M"}
+    spans = [e for e in events if e["ph"] == "X"]
+    rows = [(names[e["pid"], None], names[e["pid"], e["tid"]], e["cat"], e["name"]) for e in spans]
+    assert rows == [
+        ("host", "MainThread", "op", "value"),
+        ("device cpu", "stream 1", "work", 'neg "quoted"'),
+        ("device cpu", "stream 2", "stream wait", "waits for stream 1"),
+    ]
+    assert spans[1]["dur"] == 3.0
+    assert all(e["ts"] >= 0 for e in spans)
+
+
+def test_hooks_cost_nothing_when_off():
+    trace_work("neg", HandStream(), 0, 1)
+    trace_wait(HandStream(), HandStream().record())
+    assert Tracing.active is None
+
+
+def test_an_empty_trace(tmp_path):
+    with trace(tmp_path / "trace.json") as found:
+        pass
+    assert found.entries == []
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
