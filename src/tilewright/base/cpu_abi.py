@@ -2,11 +2,14 @@
 
     void kernel(ptr args, ptr launch, i64 begin, i64 end, ptr scratch)
 
-runs the logical blocks whose linear numbers are begin .. end - 1, in that order; the last grid axis
-varies fastest. `args` is an array of 64-bit slots, in parameter order: a tensor or output gives its
-address, then its extents, then its strides (in elements); a scalar gives its bits in the low end of
-one slot (integers extended by their own sign); a pointer gives its address. `launch` is an array of
-64-bit words, laid out below; a worker checks CANCEL before each block. `scratch` is
+runs blocks number begin .. end - 1, in that order. Which logical block has which number is the
+kernel's own affair: the last grid axis varies fastest, unless blocks that share work are to be
+neighbours. What it reports are linear numbers of logical blocks, the last axis always fastest.
+
+`args` is an array of 64-bit slots, in parameter order: a tensor or output gives its address, then
+its extents, then its strides (in elements); a scalar gives its bits in the low end of one slot
+(integers extended by their own sign); a pointer gives its address. `launch` is an array of 64-bit
+words, laid out below; a worker checks CANCEL before each block. `scratch` is
 `Artifact.scratch_bytes` of memory aligned to 64 bytes, one per worker.
 
 A kernel that has written past the caches has made its writes visible in order when it returns.

@@ -49,7 +49,8 @@ class Artifact:
     """Compiled code with all that a launch of it needs.
 
     `code` is the backend's own: an object file for the CPU, the function itself for the reference.
-    `scratch_bytes` is what each worker must hand in. `decisions` are lines for `explain()`.
+    `scratch_bytes` is what each worker must hand in, `together` how many blocks in a row one had
+    better run. `decisions` are lines for `explain()`.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Artifact:
     launch_checks: tuple[LaunchCheck, ...] = ()
     sites: tuple[Site, ...] = ()
     scratch_bytes: int = 0
+    together: int = 1
     decisions: tuple[str, ...] = ()
 
 

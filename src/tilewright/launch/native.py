@@ -60,7 +60,7 @@ class NativeRun:
         slots, places = slots_of(args, loaded.hidden)
         self._launcher = Launcher(
             loaded.function, slots, grid, artifact.scratch_bytes, loaded.room,
-            streamed=output_bytes(args) > STREAMED,
+            streamed=output_bytes(args) > STREAMED, together=artifact.together,
         )  # fmt: skip
         self._memory = places[OutputArg] + places[TensorArg]
         self._pointers = places[PointerArg]

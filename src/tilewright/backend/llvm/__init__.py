@@ -40,7 +40,7 @@ def stages(cpu: CpuTarget) -> tuple[Stage, ...]:
 def _artifact(module: Module, cpu: CpuTarget) -> Artifact:
     plan = module.plan
     code = compile_module(module.text, cpu)
-    return artifact(plan.func, cpu, code, plan.scratch_bytes, plan.decisions)
+    return artifact(plan.func, cpu, code, plan.scratch_bytes, plan.together, plan.decisions)
 
 
 def _summary(artifact: Artifact) -> str:

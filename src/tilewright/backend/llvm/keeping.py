@@ -37,9 +37,14 @@ def keeping_for(cpu: CpuTarget) -> Keeping:
 
 
 def artifact(
-    func: Func, cpu: CpuTarget, code: bytes, scratch_bytes: int, decisions: Sequence[str]
+    func: Func,
+    cpu: CpuTarget,
+    code: bytes,
+    scratch_bytes: int,
+    together: int,
+    decisions: Sequence[str],
 ) -> Artifact:
-    """The artifact of a function; all but the last three comes from the function itself."""
+    """The artifact of a function; all but the last four comes from the function itself."""
     return Artifact(
         name=func.name,
         target=f"cpu {cpu.name}",
@@ -48,6 +53,7 @@ def artifact(
         launch_checks=func.launch_checks,
         sites=sites_of(func),
         scratch_bytes=scratch_bytes,
+        together=together,
         decisions=tuple(decisions),
     )
 
@@ -94,6 +100,7 @@ def save(func: Func, made: Artifact) -> Saved:
     metadata: dict[str, object] = {
         "symbol": made.name,
         "scratch_bytes": made.scratch_bytes,
+        "together": made.together,
         "decisions": [_without_places(line, places) for line in made.decisions],
     }
     return Saved(metadata, made.code)
@@ -127,8 +134,11 @@ def restore(func: Func, cpu: CpuTarget, saved: Saved) -> Artifact:
         raise ValueError("not the code of this kernel")
     if type(scratch) is not int or not 0 <= scratch <= cpu.scratch_limit:
         raise ValueError(f"not a size: {scratch!r}")
+    together = saved.metadata.get("together")
+    if type(together) is not int or together < 1:
+        raise ValueError(f"not a number of blocks: {together!r}")
     decisions = _decisions(func, saved.metadata.get("decisions"))
-    return artifact(func, cpu, saved.code, scratch, decisions)
+    return artifact(func, cpu, saved.code, scratch, together, decisions)
 
 
 def _decisions(func: Func, lines: object) -> list[str]:

@@ -37,6 +37,7 @@ class Record:
         blocks: int,
         scratch_bytes: int = 0,
         print_capacity: int = 0,
+        together: int = 1,
     ) -> None:
         words = (ctypes.c_int64 * (SLOTS + len(slots)))()
         self.words: ctypes.Array[ctypes.c_int64] = words
@@ -50,6 +51,7 @@ class Record:
         words[Job.BLOCKS] = blocks
         words[Job.SCRATCH] = scratch_bytes
         words[THREADS] = 1
+        words[Job.TOGETHER] = together
         words[LAUNCH : LAUNCH + MAX_GRID_RANK] = [*grid, *[1] * (MAX_GRID_RANK - len(grid))]
         words[SLOTS:] = [int(slot) for slot in slots]
         if print_capacity:

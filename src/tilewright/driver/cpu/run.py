@@ -47,7 +47,8 @@ class Launcher:
     """A native kernel over one grid, checked once; runs any number of times, from any thread.
 
     `slots` are the arguments as `base.cpu_abi` lays them out; a run may have others in its record.
-    A `streamed` launch writes its outputs past the caches where it can.
+    A `streamed` launch writes its outputs past the caches where it can; of one whose blocks share
+    work a thread takes so many `together`.
 
     A run: take a `record()`, fill in what changes, give it to `CpuStream.launch`; when the stream
     has passed it, `report(record)` says what came of it and takes the record back.
@@ -62,6 +63,7 @@ class Launcher:
         print_capacity: int = PRINT_CAPACITY,
         *,
         streamed: bool = False,
+        together: int = 1,
     ) -> None:
         self._function = function  # keeps the code where it is
         self._blocks = _check(grid, scratch_bytes, print_capacity)
@@ -69,6 +71,7 @@ class Launcher:
         self._scratch_bytes = scratch_bytes
         self._print_capacity = print_capacity
         self._streamed = streamed
+        self._together = together
         self._idle: list[Record] = []
 
     def record(self) -> Record:
@@ -83,7 +86,7 @@ class Launcher:
         """The words of a run that is recorded, which are its own for good."""
         record = Record(
             self._function.address, self._slots, self._grid, self._blocks,
-            self._scratch_bytes, self._print_capacity,
+            self._scratch_bytes, self._print_capacity, self._together,
         )  # fmt: skip
         record.words[STREAM] = self._streamed
         return record

@@ -55,7 +55,7 @@ def test_what_comes_back_is_what_was_made():
 def test_every_field_is_saved_or_comes_from_the_function():
     """A new field of Artifact must be thought of here, or it would be lost on the way."""
     from_function = {"name", "target", "signature", "launch_checks", "sites"}
-    saved = {"code", "scratch_bytes", "decisions"}
+    saved = {"code", "scratch_bytes", "together", "decisions"}
     assert from_function | saved == {f.name for f in fields(Artifact)}
 
 
@@ -158,12 +158,14 @@ def test_unknown_sources_or_attributes_are_not_kept(monkeypatch):
 # What is wrong.
 
 
-GOOD = {"symbol": "scale", "scratch_bytes": 64, "decisions": [["a ", 0, " b"], []]}
+GOOD = {
+    "symbol": "scale", "scratch_bytes": 64, "together": 2, "decisions": [["a ", 0, " b"], []],
+}  # fmt: skip
 
 
 def test_this_is_good():
     restored = keeping.restore(kernel(), CPU, Saved(GOOD, b"code"))
-    assert (restored.scratch_bytes, restored.code) == (64, b"code")
+    assert (restored.scratch_bytes, restored.together, restored.code) == (64, 2, b"code")
     assert restored.decisions == ("a kernel.py:1:1 b", "")
 
 
@@ -173,6 +175,7 @@ def test_this_is_good():
         {"symbol": "other"}, {"symbol": None}, {"symbol": ["scale"]},
         {"scratch_bytes": -1}, {"scratch_bytes": 64.0}, {"scratch_bytes": True},
         {"scratch_bytes": "64"}, {"scratch_bytes": None}, {"scratch_bytes": CPU.scratch_limit + 1},
+        {"together": 0}, {"together": 1.0}, {"together": True}, {"together": "1"},
         {"decisions": None}, {"decisions": "text"}, {"decisions": ["text"]},
         {"decisions": [[None]]}, {"decisions": [[-1]]}, {"decisions": [[10_000]]},
         {"decisions": [[1.0]]}, {"decisions": [[True]]}, {"decisions": [[["a"]]]},

@@ -45,6 +45,10 @@ WRITE_BLOCK = """
   %sum = add i64 %old, %block
   store i64 %sum, ptr %at"""
 
+WRITE_BEGIN = """
+  %at = getelementptr i64, ptr %out, i64 %block
+  store i64 %begin, ptr %at"""
+
 USLEEP = "declare i32 @usleep(i32)"
 
 

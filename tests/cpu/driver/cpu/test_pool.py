@@ -17,6 +17,7 @@ from cpu.driver.cpu.kernels import (
     SCRATCH_SUM,
     SPIN,
     USLEEP,
+    WRITE_BEGIN,
     WRITE_BLOCK,
     kernel,
     sleep_then_write,
@@ -352,6 +353,32 @@ def test_how_long_a_launch_was_is_remembered(monkeypatch):
         made.stop()
         assert record.words[LONG] == long
     assert np.array_equal(out, 2 * np.arange(4))
+
+
+@pytest.mark.parametrize(
+    ("threads", "blocks", "together", "first"),
+    [(1, 10, 4, 4), (1, 3, 4, 3), (1, 10, 1, 1), (2, 64, 4, 4), (2, 16, 4, 2), (2, 7, 4, 1)],
+)
+def test_blocks_that_share_work_are_taken_together(own, threads, blocks, together, first):
+    """As many as are wanted, but several pieces per thread."""
+    out = np.full(blocks, -1)
+    code = kernel(WRITE_BEGIN).address
+    record = Record(code, slots(out), (blocks,), blocks, together=together)
+    record.words[LONG] = 1
+    own.have(threads - 1)
+    with config.override(num_threads=threads):
+        run_here(record)
+    assert np.count_nonzero(out == 0) == first
+    assert np.all(out >= 0)
+
+
+def test_until_helpers_are_called_blocks_are_taken_one_by_one(own):
+    out = np.full(64, -1)
+    record = Record(kernel(WRITE_BEGIN).address, slots(out), (64,), 64, together=4)
+    own.have(1)
+    with config.override(num_threads=2):
+        run_here(record)
+    assert np.count_nonzero(out == 0) == 1
 
 
 @pytest.mark.parametrize("inline", [True, False])

@@ -48,6 +48,8 @@ class Emitter:
         self.names: dict[Value, Vec] = {}
         self.tensors: dict[Value, Tensor] = {}
         self.buffers: dict[Buffer, Vec] = {}
+        self.tiles: dict[Buffer, Vec] = {}
+        """Where the first copy is of buffers that have several."""
         self.variables: dict[Variable, Vec] = {}
         self.loops: list[Labels] = []
         self.scopes: list[str] = []

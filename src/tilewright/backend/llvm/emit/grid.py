@@ -30,6 +30,32 @@ def block_ids(emitter: Emitter, number: Vec, sizes: list[Vec]) -> list[Vec]:
     return ids
 
 
+def place(emitter: Emitter, number: Vec, sizes: list[Vec]) -> tuple[Vec, list[Vec]]:
+    """The linear number and the index of the block that runs at a turn."""
+    ids = block_ids(emitter, number, sizes)
+    grouping = emitter.plan.grouping
+    if grouping is None:
+        return number, ids
+    rows, columns = (sizes[axis] for axis in (grouping.row_axis, grouping.column_axis))
+    turn = ids[grouping.row_axis] * columns + ids[grouping.column_axis]
+    row, column = grouped(turn, rows, columns, grouping.rows)
+    ids[grouping.row_axis], ids[grouping.column_axis] = row, column
+    linear = emitter.integer(0)
+    for at, size in zip(ids, sizes, strict=True):
+        linear = linear * size + at
+    return linear, ids
+
+
+def grouped(turn: Vec, rows: Vec, columns: Vec, together: int) -> tuple[Vec, Vec]:
+    """The row and column of a turn, where so many rows are walked column after column."""
+    group = turn.binary("udiv", columns * together)
+    first = group * together
+    height = (rows - first).intrinsic("umin", together)
+    inside = turn - first * columns
+    column = inside.binary("udiv", height)
+    return first + (inside - column * height), column
+
+
 def _block_id(emitter: Emitter, op: Op) -> None:
     axis: int = op.attrs["axis"]
     emitter.names[op.result] = emitter.block_ids[axis].cast("trunc", "i32")

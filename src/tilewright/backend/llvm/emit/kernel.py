@@ -22,6 +22,7 @@ from ..plan.nodes import (
     Repeat,
     Scalar,
     Scope,
+    Shared,
     Stmt,
     Turn,
 )  # fmt: skip
@@ -42,6 +43,7 @@ from . import (
     memory,
     pointer,
     reduction,
+    share,
     stream,
 )  # fmt: skip
 from .access import from_memory
@@ -101,6 +103,8 @@ def run(emitter: Emitter, statement: Stmt) -> None:
             TABLE["mmaf"](emitter, statement)
         case Turn():
             turn(emitter, statement)
+        case Shared():
+            share.shared(emitter, statement)
         case For() | Repeat() | If() | Scope() | Jump() | Print():
             TABLE[_word(statement)](emitter, statement)
 
@@ -135,7 +139,9 @@ def _prologue(emitter: Emitter) -> None:
     scratch = Vec(emitter.body, "%scratch", "ptr", 1)
     for buffer, at in emitter.plan.offsets.items():
         emitter.buffers[buffer] = emitter.shifted(scratch, emitter.integer(at), "i8")
+    emitter.tiles = dict(emitter.buffers)
     stream.begin(emitter)
+    share.begin(emitter)
 
 
 def _argument(emitter: Emitter, slot: int, kind: str) -> Vec:
@@ -183,10 +189,9 @@ def _blocks(emitter: Emitter) -> None:
     cancelled = body.emit(f"load atomic i64, {cancel} monotonic, align 8", "i64", 1)
     emitter.branch(cancelled.eq(0), inside, done)
     body.label(inside)
-    emitter.linear_block = number
-    emitter.block_ids = grid.block_ids(emitter, number, sizes)
+    emitter.linear_block, emitter.block_ids = grid.place(emitter, number, sizes)
     if fetches(emitter.plan):
-        following = grid.block_ids(emitter, number + 1, sizes)
+        _, following = grid.place(emitter, number + 1, sizes)
         emitter.to_next = [b - a for a, b in zip(emitter.block_ids, following, strict=True)]
     emitter.statements(emitter.plan.body)
     body.label(emitter.next_block)

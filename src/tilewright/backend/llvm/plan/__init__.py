@@ -11,6 +11,7 @@ from .jam import jam_reductions
 from .lower import lower
 from .nodes import Plan
 from .printer import print_plan
+from .share import share_tiles
 from .stream import mark_streams
 from .verify import InvalidPlan, verify_plan
 from .width import narrow_streams
@@ -22,6 +23,7 @@ def build_plan(func: Func, cpu: CpuTarget) -> Plan:
     """Plan a kernel for a CPU: what is computed in which loop, and where tiles live."""
     plan = lower(func, cpu.lane_bytes, cpu.vector_bytes)
     place_buffers(plan, cpu.scratch_limit)
+    share_tiles(plan, cpu.scratch_limit)
     mark_streams(plan)
     narrow_streams(plan, cpu)
     jam_reductions(plan)

@@ -14,6 +14,7 @@ from .nodes import (
     ReadBuffer,
     ReadPointer,
     ReadView,
+    Shared,
     Turn,
     WriteBuffer,
     WritePointer,
@@ -36,6 +37,8 @@ def decisions(plan: Plan) -> list[str]:
                 lines.append(_nest(statement))
             case Matmul():
                 lines.append(_matmul(statement))
+            case Shared():
+                lines.append(_shared(statement))
             case Turn():
                 lines.append(f"turn {_shape(statement.source.shape)} by {statement.order}")
             case _:
@@ -48,6 +51,8 @@ def decisions(plan: Plan) -> list[str]:
         lines.append(f"stream {name} past the caches where outputs are large")
     for name in dict.fromkeys(read.access.view.tensor.param for read in fetches(plan)):
         lines.append(f"fetch {name} for the next block while this one computes")
+    if plan.grouping is not None:
+        lines.append(f"walk blocks in groups of {plan.grouping.rows} rows, column after column")
     lines.append(f"scratch {plan.scratch_bytes} bytes per worker")
     return lines
 
@@ -84,6 +89,12 @@ def _words(statement: object) -> list[str]:
             return ["write"]
         case _:
             return []
+
+
+def _shared(statement: Shared) -> str:
+    buffer = statement.buffer
+    where = f" ({buffer.span.place})" if buffer.span is not None else ""
+    return f"share up to {buffer.copies} tiles {_shape(buffer.shape)} between blocks{where}"
 
 
 def _matmul(step: Matmul) -> str:

@@ -90,10 +90,14 @@ def collect(func: Func) -> Facts:
     """Walk the function once."""
     facts = Facts()
     _block(func.body, facts)
-    facts.has_pointers = any(
-        isinstance(v.type, TileType) and v.type.is_pointer for v in func.params
-    ) or any(op.name == "int_to_ptr" for op in func.walk())
+    facts.has_pointers = has_pointers(func)
     return facts
+
+
+def has_pointers(func: Func) -> bool:
+    """Whether a function may touch memory that no parameter names."""
+    given = any(isinstance(v.type, TileType) and v.type.is_pointer for v in func.params)
+    return given or any(op.name == "int_to_ptr" for op in func.walk())
 
 
 def _block(block: Block, facts: Facts) -> None:

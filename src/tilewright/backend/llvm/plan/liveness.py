@@ -17,6 +17,7 @@ from .nodes import (
     ReadBuffer,
     Repeat,
     Scope,
+    Shared,
     Stmt,
     Turn,
     WriteBuffer,
@@ -62,6 +63,8 @@ class Liveness:
                 return self.jump(statement)
             case If():
                 return self.body(statement.then, live) | self.body(statement.orelse, live)
+            case Shared():
+                return self.body(statement.body, live) | live
             case Scope():
                 self.scopes.append(live)
                 before = self.body(statement.body, live)

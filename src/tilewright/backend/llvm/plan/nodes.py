@@ -33,6 +33,8 @@ class Buffer:
     layout: Layout
     why: str
     span: Span | None = None
+    copies: int = 1
+    """How many tiles of the kind there is room for."""
 
     @property
     def shape(self) -> Shape:
@@ -42,6 +44,11 @@ class Buffer:
     @property
     def bytes(self) -> int:
         """What it takes in the arena."""
+        return self.copies * self.tile_bytes
+
+    @property
+    def tile_bytes(self) -> int:
+        """What one tile takes."""
         return prod(self.shape) * itemsize(self.elem)
 
 
@@ -371,8 +378,35 @@ class Jump:
     kind: str
 
 
+@dataclass(eq=False, slots=True)
+class Shared:
+    """Fills a copy of `buffer` by its body, unless it still has that tile from an earlier block.
+
+    `key` are the numbers that the tile depends on, beside what is the same in all blocks; `tags`
+    has those of each copy. The copy is chosen by `number`, a loop's variable; a tile that differs
+    along a block axis by which blocks are grouped has a set of copies per row of the group.
+    """
+
+    buffer: Buffer
+    tags: Buffer
+    key: tuple[Value, ...]
+    number: Value
+    body: list[Stmt]
+    row_axis: int | None = None
+    rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The order of blocks: so many rows together, along `row_axis`, column after column."""
+
+    row_axis: int
+    column_axis: int
+    rows: int
+
+
 Step: TypeAlias = Scalar | Nest | Matmul | Turn | Print | Put | Get
-Stmt: TypeAlias = Step | For | Repeat | If | Scope | Jump
+Stmt: TypeAlias = Step | For | Repeat | If | Scope | Shared | Jump
 
 
 @dataclass(eq=False, slots=True)
@@ -387,6 +421,9 @@ class Plan:
     offsets: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     scratch_bytes: int = 0
     decisions: list[str] = field(default_factory=list[str])
+    grouping: Grouping | None = None
+    together: int = 1
+    """How many blocks in a row one worker had better run, since they share tiles."""
 
     @property
     def name(self) -> str:
@@ -397,7 +434,7 @@ class Plan:
 def bodies(statement: Stmt) -> tuple[list[Stmt], ...]:
     """The statement lists inside a statement."""
     match statement:
-        case For() | Repeat() | Scope():
+        case For() | Repeat() | Scope() | Shared():
             return (statement.body,)
         case If():
             return statement.then, statement.orelse
@@ -432,6 +469,8 @@ def reads_of(statement: Stmt) -> list[Buffer]:
             return [statement.source]
         case Print():
             return [a for a in statement.args if isinstance(a, Buffer)]
+        case Shared():
+            return [statement.tags]
         case _:
             return []
 
@@ -445,6 +484,8 @@ def writes_of(statement: Stmt) -> list[Buffer]:
             return [statement.result]
         case Turn():
             return [statement.target]
+        case Shared():
+            return [statement.tags]
         case _:
             return []
 

@@ -36,6 +36,7 @@ from .nodes import (
     Scalar,
     Scope,
     SetVariable,
+    Shared,
     Stmt,
     Turn,
     Variable,
@@ -53,6 +54,8 @@ def print_plan(plan: Plan) -> str:
     printer.line(0, f"plan {plan.name}({params}), scratch {plan.scratch_bytes} bytes {{")
     for buffer in buffers_of(plan):
         printer.line(1, _buffer(buffer, plan.offsets.get(buffer)))
+    if plan.grouping is not None:
+        printer.line(1, f"blocks in groups of {plan.grouping.rows} rows")
     printer.body(plan.body, 1)
     printer.line(0, "}")
     return "\n".join(printer.lines) + "\n"
@@ -63,6 +66,7 @@ def _buffer(buffer: Buffer, at: int | None) -> str:
     split = [k for k, parts in enumerate(buffer.layout) if len(parts) > 1]
     panels = "".join(f", axis {k} in panels of {buffer.layout[k][-1].size}" for k in split)
     place = f" at {at}" if at is not None else ""
+    place += f", {buffer.copies} copies" if buffer.copies > 1 else ""
     return f"buffer {buffer.name}: {shape}{panels}{place} ; {buffer.why}"
 
 
@@ -149,6 +153,10 @@ class _Printer:
             case For():
                 bounds = " ".join(map(self.name, statement.op.operands[:3]))
                 self.block(f"for {self.name(statement.iv)} = {bounds}", statement.body, depth)
+                self.line(depth, "}")
+            case Shared():
+                key = ", ".join(map(self.name, statement.key))
+                self.block(f"share {statement.buffer.name} by {key}", statement.body, depth)
                 self.line(depth, "}")
             case Repeat() | Scope():
                 kind = "loop" if isinstance(statement, Repeat) else "scope"

@@ -16,11 +16,13 @@ from .nodes import (
     ReadBuffer,
     ReadView,
     Reg,
+    Shared,
     Turn,
     WriteBuffer,
     WriteView,
     operands_of,
     walk,
+    writes_of,
 )  # fmt: skip
 
 
@@ -38,6 +40,8 @@ def verify_plan(plan: Plan) -> None:
                 _matmul(statement)
             case Turn():
                 _turn(statement)
+            case Shared():
+                _shared(statement)
             case _:
                 pass
     _places(plan)
@@ -108,6 +112,15 @@ def _turn(step: Turn) -> None:
     wanted = tuple(source.shape[k] for k in step.order)
     _need(target.shape == wanted, f"a tile turned into {target.shape}, expected {wanted}")
     _need(source.elem == target.elem, "a tile that is turned changes its element type")
+
+
+def _shared(step: Shared) -> None:
+    _need(step.buffer.copies % step.rows == 0, "copies of a tile that rows do not share evenly")
+    _need(step.number in step.key, "a tile whose copy is chosen by what it does not depend on")
+    wanted = (step.buffer.copies, 1 + len(step.key))
+    _need(step.tags.shape == wanted, f"tags of {step.tags.shape}, expected {wanted}")
+    filled = any(step.buffer in writes_of(inner) for inner in step.body)
+    _need(filled, f"{step.buffer.name} is shared and not filled")
 
 
 def _places(plan: Plan) -> None:

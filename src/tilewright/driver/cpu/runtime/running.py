@@ -5,9 +5,9 @@
     i64 run_entry(state, entry, scratch, budget) a job, or all jobs of a list one after the other
 
 Blocks are handed out in increasing order by an atomic counter, in pieces that grow until one takes
-about 50 us. Who owns a job runs it alone for a moment, since waking a helper takes as long; then
-the job is listed, and idle workers join. Where that was so before, they are called first. The owner
-leaves when they have.
+about 50 us, or hold as many as share work. Who owns a job runs it alone for a moment, since waking
+a helper takes as long; then the job is listed, and idle workers join. Where that was so before,
+they are called first. The owner leaves when they have.
 """
 
 from __future__ import annotations
@@ -26,17 +26,29 @@ WORK = f"""
 define internal i64 @work(ptr %job, ptr %scratch, i64 %budget) {{
 entry:
 {words("job", Job, "KERNEL", "ARGUMENTS", "LAUNCH", "BLOCKS", "THREADS", "COUNTER")}
+{words("job", Job, "SHARED", "TOGETHER")}
   %kernel = load ptr, ptr %kernel_at
   %arguments = load ptr, ptr %arguments_at
   %launch = load ptr, ptr %launch_at
   %blocks = load i64, ptr %blocks_at
   %threads = load i64, ptr %threads_at
-  %shares = shl i64 %threads, 2
+  %single = icmp eq i64 %threads, 1
+  %pieces = shl i64 %threads, 2
+  %shares = select i1 %single, i64 1, i64 %pieces
+  %shared = load i64, ptr %shared_at
+  %joined = icmp ne i64 %shared, 0
+  ; Who is alone until helpers are called goes by single blocks, not to be late.
+  %settled = or i1 %joined, %single
+  %together = load i64, ptr %together_at
+  %least = select i1 %settled, i64 %together, i64 1
+  %part = udiv i64 %blocks, %shares
+  %most = call i64 @llvm.smin.i64(i64 %least, i64 %part)
+  %first = call i64 @llvm.smax.i64(i64 %most, i64 1)
   %cancel_at = getelementptr i64, ptr %launch, i64 {CANCEL}
   %start = call i64 @now(i32 {MONOTONIC})
   br label %take
 take:
-  %grain = phi i64 [ 1, %entry ], [ %next, %timed ]
+  %grain = phi i64 [ %first, %entry ], [ %next, %timed ]
   %before = phi i64 [ %start, %entry ], [ %after, %timed ]
   %begin = atomicrmw add ptr %counter_at, i64 %grain monotonic
   %left = sub i64 %blocks, %begin
@@ -59,7 +71,8 @@ timed:
   %double = shl i64 %grain, 1
   %half = lshr i64 %grain, 1
   %faster = select i1 %quick, i64 %double, i64 %grain
-  %wanted = select i1 %slow, i64 %half, i64 %faster
+  %timely = select i1 %slow, i64 %half, i64 %faster
+  %wanted = call i64 @llvm.smax.i64(i64 %timely, i64 %least)
   %share = udiv i64 %left, %shares
   %fair = call i64 @llvm.smin.i64(i64 %wanted, i64 %share)
   %next = call i64 @llvm.smax.i64(i64 %fair, i64 1)

@@ -51,9 +51,11 @@ class Job(IntEnum):
     """When that was."""
     LONG = 31
     """Whether there was work for helpers when it ran before: then they are called first."""
+    TOGETHER = 32
+    """How many blocks in a row a thread had better run, since they share work."""
 
 
-JOB_WORDS = 32
+JOB_WORDS = 40
 
 
 class Queue(IntEnum):

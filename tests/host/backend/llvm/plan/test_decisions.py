@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from support.plans import AVX2, gemm, softmax
 from tilewright.backend.llvm.plan import build_plan
 
@@ -11,6 +13,13 @@ def test_fused_and_kept(golden):
 
 
 def test_products_are_named():
-    text = "\n".join(build_plan(gemm(), AVX2).decisions)
+    text = "\n".join(build_plan(gemm(), replace(AVX2, scratch_limit=32768)).decisions)
     assert "multiply 64x64x32" in text
     assert "scratch 32768 bytes" in text
+
+
+def test_shared_tiles_are_named():
+    text = "\n".join(build_plan(gemm(), AVX2).decisions)
+    assert "share up to 512 tiles 64x32 between blocks" in text
+    assert "share up to 64 tiles 32x64 between blocks" in text
+    assert "walk blocks in groups of 8 rows, column after column" in text

@@ -1,0 +1,295 @@
+"""Which packed tiles neighbouring blocks share, and the order of blocks that makes them neighbours.
+
+A tile that is only loaded, and at most converted and turned, is the same in every block that asks
+for it by the same numbers. A worker that runs several blocks in a row keeps such tiles of a loop
+with a multiply; a later block finds them there. Where one tile follows the rows of the grid and
+another its columns, blocks are walked in groups of rows, so that both are met again soon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ....base.cpu_abi import SCRATCH_ALIGNMENT
+from ....base.dtypes import i64
+from ....base.shapes import ceil_div
+from ....ir.core import Value
+from ....ir.types import Elem, PtrType
+from .facts import has_pointers
+from .index import Index, row_major
+from .nodes import (
+    Buffer,
+    Compute,
+    Effect,
+    For,
+    Get,
+    Grouping,
+    Matmul,
+    Nest,
+    Plan,
+    Position,
+    Read,
+    ReadView,
+    Scalar,
+    Shared,
+    Stmt,
+    Turn,
+    WriteBuffer,
+    itemsize,
+    needed_reads,
+    reads_of,
+    walk,
+    writes_of,
+)  # fmt: skip
+
+SHARED_BYTES = 6 << 20
+"""Room for shared tiles per worker: small beside the last cache, large beside a tile."""
+GROUP_ELEMENTS = 512
+"""Rows of elements that a group of blocks should span."""
+MAX_ROWS = 8
+"""Rows of blocks in a group at most."""
+MAX_COPIES = 64
+FEWEST_COPIES = 2
+TOGETHER = 8
+"""Blocks in a row that a worker had better run, where all of them share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A tile that could be shared: the statements that make it, and what it depends on."""
+
+    loop: For
+    statements: tuple[Stmt, ...]
+    buffer: Buffer
+    key: tuple[Value, ...]
+    axes: frozenset[int]
+    rows: int
+    """Rows of the product that it is multiplied in."""
+
+
+def share_tiles(plan: Plan, limit: int) -> None:
+    """Let neighbouring blocks share what they can, in what `limit` leaves of the scratch."""
+    if has_pointers(plan.func):
+        return
+    roots = _roots(plan.body)
+    axes = sorted(set(roots.axes.values()))
+    loops = [loop for loop in walk(plan.body) if isinstance(loop, For)]
+    for loop in loops:
+        _separate(loop)
+    found = [tile for loop in loops for tile in _candidates(plan, loop, roots)]
+    chosen, plan.grouping = _chosen(found, axes)
+    aligning = 2 * SCRATCH_ALIGNMENT * len(chosen)
+    room = min(SHARED_BYTES, limit - plan.scratch_bytes) - aligning
+    each = sum(_sets(tile, plan.grouping) * _bytes(tile) for tile in chosen)
+    copies = min(room // each, MAX_COPIES) if each else 0
+    if copies < FEWEST_COPIES:
+        plan.grouping = None
+        return
+    rows = plan.grouping.rows if plan.grouping is not None else 1
+    plan.together = max(rows * rows, TOGETHER)
+    for tile in chosen:
+        _share(plan, tile, copies)
+
+
+# What a number depends on.
+
+
+@dataclass(frozen=True, slots=True)
+class _Roots:
+    """By number of the plan what it is made of; what is the same in all blocks is left out."""
+
+    of: dict[Value, frozenset[Value]]
+    axes: dict[Value, int]
+    """Which of them are the block's place, and along which axis."""
+
+
+def _roots(body: list[Stmt]) -> _Roots:
+    roots = _Roots({}, {})
+    for statement in walk(body):
+        match statement:
+            case Scalar(op):
+                if op.name == "block_id":
+                    roots.axes[op.result] = op.attrs["axis"]
+                    roots.of[op.result] = frozenset((op.result,))
+                    continue
+                made = frozenset(r for v in op.operands for r in roots.of.get(v, ()))
+                roots.of.update(dict.fromkeys(op.results, made))
+            case Get():
+                roots.of[statement.result] = frozenset((statement.result,))
+            case For():
+                roots.of[statement.iv] = frozenset((statement.iv,))
+            case _:
+                pass
+    return roots
+
+
+# Tiles that could be shared.
+
+
+def _separate(loop: For) -> None:
+    """Let each buffer that a multiply reads be filled by a nest of its own."""
+    packed = {b for step in loop.body for b in _packed(step)}
+    body: list[Stmt] = []
+    for statement in loop.body:
+        if isinstance(statement, Nest) and len(statement.effects) > 1:
+            body += _parts(statement, packed)
+        else:
+            body.append(statement)
+    loop.body = body
+
+
+def _packed(step: Stmt) -> list[Buffer]:
+    match step:
+        case Matmul():
+            return [step.lhs, step.rhs]
+        case Turn():
+            return [step.source]
+        case _:
+            return []
+
+
+def _parts(nest: Nest, packed: set[Buffer]) -> list[Nest]:
+    """A nest, and those of its writes that need nothing which it changes."""
+    own = [e for e in nest.effects if isinstance(e, WriteBuffer) and e.buffer in packed]
+    if any(b in writes_of(nest) for b in reads_of(nest)):
+        return [nest]
+    rest = [e for e in nest.effects if e not in own]
+    made = [_part(nest, [effect]) for effect in own]
+    return [*made, _part(nest, rest)] if rest else made
+
+
+def _part(nest: Nest, effects: list[Effect]) -> Nest:
+    part = replace(nest, effects=effects)
+    part.reads = needed_reads(part)
+    return part
+
+
+def _candidates(plan: Plan, loop: For, roots: _Roots) -> list[Candidate]:
+    found: list[Candidate] = []
+    for step in (s for s in loop.body if isinstance(s, Matmul)):
+        for buffer in dict.fromkeys((step.lhs, step.rhs)):
+            made = _makers(plan, loop, buffer)
+            if not made or any(buffer is tile.buffer for tile in found):
+                continue
+            key = _key(made[0], roots)
+            if key is None or loop.iv not in key:
+                continue
+            sources = {r for v in key for r in roots.of[v]} - {loop.iv}
+            if all(r in roots.axes for r in sources):
+                axes = frozenset(roots.axes[r] for r in sources)
+                rows = step.result.shape[-2]
+                found.append(Candidate(loop, tuple(made), buffer, key, axes, rows))
+    return found
+
+
+def _makers(plan: Plan, loop: For, buffer: Buffer) -> list[Stmt]:
+    """The nest that fills a buffer in a loop, and the turn after it; empty if it is not so."""
+    writers = [s for s in walk(plan.body) if buffer in writes_of(s)]
+    if len(writers) != 1 or writers[0] not in loop.body:
+        return []
+    (writer,) = writers
+    if isinstance(writer, Turn):
+        users = [s for s in walk(plan.body) if writer.source in reads_of(s)]
+        before = _makers(plan, loop, writer.source) if users == [writer] else []
+        return [*before, writer] if len(before) == 1 else []
+    users = [s for s in walk(plan.body) if buffer in reads_of(s)]
+    inside = all(user in loop.body for user in users)
+    whole = isinstance(writer, Nest) and len(writer.effects) == 1
+    return [writer] if whole and inside else []
+
+
+def _key(nest: Stmt, roots: _Roots) -> tuple[Value, ...] | None:
+    """The numbers that a nest's tile depends on; None if it depends on more."""
+    assert isinstance(nest, Nest), "a nest makes the tile"
+    numbers: list[Value] = []
+    for read in nest.reads:
+        found = _numbers(read)
+        if found is None:
+            return None
+        numbers += found
+    key = tuple(v for v in dict.fromkeys(numbers) if roots.of.get(v))
+    return key if all(_is_whole(v.tile.elem) for v in key) else None
+
+
+def _is_whole(elem: Elem) -> bool:
+    """Whether numbers of a type are equal exactly if their bits are."""
+    return not isinstance(elem, PtrType) and not elem.is_float
+
+
+def _numbers(read: Read) -> list[Value] | None:
+    """The scalars a statement reads; None if it reads memory that may change."""
+    match read:
+        case ReadView(access=access) if _is_constant(read):
+            given = [] if access.guard is None else [access.guard]
+            return [*access.where, *given, *_in_index(read.index)]
+        case Compute():
+            return [a for a in read.args if isinstance(a, Value)]
+        case Position():
+            return _in_index((read.axis,))
+        case _:
+            return None
+
+
+def _is_constant(read: ReadView) -> bool:
+    """Whether nobody writes what is read while the kernel runs."""
+    view = read.access.view
+    known = view.tensor.param is not None and not view.tensor.mutable
+    return known and view.sparse is None and view.frame is None
+
+
+def _in_index(index: Index) -> list[Value]:
+    return [f.source for axis in index for f in axis if isinstance(f.source, Value)]
+
+
+# The choice.
+
+
+def _chosen(found: list[Candidate], axes: list[int]) -> tuple[list[Candidate], Grouping | None]:
+    """What is shared by blocks that follow each other, and in which order these run."""
+    if not axes:
+        return [], None
+    column = axes[-1]
+    row = axes[-2] if len(axes) > 1 else None
+    along = [tile for tile in found if column not in tile.axes]
+    across = [tile for tile in found if column in tile.axes and row not in tile.axes]
+    if row is None or not across:
+        return along, None
+    rows = max(1, min(GROUP_ELEMENTS // min(t.rows for t in across), MAX_ROWS))
+    if rows == 1:
+        return along, None
+    return [*along, *across], Grouping(row, column, rows)
+
+
+def _sets(tile: Candidate, grouping: Grouping | None) -> int:
+    """How many sets of copies a tile has: one for each row of a group that it differs along."""
+    return grouping.rows if grouping is not None and grouping.row_axis in tile.axes else 1
+
+
+def _words(tile: Candidate) -> int:
+    """How many words tell which tile a copy holds."""
+    return 1 + len(tile.key)
+
+
+def _bytes(tile: Candidate) -> int:
+    """What one more copy takes."""
+    return tile.buffer.bytes + itemsize(i64) * _words(tile)
+
+
+def _share(plan: Plan, tile: Candidate, copies: int) -> None:
+    """Give a tile its copies, and let it be filled only where it must."""
+    buffer, body = tile.buffer, tile.loop.body
+    rows = _sets(tile, plan.grouping)
+    row_axis = plan.grouping.row_axis if plan.grouping is not None and rows > 1 else None
+    buffer.copies = copies * rows
+    buffer.why += ", by several blocks"
+    layout = row_major((buffer.copies, _words(tile)))
+    tags = Buffer(f"{buffer.name}_tags", i64, layout, "they tell which tiles are there")
+    for new in (buffer, tags):
+        plan.offsets[new] = plan.scratch_bytes
+        plan.scratch_bytes += ceil_div(new.bytes, SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
+    number = tile.loop.iv
+    whole = Shared(buffer, tags, tile.key, number, list(tile.statements), row_axis, rows)
+    at = body.index(tile.statements[-1])
+    body[at] = whole
+    for statement in tile.statements[:-1]:
+        body.remove(statement)
