@@ -98,10 +98,14 @@ class Ticket:
 
         This one gets it back when the new one is done. For who holds the lock.
         """
-        state = self.state
-        if state.exclusive is not self or extent is not None or state.writers or state.readers:
+        state, latest = self.state, self.state.exclusive
+        mine = latest is self or (latest is not None and latest.parent is self)
+        if not mine or extent is not None or state.writers or state.readers:
             return state.exclude_locked(use, self.extent if extent is None else extent, self)
-        # The usual case, without a search: nobody but this one has a borrow.
+        # The usual case, without a search: nobody has a borrow but this one, and the last one
+        # that came out of it.
+        if latest is not None and latest is not self:
+            latest.ended = use
         state.epoch += 1
         state.last_write = use
         child = state.exclusive = Ticket(state, use, None, self)

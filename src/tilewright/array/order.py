@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias, TypeVarTuple
 
 from .borrow import LOCK
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..driver.protocol import Event, Stream
     from ..op.outcome import Outcome
     from .region import Region
+
+Ts = TypeVarTuple("Ts")
 
 
 class _Puts(threading.Condition):
@@ -82,13 +84,11 @@ class Flight:
             self.outcome.check()
 
 
-class Span(NamedTuple):
-    """Bytes that a flight reads or writes."""
+Span: TypeAlias = tuple[Flight, int, int, bool]
+"""A flight, the first byte it uses and the one behind the last, whether it writes them.
 
-    flight: Flight
-    start: int
-    end: int
-    writes: bool
+A plain tuple: each launch makes one per argument.
+"""
 
 
 class Order:
@@ -119,11 +119,11 @@ class Order:
 
     def conflicts(self, start: int, end: int, *, writes: bool) -> list[Flight]:
         """The flights that a use of these bytes comes after. For who holds the lock."""
-        self.spans = [span for span in self.spans if not span.flight.over()]
+        self.spans = [span for span in self.spans if not span[0].over()]
         return [
-            span.flight
-            for span in self.spans
-            if span.start < end and start < span.end and (writes or span.writes)
+            flight
+            for flight, its_start, its_end, it_writes in self.spans
+            if its_start < end and start < its_end and (writes or it_writes)
         ]
 
 
@@ -131,7 +131,8 @@ def reserve(
     stream: Stream,
     writes: Sequence[Region],
     reads: Sequence[Region],
-    check: Callable[[], None] | None = None,
+    check: Callable[[*Ts], None] | None = None,
+    *arguments: *Ts,
 ) -> Flight:
     """Note work that is about to be put on a stream, and let the stream wait for what it follows.
 
@@ -141,9 +142,11 @@ def reserve(
     flight, found = Flight(stream), list[Flight]()
     with LOCK:
         if check is not None:
-            check()
-        _take(flight, writes, True, found)
-        _take(flight, reads, False, found)
+            check(*arguments)
+        if writes:
+            _take(flight, writes, True, found)
+        if reads:
+            _take(flight, reads, False, found)
     for other in found:
         if other.stream is not stream and (event := other.event()) is not None:
             stream.wait_for(event)
@@ -158,11 +161,11 @@ def _take(flight: Flight, regions: Sequence[Region], writes: bool, found: list[F
             order = order.root()
         spans, start, end = order.spans, region.start, region.end
         # Most memory was last used by work that is long over; asking that takes little.
-        if spans and (len(spans) > 1 or not spans[0].flight.is_over):
+        if spans and (len(spans) > 1 or not spans[0][0].is_over):
             found += order.conflicts(start, end, writes=writes)
-            order.spans.append(Span(flight, start, end, writes))
+            order.spans.append((flight, start, end, writes))
         else:
-            order.spans = [Span(flight, start, end, writes)]
+            order.spans = [(flight, start, end, writes)]
 
 
 def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:

@@ -27,9 +27,9 @@ from .taking import mark_written, refuse_ended_borrows, settle
 def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
     code.check(bound)
-    stream, writes = ctx.stream, written_by(bound)
-    check = partial(refuse_ended_borrows, op.name, bound)
-    flight = reserve(stream, writes, bound.memory[len(bound.outputs) :], check)
+    stream, memory, written = ctx.stream, bound.memory, len(bound.outputs)
+    writes = written_by(bound) if bound.pointers else memory[:written]
+    flight = reserve(stream, writes, memory[written:], refuse_ended_borrows, op.name, bound)
     try:
         started = code.run.start(bound, stream, inline=ctx.waits)
     except BaseException:
@@ -37,7 +37,9 @@ def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) ->
         raise
     if isinstance(started, Report):
         flight.put(None)
-        _conclude(op.name, bound, started)
+        _raise_failure(op.name, started)
+        settle(bound)
+        mark_written(bound)
         return
     mark_written(bound)
     outcome = ctx.outcome(op)
@@ -45,13 +47,10 @@ def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) ->
     stream.after(partial(_finish, op.name, bound, started, outcome))
 
 
-def _conclude(kernel: str, bound: Bound, report: Report) -> None:
-    """A launch is over: settle it, or raise its error."""
-    error = None if report is QUIET else deliver(kernel, report)
-    if error is not None:
+def _raise_failure(kernel: str, report: Report) -> None:
+    """A launch is over: deliver what it printed, and raise its error."""
+    if report is not QUIET and (error := deliver(kernel, report)) is not None:
         raise error
-    mark_written(bound)
-    settle(bound)
 
 
 def _finish(kernel: str, bound: Bound, later: Later, outcome: Outcome) -> None:

@@ -126,9 +126,9 @@ def _tensors(bound: Bound) -> list[Handle]:
 
 def mark_written(bound: Bound) -> None:
     """The launch has been started: whoever reads its outputs from now on comes after it."""
-    for region in bound.memory[: len(bound.outputs)]:
-        if not region.storage.initialized:
-            region.mark_written()
+    for partition in bound.outputs:
+        if not partition.tensor.region.storage.initialized:
+            partition.tensor.region.mark_written()
     for pointer in bound.pointers:
         pointer.region.storage.initialized = True
 
