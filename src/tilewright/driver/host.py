@@ -14,20 +14,22 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from ..base.errors import ContextError
-from .cpu.memory import HostMemory, HostPool
+from .cpu.caching import HostMemory, HostPool, clear
 from .cpu.pool import streams
 from .cpu.progress import CpuProgress
 from .cpu.stream import CpuStream
 from .immediate import ImmediateStream
 from .null import NullDevice
 from .progress import HostProgress
-from .protocol import Device, Progress, Stream
+from .protocol import Block, Device, Progress, Stream
 
 S = TypeVar("S", bound=Stream)
 
 _MAKING = threading.Lock()
 """Held while a device makes its first streams."""
 
+LARGE = 1 << 20
+"""Bytes from which on memory is made zero by several threads."""
 STREAMS = 4
 """How many streams a device has for work that names none."""
 
@@ -37,11 +39,11 @@ class HostDevice(ABC, Generic[S]):
 
     __slots__ = ("__weakref__", "_numbers", "_streams", "host_visible", "name", "pool", "progress")
 
-    def __init__(self, name: str, progress: Progress) -> None:
+    def __init__(self, name: str, progress: Progress, pool: HostPool) -> None:
         self.name = name
         self.progress = progress
         self.host_visible = True
-        self.pool = HostPool()
+        self.pool = pool
         self._fresh()
 
     def _fresh(self) -> None:
@@ -87,6 +89,23 @@ class CpuDevice(HostDevice[CpuStream]):
 
     __slots__ = ()
 
+    def __init__(self) -> None:
+        super().__init__("cpu", CpuProgress(), HostPool(self._sweep, self._zero))
+
+    def _sweep(self) -> None:
+        """Let go of what finished work has kept alive."""
+        for stream in streams():
+            stream.sweep()
+
+    def _zero(self, address: int, nbytes: int) -> None:
+        """Make memory zero, on all processors where that is worth it."""
+        if nbytes < LARGE:
+            clear(address, nbytes)
+        else:
+            stream = self.new_stream()
+            stream.fill(Block(address, 1, (nbytes,), (1,), host=True), b"\0")
+            stream.synchronize()
+
     def _make(self, number: int) -> CpuStream:
         if number == 0 and self not in _FORGETFUL:
             # Threads do not survive a fork, so a child makes its own streams when it needs them.
@@ -110,8 +129,8 @@ class ReferenceDevice(HostDevice[ImmediateStream]):
 _FORGETFUL: list[CpuDevice] = []
 """Devices that begin anew in child processes."""
 
-CPU = CpuDevice("cpu", CpuProgress())
-REFERENCE = ReferenceDevice("reference", HostProgress())
+CPU = CpuDevice()
+REFERENCE = ReferenceDevice("reference", HostProgress(), HostPool())
 NULL = NullDevice()
 
 _ALL: tuple[Device, ...] = (CPU, REFERENCE, NULL)

@@ -11,7 +11,7 @@ from functools import cache
 from ...base.shapes import ceil_div, row_major_strides, size
 from ..blocks import check_element
 from ..protocol import Block
-from .memory import HostMemory, allocate
+from .memory import Bytes, address_of, allocate
 from .native import NativeFunction
 from .record import SLOTS, Record
 from .runtime.calls import compiled
@@ -126,9 +126,9 @@ def _span(block: Block) -> tuple[int, int]:
     return low, block.address + sum(r for r in reach if r > 0) + block.itemsize
 
 
-def between(block: Block) -> tuple[Block, HostMemory]:
+def between(block: Block) -> tuple[Block, Bytes]:
     """A block of the same shape in memory of its own, and that memory."""
     shape, itemsize = block.shape, block.itemsize
-    memory = HostMemory(allocate(size(shape) * itemsize))
+    memory = allocate(size(shape) * itemsize)
     strides = tuple(itemsize * n for n in row_major_strides(shape))
-    return Block(memory.address, itemsize, shape, strides, host=True), memory
+    return Block(address_of(memory), itemsize, shape, strides, host=True), memory

@@ -8,7 +8,6 @@ import numpy as np
 
 from ...base.cpu_abi import SCRATCH_ALIGNMENT
 from ...base.errors import DriverError
-from ..protocol import MemoryStats
 
 Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -21,8 +20,7 @@ def allocate(nbytes: int, *, zeroed: bool = False) -> Bytes:
     >>> allocate(100).size
     100
     """
-    if nbytes < 0:
-        raise DriverError("cannot allocate memory", expected="a size of 0 or more", got=str(nbytes))
+    refuse_negative(nbytes)
     try:
         # One line more than needed, to have a place to start at.
         room = (np.zeros if zeroed else np.empty)(nbytes + ALIGNMENT, np.uint8)
@@ -35,35 +33,12 @@ def allocate(nbytes: int, *, zeroed: bool = False) -> Bytes:
     return room[start:][:nbytes]  # in two steps: an empty slice forgets where it starts
 
 
+def refuse_negative(nbytes: int) -> None:
+    """Raise for a size that is none."""
+    if nbytes < 0:
+        raise DriverError("cannot allocate memory", expected="a size of 0 or more", got=str(nbytes))
+
+
 def address_of(array: np.ndarray[Any, Any]) -> int:
     """The address of an array's first byte."""
     return int(array.__array_interface__["data"][0])
-
-
-class HostMemory:
-    """Bytes of the host, freed with this object."""
-
-    __slots__ = ("__weakref__", "_bytes", "address", "nbytes")
-
-    def __init__(self, memory: Bytes) -> None:
-        self._bytes = memory
-        self.address = address_of(memory)
-        self.nbytes = memory.size
-
-
-class HostPool:
-    """Gives memory of the host and takes it back at once: the C library keeps what is freed."""
-
-    def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
-        """New memory."""
-        return HostMemory(allocate(nbytes, zeroed=zeroed))
-
-    def stats(self) -> MemoryStats:
-        """Nothing is counted."""
-        return MemoryStats(0, 0, 0, 0)
-
-    def set_release_threshold(self, nbytes: int) -> None:
-        """Nothing is kept."""
-
-    def trim(self) -> None:
-        """Nothing is kept."""

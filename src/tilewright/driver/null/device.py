@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from ..cpu.memory import HostMemory, HostPool
+from ..cpu.caching import HostMemory, HostPool
 from ..progress import HostProgress
 from .stream import Entry, NullStream
 
