@@ -31,7 +31,7 @@ class Program(NamedTuple):
     python: str
     why: str = ""
     needs: str = ""
-    """A name in `tw`, or of ops, without which it cannot be tried yet."""
+    """A name in `tw`, of ops or of tensors, without which it cannot be tried yet."""
 
     @property
     def refused(self) -> bool:
@@ -359,7 +359,7 @@ OPS = {
         "op = neg(z.partition_mut(s), x).shared()\nop.sync()", STATIC, "shared"),
     "spawned with a borrow": Program(
         "spawn(neg(z.mut_(), &x));", "E0521",
-        "tw.spawn(neg(z.partition_mut(s), x)).result()", "", "spawn"),
+        "tw.spawn(neg(z.partition_mut(s), x)).result()", "", "was_handed_over"),
     "spawned with what it owns": Program(
         "spawn(neg(zeros(s).partition(s), x));", "ok",
         "tw.spawn(neg(tw.zeros((4, 4)).partition(s), tw.move(x))).result()", "", "spawn"),

@@ -131,6 +131,7 @@ def test_a_traceback_holds_memory_and_locks_nothing(notebook):
     notebook.run("neg(t.partition_mut(s), x).sync()")
     notebook.fail("t = tw.zeros((4, 4)).sync()\nneg(t.partition(s), t)", tw.BorrowError)
     notebook.errors.clear()
-    sys.last_value = None
+    sys.last_value = notebook.names["_"] = None
+    notebook.names["Out"].clear()
     gc.collect()
     assert gone() is None

@@ -7,12 +7,13 @@ from operator import methodcaller
 from types import MappingProxyType
 from typing import Any
 
+from ..base.errors import BorrowError
 from .arc import Arc
 from .tensor import Tensor
 
 
 def share(value: object) -> Any:
-    """A result to be kept for several users; a tensor becomes an Arc, also inside a tuple."""
+    """A result to be kept for several users; a tensor becomes an Arc if it can, also in a tuple."""
     way = _KEEPING.get(type(value))
     return value if way is None else way(value)
 
@@ -23,8 +24,16 @@ def another_owner(value: object) -> Any:
     return value if way is None else way(value)
 
 
+def _as_arc(tensor: Tensor[Any]) -> Arc[Any] | Tensor[Any]:
+    """A tensor as an Arc; what cannot be taken over, such as a view, is shared as it is."""
+    try:
+        return Arc(tensor)
+    except BorrowError:
+        return tensor
+
+
 _KEEPING: Mapping[type, Callable[[Any], Any]] = MappingProxyType(
-    {tuple: lambda results: tuple(map(share, results)), Tensor: Arc}
+    {tuple: lambda results: tuple(map(share, results)), Tensor: _as_arc}
 )
 _HANDING_OUT: Mapping[type, Callable[[Any], Any]] = MappingProxyType(
     {tuple: lambda results: tuple(map(another_owner, results)), Arc: methodcaller("clone")}

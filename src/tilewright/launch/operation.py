@@ -45,9 +45,13 @@ class Launch(Composite[R_co]):
     def __init__(self, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
         self._kernel, self._args, self._keywords = kernel, args, keywords
         self._bound: Bound | None = None
-        if kernel.unsafe:
-            self._refuse_outside_unsafe()
-        self._request = kernel.request(args, keywords)
+        try:
+            if kernel.unsafe:
+                self._refuse_outside_unsafe()
+            self._request = kernel.request(args, keywords)
+        except Exception:
+            give_back(args)
+            raise
         self.staged = any(map(is_op, args))
         if self.staged:
             self._claim_ops()

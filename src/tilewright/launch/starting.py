@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from ..array.order import reserve
+from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.recording import Node
 from ..array.region import Region
@@ -69,7 +70,7 @@ def _finish(kernel: str, bound: Bound, later: Later, outcome: Outcome) -> None:
 def give_back(values: Sequence[Any]) -> None:
     """Let what a refused or failed launch took over be used again from where it came."""
     for value in values:
-        if isinstance(value, Partition):
+        if isinstance(value, Partition | Handle):
             value.settle(failed=True)
 
 
