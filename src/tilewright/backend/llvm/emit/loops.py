@@ -32,6 +32,8 @@ class LoopWriter:
 
     def loop(self, count: int, inner: Callable[[Vec], None]) -> None:
         """Run `inner` for 0 .. count - 1."""
+        if count == 0:
+            return
         if count == 1:
             inner(self.number(0))
             return

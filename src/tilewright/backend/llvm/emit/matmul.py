@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import gcd
 
 from ..functions.text import Value as Vec
 from ..functions.text import vector
+from ..plan.blocking import Block, block_of, row_blocks
 from ..plan.nodes import Buffer, Matmul
 from ..target import CpuTarget
 from .access import mangled
@@ -29,9 +29,8 @@ class Shape:
     m: int
     n: int
     k: int
-    lanes: int
-    vectors: int
-    """How many vectors make a panel."""
+    block: Block
+    """Its vectors make a panel."""
     row_step: int
     """From one row of the right side to the next."""
     panel_step: int
@@ -44,6 +43,16 @@ class Shape:
         return f"@tw_matmul_{mangled(self.kind, self.lanes)}_{'_'.join(map(str, sizes))}"
 
     @property
+    def lanes(self) -> int:
+        """Elements of a vector."""
+        return self.block.lanes
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a panel."""
+        return self.block.vectors
+
+    @property
     def width(self) -> int:
         """Columns of a panel."""
         return self.lanes * self.vectors
@@ -54,23 +63,16 @@ def shape_of(step: Matmul, cpu: CpuTarget) -> Shape:
     kind = memory_type(step.result.elem)
     *batch, m, n = step.result.shape
     k = step.lhs.shape[-1]
-    lanes = gcd(n, cpu.vector_bytes // {"double": 8}.get(kind, 4))
+    block = block_of(step, cpu)
     row_step, panel_step = _steps(step.rhs)
-    vectors = 2 if n % (2 * lanes) == 0 else 1
     if panel_step is None:
-        panel_step = lanes * vectors
-    return Shape(kind, batch[0] if batch else 1, m, n, k, lanes, vectors, row_step, panel_step)
+        panel_step = block.lanes * block.vectors
+    return Shape(kind, batch[0] if batch else 1, m, n, k, block, row_step, panel_step)
 
 
 def _steps(rhs: Buffer) -> tuple[int, int | None]:
     rows, columns = rhs.layout[-2:]
     return rows[0].stride, columns[0].stride if len(columns) > 1 else None
-
-
-def row_block(shape: Shape, cpu: CpuTarget) -> int:
-    """How many rows are computed together: as many as there are registers for their sums."""
-    fitting = 8 if cpu.vector_registers >= 8 * shape.vectors + 4 else 4
-    return gcd(fitting, shape.m)
 
 
 def _matmul(emitter: Emitter, step: Matmul) -> None:
@@ -84,10 +86,9 @@ def _matmul(emitter: Emitter, step: Matmul) -> None:
 class _Writer(LoopWriter):
     """Writes the function of one shape."""
 
-    def __init__(self, shape: Shape, rows: int) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__(shape.kind)
         self.shape = shape
-        self.rows = rows
 
     def splat(self, x: Vec) -> Vec:
         lanes = self.shape.lanes
@@ -123,18 +124,24 @@ class _Writer(LoopWriter):
         right = self.at(rhs, j * shape.panel_step)
         columns = self.at(out, j * shape.width)
 
-        def rows(i: Vec) -> None:
-            left = self.at(lhs, i * (self.rows * shape.k))
-            self.block(left, right, self.at(columns, i * (self.rows * shape.n)))
+        def block(row: Vec, rows: int) -> None:
+            left = self.at(lhs, row * shape.k)
+            self.block(left, right, self.at(columns, row * shape.n), rows)
 
-        self.loop(shape.m // self.rows, rows)
+        together = shape.block.rows
+        count, last = row_blocks(shape.m, together)
+        self.loop(count, lambda i: block(i * together, together))
+        at = count * together
+        for rows in last:
+            block(self.number(at), rows)
+            at += rows
 
-    def block(self, left: Vec, right: Vec, out: Vec) -> None:
+    def block(self, left: Vec, right: Vec, out: Vec, rows: int) -> None:
         """A block of rows times a panel."""
         shape = self.shape
         places = [
             self.at(out, self.number(r * shape.n + v * shape.lanes))
-            for r in range(self.rows)
+            for r in range(rows)
             for v in range(shape.vectors)
         ]
         sums = self.along_k(left, right, [self.load(p, shape.lanes) for p in places])
@@ -173,7 +180,7 @@ class _Writer(LoopWriter):
             for v in range(shape.vectors)
         ]
         new: list[Vec] = []
-        for r in range(self.rows):
+        for r in range(len(sums) // shape.vectors):
             element = self.load(self.at(left, k + r * shape.k), 1)
             factor = self.splat(element)
             for v, column in enumerate(columns):
@@ -182,7 +189,7 @@ class _Writer(LoopWriter):
 
 
 def _function(emitter: Emitter, shape: Shape) -> str:
-    writer = _Writer(shape, row_block(shape, emitter.cpu))
+    writer = _Writer(shape)
     writer.whole()
     emitter.body.declarations |= writer.body.declarations
     return writer.function(shape.symbol, ("%lhs", "%rhs", "%out"))

@@ -29,5 +29,5 @@ def build_plan(func: Func, cpu: CpuTarget) -> Plan:
     jam_reductions(plan)
     fetch_ahead(plan)
     verify_plan(plan)
-    plan.decisions = decisions(plan)
+    plan.decisions = decisions(plan, cpu)
     return plan

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ..target import CpuTarget
 from .ahead import fetches
+from .blocking import block_of
 from .nodes import (
     AtomicPointer,
     AtomicView,
@@ -28,7 +30,7 @@ SHOWN = 12
 """How many ops of a nest are named."""
 
 
-def decisions(plan: Plan) -> list[str]:
+def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
     """One line per nest, multiply, buffer and streamed output."""
     lines: list[str] = []
     for statement in walk(plan.body):
@@ -36,7 +38,7 @@ def decisions(plan: Plan) -> list[str]:
             case Nest() if statement.loops:
                 lines.append(_nest(statement))
             case Matmul():
-                lines.append(_matmul(statement))
+                lines.append(_matmul(statement, cpu))
             case Shared():
                 lines.append(_shared(statement))
             case Turn():
@@ -97,7 +99,9 @@ def _shared(statement: Shared) -> str:
     return f"share up to {buffer.copies} tiles {_shape(buffer.shape)} between blocks{where}"
 
 
-def _matmul(step: Matmul) -> str:
+def _matmul(step: Matmul, cpu: CpuTarget) -> str:
     m, n, k = *step.result.shape[-2:], step.lhs.shape[-1]
     where = f" ({step.span.place})" if step.span is not None else ""
-    return f"multiply {m}x{n}x{k} from packed tiles{where}"
+    block = block_of(step, cpu)
+    columns = f"{block.vectors} x {block.lanes}" if block.vectors > 1 else str(block.lanes)
+    return f"multiply {m}x{n}x{k} from packed tiles, {block.rows} rows by {columns} lanes{where}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from support.ir import poisoned
-from support.native import Dense, assert_kernel, assert_ops, case
+from support.native import Dense, Native, assert_kernel, assert_ops, case, kernel_of
 from support.numbers import fresh_rng
+from tilewright.backend.llvm import host_target
 from tilewright.base.dtypes import (
     bf16,
     f4e2m1fn,
@@ -54,6 +57,21 @@ def test_shapes(m, n, k):
     for dtype in (f32, f64):
         operands = (dtype, small(dtype, (m, k))), (dtype, small(dtype, (k, n)))
         assert_ops([case("mmaf")], *operands, (dtype, small(dtype, (m, n))))
+
+
+@pytest.mark.parametrize("m", [1, 2, 4, 8, 16, 32, 64])
+@pytest.mark.parametrize("n", [4, 8, 16])
+def test_blocks_of_six_rows(m, n):
+    """As with sixteen registers, which every x86 CPU of 64 bits has."""
+    host = host_target()
+    if not host.is_x86:
+        pytest.skip("for x86 CPUs")
+    narrow = replace(host, features=",".join(f for f in host.features.split(",") if "512" not in f))
+    operands = [(f32, small(f32, shape)) for shape in ((m, 16), (16, n), (m, n))]
+    func, arrays, (out,) = kernel_of([case("mmaf")], operands)
+    assert Native(func, narrow)([*arrays, out]).failure is None
+    x, y, acc = arrays
+    assert np.array_equal(out, x @ y + acc)
 
 
 def test_batches():
