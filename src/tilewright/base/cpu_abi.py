@@ -9,8 +9,9 @@ neighbours. What it reports are linear numbers of logical blocks, the last axis 
 `args` is an array of 64-bit slots, in parameter order: a tensor or output gives its address, then
 its extents, then its strides (in elements); a scalar gives its bits in the low end of one slot
 (integers extended by their own sign); a pointer gives its address. `launch` is an array of 64-bit
-words, laid out below; a worker checks CANCEL before each block. `scratch` is
-`Artifact.scratch_bytes` of memory aligned to 64 bytes, one per worker.
+words, laid out below; a worker checks CANCEL before each block, or before each run of neighbouring
+blocks that it handles as one. `scratch` is `Artifact.scratch_bytes` of memory aligned to 64 bytes,
+one per worker.
 
 A kernel that has written past the caches has made its writes visible in order when it returns.
 

@@ -58,6 +58,8 @@ class Emitter:
         self.next_block = ""
         self.to_next: list[Vec] = []
         """By how much each index of the next block differs from this one's."""
+        self.blocks: Vec = self.integer(1)
+        """How many neighbouring blocks run as one; more than 1 only where the plan allows it."""
         self.cached: Vec | None = None
         """All ones, or zero in a launch that streams; None where no store can be streamed."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ....base.cpu_abi import LaunchWord
 from ....ir.core import Op
 from ..functions.text import Value as Vec
+from ..functions.text import where
 from .emitter import Emitter
 
 
@@ -54,6 +55,16 @@ def grouped(turn: Vec, rows: Vec, columns: Vec, together: int) -> tuple[Vec, Vec
     inside = turn - first * columns
     column = inside.binary("udiv", height)
     return first + (inside - column * height), column
+
+
+def neighbours(emitter: Emitter, axis: int, number: Vec, sizes: list[Vec]) -> Vec:
+    """How many blocks from this one on follow each other along an axis, as far as this run goes."""
+    left = sizes[axis] - emitter.block_ids[axis]
+    left = left.intrinsic("smin", Vec(emitter.body, "%end", "i64", 1) - number)
+    inner = emitter.integer(1)
+    for size in sizes[axis + 1 :]:
+        inner = inner * size
+    return where(inner.eq(1), left, emitter.integer(1))
 
 
 def _block_id(emitter: Emitter, op: Op) -> None:

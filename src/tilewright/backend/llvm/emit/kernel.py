@@ -193,9 +193,11 @@ def _blocks(emitter: Emitter) -> None:
     if fetches(emitter.plan):
         _, following = grid.place(emitter, number + 1, sizes)
         emitter.to_next = [b - a for a, b in zip(emitter.block_ids, following, strict=True)]
+    if emitter.plan.joined is not None:
+        emitter.blocks = grid.neighbours(emitter, emitter.plan.joined.axis, number, sizes)
     emitter.statements(emitter.plan.body)
     body.label(emitter.next_block)
-    emitter.store(emitter.load(counter, "i64") + 1, counter)
+    emitter.store(emitter.load(counter, "i64") + emitter.blocks, counter)
     body.jump(head)
     body.label(done)
     stream.end(emitter)

@@ -112,11 +112,19 @@ def _along(emitter: Emitter, access: Access, k: int, extent: Vec) -> tuple[Vec, 
         first = first.intrinsic("smax", zero - start)
     bounds.append(extent - start)
     if k != view.sparse:
-        bounds.append(emitter.integer(view.tile[k]))
+        bounds.append(_length(emitter, access, k))
     end = bounds[0]
     for bound in bounds[1:]:
         end = end.intrinsic("smin", bound)
     return start, first, end
+
+
+def _length(emitter: Emitter, access: Access, k: int) -> Vec:
+    """Elements along one axis of a tile, or of those of all blocks that run as one."""
+    length = emitter.integer(access.view.tile[k])
+    joined = emitter.plan.joined
+    is_spread = joined is not None and joined.spread.get(access) == k
+    return length * emitter.blocks if is_spread else length
 
 
 def _start(emitter: Emitter, access: Access, k: int) -> Vec:

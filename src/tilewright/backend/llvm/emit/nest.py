@@ -52,6 +52,10 @@ class NestWriter:
         if not windows or nest.lanes == 1 or any(a.view.sparse is not None for a in windows):
             self.loops([frame], 0)
             return
+        if emitter.plan.joined is not None:
+            frame.ranged = True
+            self.loops([frame], 0)
+            return
         whole = emitter.any_of([is_whole(emitter, a, w) for a, w in windows.items()])
         inside, edge, after = (emitter.label(word) for word in ("whole", "edge", "after"))
         emitter.branch(whole, inside, edge)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from ..functions.text import Value as Vec
 from ..plan.index import Axis, Field, Loop
-from ..plan.nodes import Effect, ReadView, WriteView
+from ..plan.nodes import Effect, ReadBuffer, ReadView, WriteView, itemsize
+from ..plan.stream import LINE
 from .frame import Frame
 from .memory import Element, element_of
 from .stream import is_past
@@ -35,8 +36,25 @@ def used(frame: Frame, level: int) -> Range:
     for other in found[1:]:
         begin, end = begin.intrinsic("smin", other.begin), end.intrinsic("smax", other.end)
     if level == len(frame.nest.loops) - 1:
-        begin = begin & -frame.nest.lanes
+        begin = _start(frame, begin)
     return Range(begin, end)
+
+
+def _start(frame: Frame, begin: Vec) -> Vec:
+    """Where the vectors of a row begin, at `begin` or a little before, so that they are aligned.
+
+    Aligned in memory if something goes past the caches, else in the tile: what is read from a
+    buffer has nothing before it.
+    """
+    nest, emitter = frame.nest, frame.emitter
+    writes = [e for e in nest.effects if isinstance(e, WriteView) and e.streamed]
+    if not writes or any(isinstance(read, ReadBuffer) for read in nest.reads):
+        return begin & -nest.lanes
+    (element,) = _at_start(frame, [writes[0]])
+    size = itemsize(writes[0].access.view.tensor.dtype)
+    first = emitter.shifted(element.first(), begin, element.kind)
+    place = emitter.body.emit(f"ptrtoint {first} to i64", "i64", 1)
+    return begin - (place & (min(nest.lanes * size, LINE) - 1)).binary("sdiv", size)
 
 
 def _needed(frame: Frame, effect: Effect, loop: Loop) -> Range | None:
@@ -71,7 +89,7 @@ def untested(frame: Frame) -> Range | None:
         low, high = element.stretch()
         begin, end = begin.intrinsic("smax", low), end.intrinsic("smin", high)
     # An axis may have several loops.
-    return Range(begin, end.intrinsic("smin", nest.loops[-1].size))
+    return Range(begin, end.intrinsic("smin", frame.emitter.blocks * nest.loops[-1].size))
 
 
 def _at_start(frame: Frame, statements: list[ReadView | WriteView]) -> list[Element]:

@@ -8,6 +8,7 @@ from .ahead import fetch_ahead
 from .arena import place_buffers
 from .decisions import decisions
 from .jam import jam_reductions
+from .join import join_blocks
 from .lower import lower
 from .nodes import Plan
 from .printer import print_plan
@@ -28,6 +29,7 @@ def build_plan(func: Func, cpu: CpuTarget) -> Plan:
     narrow_streams(plan, cpu)
     jam_reductions(plan)
     fetch_ahead(plan)
+    join_blocks(plan)
     verify_plan(plan)
     plan.decisions = decisions(plan, cpu)
     return plan

@@ -55,6 +55,8 @@ def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
         lines.append(f"fetch {name} for the next block while this one computes")
     if plan.grouping is not None:
         lines.append(f"walk blocks in groups of {plan.grouping.rows} rows, column after column")
+    if plan.joined is not None:
+        lines.append(f"run neighbouring blocks along axis {plan.joined.axis} as one loop")
     lines.append(f"scratch {plan.scratch_bytes} bytes per worker")
     return lines
 

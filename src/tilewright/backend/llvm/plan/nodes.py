@@ -409,6 +409,17 @@ Step: TypeAlias = Scalar | Nest | Matmul | Turn | Print | Put | Get
 Stmt: TypeAlias = Step | For | Repeat | If | Scope | Shared | Jump
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Blocks that follow each other along one axis of the grid run as one.
+
+    Their tiles do, too: `spread` has the axis of each access that moves from block to block.
+    """
+
+    axis: int
+    spread: dict[Access, int]
+
+
 @dataclass(eq=False, slots=True)
 class Plan:
     """A whole kernel. `offsets` places each buffer in the arena of `scratch_bytes`."""
@@ -420,6 +431,7 @@ class Plan:
     sites: dict[Op, int] = field(default_factory=dict[Op, int])
     offsets: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     scratch_bytes: int = 0
+    joined: Joined | None = None
     decisions: list[str] = field(default_factory=list[str])
     grouping: Grouping | None = None
     together: int = 1

@@ -52,6 +52,8 @@ def print_plan(plan: Plan) -> str:
     printer = _Printer()
     params = ", ".join(printer.name(p) for p in plan.params)
     printer.line(0, f"plan {plan.name}({params}), scratch {plan.scratch_bytes} bytes {{")
+    if plan.joined is not None:
+        printer.line(1, f"blocks along axis {plan.joined.axis} together")
     for buffer in buffers_of(plan):
         printer.line(1, _buffer(buffer, plan.offsets.get(buffer)))
     if plan.grouping is not None:
