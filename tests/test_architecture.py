@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "graph": ("base", "driver", "op", "array"),
     "launch": BELOW_LAUNCH,
     "kernels": ("base", "lang", "op", "array", "launch"),
+    "testing": ("base", "driver", "op", "array", "kernels"),
 }
 """Which folders each folder may import, besides itself. In reading order; the folders above
 `kernels` come with the features they hold. The package's own modules may import everything."""

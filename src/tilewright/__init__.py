@@ -11,11 +11,13 @@ from .array import (
     Tensor,
     asarray,
     empty,
+    empty_like,
     from_numpy,
     memcpy,
     meta,
     move,
     zeros,
+    zeros_like,
 )
 from .array.resident import Resident as _Resident
 from .array.sharing import another_owner as _another_owner
@@ -59,7 +61,23 @@ from .base.errors import (
 from .compile.options import CompileOptions
 from .driver.protocol import Device, Stream
 from .frontend.sources import execute as _execute
-from .kernels import eye, eye_rect, fill, full, ones
+from .kernels import (
+    arange,
+    convert,
+    eye,
+    eye_rect,
+    fill,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    rand,
+    randint,
+    randn,
+    randn_f16,
+    random_bits,
+)
 from .lang.device_global import Global as _Global
 from .launch import Entry, KernelArg, Launch, entry
 from .op import (
@@ -89,6 +107,7 @@ from .op.ambient import (
 from .op.gate import Sharing as _Sharing
 from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
+from .testing import bench
 
 # A global is a word of kernels, but its memory is the host's: here they are put together.
 _Global.host = _Resident
@@ -131,14 +150,18 @@ __all__ = [
     "StreamPoolRoundRobin",
     "Tensor",
     "Trace",
+    "arange",
     "as_op",
     "asarray",
+    "bench",
     "bf16",
+    "convert",
     "default_device",
     "default_policy",
     "device",
     "devices",
     "empty",
+    "empty_like",
     "entry",
     "eye",
     "eye_rect",
@@ -153,15 +176,23 @@ __all__ = [
     "fill",
     "from_numpy",
     "full",
+    "full_like",
     "i8",
     "i16",
     "i32",
     "i64",
     "kernel",
+    "linspace",
     "memcpy",
     "meta",
     "move",
     "ones",
+    "ones_like",
+    "rand",
+    "randint",
+    "randn",
+    "randn_f16",
+    "random_bits",
     "set_default_device",
     "set_default_policy",
     "shared",
@@ -178,4 +209,5 @@ __all__ = [
     "with_context",
     "with_default_device_policy",
     "zeros",
+    "zeros_like",
 ]

@@ -1,7 +1,7 @@
 """Tensors: memory on a device with its shape and type, and who may use it when."""
 
 from .arc import Arc
-from .create import asarray, empty, from_numpy, meta, zeros
+from .create import asarray, empty, empty_like, from_numpy, meta, zeros, zeros_like
 from .partition import Partition
 from .pointer import DevicePointer
 from .tensor import BorrowMut, Tensor, memcpy, move
@@ -14,9 +14,11 @@ __all__ = [
     "Tensor",
     "asarray",
     "empty",
+    "empty_like",
     "from_numpy",
     "memcpy",
     "meta",
     "move",
     "zeros",
+    "zeros_like",
 ]

@@ -23,7 +23,7 @@ from ..op.core import Composite, DeviceOp
 from ..op.running import Steps, run_here
 from . import storage
 from .elements import as_elements, host_array
-from .foreign import aliased
+from .foreign import aliased, is_array
 from .layout import row_major
 from .putting import put_upload
 from .region import Region, region_of_array
@@ -185,6 +185,29 @@ def zeros(
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor of zeros."""
     return Allocate(Plan("zeros", shape, dtype, device), zeroed=True)
+
+
+def empty_like(
+    other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor for a kernel to write, with the shape, dtype and device of another."""
+    return Allocate(plan_like("empty_like", other, dtype, device), zeroed=False)
+
+
+def zeros_like(
+    other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor of zeros with the shape, dtype and device of another."""
+    return Allocate(plan_like("zeros_like", other, dtype, device), zeroed=True)
+
+
+def plan_like(name: str, other: Any, dtype: DTypeLike | None, device: DeviceLike) -> Plan:
+    """The plan of a tensor like another tensor, partition or array, unless told otherwise."""
+    if not hasattr(other, "shape") or not hasattr(other, "dtype"):
+        raise TypeError(f"`{name}` takes a tensor or an array, got {type(other).__name__}")
+    if device is None and not is_array(other):
+        device = other.device
+    return Plan(name, other.shape, other.dtype if dtype is None else dtype, device)
 
 
 def from_numpy(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import numpy as np
 
 from .. import lang as tl
-from ..array.create import Creation, DeviceLike, DTypeLike, Plan
+from ..array.create import Creation, DeviceLike, DTypeLike, Plan, plan_like
 from ..array.layout import layout_of
 from ..array.lending import Lent, lend_to_write, written_region
 from ..array.region import Region
@@ -22,10 +22,12 @@ from ..op.running import Steps
 from .writing import BITS, TILE, Made, claimed, lent_parts, with_dtype
 
 if TYPE_CHECKING:
+    from ..array.lending import Lender
+    from ..array.ownership import Handle
     from ..driver.protocol import Device
 
 E = TypeVar("E", bound=DType)
-T = TypeVar("T", Tensor[Any], BorrowMut[Any])
+T = TypeVar("T")
 U = TypeVar("U", u8, u16, u32, u64)
 
 
@@ -81,6 +83,21 @@ def full(
     """A tensor filled with one value, whose type decides the dtype if none is given."""
     found = dtype_of(value) if dtype is None else dtype
     return _filled(Plan("full", shape, found, device), value)
+
+
+def ones_like(
+    other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor of ones with the shape, dtype and device of another."""
+    plan = plan_like("ones_like", other, dtype, device)
+    return _filled(plan, True if plan.dtype.is_bool else 1)
+
+
+def full_like(
+    other: Any, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor filled with one value, with the shape, dtype and device of another."""
+    return _filled(plan_like("full_like", other, dtype, device), value)
 
 
 def dtype_of(value: Any) -> AnyDType:
@@ -166,7 +183,7 @@ class Fill(Composite[T]):
 
     def _bind(self, target: T) -> tuple[T, Lent, int]:
         bits = bits_of("fill", self._value, written_region(target, "fill").dtype)
-        return target, lend_to_write(target, "fill"), bits
+        return target, lend_to_write(cast("Handle | Lender", target), "fill"), bits
 
     def steps(self, ctx: ExecutionContext) -> Steps[T]:
         """The op that gives the tensor, if one does; then launch."""
@@ -182,7 +199,11 @@ class Fill(Composite[T]):
         return target
 
 
-def fill(target: T | DeviceOp[T], value: Any) -> DeviceOp[T]:
+@overload
+def fill(target: Tensor[E] | DeviceOp[Tensor[E]], value: Any) -> DeviceOp[Tensor[E]]: ...
+@overload
+def fill(target: BorrowMut[E] | DeviceOp[BorrowMut[E]], value: Any) -> DeviceOp[BorrowMut[E]]: ...
+def fill(target: Any, value: Any) -> DeviceOp[Any]:
     """An op that overwrites a tensor with one value, in place; gives the tensor.
 
     It allocates nothing, so a graph can hold it.

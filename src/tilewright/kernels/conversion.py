@@ -1,0 +1,114 @@
+"""Converts tensors to other element types, by the rules that kernels have for `astype`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from .. import lang as tl
+from ..array.create import DTypeLike, Plan, asarray
+from ..array.foreign import is_array
+from ..array.lending import Lent, lend_to_read
+from ..array.ownership import Handle
+from ..array.region import Region
+from ..array.tensor import Tensor, new_tensor
+from ..array.views import in_memory
+from ..base.dtypes import AnyDType, DType, f4e2m1fnx2
+from ..base.errors import ShapeError
+from ..launch import entry
+from ..op.context import ExecutionContext
+from ..op.core import Composite, DeviceOp, is_op
+from ..op.running import Steps
+from .writing import claimed, flat_pieces, tile_of
+
+if TYPE_CHECKING:
+    from ..driver.protocol import Device
+
+E = TypeVar("E", bound=DType)
+F = TypeVar("F", bound=DType)
+
+
+@entry
+def store_converted(out: tl.TensorMut[E], x: tl.Tensor[F]) -> None:
+    """Each element of x as one of out's type."""
+    out.store(tl.load_tile_like(x, out).astype(out.dtype))
+
+
+class Convert(Composite[Tensor[Any]]):
+    """Makes a tensor with another's elements, converted; where the other one lives."""
+
+    def __init__(self, source: Any, dtype: AnyDType) -> None:
+        self._dtype = dtype
+        self._source: DeviceOp[Any] | None = None
+        self._reading: Lent | None = None
+        if is_op(source):
+            source.claim(self.name)
+            self._source = source
+        else:
+            self._reading = self._given(source)
+
+    @property
+    def name(self) -> str:
+        """Always `convert`."""
+        return "convert"
+
+    @property
+    def home(self) -> Device | None:
+        """Where the source lives."""
+        if self._reading is not None:
+            return self._reading.region.storage.device
+        return None if self._source is None else self._source.home
+
+    def _given(self, source: Any) -> Lent:
+        handle = asarray(source) if is_array(source) else getattr(source, "value", source)
+        if not isinstance(handle, Handle):
+            raise TypeError(f"`convert` takes a tensor or an array, got {type(source).__name__}")
+        _refuse_pairs(handle.region.dtype, self._dtype)
+        return lend_to_read(handle, "convert")
+
+    def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+        """The op that gives the source, if one does; then allocate, and launch."""
+        if self._source is not None:
+            self._reading = self._given((yield self._source))
+        lent = self._reading
+        assert lent is not None
+        lent.check()
+        source = lent.region
+        plan = Plan(self.name, source.shape, self._dtype, source.storage.device)
+        target = plan.allocate(ctx.creating(self.name))
+        for out, x in _pieces(target, source):
+            partition = new_tensor(out).partition_mut(tile_of(out.shape))
+            yield claimed(self, store_converted(partition, Tensor[Any](x, None, lent.ticket)))
+        lent.settle()
+        target.mark_written()
+        return new_tensor(target)
+
+
+def _pieces(target: Region, source: Region) -> Iterator[tuple[Region, Region]]:
+    """Both in one shape: flat where the source is contiguous, else as they are."""
+    if not source.layout.is_contiguous:
+        return iter([(target, source)])
+    flat = zip(flat_pieces(target), flat_pieces(source), strict=True)
+    return ((out, x) for (out, _), (x, _) in flat)
+
+
+def _refuse_pairs(given: AnyDType, wanted: AnyDType) -> None:
+    if f4e2m1fnx2 in (given, wanted) and given is not wanted:
+        raise ShapeError(
+            "pairs of f4e2m1fn are not converted as such",
+            expected="elements that are one number each",
+            got=f"{given.name} to {wanted.name}",
+            hint="use tile.pack() and tile.unpack() in a kernel",
+        )
+
+
+@overload
+def convert(source: Any, dtype: type[E]) -> DeviceOp[Tensor[E]]: ...
+@overload
+def convert(source: Any, dtype: DTypeLike) -> DeviceOp[Tensor[Any]]: ...
+def convert(source: Any, dtype: DTypeLike) -> DeviceOp[Tensor[Any]]:
+    """A new tensor with a tensor's elements as another type; also of an op's result, or an array.
+
+    Floats round to the nearest, to integers toward zero and into range; integers wrap.
+    """
+    return Convert(source, in_memory(dtype))
