@@ -1,0 +1,26 @@
+"""Fixtures for pytest: put `pytest_plugins = ["tilewright.testing.plugin"]` in your conftest.py."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from ..driver.host import NULL
+from ..driver.null import NullDevice
+from ..op.ambient import device
+
+
+@pytest.fixture
+def null_device() -> Generator[NullDevice, None, None]:
+    """The null device, as the default one: it records what is put on its streams and runs nothing.
+
+    `null_device.entries` is what would have been done; between `hold()` and `release()` nothing
+    passes, so work in flight can be looked at.
+    """
+    NULL.entries.clear()
+    with device(NULL):
+        yield NULL
+    NULL.release()
+    NULL.synchronize()
+    NULL.entries.clear()
