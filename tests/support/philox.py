@@ -6,22 +6,23 @@ import math
 
 import numpy as np
 
-LOW = 0xFFFFFFFF
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
 
 
 def words(numbers, seed, upper=(0, 0)):
     """The four words of each 64-bit number as the counter (and its upper half), the seed as key."""
-    number = np.asarray(numbers, object)
-    counter = [number & LOW, number >> 32, number * 0 + upper[0], number * 0 + upper[1]]
-    key = [seed & LOW, seed >> 32]
+    number = np.asarray(numbers, np.uint64)
+    counter = [number & LOW, number >> HALF, *[np.full_like(number, word) for word in upper]]
+    key = [seed & 0xFFFFFFFF, seed >> 32]
     for _ in range(10):
-        first, second = counter[0] * 0xD2511F53, counter[2] * 0xCD9E8D57
+        first, second = counter[0] * np.uint64(0xD2511F53), counter[2] * np.uint64(0xCD9E8D57)
         counter = [
-            (second >> 32) ^ counter[1] ^ key[0], second & LOW,
-            (first >> 32) ^ counter[3] ^ key[1], first & LOW,
+            (second >> HALF) ^ counter[1] ^ np.uint64(key[0]), second & LOW,
+            (first >> HALF) ^ counter[3] ^ np.uint64(key[1]), first & LOW,
         ]  # fmt: skip
-        key = [(key[0] + 0x9E3779B9) & LOW, (key[1] + 0xBB67AE85) & LOW]
-    return [np.asarray(word, object).astype(np.uint32) for word in counter]
+        key = [(key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32]
+    return [word.astype(np.uint32) for word in counter]
 
 
 def bits32(numbers, seed):
