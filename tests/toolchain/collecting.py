@@ -22,6 +22,7 @@ from tilewright.backend.tileir.program.core import Program
 from tilewright.base.errors import Code, CompileError
 from tilewright.compile.pipeline import CUDA_PASSES, PASSES
 from tilewright.frontend.build import build
+from tilewright.launch.code import NOTHING
 from tilewright.launch.grid import launch_grid
 from tilewright.launch.kernel import Kernel
 
@@ -89,7 +90,9 @@ class NothingRuns:
         def stale() -> None:
             return None
 
-    def launch(self, bound: Any) -> None:
+    run = NOTHING
+
+    def check(self, bound: Any) -> None:
         pass
 
 

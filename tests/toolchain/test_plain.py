@@ -61,6 +61,23 @@ def test_compile_for_an_architecture(tool):
     assert not made.sites
 
 
+def test_explain_and_inspect_show_another_target(tool):
+    z = tw.meta((1000, 512))
+    text = add.explain(z.partition_mut((16, 16)), z, z, device="sm_90")
+    assert "store z 16x16 as tiles, without bulk copies" in text
+    options = tw.CompileOptions(allow_tma=True, occupancy=4)
+    text = add.explain(z.partition_mut((16, 16)), z, z, device="sm_90", options=options)
+    assert "bulk copies allowed" in text and "hint occupancy = 4: asked for" in text
+    stages = add.inspect(z.partition_mut((16, 16)), z, z, device="sm_90")
+    assert "entry @add(" in stages["tile_ir"] and "order_memory" in stages
+
+
+def test_targets_that_are_not():
+    z = tw.meta((1000, 512))
+    with pytest.raises(tw.ContextError, match="sm_75"):
+        add.compile_for("sm_75", z.partition_mut((16, 16)), z, z)
+
+
 def test_cubins_are_kept_on_disk(tool, tmp_path, monkeypatch):
     z = tw.meta((1000, 512))
     tmp_path.chmod(0o700)

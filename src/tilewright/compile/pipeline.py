@@ -15,6 +15,7 @@ from ..passes.dce import dce
 from ..passes.desugar import desugar
 from ..passes.hoist import hoist
 from ..passes.order_memory import order_memory
+from ..passes.place_checks import place_checks
 from ..passes.split_loops import split_loops
 from .options import CompileOptions
 from .runner import Runner
@@ -33,7 +34,7 @@ PASSES = (
     dce,
 )
 
-CUDA_PASSES = (desugar, canonicalize, cse, dce, order_memory)
+CUDA_PASSES = (place_checks, desugar, canonicalize, cse, dce, order_memory)
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
 
 PLAIN = CompileOptions()

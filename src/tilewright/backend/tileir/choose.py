@@ -6,19 +6,35 @@ caller goes before the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...analysis.ranges import Ranges, ranges
 from ...analysis.structure import LOOPS, Structure, structure
 from ...ir.core import Func, Op, Value
 from ...ir.types import TileType, ViewType
 from .program.core import Hints
 from .program.types import PartitionView, StridedView
 from .target import TileTarget
-from .views import tile_view
+from .views import tile_view, tiles_per_frame
 
 PRODUCTS = ("mmaf", "mmai", "mmaf_scaled")
 ACCESSES = ("load_view", "store_view", "atomic_red_view")
+
+
+def _yielded(branch: Op, value: Value) -> list[Value]:
+    """What the arms of a branch give for one of its results."""
+    at = next(i for i, result in enumerate(branch.results) if result is value)
+    return [arm.terminator.operands[at] for arm in branch.regions]
+
+
+CHECKED: dict[str, Callable[[Op, Value], Sequence[Value]]] = {
+    "check": lambda op, value: (),
+    "constant": lambda op, value: (),
+    "andi": lambda op, value: op.operands,
+    "if": _yielded,
+}
+"""Ops that a guard made of checks alone is made of, and what they take of other such ops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +47,10 @@ class Policy:
     """From so many elements in one access on, blocks of kernels without products get 8 warps."""
     wide_product: int
     """From so many elements in one accumulator on, blocks of kernels with products do."""
+    wide_chain: int
+    """From so many in all results of one round on, blocks that chain products do."""
+    dense_chain: int
+    """From so many on, but fewer than that, two of them share a multiprocessor."""
     group: int
     """Blocks of a product are run in groups of so many along the first axis, for reuse."""
     bulk_copies: bool
@@ -38,9 +58,33 @@ class Policy:
 
 
 POLICIES = (
-    Policy(since=100, wide_block=2048, wide_product=128 * 256, group=8, bulk_copies=True),
-    Policy(since=90, wide_block=2048, wide_product=128 * 256, group=8, bulk_copies=True),
-    Policy(since=80, wide_block=4096, wide_product=128 * 256, group=8, bulk_copies=False),
+    Policy(
+        since=100,
+        wide_block=2048,
+        wide_product=32768,
+        wide_chain=24576,
+        dense_chain=16384,
+        group=8,
+        bulk_copies=True,
+    ),
+    Policy(
+        since=90,
+        wide_block=2048,
+        wide_product=32768,
+        wide_chain=24576,
+        dense_chain=16384,
+        group=8,
+        bulk_copies=True,
+    ),
+    Policy(
+        since=80,
+        wide_block=4096,
+        wide_product=32768,
+        wide_chain=24576,
+        dense_chain=16384,
+        group=8,
+        bulk_copies=False,
+    ),
 )
 
 
@@ -99,6 +143,7 @@ class _Chooser:
         self.wishes = target.wishes
         self.policy = policy_for(target)
         self.nesting: Structure = structure(func)
+        self.ranges: Ranges = ranges(func)
         self.products = [op for op in func.walk() if op.name in PRODUCTS]
 
     # --- accesses ------------------------------------------------------------------------------
@@ -107,26 +152,40 @@ class _Chooser:
         view: ViewType = op.one("view").view
         kind = _plain(op)
         found = tile_view(view, self.target.version, padded=kind == "load_view")
-        if found is None or not self.guarded_by_checks(op) or not self.reducible(op):
+        whole = found is not None and kind != "atomic_red_view" and self.inside(op)
+        if not whole:
             return Access(None, latency=self.latency(op))
         return Access(found, self.tma(op), self.latency(op))
+
+    def inside(self, op: Op) -> bool:
+        """Whether an index cannot lead where Tile IR leaves open what happens.
+
+        Behind the last tile there is only padding; before the first one, or in another block's
+        frame, there must be no access at all.
+        """
+        if op.maybe("guard") is not None:
+            return self.guarded_by_checks(op)
+        view: ViewType = op.one("view").view
+        for k, index in enumerate(op.all("index")):
+            low, high = self.ranges.of(index)
+            if low < 0 or (view.frame is not None and high >= tiles_per_frame(view, k)):
+                return False
+        return True
 
     def guarded_by_checks(self, op: Op) -> bool:
         """Whether a guard, if any, is false only where the launch fails anyway."""
         guard = op.maybe("guard")
         pending = [] if guard is None else [guard]
         while pending:
-            maker = self.nesting.definer(pending.pop())
-            if maker is None or maker.name not in ("check", "andi"):
+            value = pending.pop()
+            maker = self.nesting.definer(value)
+            if maker is None or maker.name not in CHECKED:
                 return False
-            pending += maker.operands if maker.name == "andi" else ()
+            pending += CHECKED[maker.name](maker, value)
         return True
 
-    def reducible(self, op: Op) -> bool:
-        return _plain(op) != "atomic_red_view"
-
     def tma(self, op: Op) -> bool | None:
-        if _plain(op) == "atomic_red_view" or not self.policy.bulk_copies:
+        if not self.policy.bulk_copies:
             return None
         if op.attrs["allow_tma"] is not None:
             return bool(op.attrs["allow_tma"])
@@ -157,23 +216,50 @@ class _Chooser:
 
     def hints(self) -> Iterator[tuple[str, tuple[int, str]]]:
         """The hints on the kernel: name, value, and why."""
+        chosen = {"num_worker_warps_per_cta": (8, self.wide()), "occupancy": (2, self.dense())}
         for name in ("num_cta_in_cga", "occupancy", "num_worker_warps_per_cta"):
-            wished = getattr(self.wishes, name)
+            wished: int | None = getattr(self.wishes, name)
+            value, why = chosen.get(name, (0, ""))
             if wished is not None:
                 yield name, (wished, "asked for")
-            elif name == "num_worker_warps_per_cta" and (why := self.wide()):
-                yield name, (8, why)
+            elif why:
+                yield name, (value, why)
+
+    def rounds(self) -> list[list[int]]:
+        """The sizes of the products that are computed together, as in one round of a loop."""
+        found: dict[Op | None, list[int]] = {}
+        for op in self.products:
+            found.setdefault(self.nesting.parent.get(op), []).append(op.result.tile.size)
+        return list(found.values())
 
     def wide(self) -> str:
         """Why a block is too much for four warps; nothing if it is not."""
-        if self.products:
-            most = max(op.result.tile.size for op in self.products)
-            return f"an accumulator of {most} elements" if most >= self.policy.wide_product else ""
-        sizes = [v.type.size for op in self.func.walk() if _plain(op) in ACCESSES
-                 for v in (*op.results, *op.operands)
-                 if isinstance(v.type, TileType)]  # fmt: skip
-        most = max(sizes, default=0)
-        return f"tiles of {most} elements" if most >= self.policy.wide_block else ""
+        if not self.products:
+            most = max(self.tiles(), default=0)
+            return f"tiles of {most} elements" if most >= self.policy.wide_block else ""
+        most = max(op.result.tile.size for op in self.products)
+        if most >= self.policy.wide_product:
+            return f"an accumulator of {most} elements"
+        chain = max((sum(sizes) for sizes in self.rounds() if len(sizes) > 1), default=0)
+        return f"chained products of {chain} elements" if chain >= self.policy.wide_chain else ""
+
+    def dense(self) -> str:
+        """Why two blocks had better share a multiprocessor; nothing if they had not."""
+        chains = [sum(sizes) for sizes in self.rounds() if len(sizes) > 1]
+        most = max(chains, default=0)
+        if self.wide() or most < self.policy.dense_chain:
+            return ""
+        return f"chained products of {most} elements"
+
+    def tiles(self) -> list[int]:
+        """The sizes of all tiles that are loaded or stored."""
+        return [
+            v.type.size
+            for op in self.func.walk()
+            if _plain(op) in ACCESSES
+            for v in (*op.results, *op.operands)
+            if isinstance(v.type, TileType)
+        ]
 
     def group(self) -> int:
         if self.func.signature.folded:

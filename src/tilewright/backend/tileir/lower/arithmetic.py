@@ -28,6 +28,14 @@ def rounded(em: Emitter, op: Op) -> Sequence[Val]:
     return (em.same(op.name, *em.all(op), flush_to_zero=op.attrs["ftz"], **attrs),)
 
 
+def _divf(em: Emitter, op: Op) -> Sequence[Val]:
+    # The approximate division gives NaN for inf / 2e38, beyond any bound; the full one keeps it.
+    given = op.attrs["rounding"]
+    rounding = Rounding.FULL if given is Rounding.APPROX else given
+    attrs: dict[str, Any] = {"rounding_mode": ROUNDINGS[rounding]}
+    return (em.same("divf", *em.all(op), flush_to_zero=op.attrs["ftz"], **attrs),)
+
+
 def plain(em: Emitter, op: Op) -> Sequence[Val]:
     """An op that is the same in both, without attributes."""
     return (em.same(op.name, *em.all(op)),)
@@ -117,7 +125,8 @@ def _remi(em: Emitter, op: Op) -> Sequence[Val]:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("addf", "subf", "mulf", "divf", "fma"), rounded),
+    **dict.fromkeys(("addf", "subf", "mulf", "fma"), rounded),
+    "divf": _divf,
     **dict.fromkeys(("remf", "negf", "absf"), plain),
     **dict.fromkeys(("maxf", "minf"), _extreme),
     **dict.fromkeys(("addi", "subi", "muli", "negi"), wrapping),

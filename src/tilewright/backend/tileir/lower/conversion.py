@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ....base.dtypes import AnyDType, f8e8m0fnu, int_range
@@ -9,11 +10,26 @@ from ....base.shapes import size
 from ....ir.core import Op
 from ..encoding.versions import V13_4
 from ..program.core import Val
-from ..program.types import F32, F64, I1, I8, I32, TF32, Tile, tile_of
+from ..program.types import (
+    BF16,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    I1,
+    I8,
+    I32,
+    TF32,
+    Pointer,
+    Scalar,
+    Tile,
+    tile_of,
+)  # fmt: skip
 from .arithmetic import OVERFLOWS, is_signed
 from .emitter import Emitter, Rule, tile
 
-LESS, EQUAL, GREATER_OR_EQUAL = 2, 0, 5
+EQUAL, LESS, GREATER, GREATER_OR_EQUAL = 0, 2, 4, 5
 NEAREST, TO_INTEGER = 0, 6
 
 
@@ -22,7 +38,31 @@ def _ftof(em: Emitter, op: Op) -> Sequence[Val]:
     kind = tile_of(op.result.type)
     if op.attrs["to"] is f8e8m0fnu:
         return (_to_scale(em, arg, kind),)
-    return (em.one("ftof", kind, arg, rounding_mode=NEAREST),)
+    if kind.elem not in OVERFLOWS_TO:
+        return (em.one("ftof", kind, arg, rounding_mode=NEAREST),)
+    if tile(arg).elem not in COMPARED:
+        arg = em.one("ftof", kind.of(F32), arg)
+    return (_overflowing(em, arg, em.one("ftof", kind, arg), kind),)
+
+
+COMPARED = (F16, BF16, F32, F64)
+"""Floats that can be compared."""
+OVERFLOWS_TO: dict[Scalar | Pointer, tuple[int, float, float]] = {
+    # 464 still fits: it is as near to the largest number as to the next, and that one is even.
+    F8E4M3FN: (GREATER, 464.0, math.nan),
+    F8E5M2: (GREATER_OR_EQUAL, 61440.0, math.inf),
+}
+"""Which magnitudes are too large, and what they become; Tile IR would give the largest number."""
+
+
+def _overflowing(em: Emitter, arg: Val, narrow: Val, kind: Tile) -> Val:
+    """What was converted, or what numbers too large become."""
+    predicate, bound, beyond = OVERFLOWS_TO[kind.elem]
+    source = tile(arg)
+    large = _ask(em, predicate, em.same("absf", arg), em.number(bound, source))
+    negative = _ask(em, LESS, arg, em.number(0.0, source))
+    signed = em.one("select", kind, negative, em.number(-beyond, kind), em.number(beyond, kind))
+    return em.one("select", kind, large, signed, narrow)
 
 
 def _to_scale(em: Emitter, arg: Val, kind: Tile) -> Val:
@@ -90,6 +130,9 @@ def _itof(em: Emitter, op: Op) -> Sequence[Val]:
     if op.attrs["to"] is f8e8m0fnu:
         wide = em.one("itof", kind.of(F32), arg, signedness=signed)
         return (_to_scale(em, wide, kind),)
+    if kind.elem in OVERFLOWS_TO:  # integers that fit are exact as f32
+        wide = em.one("itof", kind.of(F32), arg, signedness=signed, rounding_mode=NEAREST)
+        return (_overflowing(em, wide, em.one("ftof", kind, wide), kind),)
     return (em.one("itof", kind, arg, signedness=signed, rounding_mode=NEAREST),)
 
 
