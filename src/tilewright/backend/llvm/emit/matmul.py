@@ -35,6 +35,8 @@ class Shape:
     """From one row of the right side to the next."""
     panel_step: int
     """From one panel of the right side to the next."""
+    pairs: str = ""
+    """The instruction that adds two products of 16-bit integers per lane, if there is one."""
 
     @property
     def symbol(self) -> str:
@@ -67,7 +69,21 @@ def shape_of(step: Matmul, cpu: CpuTarget) -> Shape:
     row_step, panel_step = _steps(step.rhs)
     if panel_step is None:
         panel_step = block.lanes * block.vectors
-    return Shape(kind, batch[0] if batch else 1, m, n, k, block, row_step, panel_step)
+    pairs = _pairs(block.lanes, cpu) if kind == "i32" and k % 2 == 0 else ""
+    return Shape(kind, batch[0] if batch else 1, m, n, k, block, row_step, panel_step, pairs)
+
+
+PAIRS = {
+    4: ("sse2.pmadd.wd", "+sse2"), 8: ("avx2.pmadd.wd", "+avx2"),
+    16: ("avx512.pmaddw.d.512", "+avx512bw"),
+}  # fmt: skip
+"""By lanes: the instruction, and the feature it comes with."""
+
+
+def _pairs(lanes: int, cpu: CpuTarget) -> str:
+    """Integers that are multiplied come from 8 bits, so two such products never overflow."""
+    name, feature = PAIRS.get(lanes, ("", ""))
+    return name if name and cpu.is_x86 and cpu.has(feature) else ""
 
 
 def _steps(rhs: Buffer) -> tuple[int, int | None]:
@@ -89,6 +105,8 @@ class _Writer(LoopWriter):
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape.kind)
         self.shape = shape
+        self.step = 2 if shape.pairs else 1
+        """How far a step along K goes."""
 
     def splat(self, x: Vec) -> Vec:
         lanes = self.shape.lanes
@@ -99,10 +117,24 @@ class _Writer(LoopWriter):
         text = f"shufflevector {first}, {wide} poison, <{lanes} x i32> zeroinitializer"
         return self.body.emit(text, x.elem, lanes)
 
+    def joined(self, low: Vec, high: Vec) -> Vec:
+        """Two integers of 16 bits in one place."""
+        return (low & 0xFFFF) | (high << 16)
+
     def multiply_add(self, a: Vec, b: Vec, c: Vec) -> Vec:
+        if self.shape.pairs:
+            return c + self.pair_products(a, b)
         if self.shape.kind in ("float", "double"):
             return a.intrinsic("fma", b, c)
         return c + a * b
+
+    def pair_products(self, a: Vec, b: Vec) -> Vec:
+        """The sum of two products in each lane."""
+        halves = vector("i16", 2 * a.lanes)
+        symbol = f"@llvm.x86.{self.shape.pairs}"
+        self.body.declarations.add(f"declare {a.type} {symbol}({halves}, {halves})")
+        x, y = (self.body.emit(f"bitcast {v} to {halves}", "i16", 2 * a.lanes) for v in (a, b))
+        return self.body.emit(f"call {a.type} {symbol}({x}, {y})", a.elem, a.lanes)
 
     # The loops.
 
@@ -158,7 +190,7 @@ class _Writer(LoopWriter):
         k = body.emit("", "i64", 1)
         carried = [body.emit("", s.elem, s.lanes) for s in sums]
         new = self.products(left, right, k, carried)
-        following = k + 1
+        following = k + self.step
         phis = [
             (k, "0", following),
             *((c, s.name, n) for c, s, n in zip(carried, sums, new, strict=True)),
@@ -175,17 +207,22 @@ class _Writer(LoopWriter):
         """One step along K for every sum."""
         shape = self.shape
         row = self.at(right, k * shape.row_step)
-        columns = [
-            self.load(self.at(row, self.number(v * shape.lanes)), shape.lanes)
-            for v in range(shape.vectors)
-        ]
+        columns = [self.taken(row, v * shape.lanes, shape.row_step, shape.lanes)
+                   for v in range(shape.vectors)]  # fmt: skip
         new: list[Vec] = []
         for r in range(len(sums) // shape.vectors):
-            element = self.load(self.at(left, k + r * shape.k), 1)
-            factor = self.splat(element)
+            factor = self.splat(self.taken(self.at(left, k), r * shape.k, 1, 1))
             for v, column in enumerate(columns):
                 new.append(self.multiply_add(factor, column, sums[r * shape.vectors + v]))
         return new
+
+    def taken(self, address: Vec, offset: int, apart: int, lanes: int) -> Vec:
+        """What a step along K takes of a side: one element per lane, or a pair that is `apart`."""
+        parts = [
+            self.load(self.at(address, self.number(offset + n * apart)), lanes)
+            for n in range(self.step)
+        ]
+        return parts[0] if len(parts) == 1 else self.joined(*parts)
 
 
 def _function(emitter: Emitter, shape: Shape) -> str:

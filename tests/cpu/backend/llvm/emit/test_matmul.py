@@ -32,6 +32,13 @@ FLOAT_PAIRS = [(a, acc) for a, accs in FLOAT_ACCUMULATORS.items() for acc in acc
 SHAPES = [(1, 1, 1), (16, 16, 16), (64, 64, 64), (2, 128, 4), (128, 2, 8), (4, 32, 1), (8, 1, 16)]
 
 
+def narrowed():
+    """The host with half the registers, where there is such a choice."""
+    host = host_target()
+    features = [name for name in host.features.split(",") if "512" not in name]
+    return replace(host, features=",".join(features))
+
+
 def small(dtype, shape, high=3):
     low = 0 if dtype is u8 or dtype is f8e8m0fnu else -high
     return fresh_rng().integers(low, high + 1, shape).astype(np.float32).astype(dtype.np)
@@ -52,6 +59,20 @@ def test_integer_types(a, b):
     assert_ops([case("mmai")], (a, x), (b, y), (i32, acc))
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [*SHAPES, (16, 4, 2), (16, 8, 1), (8, 8, 2)])
+@pytest.mark.parametrize("narrow", [False, True])
+def test_integer_shapes(m, n, k, narrow):
+    """Extremes only: what is multiplied in pairs must hold them, and sums must wrap."""
+    rng = fresh_rng()
+    x = rng.choice(np.array([-128, -1, 0, 127], np.int8), (m, k))
+    y = rng.choice(np.array([0, 1, 255], np.uint8), (k, n))
+    acc = rng.choice(np.array([-(2**31), 0, 2**31 - 1], np.int32), (m, n))
+    func, arrays, (out,) = kernel_of([case("mmai")], [(i8, x), (u8, y), (i32, acc)])
+    assert Native(func, narrowed() if narrow else None)([*arrays, out]).failure is None
+    expected = acc.astype(np.int64) + x.astype(np.int64) @ y.astype(np.int64)
+    assert np.array_equal(out, expected.astype(np.int32))
+
+
 @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
 def test_shapes(m, n, k):
     for dtype in (f32, f64):
@@ -63,13 +84,9 @@ def test_shapes(m, n, k):
 @pytest.mark.parametrize("n", [4, 8, 16])
 def test_blocks_of_six_rows(m, n):
     """As with sixteen registers, which every x86 CPU of 64 bits has."""
-    host = host_target()
-    if not host.is_x86:
-        pytest.skip("for x86 CPUs")
-    narrow = replace(host, features=",".join(f for f in host.features.split(",") if "512" not in f))
     operands = [(f32, small(f32, shape)) for shape in ((m, 16), (16, n), (m, n))]
     func, arrays, (out,) = kernel_of([case("mmaf")], operands)
-    assert Native(func, narrow)([*arrays, out]).failure is None
+    assert Native(func, narrowed())([*arrays, out]).failure is None
     x, y, acc = arrays
     assert np.array_equal(out, x @ y + acc)
 
