@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast, overload
 
 import numpy as np
@@ -41,6 +42,17 @@ class _Core(Generic[E]):
         return len(self.owners())
 
 
+def _counting(core: _Core[Any]) -> Callable[[], int]:
+    # Weakly: the core has the tensor, and a circle would keep both until the collector comes.
+    ref = weakref.ref(core)
+
+    def count() -> int:
+        found = ref()
+        return 0 if found is None else found.count()
+
+    return count
+
+
 class Arc(Generic[E]):
     """A shared owner of a tensor. `tw.Arc(t)` takes `t` over, `clone()` adds an owner.
 
@@ -53,7 +65,7 @@ class Arc(Generic[E]):
     def __init__(self, tensor: Tensor[E]) -> None:
         title, _ = tensor.take_over("tw.Arc()", "use the Arc; its .value is the tensor")
         core = _Core(Tensor[E](tensor.region, title))
-        core.tensor.mark_shared(core.count)
+        core.tensor.mark_shared(_counting(core))
         self._join(core)
 
     def _join(self, core: _Core[E]) -> None:

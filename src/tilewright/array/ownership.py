@@ -30,11 +30,7 @@ class Title:
         self.revoked = False
         """The handle before it did."""
         self.former: list[weakref.ref[Handle]] = []
-        """Who gave the tensor away, until work of the owner has run."""
-
-    def leave(self, handle: Handle) -> None:
-        """Note that `handle` gave the tensor away."""
-        self.former.append(weakref.ref(handle))
+        """Who gave the tensor away, one after the other, until work of the owner has run."""
 
     def spend(self) -> None:
         """The owner's work has run: those before keep the description, not the memory."""
@@ -59,6 +55,19 @@ class Moved(NamedTuple):
     spot: Spot
     hint: str
     title: weakref.ref[Title] | None
+    chain: list[weakref.ref[Handle]]
+    """Who gave the tensor away, before and after this handle."""
+    number: int
+    """Which of them this handle is."""
+
+    def is_undone(self) -> bool:
+        """Whether the tensor has come back: its owner is gone or gave it up, and so are those
+        between."""
+        if self.title is None:
+            return False
+        title = self.title()
+        gone = title is None or title.given_up
+        return gone and all(ref() is None for ref in self.chain[self.number + 1 :])
 
 
 class Ours:
@@ -161,7 +170,7 @@ class Handle(Ours):
     def refuse_kept(self, what: str) -> None:
         """Raise if the memory must stay where it is: others see it, or a graph will write it."""
         storage = self.region.storage
-        if storage.state.leases:
+        if storage.state.leases or storage.state.neighbours:
             refuse_leased(storage.state, Act.TAKE, what, repr(self))
         if storage.graphs:
             refuse_captured(storage, what, repr(self))
@@ -195,8 +204,8 @@ class Handle(Ours):
         spot = here()
         title = self._title or Title()
         self._title = None
-        title.leave(self)
-        self._moved = Moved(what, spot, hint, weakref.ref(title))
+        self._moved = Moved(what, spot, hint, weakref.ref(title), title.former, len(title.former))
+        title.former.append(weakref.ref(self))
         region = self.region
         use = Use(f"consumed by {what}", spot)
         return title, region.storage.state.exclude_locked(use, region.part)
@@ -229,7 +238,7 @@ class Handle(Ours):
     @property
     def state(self) -> str:
         """In words: "", "moved", "view", "part", "meta" or "uninitialized"; never raises."""
-        if self._moved is not None and not _reclaimable(self._moved):
+        if self._moved is not None and not self._moved.is_undone():
             return "moved"
         if self.region.storage.is_meta:
             return "meta"
@@ -240,26 +249,28 @@ class Handle(Ours):
         return "part" if self._view.exclusive else "view"
 
     def _come_back(self, moved: Moved) -> None:
-        if not _reclaimable(moved):
+        if not moved.is_undone():
             raise BorrowError(
                 f"this tensor was moved: consumed by {moved.what}",
                 places=(("here", place_of(here())), ("moved", place_of(moved.spot))),
                 hint=moved.hint,
             )
         assert moved.title is not None
-        if (title := moved.title()) is not None:
-            title.revoked = True
+        if (old := moved.title()) is not None:
+            old.revoked = True
         self._moved, self._title = None, Title()
+        self._title.former = moved.chain[: moved.number]
+        for ref in self._title.former:
+            if (handle := ref()) is not None:
+                handle.follow(self._title)
         region = self.region
         use = Use("given back to the variable it came from", here())
         region.storage.state.exclude(use, region.part)
 
-
-def _reclaimable(moved: Moved) -> bool:
-    if moved.title is None:
-        return False
-    title = moved.title()
-    return title is None or title.given_up
+    def follow(self, title: Title) -> None:
+        """What this handle gave away belongs to another owner now."""
+        if self._moved is not None:
+            self._moved = self._moved._replace(title=weakref.ref(title), chain=title.former)
 
 
 def refuse_captured(storage: Storage, what: str, thing: str) -> None:

@@ -56,3 +56,35 @@ def test_moves_in_a_row(z):
         z.to_numpy()
     del y
     assert z.to_numpy().shape == (4, 4)
+
+
+def test_the_tensor_comes_back_to_the_handle_it_came_from(z):
+    y = move(z)
+    w = move(y)
+    del w
+    for _ in range(2):
+        with pytest.raises(BorrowError, match="moved"):
+            z.to_numpy()
+        y.to_numpy()
+    w = move(y)
+    w.settle(failed=True)
+    with pytest.raises(BorrowError, match="moved"):
+        z.to_numpy()
+    y.to_numpy()
+    with pytest.raises(BorrowError, match="went back"):
+        w.to_numpy()
+    del y
+    z.to_numpy()
+
+
+def test_work_after_a_return_settles_all_moves_before(z):
+    y = move(z)
+    move(y)
+    y.to_numpy()
+    y.settle(failed=False)
+    storage = weakref.ref(y.region.storage)
+    del y
+    gc.collect()
+    assert storage() is None
+    with pytest.raises(BorrowError, match="moved"):
+        z.to_numpy()
