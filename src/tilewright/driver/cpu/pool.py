@@ -99,6 +99,8 @@ class Pool:
 
     def have(self, workers: int) -> None:
         """Have at least so many workers."""
+        if self.lost:
+            self.refuse()
         if len(self.workers) < workers and not self.stopped:
             with self._starting:
                 self._start(workers)
@@ -184,12 +186,18 @@ def _make() -> Pool:
 
 @cache
 def _forget_in_children() -> None:
-    """Threads do not survive a fork, so a child makes its own pool when it needs one."""
-    os.register_at_fork(after_in_child=_forget)
+    """Threads do not survive a fork, so a child makes its own pool when it needs one.
+
+    A fork waits for a pool in the making, which compiles code under locks of its own.
+    """
+    making = _Process.making
+    os.register_at_fork(
+        before=making.acquire, after_in_parent=making.release, after_in_child=_forget
+    )
 
 
 def _forget() -> None:
     pool, _Process.pool = _Process.pool, None
-    _Process.making = threading.Lock()
+    _Process.making.release()
     if pool is not None:
         pool.lose()

@@ -236,7 +236,7 @@ class CpuStream(JobStream):
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all work put here so far has passed."""
         number = self._words[SUBMITTED]
-        if not self._dues and self.reached(number):
+        if self.reached(number) and not self._dues:
             callback()
         else:
             self._owe(number, callback, None)

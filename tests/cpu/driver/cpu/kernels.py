@@ -93,6 +93,24 @@ nap:
   br label %wait
 over:"""
 
+UNTIL_OPEN = """
+  ; a block of a microsecond of arithmetic, or of nothing once the gate is open
+  %open = load atomic i64, ptr %out seq_cst, align 8
+  %shut = icmp eq i64 %open, 0
+  br i1 %shut, label %spin, label %over
+spin:
+  %i = phi i64 [ 0, %body ], [ %j, %spin ]
+  %x = phi i64 [ %block, %body ], [ %z, %spin ]
+  %y = mul i64 %x, 6364136223846793005
+  %z = add i64 %y, 1442695040888963407
+  %j = add i64 %i, 1
+  %again = icmp slt i64 %j, 1000
+  br i1 %again, label %spin, label %kept
+kept:
+  call void asm sideeffect "", "r"(i64 %z)
+  br label %over
+over:"""
+
 SCRATCH_SUM = """
   ; the block's number goes through 64 bytes of scratch, the last of 4096
   %low_at = getelementptr i8, ptr %scratch, i64 4032

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 
@@ -16,6 +14,7 @@ from cpu.driver.cpu.kernels import (
     MEET,
     SCRATCH_SUM,
     SPIN,
+    UNTIL_OPEN,
     USLEEP,
     WRITE_BEGIN,
     WRITE_BLOCK,
@@ -24,6 +23,7 @@ from cpu.driver.cpu.kernels import (
     slots,
 )
 from support.execute import execute
+from support.programs import run_program
 from tilewright.base import config
 from tilewright.base.errors import DriverError
 from tilewright.driver.cpu import Record, pool
@@ -31,16 +31,6 @@ from tilewright.driver.cpu.pool import Arena, Pool
 from tilewright.driver.cpu.record import LONG
 from tilewright.driver.cpu.stream import CpuStream
 from tilewright.driver.host import CPU
-
-PROGRAM = """
-import os, signal, sys, threading, time
-import numpy as np
-from cpu.driver.cpu.kernels import *
-from support.execute import execute
-from tilewright.base import config
-from tilewright.driver.cpu import pool
-from tilewright.driver.host import CPU
-"""
 
 
 @pytest.fixture
@@ -55,28 +45,6 @@ def own(monkeypatch):
 def run_here(record):
     """Run a launch on a new stream and this thread."""
     assert CpuStream(CPU, 0).launch(record, inline=True)
-
-
-def run_program(text: str, timeout: float = 60) -> str:
-    """Run a program in a process of its own; give what it wrote."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM + textwrap.dedent(text)],
-        capture_output=True, text=True, timeout=timeout, check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )  # fmt: skip
-    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
-
-
-def test_blocks_run_at_the_same_time():
-    """Sixteen blocks that sleep 20 ms take less than a third of the time on eight threads."""
-    code = kernel(sleep_then_write(20_000), USLEEP)
-    out = np.zeros(16, np.int64)
-    start = time.perf_counter()
-    with config.override(num_threads=8):
-        execute(code, slots(out), (16,))
-    assert time.perf_counter() - start < 16 * 0.020 * 0.6
-    assert np.array_equal(out, np.arange(16))
 
 
 def test_the_result_does_not_depend_on_the_number_of_threads():
@@ -124,23 +92,16 @@ def test_several_threads_launch_at_once():
 
 
 def test_a_long_launch_does_not_hold_up_a_short_one():
-    long_out, short_out = np.zeros(40, np.int64), np.zeros(40, np.int64)
-    slow = kernel(sleep_then_write(20_000), USLEEP)
-
-    def launch_slowly() -> None:
-        execute(slow, slots(long_out), (40,))
-
-    thread = threading.Thread(target=launch_slowly)
+    """The long one does not end before the short one has."""
+    gate, out = np.zeros(1, np.int64), np.zeros(40, np.int64)
+    long = kernel(UNTIL_OPEN)
+    thread = threading.Thread(target=lambda: execute(long, slots(gate), (50_000_000,)))
     thread.start()
-    time.sleep(0.05)
-    start = time.perf_counter()
-    execute(kernel(WRITE_BLOCK), slots(short_out), (40,))
-    waited = time.perf_counter() - start
-    assert thread.is_alive(), "the slow launch must still run for this test to mean anything"
+    execute(kernel(WRITE_BLOCK), slots(out), (40,))
+    assert thread.is_alive()
+    gate[0] = 1
     thread.join()
-    assert waited < 0.1
-    assert np.array_equal(long_out, np.arange(40))
-    assert np.array_equal(short_out, np.arange(40))
+    assert np.array_equal(out, np.arange(40))
 
 
 def test_python_runs_while_a_kernel_does():
