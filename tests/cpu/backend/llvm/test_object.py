@@ -10,7 +10,7 @@ import pytest
 from support.ir import Kernel
 from support.native import Dense, Native
 from support.numbers import fresh_rng
-from support.plans import gemm, others, softmax
+from support.plans import add, gemm, others, several, softmax
 from support.tiles import tile_arguments, tile_program
 from tilewright.backend.llvm import CpuTarget, compile_func, host_target
 from tilewright.backend.llvm.object import assembly, compile_module
@@ -110,12 +110,17 @@ OTHERS = [
         "sapphirerapids", "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx2,+fma,+f16c",
         "x86_64-unknown-linux-gnu",
     ),
+    CpuTarget(
+        "znver4", "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx2,+fma,+f16c",
+        "x86_64-unknown-linux-gnu",
+    ),
+    CpuTarget("x86-64", "+sse2", "x86_64-unknown-linux-gnu"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("cpu", OTHERS, ids=lambda cpu: cpu.name)
 def test_other_machines_compile(cpu):
-    for func in (softmax(), gemm(), others()):
+    for func in (add(), softmax(), gemm(), several(), others()):
         assert len(compile_func(func, cpu).code) > 500
 
 
