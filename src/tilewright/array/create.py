@@ -6,7 +6,6 @@ What needs a kernel to be written (`full`, `arange`, `rand`, ...) is in `tilewri
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -15,14 +14,13 @@ import numpy.typing as npt
 from ..base.dtypes import AnyDType, DType, as_dtype, f32
 from ..base.errors import ContextError, ShapeError
 from ..base.shapes import Shape, size
-from ..driver.immediate import Passed
 from ..driver.protocol import Device
 from ..op.ambient import as_device
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp
 from ..op.running import Steps, run_here
 from . import storage
-from .elements import as_elements, host_array
+from .elements import as_elements, host_array, is_long
 from .foreign import aliased, is_array
 from .layout import row_major
 from .putting import put_upload
@@ -35,9 +33,6 @@ E = TypeVar("E", bound=DType)
 DTypeLike: TypeAlias = "npt.DTypeLike | type[DType]"
 """What is taken as an element type: ours, NumPy's, ml_dtypes', torch's, or a name."""
 DeviceLike: TypeAlias = Device | str | None
-
-PIECE = 4 << 20
-"""Bytes that are copied from the host at a stretch; then a waiting event loop gets its turn."""
 
 
 class Plan:
@@ -107,11 +102,12 @@ class Creation(Composite[Tensor[Any]]):
         """Allocate and fill it."""
 
 
-class FromHost(Creation):
+class FromHost(DeviceOp[Tensor[Any]]):
     """Makes a tensor with a copy of an array, which has been read when the op has been started."""
 
     def __init__(self, plan: Plan, source: np.ndarray[Any, Any]) -> None:
         self._plan, self._source = plan, source
+        self.lengthy = is_long(source)
 
     @property
     def name(self) -> str:
@@ -123,34 +119,18 @@ class FromHost(Creation):
         """The device the tensor is made on."""
         return self._plan.home
 
-    def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
-        """Allocate and copy, with pauses where an event loop waits."""
-        region, dtype = self._plan.allocate(ctx), self._plan.dtype
-        if ctx.device.host_visible:
+    def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
+        """Allocate and copy."""
+        making = ctx.creating(self.name)
+        region, dtype = self._plan.allocate(making), self._plan.dtype
+        if making.device.host_visible:
             # Nobody else knows the memory yet, so the host writes it here and now.
-            for number, (target, source) in enumerate(pieces(region.array(), self._source)):
-                if number and ctx.on_loop:
-                    yield Passed(ctx.stream)
-                np.copyto(target, as_elements(source, dtype))
+            np.copyto(region.array(), as_elements(self._source, dtype))
         else:
             held = np.array(as_elements(self._source, dtype), order="C")
-            put_upload(ctx, self, region, held)
+            put_upload(making, self, region, held)
         region.storage.initialized = True
         return new_tensor(region)
-
-
-def pieces(
-    target: np.ndarray[Any, Any], source: np.ndarray[Any, Any]
-) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-    """Two arrays of one shape, cut alike along their longest axes into parts that copy quickly."""
-    if target.nbytes <= PIECE:
-        yield target, source
-        return
-    axis = int(np.argmax(target.shape))
-    half = target.shape[axis] // 2
-    for part in (slice(None, half), slice(half, None)):
-        key = (slice(None),) * axis + (part,)
-        yield from pieces(target[key], source[key])
 
 
 @overload

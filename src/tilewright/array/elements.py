@@ -17,6 +17,9 @@ from .ownership import Handle
 _DEFAULTS: dict[str, AnyDType] = {"b": dt.bool_, "i": dt.i32, "u": dt.i32, "f": dt.f32}
 """What values without a type of their own become, by the kind that NumPy sees in them."""
 
+LENGTHY = 1 << 20
+"""Bytes whose copy takes a noticeable part of a millisecond."""
+
 
 def host_array(x: Any, dtype: AnyDType | None, op: str) -> np.ndarray[Any, Any]:
     """An array of x. One that has a type keeps it; bytes and plain numbers get `dtype`.
@@ -37,6 +40,11 @@ def has_type(x: Any) -> bool:
     """Whether x is an array that has an element type of its own."""
     known = isinstance(x, np.ndarray | np.generic | memoryview)
     return known or hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")
+
+
+def is_long(array: np.ndarray[Any, Any]) -> bool:
+    """Whether copying the array takes so long that an event loop should not wait for it."""
+    return array.nbytes > LENGTHY
 
 
 def as_elements(array: np.ndarray[Any, Any], dtype: AnyDType) -> np.ndarray[Any, Any]:

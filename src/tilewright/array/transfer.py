@@ -17,7 +17,7 @@ from ..op.core import Composite, DeviceOp, is_op
 from ..op.place import here, place_of
 from ..op.running import Steps
 from . import storage
-from .elements import as_elements, has_type, host_array
+from .elements import as_elements, has_type, host_array, is_long
 from .layout import row_major
 from .lending import Lender, Lent, lend_to_read, lend_to_write, written_region
 from .order import flights_over
@@ -45,6 +45,7 @@ class CopyInto(Composite[T_co], Generic[T_co]):
             self._source = source
         else:
             self._known = self._given(source)
+            self.lengthy = not isinstance(self._known, Lent) and is_long(self._known)
         self._writing = lend_to_write(target, name)
         self.effect = True
 

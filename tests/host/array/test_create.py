@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
+
 import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.array import asarray, create, empty, from_numpy, meta, zeros
+from tilewright.array import asarray, empty, from_numpy, meta, zeros
 from tilewright.base import dtypes as dt
 from tilewright.base.errors import BorrowError, ContextError, DriverError, ShapeError
 from tilewright.driver.host import REFERENCE
@@ -104,13 +106,26 @@ def test_bytes_are_the_memory_itself():
     assert from_numpy(b"\x80\x3f", dt.bf16).to_numpy().sync().astype("f4").tolist() == [1.0]
 
 
-def test_large_arrays_are_copied_in_pieces(monkeypatch):
-    """Each part is small, and together they are the whole."""
-    monkeypatch.setattr(create, "PIECE", 64)
-    a = np.random.default_rng(0).integers(0, 99, (7, 3, 11))[::2, :, ::-1]
-    parts = list(create.pieces(np.empty(a.shape), a))
-    assert len(parts) > 5 and max(target.nbytes for target, _ in parts) <= 64
-    assert np.array_equal(from_numpy(a, dt.f32).to_numpy().sync(), a)
+def test_large_arrays_are_copied_off_the_event_loop():
+    """An awaited op that is lengthy goes on in another thread."""
+    small, large = np.zeros(8), np.random.default_rng().standard_normal((1 << 9, 1 << 10))
+    assert not from_numpy(small).lengthy
+    assert from_numpy(large).lengthy
+
+    async def copied():
+        return (await from_numpy(large, dt.f32)).to_numpy()
+
+    assert np.array_equal(asyncio.run(copied()), large.astype("f4"))
+
+
+def test_the_array_may_be_changed_once_the_copy_has_started():
+    a = np.random.default_rng().standard_normal((1 << 9, 1 << 10))
+    expected = a.copy()
+    futures = [from_numpy(a).into_future(), from_numpy(a).reshape(-1).into_future()]
+    started = from_numpy(a).start()
+    a[:] = 0
+    for t in (started, *[future.result() for future in futures]):
+        assert np.array_equal(t.to_numpy().reshape(a.shape), expected)
 
 
 def test_the_named_device_must_be_the_streams():

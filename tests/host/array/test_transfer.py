@@ -84,6 +84,18 @@ def test_a_host_array_is_read_when_the_copy_starts(rng):
     assert t.to_numpy().tolist() == [5, 5, 5]
 
 
+def test_a_large_host_array_is_read_before_the_start_returns(rng):
+    a = rng.standard_normal(1 << 18)
+    expected = a.copy()
+    t, other = zeros(a.shape, dt.f64).sync(), zeros(a.shape, dt.f64).sync()
+    future = t.copy_from(a).into_future()
+    other.copy_from(a).start()
+    a[:] = 0
+    future.result()
+    assert np.array_equal(t.to_numpy(), expected)
+    assert np.array_equal(other.to_numpy(), expected)
+
+
 def test_a_copy_rounds_for_tf32():
     t = zeros((1,), dt.tf32).sync()
     t.copy_from(np.array([1.0001], "f4")).sync()
