@@ -61,6 +61,8 @@ from .base.errors import (
 from .compile.options import CompileOptions
 from .driver.protocol import Device, Stream
 from .frontend.sources import execute as _execute
+from .graph import CudaGraph, Scope
+from .graph import capture as _capture
 from .kernels import (
     arange,
     convert,
@@ -113,6 +115,8 @@ from .testing import bench
 _Global.host = _Resident
 # Ops know nothing of tensors: how these are shared is the array's matter.
 _Sharing.keep, _Sharing.hand_out = _share, _another_owner
+# Nor do they know of graphs, which are made of them.
+DeviceOp.capture = staticmethod(_capture)
 
 kernel = entry
 exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
@@ -124,6 +128,7 @@ __all__ = [
     "CompileError",
     "CompileOptions",
     "ContextError",
+    "CudaGraph",
     "DType",
     "Device",
     "DeviceError",
@@ -143,6 +148,7 @@ __all__ = [
     "Partition",
     "SchedulingError",
     "SchedulingPolicy",
+    "Scope",
     "ShapeError",
     "SharedOp",
     "SingleStream",

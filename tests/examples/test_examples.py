@@ -13,7 +13,7 @@ import tilewright as tw
 from source_tree import ROOT
 
 FOLDER = ROOT / "examples"
-HELPERS = {"activations"}
+HELPERS = {"activations", "decoder"}
 """Modules that examples import; they have no main()."""
 EXAMPLES = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in HELPERS)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..base.errors import BorrowError, Error
 from ..driver.protocol import Stream
@@ -19,11 +19,17 @@ from .policy import SchedulingPolicy, refuse_non_stream, stream_of
 from .running import finish, named, run_here
 from .trace import Tracing
 
+if TYPE_CHECKING:
+    from ..graph import CudaGraph
+
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Endings(Lazy[T_co]):
     """Work that can be started. Each ending uses the op up."""
+
+    capture: ClassVar[Callable[[Any, Stream], CudaGraph[Any]]]
+    """Makes a graph of an op. Ops know nothing of graphs: the package puts them together."""
 
     _awaited: Generator[Any, Any, T_co] | None = None
     """The op as a coroutine, once something has begun to await it."""
@@ -58,6 +64,15 @@ class Endings(Lazy[T_co]):
     def schedule(self, policy: SchedulingPolicy) -> DeviceFuture[T_co]:
         """Start the op on the stream that a policy chooses."""
         return self._schedule(stream_of(policy, self.name, self.home), "schedule()")
+
+    def graph(self) -> CudaGraph[T_co]:
+        """Capture the op's work, to be replayed; nothing is launched yet."""
+        return type(self).capture(self, choose_stream(self.name, self.home))
+
+    def graph_on(self, stream: Stream) -> CudaGraph[T_co]:
+        """As `graph`, with this stream for what the graph runs beside its launches."""
+        refuse_non_stream(stream, "the caller of graph_on")
+        return type(self).capture(self, stream)
 
     def __await__(self) -> Generator[Any, Any, T_co]:
         """Start the op, and suspend the task until its result is there."""
@@ -96,9 +111,14 @@ class Endings(Lazy[T_co]):
 
     # How they work
 
+    def _refuse_nested(self, name: str) -> None:
+        if THREAD.starting is not None:
+            self.mark_refused()
+            refuse_nested(name)
+
     def _run(self, name: str, stream: Stream) -> T_co:
         ctx = ExecutionContext(stream, True)
-        refuse_nested(name)
+        self._refuse_nested(name)
         self.claim("sync()", 2)
         alone = not self.staged and Tracing.active is None
         result = self._execute_alone(name, ctx) if alone else run_here(self, ctx)
@@ -119,13 +139,13 @@ class Endings(Lazy[T_co]):
     def _start(self, stream: Stream) -> T_co:
         ctx = ExecutionContext(stream)
         ctx.in_flight = True
-        refuse_nested(self.name)
+        self._refuse_nested(self.name)
         refuse_host_data(self)
         self.claim("start()", 2)
         return run_here(self, ctx)
 
     def _schedule(self, stream: Stream, ending: str) -> DeviceFuture[T_co]:
-        refuse_nested(self.name)
+        self._refuse_nested(self.name)
         self.claim(ending, 2)
         return DeviceFuture.begun(self, ExecutionContext(stream))
 
@@ -136,7 +156,7 @@ class Endings(Lazy[T_co]):
                 f"`{name}` cannot be awaited here: neither asyncio nor trio runs this code",
                 hint="outside of an async function call .sync()",
             )
-        refuse_nested(name)
+        self._refuse_nested(name)
         ctx = ExecutionContext(choose_stream(name, self.home))
         ctx.on_loop = True
         self.claim("await", 1)

@@ -1,0 +1,233 @@
+"""Graphs: work recorded once, a whole op or op by op, and replayed as often as one likes.
+
+The work is recorded on a stream of its own, so that nobody else's work gets into it; memory that a
+captured op makes is filled on the stream the user named, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar, overload
+from weakref import ref
+
+from ..array.recording import Node, Recording, memory_of
+from ..base.errors import BorrowError, Error
+from ..driver.protocol import Device, Event, Replay, ReplayRun, Stream
+from ..op.context import ExecutionContext
+from ..op.core import DeviceOp
+from ..op.nesting import THREAD, refuse_nested
+from ..op.place import Spot, here, place_of
+from ..op.running import run_here
+from .launching import GraphLaunch
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+SCOPE = "graph scope"
+
+
+class CudaGraph(Generic[T]):
+    """Work that was captured, to be run again and again with `launch()`.
+
+    Capturing runs the op's host functions, compiles its kernels and fills the memory it makes;
+    launches and copies run at each replay, and not before. A graph keeps the memory it uses.
+    """
+
+    def __init__(
+        self, name: str, stream: Stream, replay: Replay, nodes: Sequence[Node], output: T
+    ) -> None:
+        self.name = name
+        """What was captured."""
+        self.stream = stream
+        """Where `update` runs its ops; launches run on any stream."""
+        self._replay = replay
+        self._nodes = list(nodes)
+        self._output = output
+        self._taken: Spot = None
+        self._is_taken = False
+        self._last: Event | None = None
+        self._gather()
+
+    def _gather(self) -> None:
+        """Know what is used, and let it know: what a graph writes cannot be given away."""
+        self.writes, self.reads = memory_of(self._nodes)
+        for region in self.writes:
+            storage = region.storage
+            storage.graphs = (*[known for known in storage.graphs if known()], ref(self))
+
+    @overload
+    @staticmethod
+    def scope(stream: Stream) -> Scope: ...
+    @overload
+    @staticmethod
+    def scope(stream: Stream, body: Callable[[Scope], R]) -> CudaGraph[R]: ...
+    @staticmethod
+    def scope(stream: Stream, body: Callable[[Scope], Any] | None = None) -> Scope | CudaGraph[Any]:
+        """Build a graph op by op: `with CudaGraph.scope(s) as scope: scope.record(op)`.
+
+        The graph is then `scope.graph`.
+
+        Given a function, calls it with the scope and gives the graph, whose output is what the
+        function returned.
+        """
+        opened = Scope(stream)
+        if body is None:
+            return opened
+        with opened:
+            output = body(opened)
+        return opened.graph.giving(output)
+
+    @property
+    def device(self) -> Device:
+        """The device it runs on."""
+        return self.stream.device
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The recorded work by name, in order."""
+        return tuple(node.name for node in self._nodes)
+
+    def launch(self) -> GraphLaunch:
+        """An op that runs the captured work once."""
+        return GraphLaunch(self)
+
+    def update(self, op: DeviceOp[R]) -> R:
+        """Run an op on the graph's stream, such as a copy of new input; changes no node.
+
+        It is started, not waited for: launches of the graph come after it.
+        """
+        return op.start_on(self.stream)
+
+    def giving(self, output: R) -> CudaGraph[R]:
+        """The same graph with another output; for who builds it."""
+        return CudaGraph(self.name, self.stream, self._replay, self._nodes, output)
+
+    def take_output(self) -> T:
+        """What the captured op gave, once; its tensors are filled by each launch."""
+        if self._is_taken:
+            raise BorrowError(
+                f"the output of the graph of `{self.name}` was taken already",
+                places=(("here", place_of(here())), ("taken", place_of(self._taken))),
+                hint="keep what take_output() gave",
+            )
+        self._is_taken, self._taken = True, here()
+        return self._output
+
+    def set_args(self, node: int, *args: Any, **keywords: Any) -> None:
+        """Give a kernel node other arguments, for the launches from now on.
+
+        They are given as to the kernel itself and must be alike: the same layouts and types.
+        """
+        old = self._nodes[node]
+        if old.rebind is None:
+            raise TypeError(f"`{old.name}` is no kernel launch, and has no arguments to replace")
+        if self._last is not None:
+            self._last.wait()
+        self._nodes[node] = old.rebind(*args, **keywords)
+        for region in self.writes:
+            storage = region.storage
+            storage.graphs = tuple([known for known in storage.graphs if known() is not self])
+        self._gather()
+
+    def put_on(self, stream: Stream, *, inline: bool) -> ReplayRun:
+        """Put one replay on a stream; for `GraphLaunch`, which orders it."""
+        run = self._replay.put_on(stream, inline=inline)
+        self._last = stream.record()
+        return run
+
+    def read(self, run: ReplayRun) -> Exception | None:
+        """After a replay: why it failed, if it did."""
+        nodes = {node.number: node for node in self._nodes}
+        errors = [_read(nodes[number], raw) for number, raw in run.reports()]
+        return next((error for error in errors if error is not None), None)
+
+    def __repr__(self) -> str:
+        return f"CudaGraph(`{self.name}`, {len(self._nodes)} nodes, {self.device!r})"
+
+
+def _read(node: Node, raw: object) -> Exception | None:
+    return node.read(raw) if node.read is not None else None
+
+
+def capture(op: DeviceOp[T], stream: Stream) -> CudaGraph[T]:
+    """Record all work of an op; `op.graph_on(stream)` does this."""
+    refuse_nested(op.name)
+    op.claim("graph()")
+    session = _Session(op.name, stream, may_allocate=True)
+    try:
+        output = run_here(op, session.ctx)
+    except BaseException:
+        session.drop()
+        raise
+    return session.graph(output)
+
+
+class _Session:
+    """One capture, from its beginning to a graph or to nothing."""
+
+    def __init__(self, name: str, stream: Stream, *, may_allocate: bool) -> None:
+        self._stream = stream
+        self._recording = Recording(name)
+        self._private = stream.device.new_stream()
+        self.ctx = ExecutionContext(self._private)
+        self.ctx.recording = self._recording
+        self.ctx.setup = stream if may_allocate else None
+        self._private.begin_capture()
+
+    def graph(self, output: T) -> CudaGraph[T]:
+        """End it; gives the graph."""
+        replay, recording = self._private.end_capture(), self._recording
+        recording.end()
+        return CudaGraph(recording.name, self._stream, replay, recording.nodes, output)
+
+    def drop(self) -> None:
+        """End it, with nothing to keep."""
+        self._private.end_capture()
+        self._recording.end()
+
+
+class Scope:
+    """A graph under construction: `record` each op in turn; the graph is there at the end.
+
+    Inside, this thread may build ops and record them, but run none.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._session: _Session | None = None
+        self._graph: CudaGraph[Any] | None = None
+
+    def record(self, op: DeviceOp[T]) -> T:
+        """Record an op's work; gives its result, which the next ops may use."""
+        if self._session is None:
+            raise Error(f"`{op.name}` cannot be recorded: the graph scope is not open")
+        op.claim("record()")
+        return run_here(op, self._session.ctx)
+
+    @property
+    def graph(self) -> CudaGraph[Any]:
+        """What was recorded; there once the scope has ended without an error."""
+        if self._graph is None:
+            raise Error("there is no graph: the scope has not ended, or has ended with an error")
+        return self._graph
+
+    def __enter__(self) -> Self:
+        refuse_nested(SCOPE)
+        self._session = _Session(SCOPE, self._stream, may_allocate=False)
+        THREAD.starting = SCOPE
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        THREAD.starting = None
+        session, self._session = self._session, None
+        assert session is not None
+        if error is None:
+            self._graph = session.graph(None)
+        else:
+            session.drop()

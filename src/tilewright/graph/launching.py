@@ -1,0 +1,73 @@
+"""Launches of a graph: each borrows, checks and orders the memory of the graph like a kernel's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..array.borrow import LOCK, Use
+from ..array.lease import Act, refuse_leased
+from ..array.ownership import refuse_unreadable
+from ..array.region import Region
+from ..array.working import put_work
+from ..driver.protocol import Device
+from ..op.context import ExecutionContext
+from ..op.core import DeviceOp
+
+if TYPE_CHECKING:
+    from .graph import CudaGraph
+
+
+class GraphLaunch(DeviceOp[None]):
+    """Runs a graph's work once. It borrows what the graph uses when it starts."""
+
+    effect = True
+
+    def __init__(self, graph: CudaGraph[Any]) -> None:
+        self._graph = graph
+
+    @property
+    def name(self) -> str:
+        """The name of what was captured."""
+        return f"{self._graph.name}.graph"
+
+    @property
+    def home(self) -> Device:
+        """The device of the graph."""
+        return self._graph.device
+
+    def execute(self, ctx: ExecutionContext) -> None:
+        """Check and borrow the graph's memory, then replay."""
+        graph = self._graph
+        _refuse_unready(self.name, graph.writes, graph.reads)
+        _borrow(self, graph.writes, graph.reads)
+        put_work(
+            ctx, self, lambda: graph.put_on(ctx.stream, inline=ctx.waits),
+            writes=graph.writes, reads=graph.reads, keep=graph, report=graph.read,
+        )  # fmt: skip
+        for region in graph.writes:
+            region.mark_written()
+
+
+def _refuse_unready(name: str, writes: Sequence[Region], reads: Sequence[Region]) -> None:
+    for region in reads:
+        if region.storage.is_meta or not region.is_written:
+            refuse_unreadable(region, f"`{name}`", _described(region))
+    for act, regions in ((Act.WRITE, writes), (Act.READ, reads)):
+        for region in regions:
+            if region.storage.state.live_leases():
+                refuse_leased(region.storage.state, act, f"`{name}`", _described(region))
+
+
+def _borrow(op: GraphLaunch, writes: Sequence[Region], reads: Sequence[Region]) -> None:
+    """Borrow as R1 says, and end at once what conflicts: the launch is being started."""
+    written, read = Use(f"written by `{op.name}`", op.built), Use(f"read by `{op.name}`", op.built)
+    with LOCK:
+        for region in writes:
+            region.storage.state.exclude_locked(written, region.part)
+        for region in reads:
+            region.storage.state.share_locked(read, region.part)
+
+
+def _described(region: Region) -> str:
+    return f"Tensor(shape={region.shape}, dtype={region.dtype.name})"
