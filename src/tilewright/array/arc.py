@@ -16,8 +16,10 @@ from ..driver.protocol import Device
 from ..op.core import DeviceOp
 from ..op.place import Spot, here, place_of
 from .borrow import LOCK
+from .ownership import Ours
 from .partition import Partition, cut
 from .shape import ShapeLike
+from .show import facts, table
 from .tensor import PARTITION_HINT, Tensor
 
 E = TypeVar("E", bound=DType)
@@ -53,7 +55,7 @@ def _counting(core: _Core[Any]) -> Callable[[], int]:
     return count
 
 
-class Arc(Generic[E]):
+class Arc(Ours, Generic[E]):
     """A shared owner of a tensor. `tw.Arc(t)` takes `t` over, `clone()` adds an owner.
 
     Passing an Arc to an op does not use it up, and assigning it is not a clone. What takes the
@@ -161,6 +163,10 @@ class Arc(Generic[E]):
                 hint="drop the other owners (a notebook's Out[...] or a traceback may hold one)",
             )
         content.refuse_kept(what)
+
+    def _repr_html_(self) -> str:
+        owners = [("owner", place_of(spot)) for spot in self._core.owners()]
+        return table("Arc", [*facts(self._core.tensor), *owners])
 
     def __repr__(self) -> str:
         count = self._core.count()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -137,9 +137,6 @@ class Interop(Handle):
             if copy is False:
                 raise ValueError(f"{view.dtype} cannot be seen as {np.dtype(dtype)} without a copy")
             return view.astype(dtype)
-
-        def __reduce__(self) -> NoReturn:
-            raise TypeError("a tensor cannot be pickled or copied; use t.to_numpy()")
 
 
 def export_to_write(region: Region, wish: Wish) -> object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from ..base.errors import BorrowError
 from ..op.place import Spot, here, place_of
@@ -71,9 +71,15 @@ class Moved(NamedTuple):
 
 
 class Ours:
-    """What is never taken for an array of another library, although it exports itself."""
+    """Base of what has or borrows memory: never taken for another library's array, never copied."""
 
     __slots__ = ()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied: its memory has one owner;"
+            " to_numpy() gives the values, dup() another tensor"
+        )
 
 
 class Handle(Ours):
@@ -236,9 +242,15 @@ class Handle(Ours):
         return 1 if self._owners is None else self._owners()
 
     @property
+    def moved(self) -> Moved | None:
+        """Where the tensor went; None while it is here."""
+        moved = self._moved
+        return None if moved is None or moved.is_undone() else moved
+
+    @property
     def state(self) -> str:
         """In words: "", "moved", "view", "part", "meta" or "uninitialized"; never raises."""
-        if self._moved is not None and not self._moved.is_undone():
+        if self.moved is not None:
             return "moved"
         if self.region.storage.is_meta:
             return "meta"

@@ -10,7 +10,9 @@ from ..base.shapes import Shape
 from ..op.place import Spot, here, place_of
 from .borrow import Ticket, Use
 from .layout import Layout, Tiling, tiling_of
+from .ownership import Ours
 from .shape import ShapeLike, as_shape
+from .show import facts, table
 
 if TYPE_CHECKING:
     from ..driver.protocol import Device
@@ -25,7 +27,7 @@ class Unpartitioned(NamedTuple):
     spot: Spot
 
 
-class Partition(Generic[E]):
+class Partition(Ours, Generic[E]):
     """Exclusive access to a tensor, tile by tile. Made by `t.partition(...)`, which takes the
     tensor over, or `t.partition_mut(...)`, which borrows it."""
 
@@ -108,8 +110,19 @@ class Partition(Generic[E]):
             region.storage.state.exclude(Use("unpartitioned", spot), region.part)
         return self.tensor
 
+    @property
+    def state(self) -> str:
+        """In words: "", "ended" or "consumed by unpartition()"; never raises."""
+        if self._gone is not None:
+            return "consumed by unpartition()"
+        return "" if self.ticket.ended_by() is None else "ended"
+
+    def _repr_html_(self) -> str:
+        rows = [("tile", self.tile), ("grid", self.grid), ("partition", self.state or "usable")]
+        return table("Partition", [*facts(self.tensor), *rows])
+
     def __repr__(self) -> str:
-        state = ", consumed by unpartition()" if self._gone is not None else ""
+        state = f", {self.state}" if self.state else ""
         return (
             f"Partition(shape={self.shape}, dtype={self.dtype.name}, tile={self.tile},"
             f" grid={self.grid}{state})"

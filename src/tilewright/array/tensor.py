@@ -20,12 +20,14 @@ from .exporting import Wish, check_wish, device_of
 from .host_write import HostWrite
 from .indexing import Key
 from .interop import Interop, export_to_write
+from .order import is_in_flight
 from .ownership import Ours, Title
 from .partition import Partition, cut
 from .pointer import DevicePointer
 from .putting import read_now
 from .region import Region
 from .shape import ShapeLike
+from .show import facts, table
 from .transfer import CopyInto, Duplicate, ToHost
 from .views import Range, permuted, reinterpreted, reshaped, selected, sliced, swapped
 
@@ -205,8 +207,14 @@ class Tensor(Interop, Generic[E]):
             raise TypeError("a tensor without axes has no length")
         return self.shape[0]
 
+    def _repr_html_(self) -> str:
+        return table("Tensor", facts(self))
+
     def __repr__(self) -> str:
-        state = f", {self.state}" if self.state else ""
+        words = [self.state] if self.state else []
+        if is_in_flight(self.region):
+            words.append("in flight")
+        state = "".join([f", {word}" for word in words])
         device = "" if self.device.name == "cpu" else f", device={self.device.name!r}"
         return f"Tensor(shape={self.shape}, dtype={self.dtype.name}{device}{state})"
 
@@ -348,8 +356,13 @@ class BorrowMut(Ours, Generic[E]):
                 hint="borrow the tensor again",
             )
 
+    def _repr_html_(self) -> str:
+        state = "usable" if self._ticket.ended_by() is None else "ended"
+        return table("BorrowMut", [*facts(self._tensor), ("borrow", state)])
+
     def __repr__(self) -> str:
-        return f"BorrowMut({self._tensor!r})"
+        ended = "" if self._ticket.ended_by() is None else ", ended"
+        return f"BorrowMut({self._tensor!r}{ended})"
 
 
 def new_tensor(region: Region) -> Tensor[Any]:

@@ -20,7 +20,8 @@ class Slips:
         __array_ufunc__ = None  # NumPy then leaves `array + op` to our own message
 
         def __iter__(self) -> NoReturn:
-            raise _not_run(self, "call .sync() before unpacking")
+            advice = "call .sync() (or await it) before unpacking, or .unzip() to split it lazily"
+            raise _not_run(self, advice)
 
         def __getitem__(self, key: object) -> NoReturn:
             raise _not_run(self, "call .sync() before indexing its result")

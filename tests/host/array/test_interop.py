@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import copy
 import gc
-import pickle
 
 import numpy as np
 import pytest
@@ -207,15 +205,6 @@ def test_an_exclusive_borrow_is_exported_for_writing(t):
     assert t.to_numpy()[:, 0].tolist() == [0, 7, 7, 18]
     with pytest.raises(BufferError, match="without a copy"):
         t.borrow_mut().__dlpack__(copy=True)
-
-
-# Pickle
-
-
-def test_tensors_cannot_be_pickled(t):
-    for act in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="to_numpy"):
-            act(t)
 
 
 # PyTorch, where it is installed
