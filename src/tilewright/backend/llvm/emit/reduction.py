@@ -1,6 +1,7 @@
 """Reductions and scans, for any body: accumulators in lanes, or in the result's own buffer.
 
 A reduction along the lanes keeps one accumulator per lane and folds them at the end, half by half.
+A scan along the lanes combines each vector within itself, then with what went before it.
 Along another axis the accumulators are the elements of the result. Either way the order depends on
 shapes alone.
 """
@@ -73,11 +74,28 @@ class Reducer:
         accumulators = frame.accumulators[effect]
         way = accumulators.way
         elements = [frame.value(v, lanes) for v in effect.values]
-        new = way.join(way.spread(elements), accumulators.load(emitter))
-        accumulators.store(emitter, new)
         if effect.scan:
-            for target, value in zip(effect.targets, new, strict=True):
-                put(frame, target, effect.index, value)
+            elements = self._prefixes(frame, effect, elements)
+        new = way.join(way.spread(elements), accumulators.load(emitter))
+        if not effect.scan:
+            accumulators.store(emitter, new)
+            return
+        for target, value in zip(effect.targets, new, strict=True):
+            put(frame, target, effect.index, value)
+        last = 0 if frame.nest.descending else lanes - 1
+        accumulators.store(emitter, [spread_lane(emitter, v, last) for v in new])
+
+    def _prefixes(self, frame: Frame, effect: Combine, elements: list[Vec]) -> list[Vec]:
+        """What each lane has of its own vector: all up to it, in distances that double."""
+        starts = self._starts(frame, effect, frame.nest.lanes)
+        distance = 1
+        while distance < frame.nest.lanes:
+            away = -distance if frame.nest.descending else distance
+            pairs = zip(elements, starts, strict=True)
+            earlier = [moved(frame.emitter, x, start, away) for x, start in pairs]
+            elements = self.body(frame.emitter, effect.op, elements, earlier)
+            distance *= 2
+        return elements
 
     def _in_memory(self, frame: Frame, effect: Combine) -> None:
         index = effect.carry_index if effect.scan else effect.index
@@ -149,6 +167,25 @@ def half(emitter: Emitter, x: Vec, start: int, lanes: int) -> Vec:
     order = ", ".join(f"i32 {start + i}" for i in range(lanes))
     text = f"shufflevector {x}, {x.type} poison, <{lanes} x i32> <{order}>"
     return emitter.body.emit(text, x.elem, lanes)
+
+
+def moved(emitter: Emitter, x: Vec, start: Vec, distance: int) -> Vec:
+    """Each lane gets what stands so many lanes before it, or `start` where none does."""
+    lanes = x.lanes
+    places = [i - distance for i in range(lanes)]
+    order = [p if 0 <= p < lanes else lanes for p in places]
+    text = ", ".join(f"i32 {place}" for place in order)
+    shuffle = f"shufflevector {x}, {start}, <{lanes} x i32> <{text}>"
+    return emitter.body.emit(shuffle, x.elem, lanes)
+
+
+def spread_lane(emitter: Emitter, x: Vec, lane: int) -> Vec:
+    """What one lane holds, in all lanes."""
+    if x.lanes == 1:
+        return x
+    order = ", ".join([f"i32 {lane}"] * x.lanes)
+    text = f"shufflevector {x}, {x.type} poison, <{x.lanes} x i32> <{order}>"
+    return emitter.body.emit(text, x.elem, x.lanes)
 
 
 def put(frame: Frame, target: Buffer | Variable, index: Index, value: Vec) -> None:

@@ -124,6 +124,21 @@ def captured(op: Op) -> list[Value]:
     return [v for inner in body.ops for v in inner.operands if v not in inside]
 
 
+REGROUPABLE = frozenset((
+    "addf", "addi", "mulf", "muli", "maxf", "maxi", "minf", "mini", "andi", "ori", "xori",
+))  # fmt: skip
+"""Ops that may combine neighbours before what stands left of them."""
+
+
+def is_regroupable(op: Op) -> bool:
+    """Whether a scan combines by one op whose terms may be grouped in any way."""
+    (body,) = op.regions
+    first, *others = body.ops
+    if first.name not in REGROUPABLE or len(others) != 1:
+        return False
+    return set(first.operands) == set(body.args) and others[0].operands == first.results
+
+
 def is_tile(value: Value) -> bool:
     """Whether a value is a tile with axes: not a scalar, a tensor or a view."""
     return isinstance(value.type, TileType) and value.type.rank > 0

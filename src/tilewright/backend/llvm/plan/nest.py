@@ -12,7 +12,7 @@ from ....base.shapes import Shape
 from ....ir.core import Op, Value
 from . import index as ix
 from .drafts import Assign, CatPart, Keep, Key, NestDraft, Run, Sink, sink_shape
-from .facts import is_ordered, is_scalar, is_tile
+from .facts import is_ordered, is_regroupable, is_scalar, is_tile
 from .index import Axis, Field, Index, Loop, NeedSplit
 from .nodes import (
     AtomicPointer,
@@ -51,6 +51,7 @@ class NestBuilder(Puller):
         self.effects: list[Effect] = []
         self.gets: list[Get] = []
         self.descending = False
+        self.scans_lanes = False
 
     def index(self, shape: Shape) -> Index:
         """The index of the element that the loops stand at."""
@@ -106,6 +107,8 @@ class NestBuilder(Puller):
             return 1
         inner = self.loops[-1]
         width = lane_width(inner, self.reads, self.effects)
+        # Lanes that are scanned depend on each other: one register at a time.
+        lane_bytes = lane_bytes // 2 if self.scans_lanes else lane_bytes
         return gcd(inner.size, max(4, min(lane_bytes // width, MAX_LANES)))
 
 
@@ -164,7 +167,8 @@ def _combine(builder: NestBuilder, op: Op, index: Index) -> None:
     builder.descending = op.attrs["reverse"]
     combine = Combine(op, values, loops, targets, index, (), rest)
     if loops and loops[-1] is builder.loops[-1]:
-        builder.is_serial = True
+        builder.scans_lanes = is_regroupable(op)
+        builder.is_serial |= not builder.scans_lanes
     else:
         combine.carry = tuple(_carry(builder, v, rest) for v in op.operands)
     builder.effects.append(combine)

@@ -101,6 +101,16 @@ def test_several_rows_at_once(shape, extent):
     assert np.array_equal(z, expected)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("count", [2, 16, 32, 96, 1024])
+@pytest.mark.parametrize(("name", "start"), [("addi", 0), ("muli", 1), ("maxi", -(2**31))])
+def test_scans_along_the_lanes(name, start, count, reverse):
+    """One vector, several, and parts of one; upwards and downwards."""
+    x = fresh_rng().integers(-9, 9, (3, count)).astype("i4")
+    attrs = {"axis": 1, "identities": (start,), "reverse": reverse}
+    assert_ops([case("scan", partial(body, name, i32), **attrs)], (i32, x))
+
+
 def arg_max() -> list[Block]:
     """The greatest value and the first place where it stands."""
     block = Block(tuple(Value(TileType(t)) for t in (f32, f32, i32, i32)))
