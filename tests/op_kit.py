@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from tilewright.base.errors import LaunchError
-from tilewright.driver.host import CPU
 from tilewright.op.context import ExecutionContext
 from tilewright.op.core import Composite, DeviceOp
 
 WATCHDOG = 30
 """Seconds after which something hangs for sure."""
+
+
+class HandProgress:
+    """Says again and again that something may have passed."""
+
+    def watch(self, event):
+        pass
+
+    def poke(self):
+        pass
+
+    def wait(self, seen, timeout=None):
+        time.sleep(0.0005)
+        return seen + 1
+
+
+class HandDevice:
+    """A device whose streams a test moves."""
+
+    def __init__(self, name="hand"):
+        self.name = name
+        self.progress = HandProgress()
+
+
+HAND = HandDevice()
 
 
 class HandEvent:
@@ -32,7 +57,7 @@ class HandEvent:
 class HandStream:
     """A stream whose work is done when the test calls `release`; `log` is what was put on it."""
 
-    def __init__(self, device=CPU, number=0, held=False):
+    def __init__(self, device=HAND, number=0, held=False):
         self.device, self.number = device, number
         self.is_capturing = False
         self.captured = 0

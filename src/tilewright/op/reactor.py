@@ -11,25 +11,21 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
-from ..driver.protocol import Event
+from ..driver.protocol import Event, Progress
 from .signals import Awaited, Signal, call_safely
 
 SHORTEST, LONGEST = 20e-6, 2e-3
-"""Seconds between two looks at events: an eighth of the time since the last one passed."""
+"""Seconds between two looks at events of several devices: an eighth of the time since the last
+one passed. Those of one device need no looking: it tells when it has moved."""
 
 CONTINUING = 4
 """Threads that run what users chained after host data, at most."""
 
 
-@runtime_checkable
-class Progressive(Protocol):
-    """A device that can tell when some of its work is done; others are looked at now and then."""
-
-    def wait_progress(self, seconds: float) -> None:
-        """Sleep until something more is done than when this was last called, or so long."""
-        ...
+NO_COUNT = -1
+"""Of which no device has seen so much progress: asking for more gives what there is."""
 
 
 class Watched(NamedTuple):
@@ -47,6 +43,8 @@ class Reactor:
         self._new: list[Watched] = []
         self._thread: threading.Thread | None = None
         self._pool: ThreadPoolExecutor | None = None
+        self._asleep: Progress | None = None
+        """What the thread sleeps on, if it sleeps."""
         self._survives_fork = False
 
     def when(self, event: Awaited, callback: Callable[[], None]) -> None:
@@ -63,6 +61,8 @@ class Reactor:
                 )
                 self._thread.start()
             self._wake.notify()
+            if self._asleep is not None:
+                self._asleep.poke()
 
     def continue_soon(self, function: Callable[[], object]) -> None:
         """Have a function run on one of the threads for what goes on after host data."""
@@ -80,7 +80,7 @@ class Reactor:
     def _begin_anew(self) -> None:
         """In a child process: threads are gone, and so is what they were to do."""
         self._wake = threading.Condition(threading.Lock())
-        self._new, self._thread, self._pool = [], None, None
+        self._new, self._thread, self._pool, self._asleep = [], None, None, None
 
     def _watch(self) -> None:
         watched: list[Watched] = []
@@ -101,13 +101,23 @@ class Reactor:
 
     def _sleep(self, watched: list[Watched], seconds: float) -> None:
         """Until one of the events may have passed, or there are new ones."""
-        device = _only_device(watched)
-        if isinstance(device, Progressive):
-            device.wait_progress(LONGEST)
+        progress = _only_progress(watched)
+        if progress is None:
+            with self._wake:
+                if not self._new:
+                    self._wake.wait(min(max(seconds, SHORTEST), LONGEST))
             return
+        seen = progress.wait(NO_COUNT, 0)
+        for each in watched:
+            progress.watch(each.event)
         with self._wake:
-            if not self._new:
-                self._wake.wait(min(max(seconds, SHORTEST), LONGEST))
+            if self._new:
+                return
+            self._asleep = progress
+        try:
+            progress.wait(seen)
+        finally:
+            self._asleep = None
 
 
 def _sorted_out(watched: list[Watched]) -> tuple[list[Watched], list[Watched]]:
@@ -126,9 +136,9 @@ def _is_over(event: Event) -> bool:
         return True
 
 
-def _only_device(watched: list[Watched]) -> object:
+def _only_progress(watched: list[Watched]) -> Progress | None:
     devices = {each.event.stream.device for each in watched}
-    return devices.pop() if len(devices) == 1 else None
+    return devices.pop().progress if len(devices) == 1 else None
 
 
 REACTOR = Reactor()

@@ -85,7 +85,7 @@ def test_any_object_with_the_method_is_a_policy():
         def next_stream(self):
             return stream
 
-    stream = HandStream()
+    stream = HandStream(CPU)
     assert stream_of(Own(), "neg", CPU) is stream
 
 

@@ -4,7 +4,9 @@ import threading
 
 import pytest
 
-from op_kit import WATCHDOG, HandEvent, HandStream
+from op_kit import WATCHDOG, HandEvent
+from tilewright.driver.null import NullDevice
+from tilewright.driver.protocol import Block
 from tilewright.op.reactor import Reactor
 from tilewright.op.signals import Signal
 
@@ -59,22 +61,43 @@ def test_an_event_that_fails_counts_as_passed(reactor):
     assert called.wait(WATCHDOG)
 
 
-def test_a_device_that_tells_of_its_progress_is_asked_to(reactor):
-    class Telling:
-        name = "telling"
+def test_it_sleeps_on_the_devices_progress(reactor):
+    device, called = NullDevice(), [threading.Event() for _ in range(3)]
+    device.hold()
+    streams = device.streams()
+    for stream, each in zip(streams, called, strict=False):
+        stream.fill(Block(0, 4, (1,), (4,), host=False), bytes(4))
+        reactor.when(stream.record(), each.set)
+    for i in (1, 2, 0):
+        assert not called[i].is_set()
+        device.release(streams[i])
+        assert called[i].wait(WATCHDOG)
 
-        def __init__(self):
-            self.asked = threading.Event()
 
-        def wait_progress(self, seconds):
-            self.asked.set()
-            event.passed.wait(seconds)
+def test_events_of_several_devices(reactor):
+    devices, called = [NullDevice("a"), NullDevice("b")], threading.Semaphore(0)
+    for device in devices:
+        device.hold()
+        device.streams()[0].fill(Block(0, 4, (1,), (4,), host=False), bytes(4))
+        reactor.when(device.streams()[0].record(), called.release)
+    assert not called.acquire(blocking=False)
+    for device in devices:
+        device.release()
+        assert called.acquire(timeout=WATCHDOG)
 
-    device, called = Telling(), threading.Event()
-    event = HandEvent(HandStream(device))
-    reactor.when(event, called.set)
-    assert device.asked.wait(WATCHDOG)
-    event.passed.set()
+
+def test_a_new_event_wakes_it_while_it_sleeps(reactor):
+    asleep, awake, called = NullDevice(), NullDevice(), threading.Event()
+    asleep.hold()
+    asleep.streams()[0].fill(Block(0, 4, (1,), (4,), host=False), bytes(4))
+    reactor.when(asleep.streams()[0].record(), called.set)
+    while reactor._asleep is None:
+        pass
+    other = threading.Event()
+    reactor.when(awake.streams()[0].record(), other.set)
+    assert other.wait(WATCHDOG)
+    assert not called.is_set()
+    asleep.release()
     assert called.wait(WATCHDOG)
 
 

@@ -51,8 +51,8 @@ def test_the_file_is_a_chrome_trace(tmp_path):
     rows = [(names[e["pid"], None], names[e["pid"], e["tid"]], e["cat"], e["name"]) for e in spans]
     assert rows == [
         ("host", "MainThread", "op", "value"),
-        ("device cpu", "stream 1", "work", 'neg "quoted"'),
-        ("device cpu", "stream 2", "stream wait", "waits for stream 1"),
+        ("device hand", "stream 1", "work", 'neg "quoted"'),
+        ("device hand", "stream 2", "stream wait", "waits for stream 1"),
     ]
     assert spans[1]["dur"] == 3.0
     assert all(e["ts"] >= 0 for e in spans)
