@@ -171,7 +171,7 @@ class HostData(Composite):
 class Borrowing(Give):
     """Borrows a tensor."""
 
-    def borrows(self):
+    def borrows(self, given):
         return "it borrows `x`"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ..op.core import is_op
+from .belonging import is_among
 from .borrow import Ticket, refuse_ended
 from .lease import Act, refuse_leased
 from .ownership import Handle
@@ -38,6 +40,12 @@ class Lent:
         if not self.written or self.region.storage.is_meta:
             self.handle.check_readable(f"`{self._op}`")
         refuse_leased(state, Act.WRITE if self.written else Act.READ, f"`{self._op}`", thing)
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What is borrowed, in words; None if it is among what the op is given anyway."""
+        if is_among(self.handle, given):
+            return None
+        return "it borrows the tensor it " + ("writes" if self.written else "reads")
 
     def settle(self) -> None:
         """The work has been started: what was written holds values from now on."""

@@ -113,6 +113,11 @@ class Handle(Ours):
         """The borrow that a view or a part stands for, for launchers."""
         return self._view
 
+    @property
+    def was_handed_over(self) -> bool:
+        """Whether this handle took the tensor over from another one, and nothing has run since."""
+        return self._title is not None and bool(self._title.former)
+
     def check_usable(self) -> None:
         """Raise if this tensor was moved away, or is a view whose borrow has ended."""
         if self._moved is not None:

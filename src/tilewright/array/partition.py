@@ -46,6 +46,11 @@ class Partition(Ours, Generic[E]):
         """How it is cut, for launchers."""
 
     @property
+    def is_owned(self) -> bool:
+        """Whether it took its tensor over; else it borrows."""
+        return self._owned
+
+    @property
     def tile(self) -> Shape:
         """The shape of one tile."""
         return self.tiling.tile

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -42,7 +42,7 @@ class CopyInto(Composite[T_co], Generic[T_co]):
         self._known: Lent | np.ndarray[Any, Any] | None = None
         if is_op(source):
             source.claim(name)
-            self._source = source
+            self._source, self.made_of = source, (source,)
         else:
             self._known = self._given(source)
             self.lengthy = not isinstance(self._known, Lent) and is_long(self._known)
@@ -59,6 +59,12 @@ class CopyInto(Composite[T_co], Generic[T_co]):
         """The device that copies: the one whose memory the host cannot reach, if one is such."""
         device, known = self._target.storage.device, self._known
         return _copier(device, known.region.storage.device) if isinstance(known, Lent) else device
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What it writes, or reads, that belongs to somebody else."""
+        known = self._known
+        reads = known.borrows(given) if isinstance(known, Lent) else None
+        return self._writing.borrows(given) or reads
 
     def _given(self, source: Any) -> Lent | np.ndarray[Any, Any]:
         """What is copied, once it is known to fit."""
@@ -111,6 +117,10 @@ class Duplicate(DeviceOp[T_co], Generic[T_co]):
         """`dup` or `to`."""
         return self._name
 
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What it reads, if that belongs to somebody else."""
+        return self._reading.borrows(given)
+
     @property
     def home(self) -> Device | None:
         """The device that copies."""
@@ -145,6 +155,10 @@ class ToHost(Composite[npt.NDArray[Any]]):
     def name(self) -> str:
         """`to_numpy` or `to_host_vec`."""
         return self._name
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What it reads, if that belongs to somebody else."""
+        return self._reading.borrows(given)
 
     @property
     def home(self) -> Device | None:

@@ -42,6 +42,11 @@ class Entry:
         """The kernel as captured: its parameters and its source."""
         return self._kernel.source
 
+    @property
+    def result_count(self) -> int:
+        """How many results its launches have: as many as it has positional parameters."""
+        return len(self._kernel.source.parameters)
+
     def compile(self, *args: Any, **constants: Any) -> Artifact:
         """Compile for such arguments without running; `tw.meta(...)` stands for tensors."""
         return Inspection(self._kernel, args, constants).artifact()

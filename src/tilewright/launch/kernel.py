@@ -90,6 +90,11 @@ class Kernel:
             bound.numbers = form.accept(bound.numbers)
         bound.form = form
 
+    def is_ready(self, bound: Bound, request: Request) -> bool:
+        """Whether the code for a launch has been compiled."""
+        found = bound.form.codes.get((bound.device, request))
+        return found is not None and found.compiled.stale() is None
+
     def code(self, bound: Bound, request: Request) -> Code:
         """The code for a launch; compiled now if it is not yet, or if a captured name changed."""
         form, device = bound.form, bound.device

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self, TypeVar, TypeVarTuple, overload
 
+from ..array.belonging import is_among, is_borrowed
 from ..array.partition import Partition
 from ..array.shape import ShapeLike
 from ..array.tensor import Tensor
@@ -18,7 +19,7 @@ from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.place import here, place_of
-from ..op.running import Steps
+from ..op.running import ELSEWHERE, Steps
 from .arguments import Bound
 from .form import Request
 from .grid import as_grid
@@ -52,6 +53,7 @@ class Launch(Composite[R_co]):
         except Exception:
             give_back(args)
             raise
+        self.result_count = len(args)
         self.staged = any(map(is_op, args))
         if self.staged:
             self._claim_ops()
@@ -126,6 +128,20 @@ class Launch(Composite[R_co]):
 
         return self.derived(outputs, "out")
 
+    def is_lengthy(self) -> bool:
+        """Whether it must be compiled first."""
+        bound = self._bound
+        return bound is not None and not self._kernel.is_ready(bound, self._request)
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """The first argument that belongs to somebody else."""
+        for i, parameter in enumerate(self._kernel.source.parameters):
+            # Our own references to it: in the arguments, in what they are bound to.
+            lent = is_borrowed(self._args[i], references=1 if self._bound is None else 2)
+            if lent and not is_among(self._args[i], given):
+                return f"it borrows `{parameter.name}`"
+        return None
+
     def execute(self, ctx: ExecutionContext) -> R_co:
         """Run the kernel; argument ops run first."""
         bound = self._bound
@@ -137,6 +153,8 @@ class Launch(Composite[R_co]):
         for arg in self._args:
             values.append((yield arg) if is_op(arg) else arg)
         bound = self._bind(values) if self._bound is None else self._bound
+        if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
+            yield ELSEWHERE
         return self._launch(bound, tuple(values), ctx)
 
     def _launch(self, bound: Bound, values: Any, ctx: ExecutionContext) -> R_co:
@@ -197,9 +215,10 @@ class Launch(Composite[R_co]):
         return bound
 
     def _claim_ops(self) -> None:
-        for arg in self._args:
-            if is_op(arg):
-                arg.claim(self.name)
+        self.made_of = tuple(arg for arg in self._args if is_op(arg))
+        self.host_data = any(op.host_data for op in self.made_of)
+        for op in self.made_of:
+            op.claim(self.name)
 
     def _refuse_outside_unsafe(self) -> None:
         if not unsafe_allowed():

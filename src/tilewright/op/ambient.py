@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from contextvars import ContextVar, Token
+from functools import cache
 from typing import Any, NamedTuple, TypeVar, overload
 
 from ..base.config import current
@@ -97,8 +99,15 @@ def policy_of_device(device: Device) -> SchedulingPolicy:
     """A device's own policy: round robin over its streams, or as `set_default_policy` said."""
     policy = _POLICIES.get(device)
     if policy is None:
+        _forget_in_children()
         policy = _POLICIES.setdefault(device, StreamPoolRoundRobin(device))
     return policy
+
+
+@cache
+def _forget_in_children() -> None:
+    """Have child processes begin anew: the streams of some devices do not survive a fork."""
+    os.register_at_fork(after_in_child=_POLICIES.clear)
 
 
 def set_default_policy(policy: SchedulingPolicy, device: Device | str | None = None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from operator import methodcaller
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, cast
 
 
 def call(verb: str, function: Callable[..., Any], value: Any, extra: tuple[Any, ...]) -> Any:
@@ -15,14 +15,14 @@ def call(verb: str, function: Callable[..., Any], value: Any, extra: tuple[Any, 
 
     Only a result that is exactly a tuple is taken apart; NamedTuples and lists are one value.
     """
-    results: tuple[Any, ...] = value if is_results(value) else (value,)
+    results = results_in(value)
     _check(verb, function, results, extra)
     return function(*results, *extra)
 
 
-def is_results(value: object) -> bool:
-    """Tell whether a result stands for several."""
-    return type(value) is tuple
+def results_in(value: Any) -> tuple[Any, ...]:
+    """The results that a value stands for: its elements if it is a tuple, else itself."""
+    return cast("tuple[Any, ...]", value) if type(value) is tuple else (value,)
 
 
 def _check(

@@ -15,7 +15,7 @@ from .endings import Endings
 from .gate import Gate, Sharing, half, shared_result
 from .lazy import Lazy, is_lazy
 from .picture import svg_of
-from .recipes import followed, followed_unchecked, inspected, mapped, with_its_context
+from .recipes import continued, followed, followed_unchecked, inspected, mapped, with_its_context
 from .running import Steps, run_here
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ class DeviceOp(Endings[T_co]):
 
     def _follow(self, method: str, *args: Any, verb: str | None = None) -> Made[Any]:
         """The op that a method of the result gives."""
-        return self._made(verb or method, followed, methodcaller(method, *args), ())
+        return self._made(verb or method, continued, methodcaller(method, *args), ())
 
     def _fetch(self, method: str, verb: str | None = None) -> DeviceOp[Any]:
         """As `_follow`, where the op gives host data."""

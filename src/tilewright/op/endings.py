@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -195,10 +195,10 @@ def refuse_host_data(op: Lazy[Any]) -> None:
         )
 
 
-def refuse_borrows(op: Lazy[Any]) -> None:
-    """Raise if an op or one of its parts borrows, and nobody waits for it."""
+def refuse_borrows(op: Lazy[Any], given: Sequence[object] = ()) -> None:
+    """Raise if an op or one of its parts borrows anything but `given`, and nobody waits for it."""
     for part in all_parts(op):
-        borrowed = part.borrows()
+        borrowed = part.borrows(given)
         if borrowed is not None:
             op.mark_refused()
             raise BorrowError(

@@ -77,9 +77,16 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
         """The device this op must run on; None: wherever it is started."""
         return None
 
-    def borrows(self) -> str | None:
-        """What this op borrows itself, in words, without its parts; None: nothing."""
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What this op borrows itself, in words, without its parts; None: nothing.
+
+        `given` is what the op before it gives, which belongs to nobody else.
+        """
         return None
+
+    def is_lengthy(self) -> bool:
+        """Whether it is lengthy now; what has been compiled once is not any more."""
+        return self.lengthy
 
     def claim(self, user: str, known: int = 0) -> None:
         """Mark this op as used; a second use raises and names the first. Safe from any thread.

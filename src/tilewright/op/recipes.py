@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .arity import call
+from .arity import call, results_in
 from .context import ExecutionContext
 from .endings import refuse_borrows, refuse_host_data
 from .lazy import Lazy, is_lazy
@@ -38,7 +38,17 @@ def followed(
 ) -> Steps[Any]:
     """The source, then the op that a function makes of its result."""
     value = yield source
-    return (yield admitted(call(verb, function, value, extra), verb, ctx))
+    return (yield admitted(call(verb, function, value, extra), verb, ctx, value))
+
+
+def continued(
+    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
+) -> Steps[Any]:
+    """As `followed`, with a function that is known to use nothing but the result."""
+    value = yield source
+    following = call(verb, function, value, extra)
+    following.claim(verb)
+    return (yield following)
 
 
 def followed_unchecked(
@@ -46,14 +56,15 @@ def followed_unchecked(
 ) -> Steps[Any]:
     """As `followed`, and the function may run ops."""
     value = yield source
-    return (yield admitted(unlocked(call, verb, function, value, extra), verb, ctx))
+    following = unlocked(call, verb, function, value, extra)
+    return (yield admitted(following, verb, ctx, value))
 
 
 def with_its_context(
     function: Callable[[ExecutionContext], Any], ctx: ExecutionContext
 ) -> Steps[Any]:
     """The op that a function makes of the context."""
-    return (yield admitted(function(ctx), "with_context", ctx))
+    return (yield admitted(function(ctx), "with_context", ctx, ()))
 
 
 def zipped(parts: Sequence[Lazy[Any]], ctx: ExecutionContext) -> Steps[Any]:
@@ -64,8 +75,8 @@ def zipped(parts: Sequence[Lazy[Any]], ctx: ExecutionContext) -> Steps[Any]:
     return tuple(results)
 
 
-def admitted(following: object, verb: str, ctx: ExecutionContext) -> Lazy[Any]:
-    """An op that a function gave, used by the op that called it; if it may run here."""
+def admitted(following: object, verb: str, ctx: ExecutionContext, given: object) -> Lazy[Any]:
+    """An op that a function made of what was given to it, if it may run here; used from now on."""
     if not is_lazy(following):
         advice = "; use `map` for a plain value" if verb.startswith("then") else ""
         raise TypeError(
@@ -73,7 +84,7 @@ def admitted(following: object, verb: str, ctx: ExecutionContext) -> Lazy[Any]:
             f" got {type(following).__name__}{advice}"
         )
     if ctx.detached:
-        refuse_borrows(following)
+        refuse_borrows(following, results_in(given))
     if ctx.in_flight:
         refuse_host_data(following)
     following.claim(verb)

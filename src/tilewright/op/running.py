@@ -27,7 +27,8 @@ when that has passed; it returns its own result."""
 
 
 ELSEWHERE = Signal()
-"""What `advance` gives where an event loop must not be kept busy: go on at once, elsewhere."""
+"""Where an event loop must not be kept busy: go on at once, elsewhere. Steps may yield it too, if
+`ctx.on_loop`."""
 
 
 class Progress(Generic[T]):
@@ -74,7 +75,7 @@ class Progress(Generic[T]):
         error: Exception | None = None
         while True:
             if op is not None:
-                if op.lengthy and self.ctx.on_loop:
+                if self.ctx.on_loop and op.is_lengthy():
                     return self._leave_loop(op)
                 answer, error = self._enter(op)
             if not self._steps:
@@ -83,6 +84,8 @@ class Progress(Generic[T]):
             if asked is None or isinstance(asked, Slips):
                 op = asked
             else:
+                if asked is ELSEWHERE:
+                    self.ctx.on_loop = False
                 return asked
         if error is not None:
             raise error

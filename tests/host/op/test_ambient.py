@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextvars
+import os
 import threading
 
 import pytest
@@ -140,3 +141,17 @@ def test_tasks_do_not_see_each_others_choice():
 def test_synchronize():
     synchronize()
     synchronize("cpu")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_child_process_chooses_among_its_own_streams():
+    used = [Where().sync() for _ in range(4)]
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if Where().sync() not in used else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -117,7 +117,8 @@ def test_a_lengthy_start_leaves_the_loop_free(run):
     begun, may_end = threading.Event(), threading.Event()
 
     class Compiles(Give):
-        lengthy = True
+        def is_lengthy(self):
+            return True
 
         def execute(self, ctx):
             begun.set()

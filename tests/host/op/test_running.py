@@ -82,7 +82,7 @@ def test_a_graph_cannot_wait_for_host_data():
 
 def test_a_lengthy_op_is_left_to_another_thread_when_a_loop_waits():
     op = Give(7)
-    op.lengthy = True
+    op.is_lengthy = lambda: True
     ctx = ExecutionContext(HandStream())
     ctx.on_loop = True
     progress = Progress(op.map(str), ctx)
