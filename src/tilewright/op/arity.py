@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from operator import methodcaller
 from types import BuiltinFunctionType, FunctionType
-from typing import Any, cast
+from typing import Any
 
 
 def call(verb: str, function: Callable[..., Any], value: Any, extra: tuple[Any, ...]) -> Any:
@@ -20,9 +20,10 @@ def call(verb: str, function: Callable[..., Any], value: Any, extra: tuple[Any, 
     return function(*results, *extra)
 
 
-def results_in(value: Any) -> tuple[Any, ...]:
+def results_in(value: object) -> tuple[Any, ...]:
     """The results that a value stands for: its elements if it is a tuple, else itself."""
-    return cast("tuple[Any, ...]", value) if type(value) is tuple else (value,)
+    several: Any = value
+    return several if type(value) is tuple else (value,)
 
 
 def _check(
