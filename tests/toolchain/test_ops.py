@@ -10,7 +10,7 @@ import pytest
 
 from support.probes import Probe, packed
 from tilewright.backend import tileir
-from tilewright.backend.tileir.assemble import Job, assemble
+from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.encoding.opcodes import OPCODES, RENAMED
 from tilewright.backend.tileir.encoding.reader import read
 from tilewright.backend.tileir.encoding.versions import NEWEST, V13_1, VERSIONS

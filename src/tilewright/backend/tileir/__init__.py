@@ -13,7 +13,7 @@ from ...base.errors import Code, CompileError
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
-from .assemble import Job, assemble
+from .assembler import Job, assemble
 from .choose import Choices, choose
 from .encoding.tables import TooOldError
 from .encoding.versions import version_text

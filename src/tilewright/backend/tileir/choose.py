@@ -45,6 +45,8 @@ class Policy:
     """The first architecture these hold for, as a number."""
     wide_block: int
     """From so many elements in one access on, blocks of kernels without products get 8 warps."""
+    large_row: int
+    """From so many on, blocks that reduce what they hold get 4 warps, and 4 share a processor."""
     wide_product: int
     """From so many elements in one accumulator on, blocks of kernels with products do."""
     wide_chain: int
@@ -61,6 +63,7 @@ POLICIES = (
     Policy(
         since=100,
         wide_block=2048,
+        large_row=8192,
         wide_product=32768,
         wide_chain=24576,
         dense_chain=16384,
@@ -70,6 +73,7 @@ POLICIES = (
     Policy(
         since=90,
         wide_block=2048,
+        large_row=8192,
         wide_product=32768,
         wide_chain=24576,
         dense_chain=16384,
@@ -79,6 +83,7 @@ POLICIES = (
     Policy(
         since=80,
         wide_block=4096,
+        large_row=8192,
         wide_product=32768,
         wide_chain=24576,
         dense_chain=16384,
@@ -216,14 +221,31 @@ class _Chooser:
 
     def hints(self) -> Iterator[tuple[str, tuple[int, str]]]:
         """The hints on the kernel: name, value, and why."""
-        chosen = {"num_worker_warps_per_cta": (8, self.wide()), "occupancy": (2, self.dense())}
+        chosen = self.warps_and_occupancy()
         for name in ("num_cta_in_cga", "occupancy", "num_worker_warps_per_cta"):
             wished: int | None = getattr(self.wishes, name)
-            value, why = chosen.get(name, (0, ""))
             if wished is not None:
                 yield name, (wished, "asked for")
-            elif why:
-                yield name, (value, why)
+            elif name in chosen:
+                yield name, chosen[name]
+
+    def warps_and_occupancy(self) -> dict[str, tuple[int, str]]:
+        """Warps of a block and blocks that share a multiprocessor, where the table says so."""
+        if why := self.large():
+            return {"occupancy": (4, why), "num_worker_warps_per_cta": (4, why)}
+        if why := self.wide():
+            return {"num_worker_warps_per_cta": (8, why)}
+        if why := self.dense():
+            return {"occupancy": (2, why)}
+        return {}
+
+    def large(self) -> str:
+        """Why a block that reduces its rows must leave room for others; nothing if not."""
+        most = max(self.tiles(), default=0)
+        reduces = any(op.name in ("reduce", "scan") for op in self.func.walk())
+        if self.products or not reduces or most < self.policy.large_row:
+            return ""
+        return f"rows of {most} elements are reduced"
 
     def rounds(self) -> list[list[int]]:
         """The sizes of the products that are computed together, as in one round of a loop."""
@@ -247,9 +269,7 @@ class _Chooser:
         """Why two blocks had better share a multiprocessor; nothing if they had not."""
         chains = [sum(sizes) for sizes in self.rounds() if len(sizes) > 1]
         most = max(chains, default=0)
-        if self.wide() or most < self.policy.dense_chain:
-            return ""
-        return f"chained products of {most} elements"
+        return f"chained products of {most} elements" if most >= self.policy.dense_chain else ""
 
     def tiles(self) -> list[int]:
         """The sizes of all tiles that are loaded or stored."""

@@ -17,7 +17,7 @@ from ...ir.artifact import Artifact, sites_of
 from ...ir.core import Func
 from ...ir.exact import NotExactError, exact_text
 from .abi import symbol
-from .assemble import CUBIN_MAGIC
+from .assembler import CUBIN_MAGIC
 from .choose import choose
 from .encoding.versions import version_text
 from .target import TileTarget

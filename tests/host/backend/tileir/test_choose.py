@@ -75,6 +75,20 @@ def test_wishes_go_first():
     assert {a.latency for a in made.accesses.values()} == {3}
 
 
+@tw.entry
+def total(z: tl.TensorMut, x: tl.Tensor) -> None:
+    tile = tl.load_tile_like(x, z)
+    z.store(tile - tl.reduce_sum(tile, 1, keepdims=True))
+
+
+def test_large_rows_leave_room_for_others():
+    z = tw.meta((64, 16384))
+    made = lowered(cuda_ir(total, z.partition_mut((1, 16384)), z)).choices
+    assert made.hints["sm_90"] == {"occupancy": 4, "num_worker_warps_per_cta": 4}
+    small = lowered(cuda_ir(total, z.partition_mut((1, 4096)), z)).choices
+    assert small.hints["sm_90"] == {"num_worker_warps_per_cta": 8}
+
+
 def test_products_run_in_groups():
     assert product((16, 16)).group == 8
     assert product((16, 16), block_group=1).group == 1

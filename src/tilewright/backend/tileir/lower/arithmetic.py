@@ -29,11 +29,11 @@ def rounded(em: Emitter, op: Op) -> Sequence[Val]:
 
 
 def _divf(em: Emitter, op: Op) -> Sequence[Val]:
+    if op.attrs["rounding"] is not Rounding.APPROX:
+        return rounded(em, op)
     # The approximate division gives NaN for inf / 2e38, beyond any bound; the full one keeps it.
-    given = op.attrs["rounding"]
-    rounding = Rounding.FULL if given is Rounding.APPROX else given
-    attrs: dict[str, Any] = {"rounding_mode": ROUNDINGS[rounding]}
-    return (em.same("divf", *em.all(op), flush_to_zero=op.attrs["ftz"], **attrs),)
+    full, ftz = ROUNDINGS[Rounding.FULL], op.attrs["ftz"]
+    return (em.same("divf", *em.all(op), flush_to_zero=ftz, rounding_mode=full),)
 
 
 def plain(em: Emitter, op: Op) -> Sequence[Val]:

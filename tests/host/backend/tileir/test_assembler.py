@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
-from tilewright.backend.tileir.assemble import Job, assemble
+from tilewright.backend.tileir import assembler
+from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.toolchain import Toolchain
 from tilewright.base.config import override
 from tilewright.base.errors import Code, CompileError
@@ -111,3 +114,30 @@ def test_one_that_cannot_be_started(tmp_path):
 def test_words_are_cut(fake):
     text = str(failure(fake("head -c 100000 /dev/zero | tr '\\0' x; exit 5")))
     assert len(text) < 4000
+
+
+def on_a_terminal(tool: Toolchain, patience: float, monkeypatch) -> str:
+    """What a compilation writes to a terminal."""
+    monkeypatch.setattr(assembler, "PATIENCE_SECONDS", patience)
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assemble(JOB, tool)
+        terminal.write("end")
+        terminal.flush()
+        text = os.read(ours, 1000).decode()
+    os.close(ours)
+    return text.removesuffix("end")
+
+
+def test_a_terminal_is_told_what_takes_so_long(fake, monkeypatch):
+    slow = fake(f"{TARGET}; printf '\\177ELF' > $target")
+    assert on_a_terminal(slow, 60.0, monkeypatch) == ""
+    text = on_a_terminal(slow, 1e-9, monkeypatch)
+    assert re.match(r"tilewright: compiling `k` for sm_90 \.\.\. \d+\.\d s", text)
+
+
+def test_nobody_else_is(fake, monkeypatch, capfd):
+    monkeypatch.setattr(assembler, "PATIENCE_SECONDS", 1e-9)
+    assemble(JOB, fake(f"{TARGET}; printf '\\177ELF' > $target"))
+    assert capfd.readouterr().err == ""
