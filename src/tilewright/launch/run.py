@@ -11,13 +11,14 @@ from ..array.region import Region
 from ..backend import reference
 from ..base.shapes import Shape
 from ..driver.immediate import ImmediateStream
+from ..driver.null import NullStream
 from ..driver.protocol import Stream
 from ..ir.artifact import Artifact
 from ..ir.core import Func
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
-from .code import Recorded, RunOver
+from .code import Later, Recorded, RunOver
 from .native import load_native
-from .report import Report
+from .report import QUIET, Report
 
 Load: TypeAlias = Callable[[Artifact, Sequence[Region]], RunOver]
 """Makes an artifact with its hidden memory runnable on a device."""
@@ -49,7 +50,32 @@ class Interpreted:
         return Recorded(lambda report: report, lambda other: latest.__setitem__(0, other))
 
 
-LOADERS: Mapping[str, Load] = MappingProxyType({"cpu": load_native, "reference": load_reference})
+def load_null(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
+    """Only note launches: that kernels compile, and fit their arguments, is known by then."""
+    return lambda args, grid: Noted(f"{artifact.name} over {grid}")
+
+
+class Noted:
+    """Notes launches on null streams."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
+        """Note it; it is over when the stream passes it."""
+        assert isinstance(stream, NullStream)
+        stream.launch(self._text)
+        return lambda: QUIET
+
+    def record(self, bound: Bound, stream: Stream) -> Recorded:
+        """Note it at each replay."""
+        self.start(bound, stream, inline=False)
+        return Recorded(lambda raw: QUIET, lambda bound: None)
+
+
+LOADERS: Mapping[str, Load] = MappingProxyType(
+    {"cpu": load_native, "reference": load_reference, "null": load_null}
+)
 """The ways to run kernels, by the name of the device."""
 
 
