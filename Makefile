@@ -9,11 +9,11 @@ BENCH_WITH ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check types format bench clean
+.PHONY: help demo test check types format bench hostbench clean
 
 help:  ## print this help
 	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## /\1\t/' | \
-	    while IFS="$$(printf '\t')" read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	    while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/.base  ## run several kernels on this machine and check them against NumPy
 	@$(BIN)/python examples/demo.py
@@ -38,6 +38,9 @@ format: $(VENV)/.dev  ## rewrite the sources in house style
 
 bench: $(VENV)/.bench  ## time kernels against NumPy, torch and numba; results in benchmarks/results
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+hostbench: $(VENV)/.bench  ## time what launches, chains, graphs and streams cost the host
+	@$(BIN)/python -m benchmarks.host $(BENCH_ARGS)
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""What the host pays: launches by arguments, chains, graphs, await, streams, overlap."""

@@ -1,0 +1,76 @@
+"""Kernels with next to no work in them, by their number of tensors; and one with a lot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f16, f32
+
+
+@tw.entry
+def write1(z: tl.TensorMut[f32]) -> None:
+    """z = 1."""
+    z.store(tl.full(z.shape, 1.0))
+
+
+@tw.entry
+def sum2(z: tl.TensorMut, a: tl.Tensor) -> None:
+    """z = a."""
+    z.store(tl.load_tile_like(a, z))
+
+
+@tw.entry
+def sum3(z: tl.TensorMut, a: tl.Tensor, b: tl.Tensor) -> None:
+    """z = a + b."""
+    z.store(tl.load_tile_like(a, z) + tl.load_tile_like(b, z))
+
+
+@tw.entry
+def sum4(z: tl.TensorMut, a: tl.Tensor, b: tl.Tensor, c: tl.Tensor) -> None:
+    """The sum of all tensors but the first is written to it."""
+    z.store(tl.load_tile_like(a, z) + tl.load_tile_like(b, z) + tl.load_tile_like(c, z))
+
+
+@tw.entry
+def sum8(
+    z: tl.TensorMut, a: tl.Tensor, b: tl.Tensor, c: tl.Tensor,
+    d: tl.Tensor, e: tl.Tensor, f: tl.Tensor, g: tl.Tensor,
+) -> None:  # fmt: skip
+    """As `sum4`."""
+    total = tl.load_tile_like(a, z) + tl.load_tile_like(b, z) + tl.load_tile_like(c, z)
+    total = total + tl.load_tile_like(d, z) + tl.load_tile_like(e, z) + tl.load_tile_like(f, z)
+    z.store(total + tl.load_tile_like(g, z))
+
+
+@tw.entry
+def sum12(
+    z: tl.TensorMut, a: tl.Tensor, b: tl.Tensor, c: tl.Tensor,
+    d: tl.Tensor, e: tl.Tensor, f: tl.Tensor, g: tl.Tensor,
+    h: tl.Tensor, i: tl.Tensor, j: tl.Tensor, k: tl.Tensor,
+) -> None:  # fmt: skip
+    """As `sum4`."""
+    total = tl.load_tile_like(a, z) + tl.load_tile_like(b, z) + tl.load_tile_like(c, z)
+    total = total + tl.load_tile_like(d, z) + tl.load_tile_like(e, z) + tl.load_tile_like(f, z)
+    total = total + tl.load_tile_like(g, z) + tl.load_tile_like(h, z) + tl.load_tile_like(i, z)
+    z.store(total + tl.load_tile_like(j, z) + tl.load_tile_like(k, z))
+
+
+SUMS: dict[int, Any] = {1: write1, 2: sum2, 3: sum3, 4: sum4, 8: sum8, 12: sum12}
+"""By the number of tensors."""
+
+
+@tw.entry
+def scale(y: tl.TensorMut[f16], x: tl.Tensor[f16, tl.Dyn], g: tl.Tensor[f16, tl.Dyn]) -> None:
+    """y = x * g."""
+    y.store(tl.load_tile_like(x, y) * tl.load_tile_like(g, y))
+
+
+@tw.entry
+def busy(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn]) -> None:
+    """Some work for each element: as one block, it keeps one core busy for a while."""
+    tile = tl.load_tile_like(x, z)
+    for _ in range(64):
+        tile = tl.exp(-tl.abs(tile))
+    z.store(tile)

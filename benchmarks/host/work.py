@@ -1,0 +1,96 @@
+"""The tensors that experiments work on, and launches of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import tilewright as tw
+
+from ..data import poison, random
+from .probes import Probe
+
+SMALL = 16
+WIDTH = 2048
+"""The width of the experiment with execution modes."""
+
+
+def small(count: int) -> tuple[Any, ...]:
+    """Arguments of the kernel with so many tensors: an output, cut, and inputs."""
+    tensors = [tw.asarray(random((SMALL,))) for _ in range(count - 1)]
+    return (tw.asarray(poison((SMALL,))).partition_mut(SMALL), *tensors)
+
+
+def wide() -> tuple[Any, ...]:
+    """Arguments of `scale`."""
+    y, x, g = poison((WIDTH,), "f2"), random((WIDTH,), "f2"), random((WIDTH,), "f2")
+    return (tw.asarray(y).partition_mut(WIDTH), tw.asarray(x), tw.asarray(g))
+
+
+def chain(kernel: Any, arguments: tuple[Any, ...], length: int) -> tw.DeviceOp[Any]:
+    """A launch, and others that follow it on what it gives: the same arguments."""
+    op: tw.DeviceOp[Any] = kernel(*arguments)
+    for _ in range(length - 1):
+        op = op.then(kernel)
+    return op
+
+
+def replays(kernel: Any, arguments: tuple[Any, ...], length: int) -> Callable[[], object]:
+    """Replays a graph of so many launches."""
+    graph = chain(kernel, arguments, length).graph()
+    return lambda: graph.launch().sync()
+
+
+def started(build: Callable[[], tw.DeviceOp[Any]]) -> Probe:
+    """Builds and starts ops on one stream; what they do then is not counted."""
+    stream = tw.default_device().new_stream()
+
+    def probe(count: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(count):
+            build().start_on(stream)
+        end = time.perf_counter()
+        stream.synchronize()
+        return end - begin
+
+    return probe
+
+
+def built(build: Callable[[], tw.DeviceOp[Any]]) -> Probe:
+    """Builds ops that never run."""
+
+    def probe(count: int) -> float:
+        ops: list[tw.DeviceOp[Any]] = []
+        begin = time.perf_counter()
+        for _ in range(count):
+            ops.append(build())
+        end = time.perf_counter()
+        for op in ops:
+            op.close()
+        return end - begin
+
+    return probe
+
+
+class Loop:
+    """An event loop that is kept, so that only what runs in it is counted."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+
+    def probe(self, build: Callable[[], Awaitable[Any]]) -> Probe:
+        """Awaits one after the other."""
+
+        async def run(count: int) -> float:
+            begin = time.perf_counter()
+            for _ in range(count):
+                await build()
+            return time.perf_counter() - begin
+
+        return lambda count: self._runner.run(run(count))
+
+    def close(self) -> None:
+        """End it."""
+        self._runner.close()

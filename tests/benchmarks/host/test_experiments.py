@@ -1,0 +1,55 @@
+"""Each experiment runs, and what its kernels compute is right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from benchmarks.host import experiments, kernels
+from benchmarks.host.__main__ import PROFILE, chosen, folder, main, parse
+from benchmarks.host.profile import launch_profile
+from benchmarks.host.work import chain, small, wide
+from benchmarks.timing import Effort
+
+ONCE = Effort(seconds=0.0, rounds=1)
+
+
+@pytest.mark.parametrize("count", kernels.SUMS)
+def test_sums_are_sums(count):
+    z, *inputs = small(count)
+    kernels.SUMS[count](z, *inputs).sync()
+    expected = sum((t.to_numpy() for t in inputs), np.zeros(16)) if inputs else np.ones(16)
+    np.testing.assert_allclose(z.unpartition().to_numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_chain_scales():
+    y, x, g = wide()
+    chain(kernels.scale, (y, x, g), 3).sync()
+    np.testing.assert_array_equal(y.unpartition().to_numpy(), x.to_numpy() * g.to_numpy())
+
+
+@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
+def test_an_experiment_gives_its_table(name, monkeypatch):
+    monkeypatch.setattr(experiments, "LENGTHS", (1, 3))
+    monkeypatch.setattr(experiments, "SPINS", (0, 10))
+    monkeypatch.setattr(experiments, "CHAINS", (3,))
+    monkeypatch.setattr("benchmarks.host.probes.TURN", 0.0)
+    table = experiments.EXPERIMENTS[name](ONCE)
+    tw.synchronize()
+    assert table.name == name
+    assert len(table.columns) >= 2
+    assert all(f.minimum > 0 for cells in table.rows.values() for f in cells.values())
+
+
+def test_a_profile_names_our_own_functions():
+    lines = launch_profile(launches=3)
+    assert any("launch/operation.py" in line for line in lines)
+
+
+def test_only_whole_runs_replace_the_results(capsys):
+    assert folder(parse([])).name == "results"
+    assert folder(parse(["--quick"])).name == "bench"
+    assert chosen(["graph"]) == ["host_graph"]
+    assert main(["--list"]) == 0
+    assert PROFILE in capsys.readouterr().out
