@@ -67,8 +67,7 @@ def stages(target: str, options: CompileOptions = PLAIN) -> tuple[Stage, ...]:
         return (Stage("interpret", _interpretable, lambda artifact: f"{artifact.name}\n"),)
     if target == "cpu":
         return llvm.stages(llvm.host_target())
-    tool = tileir.find_toolchain()
-    return tileir.stages(tileir.target_for(target, options.wishes, tool), tool)
+    return tileir.stages_for(target, options.wishes)
 
 
 def _interpretable(func: Func) -> Artifact:

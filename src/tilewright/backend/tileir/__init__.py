@@ -39,7 +39,7 @@ __all__ = [
     "is_architecture",
     "lowered",
     "stages",
-    "target_for",
+    "stages_for",
 ]
 
 PRODUCER = "tilewright"
@@ -69,9 +69,10 @@ class Lowered:
             ) from None
 
 
-def target_for(arch: str, wishes: Wishes, tool: Toolchain) -> TileTarget:
-    """The target of an architecture, with the bytecode that an assembler reads."""
-    return TileTarget(arch, tool.version, wishes)
+def stages_for(arch: str, wishes: Wishes) -> tuple[Stage, ...]:
+    """The steps for an architecture, with the assembler that is installed and its bytecode."""
+    tool = find_toolchain()
+    return stages(TileTarget(arch, tool.version, wishes), tool)
 
 
 def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
@@ -108,9 +109,8 @@ def _summary(made: Artifact) -> str:
 
 def compile_func(func: Func, arch: str = "sm_90", wishes: Wishes | None = None) -> Artifact:
     """Run all stages on one function that `order_memory` has given."""
-    tool = find_toolchain()
     result: Any = func
-    for stage in stages(target_for(arch, wishes or Wishes(), tool), tool):
+    for stage in stages_for(arch, wishes or Wishes()):
         result = stage.run(result)
     assert isinstance(result, Artifact), "the last stage gives an artifact"
     return result
