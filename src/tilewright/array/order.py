@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeVarTuple
 
+from ..op.trace import trace_wait
 from .borrow import LOCK
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ def reserve(
     for other in found:
         if other.stream is not stream and (event := other.event()) is not None:
             stream.wait_for(event)
+            trace_wait(stream, event)
     return flight
 
 

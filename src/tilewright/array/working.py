@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
+from ..op.trace import trace_put
 from .order import Flight, reserve
 from .recording import Node
 
@@ -61,6 +62,7 @@ def on_its_way(flight: Flight, outcome: Outcome) -> None:
     outcome.event = flight.stream.record()
     flight.outcome = outcome
     flight.put(outcome.event)
+    trace_put(outcome.name, flight.stream)
 
 
 def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exception | None:

@@ -13,6 +13,7 @@ from .lazy import Lazy, warn_never_run
 from .outcome import Outcome
 from .running import Steps
 from .signals import Signal
+from .trace import trace_wait
 
 T = TypeVar("T")
 Keep: TypeAlias = Callable[[Any], Any]
@@ -119,6 +120,7 @@ class Gate(Generic[T]):
             event.wait()  # an event from outside must not enter a graph
         elif event.stream is not ctx.stream:
             ctx.stream.wait_for(event)
+            trace_wait(ctx.stream, event)
 
     def __del__(self) -> None:
         if self._effect and not self.wanted:

@@ -118,10 +118,12 @@ def trace(path: str | Path | None = None) -> Generator[Trace, None, None]:
             recorded.save(path)
 
 
-def trace_work(name: str, stream: Stream, start: int, end: int) -> None:
-    """Record work that a device has done, from `time.perf_counter_ns()` to it."""
-    if Tracing.active is not None:
-        Tracing.active.add("work", name, stream, start, end)
+def trace_put(name: str, stream: Stream) -> None:
+    """Record work that was put on a stream, until the host learns that the device has passed it."""
+    active = Tracing.active
+    if active is not None:
+        start = time.perf_counter_ns()
+        stream.after(lambda: active.add("work", name, stream, start, time.perf_counter_ns()))
 
 
 def trace_wait(stream: Stream, event: Event) -> None:

@@ -88,3 +88,15 @@ def test_a_launch_can_be_unzipped():
     assert np.array_equal(x.sync().to_numpy(), np.ones(4, np.float32))
     _, y = tw.zip(out(), tw.ones((4,))).then(increase).unzip()
     assert y.sync().shape == (4,)
+
+
+def test_a_launch_is_lengthy_until_it_is_compiled():
+    @tw.entry
+    def fresh(out: tl.TensorMut[f32]) -> None:
+        out.store(tl.zeros(out.shape, f32))
+
+    first, again = fresh(empty_partition()), fresh(empty_partition())
+    assert first.is_lengthy()
+    first.sync()
+    assert not again.is_lengthy()
+    again.close()

@@ -5,11 +5,14 @@ import contextlib
 import contextvars
 import gc
 import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+import op_kit
 from op_kit import (
     WATCHDOG,
     Failing,
@@ -277,3 +280,26 @@ def test_a_child_process_has_a_reactor_of_its_own():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     source.event.passed.set()
     assert parents.result(WATCHDOG) == "data"
+
+
+EXITS = """
+import sys, tilewright as tw
+sys.path.insert(0, sys.argv[1])
+from op_kit import HandStream, HostData
+source = HostData()
+suspended = source.map(print).into_future()     # waits for an event that never comes
+suspended.add_done_callback(print)
+in_flight = tw.value(1).schedule(tw.SingleStream(HandStream(held=True)))
+in_flight.add_done_callback(print)
+never_run = tw.fill(tw.zeros((3,)).sync(), 1)   # no warning while Python shuts down
+if len(sys.argv) > 2:
+    source.event.passed.set()
+    suspended.result()
+"""
+
+
+@pytest.mark.parametrize("late", [[], ["finish"]], ids=["pending", "finished"])
+def test_python_exits_with_work_pending(late):
+    command = [sys.executable, "-c", EXITS, str(Path(op_kit.__file__).parent), *late]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
