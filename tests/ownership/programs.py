@@ -30,8 +30,6 @@ class Program(NamedTuple):
     rustc: str
     python: str
     why: str = ""
-    needs: str = ""
-    """A name in `tw`, of ops or of tensors, without which it cannot be tried yet."""
 
     @property
     def refused(self) -> bool:
@@ -338,31 +336,34 @@ OPS = {
         "p, v = neg(z.partition(s), x).sync()\nv.to_numpy()"),
     "two copies to one place": Program(
         "let a = memcpy(&mut z, &x); let b = memcpy(&mut z, &y); b.sync(); a.sync();", "ok",
-        "a = tw.memcpy(z, x)\nb = tw.memcpy(z, y)\nb.sync()\na.sync()", HOLE_CLOSED, "memcpy"),
+        "a = tw.memcpy(z, x)\nb = tw.memcpy(z, y)\nb.sync()\na.sync()", HOLE_CLOSED),
     "a copy out of what is written": Program(
         "let a = x.dup(); neg(x.mut_(), &y).sync(); a.sync();", "E0502",
         "a = x.dup()\nneg(x.partition_mut(s), y).sync()\na.sync()"),
     "zip of two readers": Program(
         "zip!(neg(z.mut_(), &x), neg(w.mut_(), &x)).sync();", "ok",
-        "tw.zip(neg(z.partition_mut(s), x), neg(w.partition_mut(s), x)).sync()", "", "zip"),
+        "tw.zip(neg(z.partition_mut(s), x), neg(w.partition_mut(s), x)).sync()"),
     "zip of two writers": Program(
         "zip!(neg(z.mut_(), &x), neg(z.mut_(), &y));", "E0499",
-        "tw.zip(neg(z.partition_mut(s), x), neg(z.partition_mut(s), y)).sync()", "", "zip"),
+        "tw.zip(neg(z.partition_mut(s), x), neg(z.partition_mut(s), y)).sync()"),
     "zip of a writer and a reader": Program(
         "zip!(neg(z.mut_(), &x), neg(w.mut_(), &z));", "E0502",
-        "tw.zip(neg(z.partition_mut(s), x), neg(w.partition_mut(s), z)).sync()", "", "zip"),
+        "tw.zip(neg(z.partition_mut(s), x), neg(w.partition_mut(s), z)).sync()"),
     "a shared op": Program(
         "let op = zeros(s).shared(); op.clone().sync(); op.sync();", "ok",
-        "op = tw.zeros((4, 4)).shared()\nop.sync()\nop.sync()", "", "shared"),
+        "op = tw.zeros((4, 4)).shared()\nop.sync()\nop.sync()"),
     "a shared op that borrows": Program(
         "let op = neg(z.mut_(), &x).shared(); op.sync();", "E0521",
-        "op = neg(z.partition_mut(s), x).shared()\nop.sync()", STATIC, "shared"),
+        "op = neg(z.partition_mut(s), x).shared()\nop.sync()", STATIC),
+    "an input of a shared op": Program(
+        "let op = neg(z.mut_(), &x).shared(); op.sync(); x.read();", "E0521",
+        "op = neg(z.partition_mut(s), x).shared()\nop.sync()\nx.to_numpy()", STATIC),
     "spawned with a borrow": Program(
         "spawn(neg(z.mut_(), &x));", "E0521",
-        "tw.spawn(neg(z.partition_mut(s), x)).result()", "", "was_handed_over"),
+        "tw.spawn(neg(z.partition_mut(s), x)).result()"),
     "spawned with what it owns": Program(
         "spawn(neg(zeros(s).partition(s), x));", "ok",
-        "tw.spawn(neg(tw.zeros((4, 4)).partition(s), tw.move(x))).result()", "", "spawn"),
+        "tw.spawn(neg(tw.zeros((4, 4)).partition(s), tw.move(x))).result()"),
 }  # fmt: skip
 
 IN_FLIGHT = {
@@ -371,25 +372,25 @@ IN_FLIGHT = {
         "E0502",
         "a = neg(z.partition_mut(s), x).into_future()\n"
         "b = neg(w.partition_mut(s), z).into_future()\n"
-        "b.result()", ORDERED, "into_future"),
+        "b.result()", ORDERED),
     "read while it is written": Program(
         "let a = neg(z.mut_(), &x).into_future(); z.read(); a.await;", "E0502",
         "a = neg(z.partition_mut(s), x).into_future()\nz.to_numpy()\na.result()",
-        ORDERED, "into_future"),
+        ORDERED),
     "written while it is read": Program(
         "let a = neg(z.mut_(), &x).into_future(); neg(x.mut_(), &y).sync(); a.await;", "E0502",
         "a = neg(z.partition_mut(s), x).into_future()\nneg(x.partition_mut(s), y).sync()\n"
-        "a.result()", ORDERED, "into_future"),
+        "a.result()", ORDERED),
     "moved while it is written": Program(
         "let a = neg(z.mut_(), &x).into_future(); let y = z; a.await;", "E0505",
         "a = neg(z.partition_mut(s), x).into_future()\nkept = tw.move(z)\na.result()",
-        ORDERED, "into_future"),
+        ORDERED),
     "read after the future was dropped": Program(
         "drop(neg(z.mut_(), &x).into_future()); z.read();", "ok",
-        "neg(z.partition_mut(s), x).into_future()\nz.to_numpy()", "", "into_future"),
+        "neg(z.partition_mut(s), x).into_future()\nz.to_numpy()"),
     "read after the future": Program(
         "neg(z.mut_(), &x).into_future().await; z.read();", "ok",
-        "neg(z.partition_mut(s), x).into_future().result()\nz.to_numpy()", "", "into_future"),
+        "neg(z.partition_mut(s), x).into_future().result()\nz.to_numpy()"),
 }  # fmt: skip
 
 PROGRAMS = MOVES | SHARED | EXCLUSIVE | PARTS | ARCS | SLICES | OPS | IN_FLIGHT

@@ -7,7 +7,6 @@ nothing of how they are kept.
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -185,41 +184,30 @@ ACCEPTED = {
 }
 
 
-# The endings. Those that are not there yet are left out.
-
-
-class Ending(NamedTuple):
-    needs: str
-    """A name in `tw` or of ops."""
-    run: object
+# The endings. Each runs an op and waits until it is done.
 
 
 async def awaited(op):
     return await op
 
 
+def scheduled(op):
+    return op.schedule(tw.StreamPoolRoundRobin(tw.default_device())).result()
+
+
 ENDINGS = {
-    "sync": Ending("sync", lambda op: op.sync()),
-    "await": Ending("__await__", lambda op: asyncio.run(awaited(op))),
-    "scheduled": Ending(
-        "schedule", lambda op: op.schedule(tw.StreamPoolRoundRobin(tw.default_device())).result()
-    ),
-    "shared": Ending("shared", lambda op: op.shared().sync()),
-    "zip": Ending("zip", lambda op: tw.zip(tw.value(None), op).sync()),
-    "graph": Ending("graph", lambda op: op.graph().launch().sync()),
+    "sync": lambda op: op.sync(),
+    "await": lambda op: asyncio.run(awaited(op)),
+    "scheduled": scheduled,
+    "shared": lambda op: op.shared().sync(),
+    "zip": lambda op: tw.zip(tw.value(None), op).sync(),
+    "graph": lambda op: op.graph().launch().sync(),
 }
-
-
-def exists(name):
-    return hasattr(tw, name) or hasattr(tw.DeviceOp, name)
 
 
 @pytest.fixture(params=ENDINGS)
 def end(request):
-    ending = ENDINGS[request.param]
-    if not exists(ending.needs):
-        pytest.skip(f"there is no `{ending.needs}` yet")
-    return ending.run
+    return ENDINGS[request.param]
 
 
 @pytest.fixture(params=ACCEPTED, ids=lambda state: state.__name__)

@@ -42,6 +42,7 @@ class Launch(Composite[R_co]):
     """
 
     _callers = 1  # a kernel's `__call__`
+    gives_back = True
 
     def __init__(self, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
         self._kernel, self._args, self._keywords = kernel, args, keywords

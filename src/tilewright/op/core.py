@@ -180,10 +180,11 @@ class DeviceOp(Endings[T_co]):
     def shared(self: DeviceOp[Any]) -> SharedOp[Any]:
         """An op that may be used any number of times; this one runs once, for the first use.
 
-        A tensor is given to all as an `Arc`.
+        A tensor is given to all as an `Arc`; a launch gives all the very objects it was passed.
         """
         self.claim("shared")
-        return SharedOp(Gate[Any](self, Sharing.keep), self)
+        gate = Gate[Any](self) if self.gives_back else Gate[Any](self, Sharing.keep)
+        return SharedOp(gate, self)
 
     def boxed(self) -> DeviceOp[T_co]:
         """The op itself: in Python, ops of all kinds fit into one list as they are."""

@@ -21,6 +21,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Lazy(Slips, Coroutine[Any, Any, T_co]):
     """What all ops are: something to execute, once."""
 
+    gives_back: bool = False
+    """Whether its results are objects that it was passed, which belong to somebody."""
     effect: bool = False
     """Whether dropping this op unused is a mistake: it would have changed existing memory."""
 
