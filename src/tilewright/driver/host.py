@@ -13,15 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from ..base.errors import ContextError
+from ..base.errors import ContextError, DriverError
 from .cpu.caching import HostMemory, HostPool, clear
+from .cpu.module import CpuModule
 from .cpu.pool import streams
 from .cpu.progress import CpuProgress
 from .cpu.stream import CpuStream
 from .immediate import ImmediateStream
 from .null import NullDevice
 from .progress import HostProgress
-from .protocol import Block, Device, Progress, Stream
+from .protocol import Block, Device, Module, Progress, Stream
 
 S = TypeVar("S", bound=Stream)
 
@@ -53,6 +54,10 @@ class HostDevice(ABC, Generic[S]):
     @abstractmethod
     def _make(self, number: int) -> S:
         """A new stream."""
+
+    @abstractmethod
+    def load_module(self, code: bytes) -> Module:
+        """Load code made for this device."""
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
         """Bytes of host memory, aligned for vector loads."""
@@ -106,6 +111,10 @@ class CpuDevice(HostDevice[CpuStream]):
             stream.fill(Block(address, 1, (nbytes,), (1,), host=True), b"\0")
             stream.synchronize()
 
+    def load_module(self, code: bytes) -> CpuModule:
+        """Load an object file whose functions follow base.cpu_abi."""
+        return CpuModule(code)
+
     def _make(self, number: int) -> CpuStream:
         if number == 0 and self not in _FORGETFUL:
             # Threads do not survive a fork, so a child makes its own streams when it needs them.
@@ -121,6 +130,13 @@ class ReferenceDevice(HostDevice[ImmediateStream]):
     """The interpreter that defines the language, on the calling thread."""
 
     __slots__ = ()
+
+    def load_module(self, code: bytes) -> Module:
+        """There is no code for it: it interprets kernels."""
+        raise DriverError(
+            "the reference device runs no raw code",
+            hint="load it on the device it was made for",
+        )
 
     def _make(self, number: int) -> ImmediateStream:
         return ImmediateStream(self, number)

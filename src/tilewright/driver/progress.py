@@ -17,11 +17,12 @@ class HostProgress:
         self._count = 0
         self._watched: list[Event] = []
 
-    def watch(self, event: Event) -> None:
+    def watch(self, event: Event) -> bool:
         """Have the count rise once an event has passed."""
         with self._changed:
             self._watched.append(event)
         self.look()
+        return True
 
     def poke(self) -> None:
         """Let the count rise now."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from ..base.errors import DeviceError
 from ..base.shapes import Shape
 
 
@@ -180,11 +181,60 @@ class MemoryPool(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchConfig:
+    """How raw code is launched: how many blocks, threads in each, bytes that a block shares."""
+
+    grid: Shape
+    block: Shape = (1, 1, 1)
+    shared_bytes: int = 0
+
+
+class FunctionRun(Protocol):
+    """One launch of raw code."""
+
+    def problem(self) -> DeviceError | None:
+        """What went wrong, once the device has passed it; None: nothing."""
+        ...
+
+
+class Function(Protocol):
+    """Raw code of a module; what it does with its arguments is up to it."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the module."""
+        ...
+
+    def put_on(
+        self,
+        stream: Stream,
+        config: LaunchConfig,
+        slots: Sequence[int],
+        *,
+        inline: bool = False,
+        keep: object = None,
+    ) -> FunctionRun:
+        """Put a launch on a stream, its arguments as 64-bit words; while capturing, a node.
+
+        `keep` stays alive until the device has passed it. `inline` as for a `Replay`.
+        """
+        ...
+
+
+class Module(Protocol):
+    """Code loaded on a device; stays there while it, or a function of it, is alive."""
+
+    def load_function(self, name: str) -> Function:
+        """A function of it; a DriverError if there is none of that name."""
+        ...
+
+
 class Progress(Protocol):
     """How one thread sleeps until any of many events has passed: `watch` them, then `wait`."""
 
-    def watch(self, event: Event) -> None:
-        """Have the count rise once this event of the device has passed.
+    def watch(self, event: Event) -> bool:
+        """Have the count rise once this event has passed; False: it is none of this device.
 
         A rise ends the watch of all events of that stream: watch again those that have not passed.
         """
@@ -223,6 +273,10 @@ class Device(Protocol):
     @property
     def progress(self) -> Progress:
         """How to sleep until some of its work is done."""
+        ...
+
+    def load_module(self, code: bytes) -> Module:
+        """Load code made for this device; a DriverError if it is not."""
         ...
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> Memory:

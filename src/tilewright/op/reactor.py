@@ -102,14 +102,12 @@ class Reactor:
     def _sleep(self, watched: list[Watched], seconds: float) -> None:
         """Until one of the events may have passed, or there are new ones."""
         progress = _only_progress(watched)
-        if progress is None:
+        seen = NO_COUNT if progress is None else progress.wait(NO_COUNT, 0)
+        if progress is None or not all(progress.watch(each.event) for each in watched):
             with self._wake:
                 if not self._new:
                     self._wake.wait(min(max(seconds, SHORTEST), LONGEST))
             return
-        seen = progress.wait(NO_COUNT, 0)
-        for each in watched:
-            progress.watch(each.event)
         with self._wake:
             if self._new:
                 return

@@ -48,7 +48,7 @@ def load(object_bytes: bytes, symbol: str) -> NativeFunction:
 
 def link(object_bytes: bytes, symbols: tuple[str, ...]) -> dict[str, NativeFunction]:
     """Link an object file and find several functions in it."""
-    _check_format(object_bytes)
+    check_format(object_bytes)
     engine = _engine()
     builder = llvm.JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
     for symbol in symbols:
@@ -63,7 +63,7 @@ def link(object_bytes: bytes, symbols: tuple[str, ...]) -> dict[str, NativeFunct
     return {symbol: NativeFunction(symbol, code[symbol], code, engine) for symbol in symbols}
 
 
-def _check_format(object_bytes: bytes) -> None:
+def check_format(object_bytes: bytes) -> None:
     """Code of another platform could take the whole process down; refuse it here."""
     machine = platform.machine()
     magic = MAGIC.get(sys.platform)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from ...base.errors import ContextError
 from ..protocol import Event
 from . import pool as threads
 from .runtime.common import FOREVER
@@ -17,17 +16,14 @@ class CpuProgress:
 
     __slots__ = ()
 
-    def watch(self, event: Event) -> None:
-        """Have the count rise once an event has passed."""
+    def watch(self, event: Event) -> bool:
+        """Have the count rise once an event has passed; False: it is none of a CPU stream."""
         if not isinstance(event, CpuEvent):
-            raise ContextError(
-                "an event of another device cannot be watched here",
-                expected="an event of a CPU stream",
-                got=repr(event),
-            )
+            return False
         pool = threads.default()
         if pool.calls.alert(event.stream.address, event.number) == FORKED:
             pool.refuse()
+        return True
 
     def poke(self) -> None:
         """Let the count rise now."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..cpu.caching import HostMemory, HostPool
 from ..progress import HostProgress
+from .module import NullModule
 from .stream import Entry, NullStream
 
 STREAMS = 4
@@ -32,6 +33,10 @@ class NullDevice:
         self._holds_all = False
         self._held: set[NullStream] = set()
         self._streams = [self.new_stream() for _ in range(STREAMS)]
+
+    def load_module(self, code: bytes) -> NullModule:
+        """Take any bytes for code."""
+        return NullModule(code)
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
         """Host memory, all zero: nobody will write it."""
