@@ -23,7 +23,7 @@ from cpu.driver.cpu.kernels import (
     slots,
 )
 from support.execute import execute
-from support.programs import run_program
+from support.processes import run_program
 from tilewright.base import config
 from tilewright.base.errors import DriverError
 from tilewright.driver.cpu import Record, pool

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from support.programs import run_program
+from support.processes import run_program
 
 # Work that is waiting when something ends
 
