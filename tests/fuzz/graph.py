@@ -84,7 +84,7 @@ def render(k: int, node: Node) -> list[str]:
     if node.op == "loop":
         step, trips = node.param
         inner = EXPRESSIONS[step].format("acc", args[1])
-        return [f"acc = {args[0]}", f"for i{k} in range({trips}):", f"    acc = {inner}",
+        return [f"acc = {args[0]}", f"for _{k} in range({trips}):", f"    acc = {inner}",
                 f"v{k} = acc"]  # fmt: skip
     if node.op == "if":
         return [f"if n > {node.param}:", f"    v{k} = {args[0]}", "else:", f"    v{k} = {args[1]}"]
