@@ -8,6 +8,7 @@ from typing import Any
 import llvmlite.binding
 
 from ...base.errors import InternalError
+from ...base.forking import llvm_lock
 from .target import CpuTarget
 
 llvm: Any = llvmlite.binding
@@ -58,15 +59,17 @@ def _optimize(module: Any, machine: Any) -> None:
 
 def compile_module(text: str, cpu: CpuTarget) -> bytes:
     """The object file of a module."""
-    machine = _machine(cpu)
-    module = _parse(text, cpu, machine)
-    _optimize(module, machine)
-    return bytes(machine.emit_object(module))
+    with llvm_lock():
+        machine = _machine(cpu)
+        module = _parse(text, cpu, machine)
+        _optimize(module, machine)
+        return bytes(machine.emit_object(module))
 
 
 def assembly(text: str, cpu: CpuTarget) -> str:
     """The assembly of a module, for people."""
-    machine = _machine(cpu)
-    module = _parse(text, cpu, machine)
-    _optimize(module, machine)
-    return str(machine.emit_assembly(module))
+    with llvm_lock():
+        machine = _machine(cpu)
+        module = _parse(text, cpu, machine)
+        _optimize(module, machine)
+        return str(machine.emit_assembly(module))

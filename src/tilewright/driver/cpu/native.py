@@ -14,6 +14,7 @@ from typing import Any
 import llvmlite.binding
 
 from ...base.errors import DriverError
+from ...base.forking import llvm_lock
 
 llvm: Any = llvmlite.binding
 """Ships no types."""
@@ -49,6 +50,11 @@ def load(object_bytes: bytes, symbol: str) -> NativeFunction:
 def link(object_bytes: bytes, symbols: tuple[str, ...]) -> dict[str, NativeFunction]:
     """Link an object file and find several functions in it."""
     check_format(object_bytes)
+    with llvm_lock():
+        return _linked(object_bytes, symbols)
+
+
+def _linked(object_bytes: bytes, symbols: tuple[str, ...]) -> dict[str, NativeFunction]:
     engine = _engine()
     builder = llvm.JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
     for symbol in symbols:

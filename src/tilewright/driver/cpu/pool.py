@@ -18,6 +18,7 @@ import numpy as np
 
 from ...base import config
 from ...base.errors import ContextError, DriverError
+from ...base.forking import llvm_lock
 from .memory import Bytes, address_of, allocate
 from .runtime.calls import calls
 from .runtime.serving import KEPT_SCRATCH
@@ -160,7 +161,6 @@ class _Process:
     """The pool of this process, if it has been needed."""
 
     pool: Pool | None = None
-    making = threading.Lock()
 
 
 def default() -> Pool:
@@ -175,7 +175,7 @@ def streams() -> tuple[CpuStream, ...]:
 
 
 def _make() -> Pool:
-    with _Process.making:
+    with llvm_lock():  # a pool in the making compiles code
         if _Process.pool is None:
             _forget_in_children()
             pool = Pool()
@@ -186,18 +186,11 @@ def _make() -> Pool:
 
 @cache
 def _forget_in_children() -> None:
-    """Threads do not survive a fork, so a child makes its own pool when it needs one.
-
-    A fork waits for a pool in the making, which compiles code under locks of its own.
-    """
-    making = _Process.making
-    os.register_at_fork(
-        before=making.acquire, after_in_parent=making.release, after_in_child=_forget
-    )
+    """Threads do not survive a fork, so a child makes its own pool when it needs one."""
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _forget() -> None:
     pool, _Process.pool = _Process.pool, None
-    _Process.making.release()
     if pool is not None:
         pool.lose()
