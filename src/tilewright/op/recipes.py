@@ -38,7 +38,9 @@ def followed(
 ) -> Steps[Any]:
     """The source, then the op that a function makes of its result."""
     value = yield source
-    return (yield admitted(call(verb, function, value, extra), verb, ctx, value))
+    following = admitted(call(verb, function, value, extra), verb, ctx, value)
+    del value  # what follows may take long, and need the memory
+    return (yield following)
 
 
 def continued(
@@ -48,6 +50,7 @@ def continued(
     value = yield source
     following = call(verb, function, value, extra)
     following.claim(verb)
+    del value
     return (yield following)
 
 
@@ -56,8 +59,9 @@ def followed_unchecked(
 ) -> Steps[Any]:
     """As `followed`, and the function may run ops."""
     value = yield source
-    following = unlocked(call, verb, function, value, extra)
-    return (yield admitted(following, verb, ctx, value))
+    following = admitted(unlocked(call, verb, function, value, extra), verb, ctx, value)
+    del value
+    return (yield following)
 
 
 def with_its_context(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import weakref
+
 import pytest
 
 from op_kit import Failing, Give, HandEvent, HandStream, HostData, capturing
@@ -47,6 +49,26 @@ def test_an_error_names_the_ops_next_to_it():
         op.sync()
     assert len(caught.value.__notes__) == 8
     assert caught.value.__notes__[0].startswith("while running `Failing`, built at")
+
+
+@pytest.mark.parametrize("then", ["then", "then_unchecked"])
+def test_a_chain_keeps_no_result_that_it_has_passed_on(then):
+    class Thing:
+        pass
+
+    class Look(Give):
+        def execute(self, ctx):
+            return made[0]() is None
+
+    made = []
+
+    def make():
+        thing = Thing()
+        made.append(weakref.ref(thing))
+        return thing
+
+    op = getattr(value(()).map(make), then)(lambda thing: Look())
+    assert op.then(lambda gone: value(gone)).sync()
 
 
 def test_progress_stops_at_events_and_frees_the_thread():
