@@ -11,8 +11,10 @@ parts are listed, weakly, and ended one by one.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
+from functools import cache
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -29,6 +31,17 @@ LOCK = threading.RLock()
 """Guards all borrow state; held across no user, driver or allocator call."""
 
 _MAIN = threading.main_thread().ident
+
+
+@cache
+def hold_at_forks() -> None:
+    """Let no thread be inside the lock when the process forks: the child would wait for it forever.
+
+    To be called where memory is first known; the first call is enough.
+    """
+    os.register_at_fork(
+        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
+    )
 
 
 class Use:

@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 from ..driver.protocol import Device
-from .borrow import LOCK, BorrowState
+from .borrow import LOCK, BorrowState, hold_at_forks
 from .extent import Extent
 from .order import Order
 from .releases import sweep
@@ -79,6 +79,7 @@ class Storage:
 
 def allocate(device: Device, nbytes: int, *, zeroed: bool) -> Storage:
     """New memory of our own; contents are zero, or arbitrary and to be written before read."""
+    hold_at_forks()
     sweep()
     memory = device.allocate(nbytes, zeroed=zeroed)
     return Storage(device, memory.address, nbytes, memory, initialized=zeroed)
@@ -107,6 +108,7 @@ class Imports:
             return self._add(span, array) if known is None else known
 
     def _add(self, span: _Span, array: np.ndarray[Any, Any]) -> Storage:
+        hold_at_forks()
         device, start, end, readonly = span
         found = Storage(device, start, end - start, array, readonly=readonly)
         self._introduce(found)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -170,3 +172,32 @@ def test_another_thread_is_named(state):
     other.join()
     with pytest.raises(BorrowError, match="it was read in the thread 'worker'"):
         refuse_ended(ticket, "neg", "Tensor(...)")
+
+
+FORKS = """
+import os, threading, warnings
+import numpy as np
+from tilewright.array import asarray
+warnings.simplefilter("ignore")  # that a process with threads forks
+t = asarray(np.zeros(4, "f4"))
+stop = threading.Event()
+
+def work():
+    while not stop.is_set():
+        t.partition_mut((2,))
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        t.to_numpy()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+stop.set()
+"""
+
+
+def test_no_thread_is_inside_the_lock_when_the_process_forks():
+    subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=120)
