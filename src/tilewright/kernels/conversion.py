@@ -15,10 +15,10 @@ from ..array.tensor import Tensor, new_tensor
 from ..array.views import in_memory
 from ..base.dtypes import AnyDType, DType, f4e2m1fnx2
 from ..base.errors import ShapeError
-from ..launch import entry
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
+from .capturing import kernel
 from .writing import claimed, flat_pieces, tile_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
 
 
-@entry
+@kernel
 def store_converted(out: tl.TensorMut[E], x: tl.Tensor[F]) -> None:
     """Each element of x as one of out's type."""
     out.store(tl.load_tile_like(x, out).astype(out.dtype))

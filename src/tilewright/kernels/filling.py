@@ -14,11 +14,11 @@ from ..array.region import Region
 from ..array.shape import ShapeLike
 from ..array.tensor import BorrowMut, Tensor, new_tensor
 from ..base.dtypes import AnyDType, DType, as_dtype, f4e2m1fn, f4e2m1fnx2, f32, u8, u16, u32, u64
-from ..launch import entry
 from ..launch.scalars import check_scalar, slot_of
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
+from .capturing import kernel
 from .writing import BITS, TILE, Made, claimed, lent_parts, with_dtype
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ T = TypeVar("T")
 U = TypeVar("U", u8, u16, u32, u64)
 
 
-@entry
+@kernel
 def store_bits(out: tl.TensorMut[U], bits: U) -> None:
     """Write the same bits to every element."""
     out.store(tl.full(out.shape, bits, out.dtype))

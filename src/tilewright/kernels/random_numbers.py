@@ -31,8 +31,8 @@ from ..base.dtypes import (
     u64,
 )  # fmt: skip
 from ..base.errors import ShapeError
-from ..launch import entry
 from ..op.core import DeviceOp
+from .capturing import kernel
 from .philox import element_words, joined
 from .scalars import is_number, is_whole
 from .writing import BITS, Made, Part
@@ -45,21 +45,21 @@ Half = TypeVar("Half", f16, f32)
 WORD = (1 << 32) - 1
 
 
-@entry
+@kernel
 def store_bits32(out: tl.TensorMut[Small], first: u32, high: u32, key0: u32, key1: u32) -> None:
     """The low bits of the first word."""
     x0, _, _, _ = element_words(out, first, high, key0, key1)
     out.store(x0.astype(out.dtype))
 
 
-@entry
+@kernel
 def store_bits64(out: tl.TensorMut[u64], first: u32, high: u32, key0: u32, key1: u32) -> None:
     """The first two words."""
     x0, x1, _, _ = element_words(out, first, high, key0, key1)
     out.store(joined(x0, x1))
 
 
-@entry
+@kernel
 def store_below(
     out: tl.TensorMut[Whole], first: u32, high: u32, key0: u32, key1: u32, least: u64, count: u64
 ) -> None:
@@ -68,21 +68,21 @@ def store_below(
     out.store((tl.mulhii(joined(x0, x1), count) + least).astype(out.dtype))
 
 
-@entry
+@kernel
 def store_uniform32(out: tl.TensorMut[f32], first: u32, high: u32, key0: u32, key1: u32) -> None:
     """The upper 24 bits of the first word, as a fraction."""
     x0, _, _, _ = element_words(out, first, high, key0, key1)
     out.store((x0 >> 8).astype(f32) * 2.0**-24)
 
 
-@entry
+@kernel
 def store_uniform64(out: tl.TensorMut[f64], first: u32, high: u32, key0: u32, key1: u32) -> None:
     """The upper 53 bits of the first two words, as a fraction."""
     x0, x1, _, _ = element_words(out, first, high, key0, key1)
     out.store((joined(x0, x1) >> 11).astype(f64) * 2.0**-53)
 
 
-@entry
+@kernel
 def store_normal32(
     out: tl.TensorMut[Half], first: u32, high: u32, key0: u32, key1: u32, mean: f32, std: f32
 ) -> None:
@@ -94,7 +94,7 @@ def store_normal32(
     out.store(tl.fma(normal, std, mean).astype(out.dtype))
 
 
-@entry
+@kernel
 def store_normal64(
     out: tl.TensorMut[f64], first: u32, high: u32, key0: u32, key1: u32, mean: f64, std: f64
 ) -> None:
@@ -129,14 +129,14 @@ def key_of(op: str, seed: int | None) -> Key:
 
 
 def _drawn(
-    plan: Plan, seed: int | None, kernel: Callable[..., DeviceOp[Any]], *numbers: float
+    plan: Plan, seed: int | None, store: Callable[..., DeviceOp[Any]], *numbers: float
 ) -> DeviceOp[Tensor[Any]]:
     key = key_of(plan.name, seed)
 
     def write(part: Part) -> DeviceOp[Any]:
-        return kernel(part.out, part.first & WORD, part.first >> 32, *key, *numbers)
+        return store(part.out, part.first & WORD, part.first >> 32, *key, *numbers)
 
-    return Made(plan, write, as_bits=kernel in (store_bits32, store_bits64))
+    return Made(plan, write, as_bits=store in (store_bits32, store_bits64))
 
 
 def _refuse_dtype(plan: Plan, *known: AnyDType) -> None:
@@ -307,5 +307,5 @@ def _normal(plan: Plan, mean: float, std: float, seed: int | None) -> DeviceOp[T
                 expected="a finite number" + (" of 0 or more" if least == 0 else ""),
                 got=repr(number),
             )
-    kernel = store_normal64 if plan.dtype is f64 else store_normal32
-    return _drawn(plan, seed, kernel, float(mean), float(std))
+    store = store_normal64 if plan.dtype is f64 else store_normal32
+    return _drawn(plan, seed, store, float(mean), float(std))

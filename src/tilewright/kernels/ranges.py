@@ -25,8 +25,8 @@ from ..base.dtypes import (
     u64,
 )  # fmt: skip
 from ..base.errors import ShapeError
-from ..launch import entry
 from ..op.core import DeviceOp
+from .capturing import kernel
 from .scalars import is_number, is_whole
 from .writing import Made, Part
 
@@ -34,7 +34,7 @@ E = TypeVar("E", bound=DType)
 Whole = TypeVar("Whole", i8, i16, i32, i64, u8, u16, u32, u64)
 
 
-@entry
+@kernel
 def store_whole_range(out: tl.TensorMut[Whole], start: Whole, step: Whole) -> None:
     """start + position * step, which wraps and ends up in range."""
     (block,) = out.shape
@@ -42,7 +42,7 @@ def store_whole_range(out: tl.TensorMut[Whole], start: Whole, step: Whole) -> No
     out.store(position * step + start)
 
 
-@entry
+@kernel
 def store_float_range(
     out: tl.TensorMut[E], first: f64, start: f64, step: f64, last: f64, stop: f64
 ) -> None:
