@@ -59,7 +59,7 @@ from .base.errors import (
     ShapeError,
 )
 from .compile.options import CompileOptions
-from .driver.protocol import Device, Stream
+from .driver.protocol import Device, LaunchConfig, Stream
 from .frontend.sources import execute as _execute
 from .graph import CudaGraph, Scope
 from .graph import capture as _capture
@@ -81,7 +81,15 @@ from .kernels import (
     random_bits,
 )
 from .lang.device_global import Global as _Global
-from .launch import Entry, KernelArg, Launch, entry
+from .launch import (
+    AsyncKernelLaunch,
+    Entry,
+    KernelArg,
+    Launch,
+    entry,
+    load_module_from_bytes,
+    load_module_from_file,
+)
 from .op import (
     DeviceFuture,
     DeviceOp,
@@ -123,6 +131,7 @@ exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, n
 
 __all__ = [
     "Arc",
+    "AsyncKernelLaunch",
     "BorrowError",
     "BorrowMut",
     "CompileError",
@@ -143,6 +152,7 @@ __all__ = [
     "KernelArg",
     "KernelCacheError",
     "Launch",
+    "LaunchConfig",
     "LaunchError",
     "PaddingWarning",
     "Partition",
@@ -189,6 +199,8 @@ __all__ = [
     "i64",
     "kernel",
     "linspace",
+    "load_module_from_bytes",
+    "load_module_from_file",
     "memcpy",
     "meta",
     "move",

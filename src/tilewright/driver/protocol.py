@@ -185,9 +185,9 @@ class MemoryPool(Protocol):
 class LaunchConfig:
     """How raw code is launched: how many blocks, threads in each, bytes that a block shares."""
 
-    grid: Shape
-    block: Shape = (1, 1, 1)
-    shared_bytes: int = 0
+    grid_dim: Shape
+    block_dim: Shape = (1, 1, 1)
+    shared_mem_bytes: int = 0
 
 
 class FunctionRun(Protocol):

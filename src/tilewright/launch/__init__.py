@@ -4,5 +4,14 @@ from ._generated_overloads import entry
 from .definition import Entry
 from .given import KernelArg
 from .operation import Launch
+from .raw import AsyncKernelLaunch, load_module_from_bytes, load_module_from_file
 
-__all__ = ["Entry", "KernelArg", "Launch", "entry"]
+__all__ = [
+    "AsyncKernelLaunch",
+    "Entry",
+    "KernelArg",
+    "Launch",
+    "entry",
+    "load_module_from_bytes",
+    "load_module_from_file",
+]

@@ -52,20 +52,20 @@ class CpuFunction:
         inline: bool = False,
         keep: object = None,
     ) -> CpuFunctionRun:
-        """Put a launch on a stream of the CPU; each thread has `shared_bytes` of scratch."""
+        """Put a launch on a stream of the CPU; each thread has `shared_mem_bytes` of scratch."""
         if not isinstance(stream, CpuStream):
             raise ContextError(
                 f"`{self.name}` cannot be launched there",
                 expected="a stream of the CPU",
                 got=repr(stream),
             )
-        if any(n != 1 for n in config.block):
+        if any(n != 1 for n in config.block_dim):
             raise DriverError(
                 f"`{self.name}` cannot be launched",
                 expected="blocks of one thread, as the CPU has them",
-                got=f"blocks of {config.block}",
+                got=f"blocks of {config.block_dim}",
             )
-        launcher = Launcher(self._native, slots, config.grid, config.shared_bytes, 0)
+        launcher = Launcher(self._native, slots, config.grid_dim, config.shared_mem_bytes, 0)
         record = launcher.new_record()
         stream.launch(record, inline=inline, keep=(launcher, keep))
         return CpuFunctionRun(launcher, record)

@@ -41,7 +41,7 @@ class NullFunction:
     ) -> NullFunctionRun:
         """Note a launch."""
         assert isinstance(stream, NullStream)
-        stream.launch(f"{self.name} over {config.grid}")
+        stream.launch(f"{self.name} over {config.grid_dim}")
         stream.after(partial(_let_go, keep))
         return NullFunctionRun()
 

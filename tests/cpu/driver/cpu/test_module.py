@@ -28,7 +28,9 @@ def test_a_function_runs_over_its_grid(inline):
 
 def test_shared_bytes_are_scratch():
     function, out, stream = function_of(SCRATCH_SUM, USLEEP), np.full(40, -1), CPU.new_stream()
-    function.put_on(stream, LaunchConfig((40,), shared_bytes=4096), slots(out).tolist(), keep=out)
+    function.put_on(
+        stream, LaunchConfig((40,), shared_mem_bytes=4096), slots(out).tolist(), keep=out
+    )
     stream.synchronize()
     assert np.array_equal(out, np.arange(40))
 

@@ -1,0 +1,125 @@
+"""Launches of raw code as ops: a function of a loaded module, its arguments pushed one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from ..array.pointer import DevicePointer
+from ..array.region import Region
+from ..array.working import put_work
+from ..base.dtypes import AnyDType, DType, as_dtype
+from ..base.errors import DriverError, LaunchError
+from ..driver.protocol import Device, Function, FunctionRun, LaunchConfig, Module
+from ..op.ambient import as_device, unsafe_allowed
+from ..op.context import ExecutionContext
+from ..op.core import DeviceOp
+from ..op.place import here, place_of
+from .scalars import check_scalar, slot_of
+
+
+class AsyncKernelLaunch(DeviceOp[None]):
+    """Launches a function of a module; give it arguments in order, then a `LaunchConfig`.
+
+    What a function does with pointers is beyond our sight, so they are pushed inside
+    `tw.unsafe()`. The launch is ordered as one that may write all memory they point into, as far
+    as they are `t.device_pointer()`; plain addresses are ordered with nothing.
+    """
+
+    effect = True
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._slots: list[int] = []
+        self._memory: list[Region] = []
+        self._config: LaunchConfig | None = None
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self._function.name
+
+    @property
+    def home(self) -> Device | None:
+        """Where the memory it was given lives."""
+        return self._memory[0].storage.device if self._memory else None
+
+    def push_arg(self, value: Any) -> Self:
+        """Add a number of a known type: `tw.u32(n)`, `tw.f32(x)`, a NumPy scalar, or a bool."""
+        dtype = _dtype_of(value)
+        if dtype is None:
+            raise TypeError(
+                f"push_arg of `{self.name}` takes a number whose type is known,"
+                f" got {type(value).__name__}; write tw.u32(n) or tw.f32(x)"
+            )
+        name = f"argument {len(self._slots)}"
+        self._slots.append(slot_of(dtype, check_scalar(self.name, name, dtype, value)))
+        return self
+
+    def push_device_ptr(self, pointer: DevicePointer[Any] | int) -> Self:
+        """Add an address; only inside `tw.unsafe()`."""
+        if not unsafe_allowed():
+            raise LaunchError(
+                f"`{self.name}` takes raw pointers; they are pushed inside `tw.unsafe()`",
+                places=(("here", place_of(here())),),
+                hint="write `with tw.unsafe():` around push_device_ptr(...)",
+            )
+        if isinstance(pointer, DevicePointer):
+            self._memory.append(pointer.region)
+            self._slots.append(pointer.address)
+        else:
+            self._slots.append(pointer)
+        return self
+
+    def set_launch_config(self, config: LaunchConfig) -> Self:
+        """Say over how many blocks it runs."""
+        self._config = config
+        return self
+
+    def execute(self, ctx: ExecutionContext) -> None:
+        """Put the launch on the stream."""
+        config = self._config
+        if config is None:
+            raise LaunchError(
+                f"`{self.name}` has no launch config",
+                hint="call set_launch_config(tw.LaunchConfig(grid_dim=...)) before it is started",
+            )
+
+        def put() -> FunctionRun:
+            return self._function.put_on(ctx.stream, config, self._slots, inline=ctx.waits)
+
+        put_work(ctx, self, put, writes=self._memory, keep=self, report=FunctionRun.problem)
+        for region in self._memory:
+            region.mark_written()
+
+
+def _dtype_of(value: Any) -> AnyDType | None:
+    if isinstance(value, DType):
+        return type(value)
+    if isinstance(value, bool):
+        return as_dtype(bool)
+    return as_dtype(value.dtype) if _is_numpy_scalar(value) else None
+
+
+def _is_numpy_scalar(value: object) -> bool:
+    return isinstance(value, np.generic)
+
+
+def load_module_from_file(path: str | Path, device: Device | str | None = None) -> Module:
+    """Load compiled code from a file: on the CPU an object file by the calling convention of its
+    kernels."""
+    try:
+        code = Path(path).read_bytes()
+    except OSError as error:
+        raise DriverError(
+            f"the module {str(path)!r} cannot be read: {error.strerror}",
+            hint="build it first, or check the path",
+        ) from None
+    return load_module_from_bytes(code, device)
+
+
+def load_module_from_bytes(code: bytes, device: Device | str | None = None) -> Module:
+    """Load compiled code."""
+    return as_device(device).load_module(code)
