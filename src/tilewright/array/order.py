@@ -140,7 +140,8 @@ def reserve(
     Who calls must `put` the flight, with None if the work was not put on the stream after all.
     `check` may still refuse; no other thread can use the memory between it and this.
     """
-    flight, found = Flight(stream), list[Flight]()
+    flight = Flight(stream)
+    found: list[Flight] = []
     with LOCK:
         if check is not None:
             check(*arguments)
@@ -180,7 +181,8 @@ def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:
 def hosts_turn(regions: Sequence[Region], *, writes: bool = False) -> Generator[None, None, None]:
     """A block in which the host reads memory, or writes it: work that conflicts comes before it
     or after it. Raises if what wrote the memory failed."""
-    flight, found = Flight(None), list[Flight]()
+    flight = Flight(None)
+    found: list[Flight] = []
     with LOCK:
         _take(flight, regions, writes, found)
     try:

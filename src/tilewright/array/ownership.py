@@ -8,7 +8,7 @@ handle has its tensor back. Once work of the new owner has run, the old handle k
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
 
 from ..base.errors import BorrowError
@@ -117,6 +117,21 @@ class Handle(Ours):
     def was_handed_over(self) -> bool:
         """Whether this handle took the tensor over from another one, and nothing has run since."""
         return self._title is not None and bool(self._title.former)
+
+    @staticmethod
+    def are_simply_owned(handles: Iterable[Handle]) -> bool:
+        """Whether all of these belong to their variables and have never belonged to others.
+
+        Then they can be used, and work that was given them has nothing to settle: what a handle is
+        given back later, it is given back as such.
+        """
+        for handle in handles:
+            title = handle._title
+            if handle._moved is not None or handle._view is not None:
+                return False
+            if title is not None and (title.former or title.revoked):
+                return False
+        return True
 
     def check_usable(self) -> None:
         """Raise if this tensor was moved away, or is a view whose borrow has ended."""

@@ -98,8 +98,8 @@ class Bound:
     """The arguments of one launch, by kind and in the order of the parameters."""
 
     __slots__ = (
-        "device", "form", "inputs", "kind", "memory", "numbers", "outputs", "pointers", "shares",
-        "spot", "tickets",
+        "device", "form", "inputs", "kind", "memory", "numbers", "outputs", "pointers", "reads_own",
+        "shares", "spot", "tickets",
     )  # fmt: skip
 
     form: Form
@@ -111,6 +111,8 @@ class Bound:
     """The exclusive borrow of each output."""
     shares: list[int | Ticket]
     """The shared borrow of each input: mostly no more than the epoch it was taken in."""
+    reads_own: bool
+    """Whether all inputs belong to their variables, so that none needs to be settled."""
 
     def __init__(
         self,

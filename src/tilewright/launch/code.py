@@ -67,7 +67,8 @@ class Code:
 
     def __init__(self, kernel: str, program: Program, args: Sequence[Arg], grid: Shape) -> None:
         self.compiled = program.compiled
-        self._kernel = kernel
+        self.kernel = kernel
+        """The kernel's name."""
         self._args = args
         self._grid = grid
         self._checks = program.compiled.artifact.launch_checks
@@ -86,7 +87,7 @@ class Code:
     def _check(self, numbers: tuple[Any, ...]) -> None:
         if numbers in self._passed:
             return
-        check_launch(self._kernel, self._checks, facts_of(self._args, numbers, self._grid))
+        check_launch(self.kernel, self._checks, facts_of(self._args, numbers, self._grid))
         if len(self._passed) >= MOST_PASSED:
             self._passed.clear()
         self._passed.add(numbers)

@@ -47,7 +47,8 @@ class Form:
         """The arguments with memory: what is written, then what is read."""
         self.home = _home(kernel, args)
         """The device they live on; None: launches go to the default one."""
-        self.codes: Recent[tuple[Device, Request], Code] = Recent(CODES)
+        self.codes: Recent[Device | tuple[Device, Request], Code] = Recent(CODES)
+        """By device alone where nothing else is asked for."""
         self._accept = [_accepting(kernel, a, links) for a in args if isinstance(a, ScalarArg)]
 
     def accept(self, numbers: Sequence[Any]) -> list[Any]:

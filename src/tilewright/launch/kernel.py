@@ -80,7 +80,7 @@ class Kernel:
 
     def give_form(self, bound: Bound, generics: Generics) -> None:
         """Find the form of a launch, and check its numbers against it."""
-        kind = (bound.kind, generics)
+        kind = (bound.kind, generics) if generics else bound.kind
         form = self._forms.get(kind)
         if form is None:
             args = self._binder.describe(bound)
@@ -92,16 +92,17 @@ class Kernel:
 
     def is_ready(self, bound: Bound, request: Request) -> bool:
         """Whether the code for a launch has been compiled."""
-        found = bound.form.codes.get((bound.device, request))
+        found = bound.form.codes.get(_key(bound.device, request))
         return found is not None and found.compiled.stale() is None
 
     def code(self, bound: Bound, request: Request) -> Code:
         """The code for a launch; compiled now if it is not yet, or if a captured name changed."""
         form, device = bound.form, bound.device
-        found = form.codes.get((device, request))
+        key = _key(device, request)
+        found = form.codes.get(key)
         if found is None or found.compiled.stale() is not None:
             found = self._make_code(form, device, request)
-            form.codes.keep((device, request), found)
+            form.codes.keep(key, found)
         return found
 
     def _make_code(self, form: Form, device: Device, request: Request) -> Code:
@@ -144,6 +145,11 @@ class Kernel:
         """The compiled code for a host device or a CUDA architecture; compiled now if not yet."""
         options = request.options or DEFAULT_OPTIONS
         return compiler.find(self.source, signature, target, options)
+
+
+def _key(device: Device, request: Request) -> Device | tuple[Device, Request]:
+    """What a form finds code by: hashing what most launches ask for takes time."""
+    return device if request is PLAIN else (device, request)
 
 
 def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozenset[str]:

@@ -17,7 +17,7 @@ from ..compile.options import CompileOptions
 from ..driver.protocol import Device
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
-from ..op.core import Composite, DeviceOp, is_op
+from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps
 from .arguments import Bound
@@ -55,7 +55,7 @@ class Launch(Composite[R_co]):
             give_back(args)
             raise
         self.result_count = len(args)
-        self.staged = any(map(is_op, args))
+        self.staged = has_op(args)
         if self.staged:
             self._claim_ops()
         else:
@@ -160,7 +160,8 @@ class Launch(Composite[R_co]):
 
     def _launch(self, bound: Bound, values: Any, ctx: ExecutionContext) -> R_co:
         try:
-            self._settle_device(bound, ctx)
+            if bound.form.home is not ctx.stream.device:
+                self._settle_device(bound, ctx)
             code = self._kernel.code(bound, self._request)
             if ctx.recording is None:
                 start(self, code, bound, ctx)
@@ -173,11 +174,11 @@ class Launch(Composite[R_co]):
         return result
 
     def _settle_device(self, bound: Bound, ctx: ExecutionContext) -> None:
-        """Host arrays follow the stream; tensors must live on its device."""
+        """Host arrays follow the stream; tensors would have to live on its device."""
         home = bound.form.home
         if home is None:
             bound.device = ctx.device
-        elif home is not ctx.device:
+        else:
             raise SchedulingError(
                 f"`{self.name}` cannot run on {ctx.stream!r}: its tensors live on another device",
                 expected=f"a stream of {home!r}",

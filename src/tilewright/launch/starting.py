@@ -30,7 +30,7 @@ def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) ->
     code.check(bound)
     stream, memory, written = ctx.stream, bound.memory, len(bound.outputs)
     writes = written_by(bound) if bound.pointers else memory[:written]
-    flight = reserve(stream, writes, memory[written:], refuse_ended_borrows, op.name, bound)
+    flight = reserve(stream, writes, memory[written:], refuse_ended_borrows, code.kernel, bound)
     try:
         started = code.run.start(bound, stream, inline=ctx.waits)
     except BaseException:
@@ -38,19 +38,20 @@ def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) ->
         raise
     if isinstance(started, Report):
         flight.put(None)
-        _raise_failure(op.name, started)
+        if started is not QUIET:
+            _raise_failure(code.kernel, started)
         settle(bound)
         mark_written(bound)
         return
     mark_written(bound)
     outcome = ctx.outcome(op)
     on_its_way(flight, outcome)
-    stream.after(partial(_finish, op.name, bound, started, outcome))
+    stream.after(partial(_finish, code.kernel, bound, started, outcome))
 
 
 def _raise_failure(kernel: str, report: Report) -> None:
     """A launch is over: deliver what it printed, and raise its error."""
-    if report is not QUIET and (error := deliver(kernel, report)) is not None:
+    if (error := deliver(kernel, report)) is not None:
         raise error
 
 

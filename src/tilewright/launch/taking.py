@@ -43,14 +43,14 @@ def take(kernel: str, bound: Bound, spot: Spot) -> None:
     with LOCK:
         _check_usable(bound)
         written = len(bound.outputs)
-        for tensor, region in zip(bound.inputs, bound.memory[written:], strict=True):
+        for region in bound.memory[written:]:
             state = region.storage.state
             busy = state.exclusive is not None or state.writers or state.neighbours
             if region.is_whole and not busy:
                 shares.append(state.epoch)
             else:
-                reading = _reading(kernel, bound)
-                shares.append(state.share_locked(reading, region.part, tensor.ticket))
+                view = bound.inputs[len(shares)].ticket
+                shares.append(state.share_locked(_reading(kernel, bound), region.part, view))
         if written:
             writing = Use(f"borrowed for writing by `{kernel}`", spot)
             for partition in bound.outputs:
@@ -61,8 +61,10 @@ def _check_usable(bound: Bound) -> None:
     """Raise for an argument that was moved away, or whose borrow has ended."""
     for partition in bound.outputs:
         partition.check_usable()
-    for tensor in bound.inputs:
-        tensor.check_usable()
+    bound.reads_own = Handle.are_simply_owned(bound.inputs)
+    if not bound.reads_own:
+        for tensor in bound.inputs:
+            tensor.check_usable()
 
 
 def _reading(kernel: str, bound: Bound) -> Use:
@@ -90,17 +92,14 @@ def refuse_ended_borrows(kernel: str, bound: Bound) -> None:
 
 def _surely_ready(bound: Bound) -> bool:
     """Whether nothing needs a closer look: all borrows stand, and their memory can be used."""
-    tickets, shares = bound.tickets, bound.shares
-    written = len(tickets)
-    for i, region in enumerate(bound.memory):
-        storage = region.storage
-        state = storage.state
-        if storage.owner is None:
+    memory, tickets = bound.memory, bound.tickets
+    for i, ticket in enumerate(tickets):
+        storage, state = memory[i].storage, ticket.state
+        if storage.owner is None or ticket.ended is not None or state.leases or state.neighbours:
             return False
-        if i >= written:
-            if state.epoch != shares[i - written] or not storage.initialized:
-                return False
-        elif tickets[i].ended is not None or state.leases or state.neighbours:
+    for region, share in zip(memory[len(tickets) :], bound.shares, strict=True):
+        storage = region.storage
+        if storage.state.epoch != share or not storage.initialized or storage.owner is None:
             return False
     return True
 
@@ -137,5 +136,6 @@ def settle(bound: Bound) -> None:
     """The launch has run: what was moved into it is gone for good."""
     for partition in bound.outputs:
         partition.settle(failed=False)
-    for tensor in bound.inputs:
-        tensor.settle(failed=False)
+    if not bound.reads_own:
+        for tensor in bound.inputs:
+            tensor.settle(failed=False)

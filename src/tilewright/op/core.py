@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, TypeVarTuple, overload
@@ -17,6 +17,7 @@ from .lazy import Lazy, is_lazy
 from .picture import svg_of
 from .recipes import continued, followed, followed_unchecked, inspected, mapped, with_its_context
 from .running import Steps, run_here
+from .slips import Slips
 
 if TYPE_CHECKING:
     import numpy as np
@@ -420,6 +421,14 @@ def value(x: T) -> DeviceOp[T]:
 def is_op(x: object) -> TypeGuard[DeviceOp[Any]]:
     """Tell whether x is a DeviceOp."""
     return is_lazy(x)
+
+
+def has_op(values: Iterable[object]) -> bool:
+    """Tell whether one of the values is a DeviceOp; asked of the arguments of each launch."""
+    for value in values:  # noqa: SIM110 - a generator would take twice as long
+        if isinstance(value, Slips):
+            return True
+    return False
 
 
 def as_op(x: Any) -> DeviceOp[Any]:

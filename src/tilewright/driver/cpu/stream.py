@@ -85,7 +85,8 @@ class CpuStream(JobStream):
 
     def idle(self) -> bool:
         """Whether all that was put here is done."""
-        return self.reached(self._words[SUBMITTED])
+        words = self._words
+        return words[COMPLETED] >= words[SUBMITTED] or self.reached(words[SUBMITTED])
 
     def reached(self, number: int) -> bool:
         """Whether so many jobs have passed."""
