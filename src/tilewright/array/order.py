@@ -75,6 +75,10 @@ class Flight:
                     _PUTS.waiting -= 1
         return self._event
 
+    def follows(self, other: Flight) -> bool:
+        """Whether it is passed after the other for certain: that is on its stream already."""
+        return self.stream is not None and self.stream is other.stream and other._is_put
+
     def wait(self) -> None:
         """Block until the device has passed it; raises if it failed."""
         event = self.event()
@@ -92,14 +96,22 @@ A plain tuple: each launch makes one per argument.
 """
 
 
+MOST_COVERED = 32
+"""Covered flights that are kept before it is asked which of them are over."""
+
+
 class Order:
     """The flights over a piece of memory; pieces that overlap share one."""
 
-    __slots__ = ("joined", "spans")
+    __slots__ = ("covered", "joined", "most_covered", "spans")
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         """Some may be of flights that are over."""
+        self.covered: list[Span] = []
+        """What later work on the same stream covers: streams need not wait for it, but the host
+        may have to hear how it ended."""
+        self.most_covered = MOST_COVERED
         self.joined: Order | None = None
         """The one that stands for this one, if it was joined with another."""
 
@@ -109,7 +121,8 @@ class Order:
             mine, its = self.root(), other.root()
             if mine is not its:
                 its.spans += mine.spans
-                mine.joined, mine.spans = its, []
+                its.covered += mine.covered
+                mine.joined, mine.spans, mine.covered = its, [], []
 
     def root(self) -> Order:
         """The one that stands for all it was joined with. For who holds the lock."""
@@ -118,14 +131,41 @@ class Order:
             order = order.joined
         return order
 
-    def conflicts(self, start: int, end: int, *, writes: bool) -> list[Flight]:
+    def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[Flight]:
         """The flights that a use of these bytes comes after. For who holds the lock."""
-        self.spans = [span for span in self.spans if not span[0].over()]
+        self.spans = spans = _not_over(self.spans)
+        if self.covered and (on_host or not spans):
+            self._forget_covered()
+            spans = [*self.covered, *spans]
         return [
             flight
-            for flight, its_start, its_end, it_writes in self.spans
+            for flight, its_start, its_end, it_writes in spans
             if its_start < end and start < its_end and (writes or it_writes)
         ]
+
+    def add(self, span: Span) -> None:
+        """Note one more flight, so that however many are started, few are looked at.
+
+        What is behind it on its stream for certain is passed when it is. For who holds the lock.
+        """
+        flight, start, end, writes = span
+        kept: list[Span] = []
+        for each in self.spans:
+            other, its_start, its_end, it_writes = each
+            within = start <= its_start and its_end <= end and (writes or not it_writes)
+            (self.covered if within and flight.follows(other) else kept).append(each)
+        kept.append(span)
+        self.spans = kept
+        if len(self.covered) > self.most_covered:
+            self._forget_covered()
+
+    def _forget_covered(self) -> None:
+        self.covered = _not_over(self.covered)
+        self.most_covered = max(MOST_COVERED, 2 * len(self.covered))
+
+
+def _not_over(spans: list[Span]) -> list[Span]:
+    return [span for span in spans if not span[0].over()]
 
 
 def reserve(
@@ -164,9 +204,10 @@ def _take(flight: Flight, regions: Sequence[Region], writes: bool, found: list[F
             order = order.root()
         spans, start, end = order.spans, region.start, region.end
         # Most memory was last used by work that is long over; asking that takes little.
-        if spans and (len(spans) > 1 or not spans[0][0].is_over):
-            found += order.conflicts(start, end, writes=writes)
-            order.spans.append((flight, start, end, writes))
+        if (spans and (len(spans) > 1 or not spans[0][0].is_over)) or order.covered:
+            on_host = flight.stream is None
+            found += order.conflicts(start, end, writes=writes, on_host=on_host)
+            order.add((flight, start, end, writes))
         else:
             order.spans = [(flight, start, end, writes)]
 
@@ -200,7 +241,7 @@ def flights_over(regions: Iterable[Region], *, writes: bool = False) -> list[Fli
             flight
             for region in regions
             for flight in region.storage.order.root().conflicts(
-                region.start, region.end, writes=writes
+                region.start, region.end, writes=writes, on_host=True
             )
         ]
 

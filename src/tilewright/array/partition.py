@@ -84,7 +84,7 @@ class Partition(Ours, Generic[E]):
                 hint="partition the tensor again",
             )
         self.tensor.check_usable()
-        ender = self.ticket.ended_by()
+        ender = self.ticket.ended
         if ender is not None:
             raise BorrowError(
                 f"this partition cannot be used any more: its exclusive borrow of"

@@ -56,6 +56,9 @@ def _positional(function: Callable[..., Any]) -> tuple[int, float] | None:
             return code.co_argcount - len(function.__defaults__ or ()), code.co_argcount
     if isinstance(function, methodcaller):
         return 1, 1
+    count = getattr(function, "result_count", None)
+    if isinstance(count, int):  # a kernel: it gives what it was given
+        return count, count
     if isinstance(function, type | BuiltinFunctionType):
         return _remembered(function)
     return _of_signature(function)

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from tilewright.array.order import flights_over, is_in_flight, reserve, wait_on_host
+from tilewright.array.order import flights_over, hosts_turn, is_in_flight, reserve, wait_on_host
 from tilewright.array.region import region_of_array
 from tilewright.driver.host import REFERENCE
 from tilewright.op.outcome import Outcome
@@ -147,3 +147,56 @@ def test_work_that_is_refused_leaves_no_trace():
     with pytest.raises(ValueError, match="no"):
         reserve(one, [a], [], refuse)
     assert flights_over([a], writes=True) == []
+
+
+@pytest.mark.parametrize("use", ["writes", "reads"])
+def test_of_much_work_on_one_stream_another_waits_for_the_last(use):
+    one, two, (a,) = SlowStream(), SlowStream(), memory((0, 16))
+    events = [start(one, **{use: [a]}) for _ in range(100)]
+    start(two, writes=[a])
+    assert two.waits == events[-1:]
+
+
+def test_what_is_covered_in_part_is_still_waited_for():
+    one, two, (whole, part) = SlowStream(), SlowStream(), memory((0, 16), (4, 8))
+    first, second = start(one, writes=[whole]), start(one, writes=[part])
+    start(two, reads=[whole])
+    assert two.waits == [first, second]
+
+
+def test_a_reader_does_not_hide_the_writer_before_it():
+    one, two, (a,) = SlowStream(), SlowStream(), memory((0, 16))
+    written = start(one, writes=[a])
+    start(one, reads=[a])
+    start(two, reads=[a])
+    assert two.waits == [written]
+
+
+def test_work_that_another_thread_has_not_put_yet_is_not_hidden():
+    one, two, (a,) = SlowStream(), SlowStream(), memory((0, 16))
+    late = reserve(one, [a], [])
+    early = start(one, writes=[a])
+    event = SlowEvent(one)
+    late.put(event)
+    start(two, writes=[a])
+    assert two.waits == [event, early]
+
+
+def test_a_failure_is_raised_although_later_work_went_well():
+    stream, (a,) = SlowStream(), memory((0, 16))
+    failed = start(stream, writes=[a], error=ValueError("first"))
+    events = [start(stream, writes=[a]) for _ in range(100)]
+    for event in [failed, *events]:
+        event.passed.set()
+    with pytest.raises(ValueError, match="first"):
+        wait_on_host([a])
+    wait_on_host([a])
+
+
+def test_the_hosts_turn_hears_of_covered_failures():
+    stream, (a,) = SlowStream(), memory((0, 16))
+    failed = start(stream, writes=[a], error=ValueError("first"))
+    for event in (failed, start(stream, writes=[a]), start(stream, writes=[a])):
+        event.passed.set()
+    with pytest.raises(ValueError, match="first"), hosts_turn([a]):
+        pass
