@@ -98,8 +98,8 @@ class Bound:
     """The arguments of one launch, by kind and in the order of the parameters."""
 
     __slots__ = (
-        "device", "form", "inputs", "kind", "memory", "numbers", "outputs", "pointers", "reads_own",
-        "shares", "spot", "tickets",
+        "device", "form", "inputs", "kind", "memory", "numbers", "outputs", "pointers", "read",
+        "reads_own", "shares", "spot", "tickets", "written",
     )  # fmt: skip
 
     form: Form
@@ -118,15 +118,19 @@ class Bound:
         self,
         outputs: list[Partition[Any]],
         inputs: list[Handle],
-        memory: list[Region],
+        written: list[Region],
+        read: list[Region],
         pointers: list[DevicePointer[Any]],
         numbers: list[Any],
         kind: tuple[Any, ...],
     ) -> None:
         self.outputs = outputs
         self.inputs = inputs
-        self.memory = memory
-        """That of the outputs, then that of the inputs."""
+        self.written = written
+        """The memory of the outputs."""
+        self.read = read
+        """That of the inputs."""
+        self.memory = written + read
         self.pointers = pointers
         self.numbers = numbers
         """As given; once the form is known, as Python numbers that fit."""

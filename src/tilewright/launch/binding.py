@@ -81,7 +81,8 @@ class Binder:
         """The arguments by kind; those of a wrong kind are refused."""
         outputs: list[Partition[Any]] = []
         inputs: list[Handle] = []
-        memory: list[Region] = []
+        written: list[Region] = []
+        read: list[Region] = []
         kind: list[object] = []
         for i in self._outputs:
             partition: Partition[Any] = values[i]
@@ -89,7 +90,7 @@ class Binder:
                 _refuse_unpartitioned(self._kernel.name, self._parameters[i], partition)
             region = partition.tensor.region
             outputs.append(partition)
-            memory.append(region)
+            written.append(region)
             kind.append(partition.tiling)
             kind.append(region.storage.device)
         for i in self._inputs:
@@ -98,7 +99,7 @@ class Binder:
                 tensor = self._input(self._parameters[i], tensor)
             region = tensor.region
             inputs.append(tensor)
-            memory.append(region)
+            read.append(region)
             kind.append(region.layout)
             kind.append(region.storage.device if tensor.rooted else None)
         pointers = self._bind_pointers(values) if self._pointers else []
@@ -106,7 +107,7 @@ class Binder:
             kind.append(pointer.dtype)
             kind.append(pointer.region.storage.device)
         numbers = self._bind_numbers(values, keywords) if self._has_numbers else []
-        return Bound(outputs, inputs, memory, pointers, numbers, tuple(kind))
+        return Bound(outputs, inputs, written, read, pointers, numbers, tuple(kind))
 
     def _bind_pointers(self, values: Sequence[Any]) -> list[DevicePointer[Any]]:
         for i in self._pointers:

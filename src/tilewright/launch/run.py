@@ -84,7 +84,7 @@ def _interpret(
 ) -> Report:
     written = [a.parameter.name for a in args if isinstance(a, OutputArg)]
     unwritten = frozenset(
-        name for name, region in zip(written, bound.memory, strict=False) if not region.is_written
+        name for name, region in zip(written, bound.written, strict=True) if not region.is_written
     )
     values = [*_values(args, bound), *[region.array() for region in hidden]]
     outcome = reference.run(func, values, grid, uninitialized=unwritten)
@@ -93,10 +93,9 @@ def _interpret(
 
 def _values(args: Sequence[Arg], bound: Bound) -> list[Any]:
     """What the interpreter takes for each argument: a NumPy array, or the number itself."""
-    written = len(bound.outputs)
     values: dict[type[Arg], Iterator[Any]] = {
-        OutputArg: iter([region.array() for region in bound.memory[:written]]),
-        TensorArg: iter([region.array() for region in bound.memory[written:]]),
+        OutputArg: iter([region.array() for region in bound.written]),
+        TensorArg: iter([region.array() for region in bound.read]),
         ScalarArg: iter(bound.numbers),
         PointerArg: iter([pointer.region.array() for pointer in bound.pointers]),
     }

@@ -28,9 +28,8 @@ from .taking import mark_written, refuse_ended_borrows, settle
 def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
     code.check(bound)
-    stream, memory, written = ctx.stream, bound.memory, len(bound.outputs)
-    writes = written_by(bound) if bound.pointers else memory[:written]
-    flight = reserve(stream, writes, memory[written:], refuse_ended_borrows, code.kernel, bound)
+    stream, writes = ctx.stream, written_by(bound)
+    flight = reserve(stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
     try:
         started = code.run.start(bound, stream, inline=ctx.waits)
     except BaseException:
@@ -77,7 +76,7 @@ def give_back(values: Sequence[Any]) -> None:
 
 def written_by(bound: Bound) -> list[Region]:
     """The memory a launch writes, or may write: nobody knows what is done through pointers."""
-    written = bound.memory[: len(bound.outputs)]
+    written = bound.written
     return [*written, *[p.region for p in bound.pointers]] if bound.pointers else written
 
 
@@ -105,9 +104,8 @@ def record(
         return node_of(other)
 
     def node_of(bound: Bound) -> Node:
-        reads = bound.memory[len(bound.outputs) :]
         read = partial(_read, op.name, recorded.read)
-        return Node(op.name, number, written_by(bound), reads, bound, read, rebind)
+        return Node(op.name, number, written_by(bound), bound.read, bound, read, rebind)
 
     recording.nodes.append(node_of(bound))
     settle(bound)

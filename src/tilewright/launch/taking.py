@@ -13,8 +13,7 @@ from .arguments import Bound, OutputArg
 def refuse_conflicts(kernel: str, bound: Bound) -> None:
     """Memory that is written is used once among the arguments of a launch."""
     memory = bound.memory
-    for i in range(len(bound.outputs)):
-        written = memory[i]
+    for i, written in enumerate(bound.written):
         start, end = written.start, written.end
         for other in memory[i + 1 :]:
             if other.start < end and start < other.end and written.meets(other):
@@ -42,8 +41,7 @@ def take(kernel: str, bound: Bound, spot: Spot) -> None:
     bound.shares, bound.tickets = shares, tickets
     with LOCK:
         _check_usable(bound)
-        written = len(bound.outputs)
-        for region in bound.memory[written:]:
+        for region in bound.read:
             state = region.storage.state
             busy = state.exclusive is not None or state.writers or state.neighbours
             if region.is_whole and not busy:
@@ -51,7 +49,7 @@ def take(kernel: str, bound: Bound, spot: Spot) -> None:
             else:
                 view = bound.inputs[len(shares)].ticket
                 shares.append(state.share_locked(_reading(kernel, bound), region.part, view))
-        if written:
+        if bound.outputs:
             writing = Use(f"borrowed for writing by `{kernel}`", spot)
             for partition in bound.outputs:
                 tickets.append(partition.ticket.reborrow(writing))
@@ -78,7 +76,7 @@ def refuse_ended_borrows(kernel: str, bound: Bound) -> None:
     """
     if _surely_ready(bound):
         return
-    tensors, written = _tensors(bound), len(bound.outputs)
+    tensors, written = _tensors(bound), len(bound.written)
     for ticket, tensor in zip(_all_tickets(kernel, bound), tensors, strict=True):
         if ticket.ended_by() is not None:
             refuse_ended(ticket, kernel, repr(tensor))
@@ -92,12 +90,11 @@ def refuse_ended_borrows(kernel: str, bound: Bound) -> None:
 
 def _surely_ready(bound: Bound) -> bool:
     """Whether nothing needs a closer look: all borrows stand, and their memory can be used."""
-    memory, tickets = bound.memory, bound.tickets
-    for i, ticket in enumerate(tickets):
-        storage, state = memory[i].storage, ticket.state
+    for region, ticket in zip(bound.written, bound.tickets, strict=True):
+        storage, state = region.storage, ticket.state
         if storage.owner is None or ticket.ended is not None or state.leases or state.neighbours:
             return False
-    for region, share in zip(memory[len(tickets) :], bound.shares, strict=True):
+    for region, share in zip(bound.read, bound.shares, strict=True):
         storage = region.storage
         if storage.state.epoch != share or not storage.initialized or storage.owner is None:
             return False
@@ -107,7 +104,7 @@ def _surely_ready(bound: Bound) -> bool:
 def _all_tickets(kernel: str, bound: Bound) -> list[Ticket]:
     """One for each region, in the order of `bound.memory`."""
     found = list(bound.tickets)
-    for region, share in zip(bound.memory[len(found) :], bound.shares, strict=True):
+    for region, share in zip(bound.read, bound.shares, strict=True):
         if isinstance(share, Ticket):
             found.append(share)
         else:

@@ -118,7 +118,8 @@ class Endings(Lazy[T_co]):
 
     def _run(self, name: str, stream: Stream) -> T_co:
         ctx = ExecutionContext(stream, True)
-        self._refuse_nested(name)
+        if THREAD.starting is not None:
+            self._refuse_nested(name)
         self.claim("sync()", 2)
         alone = not self.staged and Tracing.active is None
         result = self._execute_alone(name, ctx) if alone else run_here(self, ctx)
