@@ -85,9 +85,9 @@ class NativeRun:
         return Recorded(self._report, partial(self._fill, record))
 
     def _fill(self, record: Record, bound: Bound) -> None:
-        words = record.words
-        for place, region in zip(self._memory, bound.memory, strict=True):
-            words[place] = region.address
+        words, memory = record.words, bound.memory
+        for i, place in enumerate(self._memory):
+            words[place] = memory[i].address
         if self._numbers:
             for (place, dtype), number in zip(self._numbers, bound.numbers, strict=True):
                 words[place] = slot_of(dtype, number)

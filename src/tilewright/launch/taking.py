@@ -90,12 +90,13 @@ def refuse_ended_borrows(kernel: str, bound: Bound) -> None:
 
 def _surely_ready(bound: Bound) -> bool:
     """Whether nothing needs a closer look: all borrows stand, and their memory can be used."""
-    for region, ticket in zip(bound.written, bound.tickets, strict=True):
-        storage, state = region.storage, ticket.state
+    written, read = bound.written, bound.read
+    for i, ticket in enumerate(bound.tickets):
+        storage, state = written[i].storage, ticket.state
         if storage.owner is None or ticket.ended is not None or state.leases or state.neighbours:
             return False
-    for region, share in zip(bound.read, bound.shares, strict=True):
-        storage = region.storage
+    for i, share in enumerate(bound.shares):
+        storage = read[i].storage
         if storage.state.epoch != share or not storage.initialized or storage.owner is None:
             return False
     return True
