@@ -92,7 +92,7 @@ def test_from_numpy_converts():
         (bytearray(2), dt.u8, [0, 0]), (memoryview(b"ab")[::-1], dt.u8, [98, 97]),
         (memoryview(np.arange(3, dtype="i8")), dt.i64, [0, 1, 2]), ([], dt.f32, []),
     ],
-    ids=repr,
+    ids=lambda x: bytes(x).hex() if isinstance(x, memoryview) else repr(x),
 )  # fmt: skip
 def test_from_host_data_of_many_kinds(given, dtype, values):
     t = from_numpy(given).sync()
