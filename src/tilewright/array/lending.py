@@ -41,6 +41,10 @@ class Lent:
             self.handle.check_readable(f"`{self._op}`")
         refuse_leased(state, Act.WRITE if self.written else Act.READ, f"`{self._op}`", thing)
 
+    def check_standing(self) -> None:
+        """Raise if the borrow has ended."""
+        refuse_ended(self.ticket, self._op, repr(self.handle))
+
     def borrows(self, given: Sequence[object]) -> str | None:
         """What is borrowed, in words; None if it is among what the op is given anyway."""
         if is_among(self.handle, given):

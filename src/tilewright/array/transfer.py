@@ -60,6 +60,12 @@ class CopyInto(Composite[T_co], Generic[T_co]):
         device, known = self._target.storage.device, self._known
         return _copier(device, known.region.storage.device) if isinstance(known, Lent) else device
 
+    def check_standing(self) -> None:
+        """Raise if a borrow has ended."""
+        self._writing.check_standing()
+        if isinstance(self._known, Lent):
+            self._known.check_standing()
+
     def borrows(self, given: Sequence[object]) -> str | None:
         """What it writes, or reads, that belongs to somebody else."""
         known = self._known
@@ -117,6 +123,10 @@ class Duplicate(DeviceOp[T_co], Generic[T_co]):
         """`dup` or `to`."""
         return self._name
 
+    def check_standing(self) -> None:
+        """Raise if the borrow has ended."""
+        self._reading.check_standing()
+
     def borrows(self, given: Sequence[object]) -> str | None:
         """What it reads, if that belongs to somebody else."""
         return self._reading.borrows(given)
@@ -155,6 +165,10 @@ class ToHost(Composite[npt.NDArray[Any]]):
     def name(self) -> str:
         """`to_numpy` or `to_host_vec`."""
         return self._name
+
+    def check_standing(self) -> None:
+        """Raise if the borrow has ended."""
+        self._reading.check_standing()
 
     def borrows(self, given: Sequence[object]) -> str | None:
         """What it reads, if that belongs to somebody else."""

@@ -181,6 +181,11 @@ class Fill(Composite[T]):
             return self._bound[1].region.storage.device
         return None if self._source is None else self._source.home
 
+    def check_standing(self) -> None:
+        """Raise if the borrow has ended."""
+        if self._bound is not None:
+            self._bound[1].check_standing()
+
     def _bind(self, target: T) -> tuple[T, Lent, int]:
         bits = bits_of("fill", self._value, written_region(target, "fill").dtype)
         return target, lend_to_write(cast("Handle | Lender", target), "fill"), bits

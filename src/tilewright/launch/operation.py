@@ -26,7 +26,7 @@ from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS, Kernel
 from .links import by_hand
 from .starting import give_back, record, start
-from .taking import refuse_conflicts, take
+from .taking import refuse_conflicts, refuse_ended_tickets, take
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
@@ -133,6 +133,11 @@ class Launch(Composite[R_co]):
         """Whether it must be compiled first."""
         bound = self._bound
         return bound is not None and not self._kernel.is_ready(bound, self._request)
+
+    def check_standing(self) -> None:
+        """Raise if a borrow of an argument has ended."""
+        if self._bound is not None:
+            refuse_ended_tickets(self.name, self._bound)
 
     def borrows(self, given: Sequence[object]) -> str | None:
         """The first argument that belongs to somebody else."""

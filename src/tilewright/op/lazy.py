@@ -86,6 +86,9 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
         """
         return None
 
+    def check_standing(self) -> None:
+        """Raise if what this op borrowed itself was used in a conflicting way since."""
+
     def is_lengthy(self) -> bool:
         """Whether it is lengthy now; what has been compiled once is not any more."""
         return self.lengthy

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .core import DeviceOp, Made, as_op
+from .lazy import all_parts
 from .recipes import zipped
 
 if TYPE_CHECKING:
@@ -66,12 +68,25 @@ def zip(*parts: Any) -> DeviceOp[tuple[Any, ...]]: ...
 def zip(*parts: Any) -> DeviceOp[Any]:
     """One op that runs all of these, one after the other, and gives the tuple of their results.
 
-    Plain values stand for themselves.
+    Plain values stand for themselves. What one of them writes, no other may use.
     """
     ops = tuple(as_op(part) for part in parts)
     name = "zip"
+    _refuse_conflicts(ops)
     for op in ops:
         op.claim(name)
     made: Made[Any] = Made(name, ops, partial(zipped, ops))
     made.result_count = len(ops)
     return made
+
+
+def _refuse_conflicts(ops: Sequence[DeviceOp[Any]]) -> None:
+    """Raise if an op cannot run any more: one that was built after it has taken its memory."""
+    try:
+        for op in ops:
+            for part in all_parts(op):
+                part.check_standing()
+    except Exception:
+        for op in ops:
+            op.mark_refused()
+        raise

@@ -155,3 +155,34 @@ def test_numpy_scalars_of_every_kind(x):
     z = tw.zeros((5, 7)).sync()
     affine(z.partition_mut((4, 4)), x, np.float16(2), tw.u8(3), up=False).sync()
     np.testing.assert_array_equal(z.to_numpy(), x * np.float32(2))
+
+
+def negate(z, x):
+    return neg(z.partition_mut((4, 4)), x)
+
+
+CONFLICTING = {
+    "write and write": lambda z, w: (negate(z, w), negate(z, w)),
+    "write and read": lambda z, w: (negate(z, w), negate(w, z)),
+    "write and copy": lambda z, w: (negate(z, w), tw.memcpy(z, w)),
+    "copy and write": lambda z, w: (tw.memcpy(z, w), negate(z, w)),
+    "fill and read": lambda z, w: (tw.fill(z, 2.0), negate(w, z)),
+    "inside of others": lambda z, w: (negate(z, w).first(), tw.zip(negate(z, w))),
+}
+
+
+@pytest.mark.parametrize("conflict", CONFLICTING)
+def test_zipped_ops_do_not_write_what_others_use(conflict):
+    z, w = tw.ones((5, 7)).sync(), tw.ones((5, 7)).sync()
+    one, two = CONFLICTING[conflict](z, w)
+    with pytest.raises(tw.BorrowError, match=r"cannot run: its \w+ borrow of .* has ended"):
+        tw.zip(one, two)
+    two.close()
+    negate(z, w).sync()
+    assert (z.to_numpy() == -1).all()
+
+
+def test_zipped_ops_may_read_together():
+    z, w, x = (tw.ones((5, 7)).sync() for _ in range(3))
+    tw.zip(negate(z, x), negate(w, x)).sync()
+    assert (z.to_numpy() == -1).all() and (w.to_numpy() == -1).all()
