@@ -138,7 +138,7 @@ def test_changed_constants_are_not_mixed_up(store):
 
     for _ in range(2):
         for number in (0.0, -0.0, 1.0, float("inf")):
-            z = tw.full((5,), 7.0).sync()
+            z = tw.from_numpy(np.full(5, 7.0, np.float32)).sync()
             kernel(number)(z.partition_mut((4,))).sync()
             expected = np.full(5, number, np.float32)
             np.testing.assert_array_equal(z.to_numpy().view(np.uint32), expected.view(np.uint32))
