@@ -154,9 +154,16 @@ class DeviceFuture(Generic[T_co]):
             self._watched = True
             REACTOR.when(self._last, self._settle)
 
-    def _go_on(self, progress: Progress[T_co], context: contextvars.Context | None = None) -> None:
+    def _go_on(
+        self,
+        progress: Progress[T_co],
+        context: contextvars.Context | None = None,
+        passed: Awaited | None = None,
+    ) -> None:
         """Start as much of the op as can be; the rest follows when what it waits for is there."""
         try:
+            if passed is not None:
+                passed.done()  # raises where its device was lost: what follows must not run
             waited_for = progress.advance()
             while waited_for is not None and waited_for is not ELSEWHERE and waited_for.done():
                 waited_for = progress.advance()
@@ -174,11 +181,12 @@ class DeviceFuture(Generic[T_co]):
     def _go_on_later(
         self, progress: Progress[T_co], event: Awaited, context: contextvars.Context
     ) -> None:
-        proceed = partial(context.run, partial(self._go_on, progress, context))
-        if event is ELSEWHERE:
+        passed = None if event is ELSEWHERE else event
+        proceed = partial(context.run, partial(self._go_on, progress, context, passed))
+        if passed is None:
             REACTOR.continue_soon(proceed)
         else:
-            REACTOR.when(event, partial(REACTOR.continue_soon, proceed))
+            REACTOR.when(passed, partial(REACTOR.continue_soon, proceed))
 
     def _all_started(self, progress: Progress[T_co], *, watch: bool) -> None:
         self._progress = progress
@@ -195,6 +203,8 @@ class DeviceFuture(Generic[T_co]):
         if progress is None:
             return  # another one has
         try:
+            if self._last is not None:
+                self._last.done()  # raises where its device was lost
             raise_first_error(progress.ctx.outcomes)
         except Exception as error:
             self._end(error)

@@ -128,6 +128,7 @@ def _sorted_out(watched: list[Watched]) -> tuple[list[Watched], list[Watched]]:
 
 
 def _is_over(event: Event) -> bool:
+    """Whether there is nothing to wait for; who is told asks again, and meets the same error."""
     try:
         return event.done()
     except Exception:

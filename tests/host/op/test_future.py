@@ -303,3 +303,23 @@ def test_python_exits_with_work_pending(late):
     command = [sys.executable, "-c", EXITS, str(Path(op_kit.__file__).parent), *late]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class LostEvent(HandEvent):
+    """A point of a device that is lost once the test says so."""
+
+    lost = False
+
+    def done(self):
+        if self.lost:
+            raise Error("the device was lost")
+        return False
+
+
+def test_a_lost_device_is_an_error_not_a_result():
+    event, ran = LostEvent(), []
+    future = started(HostData(event, 5).map(ran.append), HandStream())
+    event.lost = True
+    with pytest.raises(Error, match="the device was lost"):
+        future.result(WATCHDOG)
+    assert ran == []
