@@ -7,7 +7,7 @@ caller goes before the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...analysis.ranges import Ranges, ranges
 from ...analysis.structure import LOOPS, Structure, structure
@@ -59,38 +59,20 @@ class Policy:
     """Whether there are bulk copies of tiles (TMA)."""
 
 
-POLICIES = (
-    Policy(
-        since=100,
-        wide_block=2048,
-        large_row=8192,
-        wide_product=32768,
-        wide_chain=24576,
-        dense_chain=16384,
-        group=8,
-        bulk_copies=True,
-    ),
-    Policy(
-        since=90,
-        wide_block=2048,
-        large_row=8192,
-        wide_product=32768,
-        wide_chain=24576,
-        dense_chain=16384,
-        group=8,
-        bulk_copies=True,
-    ),
-    Policy(
-        since=80,
-        wide_block=4096,
-        large_row=8192,
-        wide_product=32768,
-        wide_chain=24576,
-        dense_chain=16384,
-        group=8,
-        bulk_copies=False,
-    ),
+HOPPER = Policy(
+    since=90,
+    wide_block=2048,
+    large_row=8192,
+    wide_product=32768,
+    wide_chain=24576,
+    dense_chain=16384,
+    group=8,
+    bulk_copies=True,
 )
+"""Found by trying on an H200; newer architectures have not been tried, and take it as it is."""
+
+POLICIES = (HOPPER, replace(HOPPER, since=80, wide_block=4096, bulk_copies=False))
+"""Newest first."""
 
 
 def policy_for(target: TileTarget) -> Policy:
