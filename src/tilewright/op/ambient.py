@@ -77,7 +77,7 @@ def set_default_device(name: Device | str) -> None:
 
 
 def devices() -> tuple[Device, ...]:
-    """All devices of this machine."""
+    """All devices there are, those for checking and testing included."""
     return tuple(DEVICES.values())
 
 
