@@ -58,9 +58,13 @@ def _random_bits(dtype: AnyDType, rng: np.random.Generator, count: int) -> Array
 
 
 def wide(a: Array) -> Array:
-    """As f64, without the warnings that NumPy has for signalling NaNs and for overflow."""
+    """As f64, without NumPy's warnings for overflow, every NaN quiet.
+
+    For a signalling NaN `np.fmax` gives a number or NaN, by its place in the array.
+    """
     with np.errstate(all="ignore"):
-        return a.astype(np.float64)
+        values = a.astype(np.float64)
+    return np.where(np.isnan(values), np.nan, values)
 
 
 def pairs(a: Array) -> tuple[Array, Array]:
