@@ -9,9 +9,9 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.cubin import frame_sizes
 from support.cuda import cuda_ir, lowered
 from tilewright.backend.tileir.assembler import Job, assemble
+from tilewright.backend.tileir.cubin import resources
 from tilewright.base.config import override
 
 
@@ -88,7 +88,7 @@ def test_bulk_copies_and_tensor_cores(name, tool, tmp_path):
 def test_no_spilling(name, tool):
     made = programs()[name]()
     cubin = assemble(Job(name, "sm_90", made.bytecode(), None), tool)
-    assert max(frame_sizes(cubin)) == 0
+    assert resources(cubin).stack_bytes == 0
 
 
 def test_places_do_not_change_the_code(tool):

@@ -107,8 +107,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("cache_size", "bytes", _bytes, "1G",
             "Most compiled code kept on disk; what was not used for longest goes first."),
     Setting("tileiras_path", "file", _text, "found",
-            "The assembler of CUDA kernels; else the installed wheel's, `CUDA_TOOLKIT_PATH`'s, or"
-            " one on `PATH`."),
+            "The assembler of CUDA kernels, or the `.json` that describes it, beside a cache taken"
+            " along; else the installed wheel's, `CUDA_TOOLKIT_PATH`'s, or one on `PATH`."),
     Setting("tileiras_timeout", "seconds", _count, "300",
             "How long the assembler may take for one kernel; 0 means as long as it likes."),
     Setting("line_info", "0 or 1", _switch, "0",

@@ -6,21 +6,17 @@ called as `base.cuda_abi` says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from ...base.errors import Code, CompileError
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
 from .assembler import Job, assemble
-from .choose import Choices, choose
-from .encoding.tables import TooOldError
-from .encoding.versions import version_text
-from .encoding.writer import write
+from .choose import choose
 from .keeping import artifact, keeping_for
 from .lower import RULES as TABLE
 from .lower.entry import lower
+from .lowered import Lowered
 from .program.core import Program
 from .program.text import program_text
 from .refuse import refuse_unknown
@@ -45,30 +41,6 @@ __all__ = [
 PRODUCER = "tilewright"
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """A function, the decisions about it, and the Tile IR program made from both."""
-
-    func: Func
-    target: TileTarget
-    choices: Choices
-    program: Program
-
-    def bytecode(self) -> bytes:
-        """The program as bytes."""
-        try:
-            return write(self.program, self.target.version)
-        except TooOldError as error:
-            raise CompileError(
-                f"{error.what} needs a newer tileiras",
-                expected=f"one that reads Tile IR {version_text(error.since)}",
-                got=f"one that reads Tile IR up to {version_text(self.target.version)}",
-                hint="pip install --upgrade nvidia-cuda-tileiras",
-                span=self.program.kernels[0].span,
-                code=Code.TARGET,
-            ) from None
-
-
 def stages_for(arch: str, wishes: Wishes) -> tuple[Stage, ...]:
     """The steps for an architecture, with the assembler that is installed and its bytecode."""
     tool = find_toolchain()
@@ -78,8 +50,8 @@ def stages_for(arch: str, wishes: Wishes) -> tuple[Stage, ...]:
 def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
     """The steps from typed IR, as `order_memory` gives it, to an artifact."""
     return (
-        Stage("tile_ir", lambda func: lowered(func, target), _text, keeping_for(target, tool)),
-        Stage("cubin", lambda made: _artifact(made, tool), _summary),
+        Stage("tile_ir", lambda func: lowered(func, target), _text),
+        Stage("cubin", lambda made: _artifact(made, tool), _summary, keeping_for(tool)),
     )
 
 
@@ -98,7 +70,7 @@ def _text(made: Lowered) -> str:
 def _artifact(made: Lowered, tool: Toolchain) -> Artifact:
     kernel = made.program.kernels[0]
     job = Job(kernel.name, made.target.arch, made.bytecode(), kernel.span)
-    return artifact(made.func, made.target, assemble(job, tool), made.choices.lines)
+    return artifact(made, assemble(job, tool))
 
 
 def _summary(made: Artifact) -> str:

@@ -8,19 +8,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.config import child_environment, current
 from ...base.errors import Code, CompileError
 from ...base.source import Span
-from .toolchain import MISLEADING, Toolchain
+from .cubin import MAGIC
+from .toolchain import INSTALL, MISLEADING, Toolchain, architectures
 
 PATIENCE_SECONDS = 1.0
 """After this a terminal is told what takes so long."""
 KILL_SECONDS = 5.0
-CUBIN_MAGIC = b"\x7fELF"
 MOST_SHOWN = 2000
 """Characters of the assembler's own words in an error."""
 
@@ -53,6 +53,8 @@ class Ended:
 
 def assemble(job: Job, tool: Toolchain) -> bytes:
     """The cubin of a kernel."""
+    if not tool.is_here:
+        raise _elsewhere(job, tool)
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
         source.write_bytes(job.bytecode)
@@ -61,11 +63,15 @@ def assemble(job: Job, tool: Toolchain) -> bytes:
         ended = _run(job, command)
         if ended.status == 0 and target.is_file():
             cubin = target.read_bytes()
-            if cubin.startswith(CUBIN_MAGIC):
+            if cubin.startswith(MAGIC):
                 return cubin
             raise _failure(job, command, ended, "what it wrote is not a cubin")
     if ended.status == 0:
         raise _failure(job, command, ended, "it wrote nothing")
+    if ended.status is not None and ended.status > 0:
+        known = architectures(tool.path)
+        if known and job.arch not in known:
+            raise _too_old(job, tool, known)
     raise _failure(job, command, ended, _manner(ended))
 
 
@@ -141,6 +147,28 @@ def _manner(ended: Ended) -> str:
             name = f"signal {-ended.status}"
         return f"it crashed ({name})"
     return f"exit status {ended.status}"
+
+
+def _elsewhere(job: Job, tool: Toolchain) -> CompileError:
+    return CompileError(
+        f"`{job.kernel}` for {job.arch} was not compiled ahead of time, and cannot be here",
+        expected="its cubin in the cache, or tileiras",
+        got=f"a cache without it, and {tool.path}, which only describes tileiras {tool.release}",
+        hint=f"compile it where tileiras is and bring that cache, or {INSTALL}",
+        span=job.span,
+        code=Code.TOOLCHAIN,
+    )
+
+
+def _too_old(job: Job, tool: Toolchain, known: Sequence[str]) -> CompileError:
+    return CompileError(
+        f"tileiras {tool.release} cannot make `{job.kernel}`: it does not know {job.arch}",
+        expected=", ".join(known),
+        got=job.arch,
+        hint="pip install --upgrade nvidia-cuda-tileiras",
+        span=job.span,
+        code=Code.TOOLCHAIN,
+    )
 
 
 def _failure(job: Job, command: list[str], ended: Ended, manner: str) -> CompileError:

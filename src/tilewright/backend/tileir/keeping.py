@@ -1,98 +1,68 @@
-"""How cubins are kept on disk: what they depend on, what is saved, how they come back."""
+"""How cubins are kept on disk: what they depend on, what is saved, how they come back.
+
+The bytecode says all there is to know of a kernel, so nothing else of this compiler, of Python or
+of the machine is part of the name: what was compiled elsewhere is found here.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from dataclasses import asdict
-from functools import cache
-
-import ml_dtypes
-import numpy as np
+from hashlib import sha256
 
 from ...base.config import current
-from ...base.fingerprint import source_hash
-from ...base.stage import Fact, Facts, Keeping, Saved
+from ...base.stage import Facts, Keeping, Saved
 from ...ir.artifact import Artifact, sites_of
-from ...ir.core import Func
-from ...ir.exact import NotExactError, exact_text
 from .abi import symbol
-from .assembler import CUBIN_MAGIC
-from .choose import choose
+from .cubin import architecture
 from .encoding.versions import version_text
-from .target import TileTarget
+from .lowered import Lowered
 from .toolchain import Toolchain
 
-SOURCES = ("base", "ir", "analysis", "backend/tileir")
-"""All that this backend can run: what it may import, and itself."""
+
+def keeping_for(tool: Toolchain) -> Keeping:
+    """How cubins of one assembler are kept."""
+    return Keeping(facts=lambda made: facts(made, tool), save=save, restore=restore)
 
 
-def keeping_for(target: TileTarget, tool: Toolchain) -> Keeping:
-    """How code for one target is kept."""
-    return Keeping(
-        facts=lambda func: facts(func, target, tool),
-        save=save,
-        restore=lambda func, saved: restore(func, target, saved),
-    )
-
-
-def artifact(func: Func, target: TileTarget, code: bytes, decisions: Sequence[str]) -> Artifact:
-    """The artifact of a function."""
+def artifact(made: Lowered, cubin: bytes) -> Artifact:
+    """The artifact of a kernel, from its cubin."""
+    func = made.func
     return Artifact(
         name=symbol(func.name),
-        target=target.arch,
+        target=made.target.arch,
         signature=func.signature,
-        code=code,
+        code=cubin,
         launch_checks=func.launch_checks,
         sites=sites_of(func),
-        decisions=tuple(decisions),
+        decisions=tuple(made.choices.lines),
     )
 
 
-def facts(func: Func, target: TileTarget, tool: Toolchain) -> Facts | None:
-    """Everything that can change the cubin; None where that cannot be said."""
-    fixed = _fixed(target, tool)
-    if fixed["sources"] is None:
-        return None
-    try:
-        text = exact_text(func)
-    except NotExactError:
-        return None
-    return {**fixed, "kernel": func.name, "ir": text, "lines": _lines(func)}
-
-
-def _lines(func: Func) -> list[str]:
-    """The lines that a cubin names, if it names any."""
-    if not current().line_info:
-        return []
-    return [op.span.place if op.span is not None else "" for op in func.walk()]
-
-
-@cache
-def _fixed(target: TileTarget, tool: Toolchain) -> dict[str, Fact]:
+def facts(made: Lowered, tool: Toolchain) -> Facts:
+    """Everything that can change the cubin. Places in the source do where it names them."""
+    with_lines = current().line_info
     return {
         "made": "cubin",
-        "sources": source_hash(*SOURCES),
-        "arch": target.arch,
-        "bytecode": version_text(target.version),
-        "wishes": [f"{name}={value}" for name, value in asdict(target.wishes).items()],
+        "kernel": made.func.name,
+        "arch": made.target.arch,
+        "version": version_text(made.target.version),
+        "bytecode": sha256(made.bytecode(places=with_lines)).hexdigest(),
+        "lines": int(with_lines),
         "tileiras": tool.fingerprint,
-        "python": ".".join(map(str, sys.version_info)),
-        "numpy": np.__version__,
-        "ml_dtypes": str(ml_dtypes.__version__),
     }
 
 
-def save(func: Func, made: Artifact) -> Saved:
-    """The cubin; its decisions are made again, for they name places."""
-    assert isinstance(made.code, bytes)
-    return Saved({"symbol": made.name}, made.code)
+def save(made: Lowered, kept: Artifact) -> Saved:
+    """The cubin; all else follows from the kernel at hand."""
+    assert isinstance(kept.code, bytes)
+    return Saved({"symbol": kept.name, "arch": kept.target}, kept.code)
 
 
-def restore(func: Func, target: TileTarget, saved: Saved) -> Artifact:
-    """The artifact of a function, from what was saved of an equal one; ValueError if it is not."""
-    if saved.metadata.get("symbol") != symbol(func.name):
+def restore(made: Lowered, saved: Saved) -> Artifact:
+    """The artifact of a kernel, from what was saved of an equal one; ValueError if it is not."""
+    if saved.metadata.get("symbol") != symbol(made.func.name):
         raise ValueError("not the code of this kernel")
-    if not saved.code.startswith(CUBIN_MAGIC):
-        raise ValueError("not a cubin")
-    return artifact(func, target, saved.code, choose(func, target).lines)
+    if saved.metadata.get("arch") != made.target.arch or (
+        architecture(saved.code) != made.target.arch
+    ):
+        raise ValueError("for another architecture")
+    return artifact(made, saved.code)

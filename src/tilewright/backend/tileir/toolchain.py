@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -23,6 +24,7 @@ MISLEADING = ("CUDA_HOME", "CUDA_PATH")
 """Variables by which tileiras would look for its helpers in another toolkit."""
 ASK_SECONDS = 30
 RELEASE = re.compile(r"\bV(\d+\.\d+\.\d+)")
+DESCRIBED = ".json"
 LISTED = re.compile(r"^\s*(\d+)\.(\d+)\s*$", re.MULTILINE)
 
 
@@ -35,6 +37,8 @@ class Toolchain:
     version: Version
     """The newest bytecode that both it and we know."""
     nbytes: int
+    is_here: bool = True
+    """Whether it can be run; else it is only described, by a file that came with a cache."""
 
     @property
     def fingerprint(self) -> str:
@@ -50,7 +54,8 @@ class Toolchain:
 def find_toolchain() -> Toolchain:
     """The tileiras to use; a CompileError says where it was looked for."""
     path = find()
-    return identify(str(path), _size(path))
+    size = _size(path)
+    return described(str(path), size) if path.suffix == DESCRIBED else identify(str(path), size)
 
 
 def find() -> Path:
@@ -58,7 +63,7 @@ def find() -> Path:
     asked = current().tileiras_path
     if asked:
         path = Path(asked).expanduser()
-        if _runs(path):
+        if _runs(path) or (path.suffix == DESCRIBED and path.is_file()):
             return path
         raise _missing(f"no program at {path}, which TILEWRIGHT_TILEIRAS_PATH names")
     for path in _candidates():
@@ -121,6 +126,35 @@ def identify(path: str, nbytes: int) -> Toolchain:
             path, f"it reads Tile IR up to {version_text(max(known))}, not {version_text(OLDEST)}"
         )
     return Toolchain(path, release.group(1), shared[-1], nbytes)
+
+
+def description(tool: Toolchain) -> str:
+    """What makes the cache of this tileiras usable where it is not; see `described`."""
+    facts = {"release": tool.release, "version": list(tool.version), "nbytes": tool.nbytes}
+    return json.dumps({NAME: facts}, indent=1) + "\n"
+
+
+@cache
+def described(path: str, nbytes: int) -> Toolchain:
+    """A tileiras that is elsewhere: kernels it has compiled are found in the cache, by its name."""
+    try:
+        facts = json.loads(Path(path).read_text(encoding="utf-8"))[NAME]
+        release, (major, minor), size = facts["release"], facts["version"], facts["nbytes"]
+        known = (int(major), int(minor))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _unusable(path, f"no description of {NAME}: {type(error).__name__}") from None
+    if known not in VERSIONS:
+        raise _unusable(path, f"it describes one for Tile IR {version_text(known)}")
+    return Toolchain(path, str(release), known, int(size), is_here=False)
+
+
+@cache
+def architectures(path: str) -> tuple[str, ...]:
+    """What a tileiras says it compiles for; nothing where it does not say."""
+    try:
+        return tuple(re.findall(r"=(sm_\d+)\b", _asked(path, "--help")))
+    except CompileError:
+        return ()
 
 
 def _asked(path: str, option: str) -> str:

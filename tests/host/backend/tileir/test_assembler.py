@@ -141,3 +141,17 @@ def test_nobody_else_is(fake, monkeypatch, capfd):
     monkeypatch.setattr(assembler, "PATIENCE_SECONDS", 1e-9)
     assemble(JOB, fake(f"{TARGET}; printf '\\177ELF' > $target"))
     assert capfd.readouterr().err == ""
+
+
+def test_one_that_is_too_old_for_the_architecture(fake):
+    tool = fake('test "$1" = --help && echo "    =sm_80   -   SM 80" && exit 0; exit 1')
+    error = failure(tool)
+    assert "tileiras 13.4.0 cannot make `k`: it does not know sm_90" in str(error)
+    assert (error.expected, error.got) == ("sm_80", "sm_90")
+    assert "pip install --upgrade" in error.hint
+
+
+def test_one_that_is_only_described():
+    error = failure(Toolchain("pack/tileiras.json", "13.4.0", (13, 4), 1, is_here=False))
+    assert "`k` for sm_90 was not compiled ahead of time" in str(error)
+    assert "pack/tileiras.json" in error.got

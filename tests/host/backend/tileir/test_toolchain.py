@@ -90,3 +90,34 @@ def test_one_that_cannot_be_used(name, tmp_path):
     with pytest.raises(CompileError) as caught:
         toolchain.identify(str(path), 0)
     assert why in caught.value.got
+
+
+def test_a_description_stands_for_one_that_is_elsewhere(nothing, tmp_path):
+    path = answering(tmp_path / "tileiras")
+    with override(tileiras_path=str(path)):
+        here = toolchain.find_toolchain()
+    file = tmp_path / "tileiras.json"
+    file.write_text(toolchain.description(here))
+    with override(tileiras_path=str(file)):
+        elsewhere = toolchain.find_toolchain()
+    assert (elsewhere.fingerprint, elsewhere.version) == (here.fingerprint, here.version)
+    assert here.is_here and not elsewhere.is_here
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"tileiras": {"release": "1"}}',
+     '{"tileiras": {"release": "13.9.1", "version": [13, 9], "nbytes": 1}}'],
+)  # fmt: skip
+def test_a_description_that_is_none(text, nothing, tmp_path):
+    file = tmp_path / "tileiras.json"
+    file.write_text(text)
+    with override(tileiras_path=str(file)), pytest.raises(CompileError, match="cannot be used"):
+        toolchain.find_toolchain()
+
+
+def test_what_it_compiles_for(tmp_path):
+    listed = script(tmp_path / "new", 'printf "    =sm_80  -  SM 80\\n    =sm_90 - SM 90\\n"')
+    assert toolchain.architectures(str(listed)) == ("sm_80", "sm_90")
+    assert toolchain.architectures(str(script(tmp_path / "old", "exit 1"))) == ()
+    assert toolchain.architectures(str(tmp_path / "gone")) == ()
