@@ -34,6 +34,7 @@ class Config:
     dump_dir: str = ""
     cache_dir: str = ""
     cache_size: int = 1 << 30
+    target: str = ""
     tileiras_path: str = ""
     tileiras_timeout: int = 300
     line_info: bool = False
@@ -106,6 +107,8 @@ SETTINGS: tuple[Setting, ...] = (
             "Where compiled code is kept for the next process; must be open to its owner alone."),
     Setting("cache_size", "bytes", _bytes, "1G",
             "Most compiled code kept on disk; what was not used for longest goes first."),
+    Setting("target", "architecture", _text, "the local GPU's",
+            "What the command `tilewright` builds CUDA code for, such as `sm_90`."),
     Setting("tileiras_path", "file", _text, "found",
             "The assembler of CUDA kernels, or the `.json` that describes it, beside a cache taken"
             " along; else the installed wheel's, `CUDA_TOOLKIT_PATH`'s, or one on `PATH`."),

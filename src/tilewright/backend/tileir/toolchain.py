@@ -116,7 +116,7 @@ def identify(path: str, nbytes: int) -> Toolchain:
     release = RELEASE.search(_asked(path, "--version"))
     if release is None:
         raise _unusable(path, f"{NAME} --version does not say its release")
-    known = [(int(a), int(b)) for a, b in LISTED.findall(_asked(path, "--list-versions"))]
+    known = _listed(path)
     if not known:  # old ones read exactly their own release's bytecode, and cannot list it
         major, minor, _ = release.group(1).split(".")
         known = [(int(major), int(minor))]
@@ -126,6 +126,15 @@ def identify(path: str, nbytes: int) -> Toolchain:
             path, f"it reads Tile IR up to {version_text(max(known))}, not {version_text(OLDEST)}"
         )
     return Toolchain(path, release.group(1), shared[-1], nbytes)
+
+
+def _listed(path: str) -> list[Version]:
+    return [(int(a), int(b)) for a, b in LISTED.findall(_asked(path, "--list-versions"))]
+
+
+def bytecode_versions(tool: Toolchain) -> list[str]:
+    """The versions of the bytecode that a tileiras reads."""
+    return [version_text(v) for v in _listed(tool.path) or [tool.version]]
 
 
 def description(tool: Toolchain) -> str:

@@ -17,10 +17,11 @@ from functools import cache
 from pathlib import Path
 
 from ...base.config import cache_directory, current
+from .directory import RefusedError, opened
 from .disk import Stats, Store
 from .record import Record
 
-__all__ = ["Record", "Stats", "Store", "current_store", "stats"]
+__all__ = ["Record", "Stats", "Store", "current_store", "refusal", "stats"]
 
 
 def current_store() -> Store | None:
@@ -34,6 +35,17 @@ def stats() -> Stats:
     """What the current store did for this process so far."""
     store = current_store()
     return store.stats if store is not None else Stats()
+
+
+def refusal(root: Path) -> str | None:
+    """Why a directory would not be used, if so; one that is not there yet would be made."""
+    try:
+        with opened(root):
+            return None
+    except FileNotFoundError:
+        return None
+    except (OSError, RefusedError) as error:
+        return str(error)
 
 
 @cache

@@ -119,11 +119,16 @@ class Store:
 
     def facts(self, name: str) -> dict[str, object] | None:
         """What an entry was made from; None where there is no such entry, or not a whole one."""
+        return self.look(name)[0]
+
+    def look(self, name: str) -> tuple[dict[str, object] | None, str]:
+        """What an entry was made from, or None and what is wrong with it."""
         path = path_of(name)
-        with suppress(InvalidEntryError):
+        try:
             data = self._soft(lambda directory: _read(directory, path))
-            return check(data, name) if data is not None else None
-        return None
+            return (check(data, name), "") if data is not None else (None, "it cannot be read")
+        except InvalidEntryError as error:
+            return None, str(error)
 
     def verify(self) -> tuple[str, ...]:
         """Read all entries and remove those that are damaged; their names."""

@@ -1,0 +1,128 @@
+"""`tilewright cache`: what compiled code is kept on disk, whether it is whole, and its end."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from ..base.config import cache_directory, current
+from ..base.errors import KernelCacheError
+from ..compile.store import Store, current_store, refusal
+from ..compile.store.evict import File
+from .subcommand import FINE, WRONG, Subcommand, aligned, in_bytes, say
+
+SHOWN = 12
+"""Digits of a name that `ls` shows."""
+STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def _store() -> Store:
+    """The store in force; an error where there is none that may be used."""
+    store = current_store()
+    if store is None:
+        raise KernelCacheError(
+            "compiled code is not kept on disk",
+            got=f"TILEWRIGHT_CACHE_DIR={current().cache_dir or 'unset, and no home directory'},"
+            f" TILEWRIGHT_CACHE_SIZE={current().cache_size}",
+            hint="set TILEWRIGHT_CACHE_DIR to a directory of your own",
+        )
+    problem = refusal(store.root)
+    if problem is not None:
+        raise KernelCacheError(f"the cache is not used: {problem}")
+    return store
+
+
+def what_for(facts: Mapping[str, object]) -> str:
+    """What an entry is code for: an architecture, or a CPU."""
+    return str(facts.get("arch") or f"cpu {facts.get('cpu', '?')}")
+
+
+def _ls(store: Store) -> int:
+    rows = [("NAME", "KERNEL", "FOR", "SIZE", "USED")]
+    for file in reversed(store.entries()):
+        facts, problem = store.look(file.name)
+        kernel = f"damaged: {problem}" if facts is None else str(facts.get("kernel", "?"))
+        made_for = "" if facts is None else what_for(facts)
+        rows.append((file.name[:SHOWN], kernel, made_for, in_bytes(file.size), _ago(file)))
+    if len(rows) == 1:
+        say(f"{store.root} is empty")
+        return FINE
+    for line in aligned(rows):
+        say(line)
+    return FINE
+
+
+def _ago(file: File) -> str:
+    seconds = max(int(time.time() - file.used), 0)
+    length, unit = next(((n, u) for n, u in STEPS if seconds >= n), STEPS[-1])
+    return f"{seconds // length} {unit} ago"
+
+
+def _verify(store: Store) -> int:
+    total = len(store.entries())
+    problems = {file.name: store.look(file.name)[1] for file in store.entries()}
+    damaged = store.verify()
+    for name in damaged:
+        say(f"damaged, removed: {name}: {problems.get(name, 'it vanished')}")
+    say(f"{total} entries, {len(damaged)} damaged, in {store.root}")
+    return WRONG if damaged else FINE
+
+
+def _clear(store: Store) -> int:
+    nbytes = sum(file.size for file in store.entries())
+    count = store.clear()
+    say(f"removed {count} entries, {in_bytes(nbytes)}, from {store.root}")
+    return FINE
+
+
+def _stats(store: Store) -> int:
+    entries = store.entries()
+    nbytes = sum(file.size for file in entries)
+    kinds: Counter[str] = Counter()
+    for file in entries:
+        facts, _ = store.look(file.name)
+        kinds["damaged" if facts is None else what_for(facts)] += 1
+    rows = [
+        ("directory", str(store.root)),
+        ("entries", str(len(entries))),
+        ("size", f"{in_bytes(nbytes)} of {in_bytes(store.capacity)}"),
+        ("oldest use", _ago(entries[0]) if entries else "never"),
+        ("newest use", _ago(entries[-1]) if entries else "never"),
+        *((f"for {kind}", str(count)) for kind, count in sorted(kinds.items())),
+    ]
+    for line in aligned(rows):
+        say(line)
+    return FINE
+
+
+def _path(_: Store) -> int:
+    say(str(cache_directory(current())))
+    return FINE
+
+
+ACTIONS: dict[str, tuple[str, Callable[[Store], int]]] = {
+    "ls": ("list the entries, the last used first", _ls),
+    "verify": ("read all entries and remove damaged ones", _verify),
+    "clear": ("remove all entries", _clear),
+    "stats": ("how many there are, and how large", _stats),
+    "path": ("where they are", _path),
+}
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("action", choices=ACTIONS, help="what to do, see below")
+
+
+def _run(given: Namespace) -> int:
+    return ACTIONS[given.action][1](_store())
+
+
+SUBCOMMAND = Subcommand(
+    "cache",
+    "look after the compiled code that is kept on disk",
+    _add_arguments,
+    _run,
+    "\n".join(aligned([(name, about) for name, (about, _) in ACTIONS.items()], "  ")),
+)

@@ -1,0 +1,80 @@
+"""`tilewright run`: a program, or an example by its name, on the device of choice."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from argparse import REMAINDER, ArgumentParser, Namespace
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from ..base.config import override
+from ..op.ambient import device
+from .loading import first_on_path
+from .subcommand import FINE, WRONG, Subcommand, UsageError
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+"""Those of the source tree; an installed package has none."""
+
+
+def find_program(name: str) -> Path:
+    """A file, a folder with a `main.py`, or an example, with or without `.py`."""
+    given = Path(name)
+    examples = EXAMPLES / given.name
+    for path in (given, given.with_suffix(".py"), given / "main.py",
+                 examples.with_suffix(".py"), examples / "main.py"):  # fmt: skip
+        if path.is_file():
+            return path
+    known = ", ".join(sorted(p.stem for p in EXAMPLES.glob("*.py")))
+    listed = f"; examples: {known}" if known else ""
+    raise UsageError(f"there is no program {name}{listed}")
+
+
+def run_program(path: Path, arguments: Sequence[str]) -> int:
+    """Run a file as Python runs a script; give its exit status."""
+    with _script(path, arguments):
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+        except SystemExit as ended:
+            return _status(ended.code)
+    return FINE
+
+
+@contextmanager
+def _script(path: Path, arguments: Sequence[str]) -> Generator[None, None, None]:
+    before = sys.argv
+    sys.argv = [str(path), *arguments]
+    try:
+        with first_on_path(path.parent):
+            yield
+    finally:
+        sys.argv = before
+
+
+def _status(code: object) -> int:
+    """What Python makes of `SystemExit`: a text is an error."""
+    if code is None or isinstance(code, int):
+        return code or FINE
+    sys.stderr.write(f"{code}\n")
+    return WRONG
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--device", help="where it runs, as TILEWRIGHT_DEVICE")
+    parser.add_argument("--arch", help="what it builds code for, as TILEWRIGHT_TARGET")
+    parser.add_argument("program", help="a file, a folder with a main.py, or an example's name")
+    parser.add_argument("arguments", nargs=REMAINDER, help="what the program gets")
+
+
+def _run(given: Namespace) -> int:
+    path = find_program(given.program)
+    with ExitStack() as settings:
+        if given.arch:
+            settings.enter_context(override(target=given.arch))
+        if given.device:
+            settings.enter_context(device(given.device))
+        return run_program(path, given.arguments)
+
+
+SUBCOMMAND = Subcommand("run", "run a program or an example", _add_arguments, _run)

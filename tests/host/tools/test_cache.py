@@ -1,0 +1,88 @@
+"""Looking after the cache from the command line."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tilewright.base.config import override
+from tilewright.base.stage import Saved
+from tilewright.compile.store import Record, current_store
+from tilewright.tools.command import main
+
+
+@pytest.fixture
+def store(tmp_path):
+    with override(cache_dir=str(tmp_path / "cache")):
+        yield current_store()
+
+
+def put(store, kernel, nbytes=1000, **facts):
+    record = Record.of({"made": "cubin", "kernel": kernel, **facts})
+    assert store.put(record, Saved({}, bytes(nbytes)))
+    return store.root / record.name[:2] / f"{record.name}.tw"
+
+
+def test_ls_shows_the_last_used_first(store, capsys):
+    old, new = put(store, "softmax", arch="sm_90"), put(store, "gemm", 5000, cpu="znver4")
+    os.utime(old, (0, 0))
+    assert main(["cache", "ls"]) == 0
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split() == ["NAME", "KERNEL", "FOR", "SIZE", "USED"]
+    assert first.split()[:4] == [new.stem[:12], "gemm", "cpu", "znver4"]
+    assert second.split()[:3] == [old.stem[:12], "softmax", "sm_90"]
+    assert "d ago" in second and "KiB" in second
+
+
+def test_ls_of_nothing(store, capsys):
+    assert main(["cache", "ls"]) == 0
+    assert "is empty" in capsys.readouterr().out
+
+
+def test_damaged_entries_are_named(store, capsys):
+    whole, damaged = put(store, "softmax"), put(store, "gemm")
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    assert main(["cache", "ls"]) == 0
+    assert "damaged: its length is not what it says" in capsys.readouterr().out
+    assert main(["cache", "verify"]) == 1
+    text = capsys.readouterr().out
+    assert f"removed: {damaged.stem}: its length" in text
+    assert "2 entries, 1 damaged" in text
+    assert whole.exists() and not damaged.exists()
+    assert main(["cache", "verify"]) == 0
+
+
+def test_clear(store, capsys):
+    put(store, "softmax"), put(store, "gemm")
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out.startswith("removed 2 entries, ")
+    assert store.entries() == ()
+
+
+def test_stats(store, capsys):
+    put(store, "softmax", arch="sm_90"), put(store, "gemm", arch="sm_90")
+    put(store, "add", cpu="znver4").write_bytes(b"junk")
+    assert main(["cache", "stats"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert {f"directory {store.root}", "entries 3", "for sm_90 2", "for damaged 1"} <= set(lines)
+    assert any(line.startswith("size ") and line.endswith("of 1.0 GiB") for line in lines)
+
+
+def test_path(store, capsys):
+    assert main(["cache", "path"]) == 0
+    assert capsys.readouterr().out.strip() == str(store.root)
+
+
+def test_off_is_an_error_that_says_so(capsys):
+    with override(cache_dir="off"):
+        assert main(["cache", "ls"]) == 1
+    assert "compiled code is not kept on disk" in capsys.readouterr().err
+
+
+def test_a_directory_open_to_others_is_an_error(store, capsys):
+    put(store, "softmax")
+    store.root.chmod(0o755)
+    assert main(["cache", "ls"]) == 1
+    assert "chmod 700" in capsys.readouterr().err
+    store.root.chmod(0o700)

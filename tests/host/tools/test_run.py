@@ -1,0 +1,70 @@
+"""Programs and examples from the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright.tools.command import main
+
+PROGRAM = """
+import sys
+import tilewright as tw
+import neighbour
+print(tw.default_device().name, neighbour.WORD, sys.argv[1:], __name__)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "neighbour.py").write_text("WORD = 'beside'\n")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "main.py").write_text("print('main')\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["program.py", "program"])
+def test_a_file_runs_as_a_script(folder, name, capsys):
+    assert main(["run", "--device", "reference", str(folder / name), "a", "--flag"]) == 0
+    assert capsys.readouterr().out == "reference beside ['a', '--flag'] __main__\n"
+
+
+def test_a_folder_with_a_main(folder, capsys):
+    assert main(["run", str(folder / "app")]) == 0
+    assert capsys.readouterr().out == "main\n"
+
+
+@pytest.mark.parametrize("name", ["hello_world", "examples/hello_world"])
+def test_an_example_by_its_name(name, capsys):
+    assert main(["run", "--device", "reference", name]) == 0
+    assert capsys.readouterr().out.startswith("Hello, I am tile <0, 0, 0>")
+
+
+def test_the_target_is_a_setting(folder, capsys):
+    (folder / "t.py").write_text(
+        "from tilewright.base.config import current\nprint(current().target)\n"
+    )
+    assert main(["run", "--arch", "sm_100", str(folder / "t.py")]) == 0
+    assert capsys.readouterr().out == "sm_100\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("raise SystemExit(3)", 3), ("raise SystemExit", 0),
+                         ("raise SystemExit('no')", 1)],
+)  # fmt: skip
+def test_the_status_is_the_programs(folder, code, status):
+    (folder / "e.py").write_text(code)
+    assert main(["run", str(folder / "e.py")]) == status
+
+
+def test_our_errors_are_one_text(folder, capsys):
+    (folder / "e.py").write_text("import tilewright as tw\ntw.device('frob').__enter__()\n")
+    assert main(["run", str(folder / "e.py")]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("tilewright: ") and "Traceback" not in error
+
+
+def test_what_is_not_there(capsys):
+    assert main(["run", "no_such_example"]) == 2
+    error = capsys.readouterr().err
+    assert "no_such_example" in error and "hello_world" in error
