@@ -20,7 +20,7 @@ from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp
 from ..op.running import Steps, run_here
 from . import storage
-from .elements import as_elements, host_array, is_long
+from .elements import LENGTHY, as_elements, host_array, is_long
 from .foreign import aliased, is_array
 from .layout import row_major
 from .putting import put_upload
@@ -52,6 +52,11 @@ class Plan:
         """The device that was named, or else the default one."""
         return self._device
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+        return size(self.shape) * self.dtype.itemsize
+
     def allocate(self, ctx: ExecutionContext, *, zeroed: bool = False) -> Region:
         """Memory for it, on the device whose stream runs the op."""
         if self._named and ctx.device is not self._device:
@@ -60,8 +65,7 @@ class Plan:
                 f" but was started on a stream of {ctx.device.name!r}",
                 hint="leave `device=` out to make it where it is started",
             )
-        nbytes = size(self.shape) * self.dtype.itemsize
-        memory = storage.allocate(ctx.device, nbytes, zeroed=zeroed)
+        memory = storage.allocate(ctx.device, self.nbytes, zeroed=zeroed)
         return Region(memory, row_major(self.dtype, self.shape), memory.address)
 
 
@@ -70,6 +74,7 @@ class Allocate(DeviceOp[Tensor[Any]]):
 
     def __init__(self, plan: Plan, *, zeroed: bool) -> None:
         self._plan, self._zeroed = plan, zeroed
+        self.lengthy = zeroed and plan.nbytes > LENGTHY
 
     @property
     def name(self) -> str:

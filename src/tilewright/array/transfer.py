@@ -15,7 +15,7 @@ from ..driver.protocol import Device
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.place import here, place_of
-from ..op.running import Steps
+from ..op.running import ELSEWHERE, Steps
 from . import storage
 from .elements import as_elements, has_type, host_array, is_long
 from .layout import row_major
@@ -90,6 +90,8 @@ class CopyInto(Composite[T_co], Generic[T_co]):
         """The source if it is an op, then the copy."""
         if self._source is not None:
             self._known = self._given((yield self._source))
+            if ctx.on_loop and not isinstance(self._known, Lent) and is_long(self._known):
+                yield ELSEWHERE
         assert self._known is not None
         self._copy(ctx, self._known)
         return self._result

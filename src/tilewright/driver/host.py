@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from ..base.errors import ContextError, DriverError
+from .cpu import copying
 from .cpu.caching import HostMemory, HostPool, clear
 from .cpu.module import CpuModule
 from .cpu.pool import streams
@@ -63,6 +64,10 @@ class HostDevice(ABC, Generic[S]):
         """Bytes of host memory, aligned for vector loads."""
         return self.pool.allocate(nbytes, zeroed=zeroed)
 
+    def prepare(self) -> None:
+        """Have streams."""
+        self.streams()
+
     def streams(self) -> Sequence[S]:
         """Its streams, made at the first call."""
         return self._streams or self._first_streams()
@@ -110,6 +115,11 @@ class CpuDevice(HostDevice[CpuStream]):
             stream = self.new_stream()
             stream.fill(Block(address, 1, (nbytes,), (1,), host=True), b"\0")
             stream.synchronize()
+
+    def prepare(self) -> None:
+        """Have streams, and the code that copies; both are compiled at first use."""
+        super().prepare()
+        copying.kernel()
 
     def load_module(self, code: bytes) -> CpuModule:
         """Load an object file whose functions follow base.cpu_abi."""

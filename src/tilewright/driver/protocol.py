@@ -275,6 +275,10 @@ class Device(Protocol):
         """How to sleep until some of its work is done."""
         ...
 
+    def prepare(self) -> None:
+        """Do now, on any thread, what the first uses of the device would have to wait for."""
+        ...
+
     def load_module(self, code: bytes) -> Module:
         """Load code made for this device; a DriverError if it is not."""
         ...

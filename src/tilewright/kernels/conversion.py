@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import lang as tl
@@ -19,7 +20,7 @@ from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
 from .capturing import kernel
-from .writing import claimed, flat_pieces, tile_of
+from .writing import flat_pieces, launched, tile_of
 
 if TYPE_CHECKING:
     from ..driver.protocol import Device
@@ -77,8 +78,9 @@ class Convert(Composite[Tensor[Any]]):
         plan = Plan(self.name, source.shape, self._dtype, source.storage.device)
         target = plan.allocate(ctx.creating(self.name))
         for out, x in _pieces(target, source):
-            partition = new_tensor(out).partition_mut(tile_of(out.shape))
-            yield claimed(self, store_converted(partition, Tensor[Any](x, None, lent.ticket)))
+            tiles = new_tensor(out).partition_mut(tile_of(out.shape))
+            x_read = Tensor[Any](x, None, lent.ticket)
+            yield from launched(self, ctx, partial(store_converted, tiles, x_read))
         lent.settle()
         target.mark_written()
         return new_tensor(target)

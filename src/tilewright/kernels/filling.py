@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
 from .capturing import kernel
-from .writing import BITS, TILE, Made, claimed, lent_parts, with_dtype
+from .writing import BITS, TILE, Made, launched, lent_parts, with_dtype
 
 if TYPE_CHECKING:
     from ..array.lending import Lender
@@ -151,7 +152,8 @@ class Eye(Creation):
         rows, columns = region.shape
         layout = layout_of(BITS[region.dtype.itemsize], (min(rows, columns),), (columns + 1,))
         diagonal = new_tensor(Region(region.storage, layout, region.address))
-        yield claimed(self, store_bits(diagonal.partition_mut((TILE,)), self._one))
+        tiles = diagonal.partition_mut((TILE,))
+        yield from launched(self, ctx, lambda: store_bits(tiles, self._one))
         return new_tensor(region)
 
 
@@ -199,7 +201,7 @@ class Fill(Composite[T]):
         lent.check()
         seen = with_dtype(lent.region, BITS[lent.region.dtype.itemsize])
         for part in lent_parts(lent, seen):
-            yield claimed(self, store_bits(part.out, bits))
+            yield from launched(self, ctx, partial(store_bits, part.out, bits))
         lent.settle()
         return target
 

@@ -7,6 +7,7 @@ told the number of its first element.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..array.create import Creation, Plan
@@ -19,7 +20,7 @@ from ..base.dtypes import AnyDType, u8, u16, u32, u64
 from ..base.shapes import Shape, size
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
-from ..op.running import Steps
+from ..op.running import ELSEWHERE, Steps
 
 if TYPE_CHECKING:
     from ..driver.protocol import Device
@@ -66,15 +67,26 @@ class Made(Creation):
         region = self._plan.allocate(ctx)
         seen = with_dtype(region, BITS[region.dtype.itemsize]) if self._as_bits else region
         for part in flat_parts(seen):
-            yield claimed(self, self._write(part))
+            yield from launched(self, ctx, partial(self._write, part))
         region.mark_written()
         return new_tensor(region)
 
 
-def claimed(op: DeviceOp[Any], launch: DeviceOp[Any]) -> DeviceOp[Any]:
-    """A launch as part of another op."""
-    launch.claim(op.name)
-    return launch
+_QUICK: set[str] = set()
+"""Names of ops whose kernels have been captured: that takes long, and is done at first use."""
+
+
+def launched(
+    op: DeviceOp[Any], ctx: ExecutionContext, build: Callable[[], DeviceOp[Any]]
+) -> Steps[None]:
+    """Run a launch of one of our own kernels as part of another op."""
+    name = op.name
+    if ctx.on_loop and name not in _QUICK:
+        yield ELSEWHERE
+    launch = build()
+    _QUICK.add(name)
+    launch.claim(name)
+    yield launch
 
 
 def flat_parts(region: Region) -> Iterator[Part]:

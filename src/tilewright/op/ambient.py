@@ -29,6 +29,10 @@ _POLICIES: dict[Device, SchedulingPolicy] = {}
 """The policy of each device, made when first asked for; its streams are the device's."""
 
 
+_PREPARED: set[Device] = set()
+"""Devices whose first use is not lengthy any more."""
+
+
 class _Chosen(NamedTuple):
     """What the `with` blocks around us say."""
 
@@ -95,6 +99,19 @@ def default_policy(device: Device | str | None = None) -> SchedulingPolicy:
     return policy_of_device(as_device(device))
 
 
+def unprepared(home: Device | None) -> Device | None:
+    """The device of an op that lives on `home`, if its first use has still to be prepared."""
+    device = home or default_device()
+    return None if device in _PREPARED else device
+
+
+def prepare(device: Device) -> None:
+    """Do what an event loop should not be kept busy with."""
+    device.prepare()
+    _forget_in_children()
+    _PREPARED.add(device)
+
+
 def policy_of_device(device: Device) -> SchedulingPolicy:
     """A device's own policy: round robin over its streams, or as `set_default_policy` said."""
     policy = _POLICIES.get(device)
@@ -108,6 +125,7 @@ def policy_of_device(device: Device) -> SchedulingPolicy:
 def _forget_in_children() -> None:
     """Have child processes begin anew: the streams of some devices do not survive a fork."""
     os.register_at_fork(after_in_child=_POLICIES.clear)
+    os.register_at_fork(after_in_child=_PREPARED.clear)
 
 
 def set_default_policy(policy: SchedulingPolicy, device: Device | str | None = None) -> None:

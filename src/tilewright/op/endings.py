@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..base.errors import BorrowError, Error
 from ..driver.protocol import Stream
-from .ambient import choose_stream
+from .ambient import choose_stream, prepare, unprepared
 from .awaiting import running_library
 from .context import ExecutionContext
-from .future import DeviceFuture
+from .future import DeviceFuture, done_elsewhere
 from .lazy import Lazy, all_parts
 from .nesting import THREAD, refuse_nested
 from .place import here, place_of
@@ -158,9 +159,12 @@ class Endings(Lazy[T_co]):
                 hint="outside of an async function call .sync()",
             )
         self._refuse_nested(name)
+        self.claim("await", 1)
+        device = unprepared(self.home)
+        if device is not None:
+            yield from done_elsewhere(partial(prepare, device))
         ctx = ExecutionContext(choose_stream(name, self.home))
         ctx.on_loop = True
-        self.claim("await", 1)
         return (yield from DeviceFuture.begun(self, ctx).__await__())
 
 

@@ -28,6 +28,22 @@ BRIEFLY = 20e-6
 """Seconds that a task blocks before it is suspended: small work is done by then."""
 
 
+def done_elsewhere(function: Callable[[], object]) -> Generator[Any, Any, None]:
+    """Suspend the calling task while another thread calls a function; raises what that raises."""
+    errors: list[Exception] = []
+
+    def work(arrive: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception as error:
+            errors.append(error)
+        arrive()
+
+    yield from suspend_until(lambda arrive: REACTOR.continue_soon(partial(work, arrive)))
+    for error in errors:
+        raise error
+
+
 class DeviceFuture(Generic[T_co]):
     """The result of an op that is under way; made by `into_future`, `schedule` and `tw.spawn`.
 

@@ -34,6 +34,9 @@ class NullDevice:
         self._held: set[NullStream] = set()
         self._streams = [self.new_stream() for _ in range(STREAMS)]
 
+    def prepare(self) -> None:
+        """There is nothing to prepare."""
+
     def load_module(self, code: bytes) -> NullModule:
         """Take any bytes for code."""
         return NullModule(code)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ....base.forking import llvm_lock
 from ..native import NativeFunction, initialize, link, llvm
 from . import common, moving, queueing, running, serving, waiting
 
@@ -57,6 +58,11 @@ def text() -> str:
 
 def compiled(text: str, symbols: tuple[str, ...], *, optimize: bool) -> dict[str, NativeFunction]:
     """Functions of a text, compiled for this machine."""
+    with llvm_lock():
+        return _compiled(text, symbols, optimize=optimize)
+
+
+def _compiled(text: str, symbols: tuple[str, ...], *, optimize: bool) -> dict[str, NativeFunction]:
     initialize()
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(
