@@ -32,8 +32,7 @@ class ScaleKernel(DeviceOp[tuple[Arc[f32], Tensor[f32]]]):
     def execute(self, ctx: ExecutionContext) -> tuple[Arc[f32], Tensor[f32]]:
         """Put the work on the context's stream; who started the op waits for it."""
         launch = scale(self._output.partition((512,)), self._source, self._factor)
-        launch.claim(self.name)
-        output, _, _ = launch.execute(ctx)
+        output, _, _ = ctx.run(launch)
         return self._source, output.unpartition()
 
 

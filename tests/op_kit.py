@@ -75,6 +75,9 @@ class HandStream:
     def idle(self):
         return not self.held
 
+    def full(self):
+        return False
+
     def record(self):
         event = HandEvent(self)
         self.events.append(event)

@@ -116,6 +116,7 @@ from .op.ambient import (
 )
 from .op.gate import Sharing as _Sharing
 from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
+from .op.recipes import run_part as _run_part
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
 from .testing import bench
 
@@ -123,6 +124,7 @@ from .testing import bench
 _Global.host = _Resident
 # Ops know nothing of tensors: how these are shared is the array's matter.
 _Sharing.keep, _Sharing.hand_out = _share, _another_owner
+ExecutionContext.runner = staticmethod(_run_part)
 # Nor do they know of graphs, which are made of them.
 DeviceOp.capture = staticmethod(_capture)
 

@@ -165,7 +165,7 @@ SHARED = {
         "let op = neg(z.mut_(), &x); drop(x); op.sync();", "E0505",
         "op = neg(z.partition_mut(s), x)\ndel x\nop.sync()", KEEPS),
     "view of a local": Program(
-        "fn f() -> &Tensor { let t = zeros(); &t[..2] }", "E0515",
+        "fn f() -> &Tensor { let t = zeros(); &t[..2] }", "E0106",
         "def f():\n    t = tw.zeros((4, 4)).sync()\n    return t[:2]\nf().to_numpy()", KEEPS),
 }  # fmt: skip
 
@@ -355,6 +355,10 @@ OPS = {
     "a shared op that borrows": Program(
         "let op = neg(z.mut_(), &x).shared(); op.sync();", "E0521",
         "op = neg(z.partition_mut(s), x).shared()\nop.sync()", STATIC),
+    "an input of a zip that is shared": Program(
+        "let op = zip!(neg(z.mut_(), &x), ones(s)).shared(); op.sync(); x.read();", "E0521",
+        "op = tw.zip(neg(z.partition_mut(s), x), tw.ones((4, 4))).shared()\nop.sync()\n"
+        "x.to_numpy()", STATIC),
     "an input of a shared op": Program(
         "let op = neg(z.mut_(), &x).shared(); op.sync(); x.read();", "E0521",
         "op = neg(z.partition_mut(s), x).shared()\nop.sync()\nx.to_numpy()", STATIC),

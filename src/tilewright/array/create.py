@@ -110,6 +110,8 @@ class Creation(Composite[Tensor[Any]]):
 class FromHost(DeviceOp[Tensor[Any]]):
     """Makes a tensor with a copy of an array, which has been read when the op has been started."""
 
+    holds = ("_source",)
+
     def __init__(self, plan: Plan, source: np.ndarray[Any, Any]) -> None:
         self._plan, self._source = plan, source
         self.lengthy = is_long(source)

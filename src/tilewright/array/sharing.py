@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import methodcaller
 from types import MappingProxyType
 from typing import Any
@@ -12,10 +12,15 @@ from .arc import Arc
 from .tensor import Tensor
 
 
-def share(value: object) -> Any:
-    """A result to be kept for several users; a tensor becomes an Arc if it can, also in a tuple."""
+def share(value: object, lent: Sequence[object]) -> Any:
+    """A result to be kept for several users; a tensor becomes an Arc if it can, also in a tuple.
+
+    What was only lent to the op stays as it is: its owner would lose it.
+    """
+    if any(value is each for each in lent):
+        return value
     way = _KEEPING.get(type(value))
-    return value if way is None else way(value)
+    return value if way is None else way(value, lent)
 
 
 def another_owner(value: object) -> Any:
@@ -24,7 +29,11 @@ def another_owner(value: object) -> Any:
     return value if way is None else way(value)
 
 
-def _as_arc(tensor: Tensor[Any]) -> Arc[Any] | Tensor[Any]:
+def _all_shared(results: tuple[Any, ...], lent: Sequence[object]) -> tuple[Any, ...]:
+    return tuple([share(result, lent) for result in results])
+
+
+def _as_arc(tensor: Tensor[Any], lent: Sequence[object]) -> Arc[Any] | Tensor[Any]:
     """A tensor as an Arc; what cannot be taken over, such as a view, is shared as it is."""
     try:
         return Arc(tensor)
@@ -32,8 +41,8 @@ def _as_arc(tensor: Tensor[Any]) -> Arc[Any] | Tensor[Any]:
         return tensor
 
 
-_KEEPING: Mapping[type, Callable[[Any], Any]] = MappingProxyType(
-    {tuple: lambda results: tuple(map(share, results)), Tensor: _as_arc}
+_KEEPING: Mapping[type, Callable[[Any, Sequence[object]], Any]] = MappingProxyType(
+    {tuple: _all_shared, Tensor: _as_arc}
 )
 _HANDING_OUT: Mapping[type, Callable[[Any], Any]] = MappingProxyType(
     {tuple: lambda results: tuple(map(another_owner, results)), Arc: methodcaller("clone")}

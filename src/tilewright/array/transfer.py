@@ -35,6 +35,8 @@ class CopyInto(Composite[T_co], Generic[T_co]):
     that starts the op returns; a graph reads it each time it is launched.
     """
 
+    holds = ("_known", "_result", "_source", "_target", "_writing")
+
     def __init__(self, name: str, target: Handle | Lender, source: Any, result: T_co) -> None:
         self._name, self._result = name, result
         self._target = written_region(target, name)
@@ -47,6 +49,7 @@ class CopyInto(Composite[T_co], Generic[T_co]):
             self._known = self._given(source)
             self.lengthy = not isinstance(self._known, Lent) and is_long(self._known)
         self._writing = lend_to_write(target, name)
+        self._home = self._copying_device()
         self.effect = True
 
     @property
@@ -57,6 +60,9 @@ class CopyInto(Composite[T_co], Generic[T_co]):
     @property
     def home(self) -> Device | None:
         """The device that copies: the one whose memory the host cannot reach, if one is such."""
+        return self._home
+
+    def _copying_device(self) -> Device:
         device, known = self._target.storage.device, self._known
         return _copier(device, known.region.storage.device) if isinstance(known, Lent) else device
 
@@ -93,6 +99,7 @@ class CopyInto(Composite[T_co], Generic[T_co]):
             if ctx.on_loop and not isinstance(self._known, Lent) and is_long(self._known):
                 yield ELSEWHERE
         assert self._known is not None
+        ctx.borrowed(self._result)
         self._copy(ctx, self._known)
         return self._result
 
@@ -114,11 +121,14 @@ class CopyInto(Composite[T_co], Generic[T_co]):
 class Duplicate(DeviceOp[T_co], Generic[T_co]):
     """Copies a tensor into new memory, row-major, on its own device or another."""
 
+    holds = ("_reading", "_wrap")
+
     def __init__(
         self, name: str, source: Handle, device: Device, wrap: Callable[[Region], T_co]
     ) -> None:
         self._name, self._device, self._wrap = name, device, wrap
         self._reading = lend_to_read(source, name)
+        self._home = _copier(device, self._reading.region.storage.device)
 
     @property
     def name(self) -> str:
@@ -136,7 +146,7 @@ class Duplicate(DeviceOp[T_co], Generic[T_co]):
     @property
     def home(self) -> Device | None:
         """The device that copies."""
-        return _copier(self._device, self._reading.region.storage.device)
+        return self._home
 
     def execute(self, ctx: ExecutionContext) -> T_co:
         """Allocate, and put the copy on the stream."""
@@ -158,10 +168,12 @@ class ToHost(Composite[npt.NDArray[Any]]):
     """Copies a tensor into a new NumPy array. What follows runs when the data has arrived."""
 
     host_data = True
+    holds = ("_reading",)
 
     def __init__(self, name: str, source: Handle, *, flat: bool = False) -> None:
         self._name, self._flat = name, flat
         self._reading = lend_to_read(source, name)
+        self._home = self._reading.region.storage.device
 
     @property
     def name(self) -> str:
@@ -179,7 +191,7 @@ class ToHost(Composite[npt.NDArray[Any]]):
     @property
     def home(self) -> Device | None:
         """Where the tensor lives."""
-        return self._reading.region.storage.device
+        return self._home
 
     def steps(self, ctx: ExecutionContext) -> Steps[npt.NDArray[Any]]:
         """Put the copy on the stream; the array is there when the device has passed it."""

@@ -70,6 +70,10 @@ class ImmediateStream:
         """Always: work is done when it has been put."""
         return True
 
+    def full(self) -> bool:
+        """Never: nothing waits here."""
+        return False
+
     def record(self) -> Event:
         """A point that has been passed."""
         return self._passed

@@ -84,6 +84,10 @@ class Stream(Protocol):
         """Whether the device has done all that was put here."""
         ...
 
+    def full(self) -> bool:
+        """Whether so much waits here that putting more blocks until some of it is done."""
+        ...
+
     def record(self) -> Event:
         """The point behind all work put here so far."""
         ...

@@ -17,6 +17,7 @@ from ..driver.protocol import Device, Event, Replay, ReplayRun, Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD, refuse_nested
+from ..op.outcome import Outcome
 from ..op.place import Spot, here, place_of
 from ..op.running import run_here
 from .launching import GraphLaunch
@@ -47,6 +48,8 @@ class CudaGraph(Generic[T]):
         self._taken: Spot = None
         self._is_taken = False
         self._last: Event | None = None
+        self.prepared: list[Outcome] = []
+        """What became of filling memory for it; the first launch looks after that."""
         self._gather()
 
     def _gather(self) -> None:
@@ -101,7 +104,9 @@ class CudaGraph(Generic[T]):
 
     def giving(self, output: R) -> CudaGraph[R]:
         """The same graph with another output; for who builds it."""
-        return CudaGraph(self.name, self.stream, self._replay, self._nodes, output)
+        graph = CudaGraph(self.name, self.stream, self._replay, self._nodes, output)
+        graph.prepared = self.prepared
+        return graph
 
     def take_output(self) -> T:
         """What the captured op gave, once; its tensors are filled by each launch."""
@@ -179,7 +184,9 @@ class _Session:
         """End it; gives the graph."""
         replay, recording = self._private.end_capture(), self._recording
         recording.end()
-        return CudaGraph(recording.name, self._stream, replay, recording.nodes, output)
+        graph = CudaGraph(recording.name, self._stream, replay, recording.nodes, output)
+        graph.prepared = self.ctx.outcomes
+        return graph
 
     def drop(self) -> None:
         """End it, with nothing to keep."""

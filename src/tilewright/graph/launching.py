@@ -23,24 +23,28 @@ class GraphLaunch(DeviceOp[None]):
 
     effect = True
 
+    holds = ("_graph",)
+
     def __init__(self, graph: CudaGraph[Any]) -> None:
-        self._graph = graph
+        self._graph, self._of, self._home = graph, graph.name, graph.device
 
     @property
     def name(self) -> str:
         """The name of what was captured."""
-        return f"{self._graph.name}.graph"
+        return f"{self._of}.graph"
 
     @property
     def home(self) -> Device:
         """The device of the graph."""
-        return self._graph.device
+        return self._home
 
     def execute(self, ctx: ExecutionContext) -> None:
         """Check and borrow the graph's memory, then replay."""
         graph = self._graph
         _refuse_unready(self.name, graph.writes, graph.reads)
         _borrow(self, graph.writes, graph.reads)
+        prepared, graph.prepared = graph.prepared, []
+        ctx.outcomes += prepared
         put_work(
             ctx, self, lambda: graph.put_on(ctx.stream, inline=ctx.waits),
             writes=graph.writes, reads=graph.reads, keep=graph, report=graph.read,

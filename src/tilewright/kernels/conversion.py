@@ -38,6 +38,8 @@ def store_converted(out: tl.TensorMut[E], x: tl.Tensor[F]) -> None:
 class Convert(Composite[Tensor[Any]]):
     """Makes a tensor with another's elements, converted; where the other one lives."""
 
+    holds = ("_reading", "_source")
+
     def __init__(self, source: Any, dtype: AnyDType) -> None:
         self._dtype = dtype
         self._source: DeviceOp[Any] | None = None

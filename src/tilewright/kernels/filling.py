@@ -160,6 +160,8 @@ class Eye(Creation):
 class Fill(Composite[T]):
     """Overwrites a tensor with one value. It allocates nothing, so it can be part of a graph."""
 
+    holds = ("_bound", "_source")
+
     def __init__(self, target: T | DeviceOp[T], value: Any) -> None:
         self._value = value
         self._bound: tuple[T, Lent, int] | None = None
@@ -198,6 +200,8 @@ class Fill(Composite[T]):
             self._bound = self._bind((yield self._source))
         assert self._bound is not None
         target, lent, bits = self._bound
+        if self._source is None:
+            ctx.borrowed(target)
         lent.check()
         seen = with_dtype(lent.region, BITS[lent.region.dtype.itemsize])
         for part in lent_parts(lent, seen):

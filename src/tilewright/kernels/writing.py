@@ -49,6 +49,8 @@ Write: TypeAlias = Callable[[Part], DeviceOp[Any]]
 class Made(Creation):
     """Allocates a tensor, and has kernels write it."""
 
+    holds = ("_write",)
+
     def __init__(self, plan: Plan, write: Write, *, as_bits: bool = False) -> None:
         self._plan, self._write, self._as_bits = plan, write, as_bits
 

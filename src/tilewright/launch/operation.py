@@ -141,27 +141,38 @@ class Launch(Composite[R_co]):
 
     def borrows(self, given: Sequence[object]) -> str | None:
         """The first argument that belongs to somebody else."""
-        for i, parameter in enumerate(self._kernel.source.parameters):
+        for i in range(len(self._args)):
             # Our own references to it: in the arguments, in what they are bound to.
             lent = is_borrowed(self._args[i], references=1 if self._bound is None else 2)
             if lent and not is_among(self._args[i], given):
+                parameter = self._kernel.source.parameters[i]
                 return f"it borrows `{parameter.name}`"
         return None
 
     def execute(self, ctx: ExecutionContext) -> R_co:
         """Run the kernel; argument ops run first."""
         bound = self._bound
-        return super().execute(ctx) if bound is None else self._launch(bound, self._args, ctx)
+        if bound is None:
+            return super().execute(ctx)
+        self._bound = None
+        return self._launch(bound, self._release(ctx), ctx)
 
     def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
         """The argument ops, then the kernel."""
         values: list[Any] = []
-        for arg in self._args:
+        for arg in self._release(ctx):
             values.append((yield arg) if is_op(arg) else arg)
-        bound = self._bind(values) if self._bound is None else self._bound
+        bound = self._bind(values)
         if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
             yield ELSEWHERE
         return self._launch(bound, tuple(values), ctx)
+
+    def _release(self, ctx: ExecutionContext) -> tuple[Any, ...]:
+        """The arguments, which this op does not hold any longer: it may stay in a variable."""
+        args, self._args = self._args, ()
+        if ctx.lent is not None:
+            ctx.borrowed(*args)
+        return args
 
     def _launch(self, bound: Bound, values: Any, ctx: ExecutionContext) -> R_co:
         try:

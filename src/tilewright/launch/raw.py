@@ -29,6 +29,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
     """
 
     effect = True
+    holds = ("_memory",)
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -45,6 +46,10 @@ class AsyncKernelLaunch(DeviceOp[None]):
     def home(self) -> Device | None:
         """Where the memory it was given lives."""
         return self._memory[0].storage.device if self._memory else None
+
+    def spend(self) -> None:
+        """Let go of the memory."""
+        self._memory = []
 
     def push_arg(self, value: Any) -> Self:
         """Add a number of a known type: `tw.u32(n)`, `tw.f32(x)`, a NumPy scalar, or a bool."""
@@ -90,7 +95,9 @@ class AsyncKernelLaunch(DeviceOp[None]):
         def put() -> FunctionRun:
             return self._function.put_on(ctx.stream, config, self._slots, inline=ctx.waits)
 
-        put_work(ctx, self, put, writes=self._memory, keep=self, report=FunctionRun.problem)
+        put_work(
+            ctx, self, put, writes=self._memory, keep=self._function, report=FunctionRun.problem
+        )
         for region in self._memory:
             region.mark_written()
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..driver.protocol import Device, Stream
 from .outcome import Outcome, Trail
 
 if TYPE_CHECKING:
     from ..array.recording import Recording
+    from .core import DeviceOp
     from .lazy import Lazy
+
+T = TypeVar("T")
 
 MOST_NAMED = 8
 """Ops that an error names; a chain may have thousands."""
@@ -18,6 +21,9 @@ MOST_NAMED = 8
 
 class ExecutionContext:
     """Handed to `DeviceOp.execute`: all ops of one chain get the same one."""
+
+    runner: ClassVar[Callable[[Any, ExecutionContext], Any]]
+    """Runs an op in a context. A context knows nothing of ops: the package puts them together."""
 
     detached: bool = False
     """Nobody waits for the work: ops that borrow are refused."""
@@ -29,6 +35,10 @@ class ExecutionContext:
     """While capturing: what is recorded, beside the work itself."""
     setup: Stream | None = None
     """While capturing: the stream on which memory is made ready; None: it must not be."""
+    made: Sequence[object] = ()
+    """If detached: what ops run by `run` gave, which belongs to nobody else."""
+    lent: list[object] | None = None
+    """While the result is to be shared: what ops were passed that belongs to somebody else."""
     running: Sequence[Lazy[Any]] = ()
     """The ops that are under way, each run for the one before it."""
 
@@ -49,6 +59,11 @@ class ExecutionContext:
         """Whether work is recorded for a graph instead of run."""
         return self.recording is not None
 
+    def borrowed(self, *values: object) -> None:
+        """Say that an op passes on what it was lent: sharing the result must not take it over."""
+        if self.lent is not None:
+            self.lent += values
+
     def creating(self, name: str) -> ExecutionContext:
         """The context in which the op `name` may make memory and fill it: mostly this one.
 
@@ -58,7 +73,17 @@ class ExecutionContext:
             return self
         if self.setup is None:
             self.recording.refuse_allocation(name)
-        return ExecutionContext(self.setup)
+        making = ExecutionContext(self.setup)
+        making.outcomes = self.outcomes  # whoever launches the graph hears of them
+        return making
+
+    def run(self, op: DeviceOp[T]) -> T:
+        """Run another op as part of the one that has this context, on its stream; gives the result.
+
+        The result is in flight, as everything in `execute`; for host data it waits.
+        """
+        result: T = type(self).runner(op, self)
+        return result
 
     def outcome(self, op: Lazy[Any]) -> Outcome:
         """The outcome of work that an op is about to start; the ending checks it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, TypeVarTuple, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, TypeVarTuple, overload
 from weakref import WeakKeyDictionary
 
 from ..driver.protocol import Device
@@ -181,7 +181,8 @@ class DeviceOp(Endings[T_co]):
     def shared(self: DeviceOp[Any]) -> SharedOp[Any]:
         """An op that may be used any number of times; this one runs once, for the first use.
 
-        A tensor is given to all as an `Arc`; a launch gives all the very objects it was passed.
+        A tensor is given to all as an `Arc`. What was lent to the op stays with its owner, and is
+        given to all as it is.
         """
         self.claim("shared")
         gate = Gate[Any](self) if self.gives_back else Gate[Any](self, Sharing.keep)
@@ -325,6 +326,8 @@ class Composite(DeviceOp[T_co]):
 class Made(Composite[T_co]):
     """What combinators give: parts, and a recipe that runs them."""
 
+    holds: ClassVar[tuple[str, ...]] = ("_recipe",)
+
     def __init__(
         self,
         name: str,
@@ -369,14 +372,19 @@ class Behind(Made[T_co]):
 class Half(Behind[T_co]):
     """One of the results of an op that was unzipped."""
 
+    holds = ("_recipe", "_gate")  # behind the gate are all results
+
     def claim(self, user: str, known: int = 0) -> None:
         """As for all ops; and somebody wants what is behind the gate."""
-        self._gate.wanted = True
+        if not self.spent:
+            self._gate.wanted = True
         super().claim(user, known + 1)
 
 
 class SharedOp(Behind[T_co]):
     """An op that may be used any number of times, from any thread; its source runs once."""
+
+    holds = ()  # it may be used again
 
     def __init__(self, gate: Gate[Any], source: Lazy[Any]) -> None:
         super().__init__(gate, source, "shared", partial(shared_result, gate))
@@ -400,6 +408,8 @@ class SharedOp(Behind[T_co]):
 class Value(DeviceOp[T_co]):
     """A value that is already there, as an op."""
 
+    holds = ("_value",)
+
     def __init__(self, value: T_co) -> None:
         self._value = value
 
@@ -410,6 +420,7 @@ class Value(DeviceOp[T_co]):
 
     def execute(self, ctx: ExecutionContext) -> T_co:
         """Give the value; no device work."""
+        ctx.borrowed(self._value)
         return self._value
 
 

@@ -137,6 +137,8 @@ class Endings(Lazy[T_co]):
             raise named(error, self)  # noqa: B904 - it is the same error
         finally:
             THREAD.starting = None
+            if self.holds:
+                self.spend()
 
     def _start(self, stream: Stream) -> T_co:
         ctx = ExecutionContext(stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ..base.errors import BorrowError, Error
@@ -16,11 +16,11 @@ from .signals import Signal
 from .trace import trace_wait
 
 T = TypeVar("T")
-Keep: TypeAlias = Callable[[Any], Any]
-"""Makes one value of another."""
+Keep: TypeAlias = Callable[[Any, Sequence[object]], Any]
+"""Makes what is kept of a result; some things in it may be lent, and belong to somebody else."""
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: Any, lent: Sequence[object] = ()) -> Any:
     return value
 
 
@@ -28,7 +28,7 @@ class Sharing:
     """How a result is kept for several users, and handed to each; tensors have their own way."""
 
     keep: ClassVar[Keep] = staticmethod(_as_it_is)
-    hand_out: ClassVar[Keep] = staticmethod(_as_it_is)
+    hand_out: ClassVar[Callable[[Any], Any]] = staticmethod(_as_it_is)
 
 
 class Gate(Generic[T]):
@@ -82,8 +82,9 @@ class Gate(Generic[T]):
     def _run(self, ctx: ExecutionContext) -> Steps[None]:
         source, before = self._source, len(ctx.outcomes)
         assert source is not None
+        outer, ctx.lent = ctx.lent, []
         try:
-            self._value = self._keep((yield source))
+            self._value = self._keep((yield source), ctx.lent)
             self._outcomes = ctx.outcomes[before:]
             self._captured = ctx.is_capturing
             self._event = None if self._captured else ctx.stream.record()
@@ -93,6 +94,7 @@ class Gate(Generic[T]):
             self._error = Error(f"`{self._of[0]}` was interrupted while it was being started")
             raise
         finally:
+            ctx.lent = outer
             self._first = self._source = None
             self._started.set()
 

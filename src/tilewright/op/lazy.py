@@ -41,6 +41,12 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
     result_count: int | None = None
     """How many results it gives, if they are a tuple whose length is known before it runs."""
 
+    holds: ClassVar[tuple[str, ...]] = ()
+    """Attributes that hold memory, or what may, and are not needed once the op has run."""
+
+    spent: bool = False
+    """Whether it has run and holds nothing any more."""
+
     _callers: ClassVar[int] = 0
     """How many callers of the constructor are Tilewright's own, for certain."""
 
@@ -92,6 +98,12 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
     def is_lengthy(self) -> bool:
         """Whether it is lengthy now; what has been compiled once is not any more."""
         return self.lengthy
+
+    def spend(self) -> None:
+        """The op has run: let go of what it was made of, as it may stay in a variable for long."""
+        for name in self.holds:
+            setattr(self, name, None)
+        self.spent = True
 
     def claim(self, user: str, known: int = 0) -> None:
         """Mark this op as used; a second use raises and names the first. Safe from any thread.
@@ -150,9 +162,10 @@ def is_lazy(x: object) -> TypeGuard[Lazy[Any]]:
 
 
 def all_parts(op: Lazy[Any]) -> Iterator[Lazy[Any]]:
-    """An op and everything it is made of; not by recursion, as chains may be long."""
+    """An op and everything it is made of that has not run; not by recursion: chains may be long."""
     found = [op]
     while found:
         op = found.pop()
-        yield op
-        found += op.made_of
+        if not op.spent:
+            yield op
+            found += op.made_of

@@ -42,7 +42,7 @@ class Outcome:
         """Say how the work ended."""
         if error is not None:
             for op in self._trail:
-                error.add_note(whereabouts(*op))
+                note_once(error, whereabouts(*op))
             self.error = error
         self.settled = True
 
@@ -62,6 +62,12 @@ class Outcome:
     def __del__(self) -> None:
         if self.error is not None and not self.observed:
             report_unobserved(self.error, f"nobody looked at the outcome of `{self.name}`")
+
+
+def note_once(error: BaseException, note: str) -> None:
+    """Add a note that the error does not have: where work is read, its chain is passed again."""
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
 
 
 def whereabouts(name: str, spot: Spot) -> str:

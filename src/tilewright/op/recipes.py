@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .arity import call, results_in
 from .context import ExecutionContext
 from .endings import refuse_borrows, refuse_host_data
 from .lazy import Lazy, is_lazy
 from .nesting import unlocked
-from .running import Steps
+from .running import Steps, run_here
+
+T = TypeVar("T")
 
 Function = Callable[..., Any]
 Extra = tuple[Any, ...]
@@ -79,17 +81,29 @@ def zipped(parts: Sequence[Lazy[Any]], ctx: ExecutionContext) -> Steps[Any]:
     return tuple(results)
 
 
+def run_part(op: Lazy[T], ctx: ExecutionContext) -> T:
+    """Run an op inside of another one's `execute`; `ctx.run(op)` does this."""
+    admitted(op, "ctx.run", ctx, tuple(ctx.made))
+    result = run_here(op, ctx)
+    if ctx.detached:
+        ctx.made = (*ctx.made, *results_in(result))
+    return result
+
+
 def admitted(following: object, verb: str, ctx: ExecutionContext, given: object) -> Lazy[Any]:
     """An op that a function made of what was given to it, if it may run here; used from now on."""
     if not is_lazy(following):
-        advice = "; use `map` for a plain value" if verb.startswith("then") else ""
-        raise TypeError(
-            f"the function given to `{verb}` must return a DeviceOp,"
-            f" got {type(following).__name__}{advice}"
-        )
+        raise TypeError(_no_op(verb, type(following).__name__))
     if ctx.detached:
         refuse_borrows(following, results_in(given))
     if ctx.in_flight:
         refuse_host_data(following)
     following.claim(verb)
     return following
+
+
+def _no_op(verb: str, got: str) -> str:
+    if verb == "ctx.run":
+        return f"`ctx.run` takes a DeviceOp, got {got}"
+    advice = "; use `map` for a plain value" if verb.startswith("then") else ""
+    return f"the function given to `{verb}` must return a DeviceOp, got {got}{advice}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from ..base.errors import Error
 from .context import MOST_NAMED, ExecutionContext
 from .nesting import THREAD
-from .outcome import Outcome, whereabouts
+from .outcome import Outcome, note_once, whereabouts
 from .signals import Awaited, Signal
 from .slips import Slips
 from .trace import Tracing
@@ -67,7 +67,7 @@ class Progress(Generic[T]):
         """Give up what has not been started yet; what has, goes on."""
         while self._steps:
             self._steps.pop().close()
-            self._running.pop()
+            self._running.pop().spend()
 
     def _go_on(self) -> Awaited | None:
         op, self._entered = self._entered, None
@@ -75,7 +75,7 @@ class Progress(Generic[T]):
         error: Exception | None = None
         while True:
             if op is not None:
-                if self.ctx.on_loop and op.is_lengthy():
+                if self.ctx.on_loop and (op.is_lengthy() or self.ctx.stream.full()):
                     return self._leave_loop(op)
                 answer, error = self._enter(op)
             if not self._steps:
@@ -118,26 +118,31 @@ class Progress(Generic[T]):
             return steps.send(answer) if error is None else steps.throw(error), None, None
         except StopIteration as stop:
             self._steps.pop()
-            self._running.pop()
+            self._running.pop().spend()
             return None, stop.value, None
         except Exception as raised:
             self._steps.pop()
-            return None, None, named(raised, self._running.pop())
+            op = self._running.pop()
+            op.spend()
+            return None, None, named(raised, op)
 
 
 def execute(op: Lazy[T], ctx: ExecutionContext) -> T:
     """Execute an op that has no steps; a trace sees it."""
     trace = Tracing.active
-    if trace is None:
-        return op.execute(ctx)
-    with trace.span("op", op.name, ctx.stream):
-        return op.execute(ctx)
+    try:
+        if trace is None:
+            return op.execute(ctx)
+        with trace.span("op", op.name, ctx.stream):
+            return op.execute(ctx)
+    finally:
+        op.spend()
 
 
 def named(error: Exception, op: Lazy[Any]) -> Exception:
     """The error, with a note that it passed this op; a long chain is not named in full."""
     if len(getattr(error, "__notes__", ())) < MOST_NAMED:
-        error.add_note(whereabouts(op.name, op.built))
+        note_once(error, whereabouts(op.name, op.built))
     return error
 
 

@@ -265,3 +265,18 @@ def test_launches_on_different_streams_follow_each_other(device):
     for i in range(40):
         s.graph.launch().start_on(device.streams()[i % 4])
     same(x, np.full(12, 40.0))
+
+
+def test_what_fills_memory_at_capture_is_heard_of_at_the_first_launch(device):
+    """The outcome of creating memory is nobody's while capturing."""
+
+    class Breaks(tw.DeviceOp):
+        def execute(self, ctx):
+            making = ctx.creating(self.name)
+            making.outcome(self).settle(tw.LaunchError("the filling failed"))
+            return making.run(tw.zeros((4,)))
+
+    graph = Breaks().then(lambda t: scale(tw.empty((4,)).partition(4), t, 2.0)).graph()
+    with pytest.raises(tw.LaunchError, match="the filling failed"):
+        graph.launch().sync()
+    graph.launch().sync()

@@ -9,10 +9,12 @@ import warnings
 import numpy as np
 import pytest
 
+from op_kit import Borrowing, HostData
 from tilewright.base.errors import BorrowError, Error
 from tilewright.driver.host import CPU, REFERENCE
 from tilewright.op.context import ExecutionContext
 from tilewright.op.core import Composite, DeviceOp, value
+from tilewright.op.endings import spawn
 from tilewright.op.running import Steps
 
 
@@ -250,3 +252,54 @@ def test_a_function_after_a_wait_runs_when_the_event_is_done():
 
 def test_composites_can_be_executed_by_other_ops():
     assert Waiting(Event()).execute(ExecutionContext(CPU.streams()[0])) == "arrived"
+
+
+# Ops that run others
+
+
+class Twice(DeviceOp[int]):
+    """Runs two ops of a kind."""
+
+    def __init__(self, make):
+        self.make = make
+
+    def execute(self, ctx):
+        return ctx.run(self.make()) + ctx.run(self.make().map(lambda n: n + 1))
+
+
+def test_an_op_runs_others_in_its_context():
+    seen = []
+
+    class Where(DeviceOp[int]):
+        def execute(self, ctx):
+            seen.append(ctx.stream)
+            return 5
+
+    stream = REFERENCE.new_stream()
+    assert Twice(Where).sync_on(stream) == 11
+    assert seen == [stream, stream]
+
+
+def test_what_an_op_runs_is_used():
+    op = Double(3)
+    assert Twice(lambda: value(1)).sync() == 3
+
+    class Again(DeviceOp[int]):
+        def execute(self, ctx):
+            return ctx.run(op)
+
+    assert Again().sync() == 6
+    with pytest.raises(BorrowError, match=r"already used by `ctx\.run`"):
+        Again().sync()
+    with pytest.raises(TypeError, match=r"`ctx\.run` takes a DeviceOp, got int"):
+        Twice(lambda: 3).sync()
+
+
+def test_what_a_started_op_runs_gives_no_host_data_either():
+    with pytest.raises(Error, match="gives host data, which cannot be given in flight"):
+        Twice(HostData).start()
+
+
+def test_what_a_spawned_op_runs_must_not_borrow():
+    with pytest.raises(BorrowError, match="`Borrowing` cannot be spawned"):
+        spawn(Twice(Borrowing)).result()

@@ -159,6 +159,25 @@ def test_tensors_in_a_shared_tuple_are_arcs():
     assert number == 5
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x: zip(x, tw.ones((3,))).map(lambda x, _: x),
+        lambda x: zip(value(x), 5),
+        lambda x: value(1).then(lambda _: value(x)),
+        lambda x: tw.fill(x, 2.0),
+        lambda x: zip(x.copy_from(np.ones(3, np.float32)), 1),
+    ],
+    ids=["zip", "value", "then", "fill", "copy_from"],
+)
+def test_what_was_lent_to_a_shared_op_stays_with_its_owner(build):
+    x = tw.zeros((3,)).sync()
+    result = build(x).shared().sync()
+    assert x is (result[0] if type(result) is tuple else result)
+    assert x.to_numpy().shape == (3,)
+    tw.fill(x, 1.0).sync()
+
+
 # unzip
 
 

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 COMPLETED, SUBMITTED, HEAD = int(Queue.COMPLETED), int(Queue.SUBMITTED), int(Queue.HEAD)
 
 
+MOST_WAITING = 1024
+"""Jobs in a stream's queue at which whoever puts more there waits, so that it does not grow."""
+
+
 class CpuEvent:
     """A point of a CPU stream."""
 
@@ -88,6 +92,11 @@ class CpuStream(JobStream):
         words = self._words
         return words[COMPLETED] >= words[SUBMITTED] or self.reached(words[SUBMITTED])
 
+    def full(self) -> bool:
+        """Whether so much waits here that putting more takes until some of it is done."""
+        words = self._words
+        return words[SUBMITTED] - words[COMPLETED] >= MOST_WAITING
+
     def reached(self, number: int) -> bool:
         """Whether so many jobs have passed."""
         if self._words[COMPLETED] >= number:
@@ -122,6 +131,8 @@ class CpuStream(JobStream):
         if (inline or pool.stopped) and self._run_here(record, most):
             return True
         pool.have(pool.threads())
+        if self.full():
+            self._make_room()
         self._enter(self._calls.put, (self.address, record.address), (record, keep))
         return False
 
@@ -172,6 +183,11 @@ class CpuStream(JobStream):
             # A stream's address is that of its `completed` word.
             arguments = self.address, event.stream.address, event.number
             self._enter(self._calls.put_wait, arguments, event.stream)
+
+    def _make_room(self) -> None:
+        """Wait until the queue is shorter; nothing has been put, so an interrupt may leave."""
+        while self.full():
+            self.wait(self._words[SUBMITTED] - MOST_WAITING + 1, None)
 
     def _enter(self, put: Callable[..., int], arguments: tuple[int, ...], kept: object) -> None:
         """Put a job into the queue, and keep something alive until it has passed."""

@@ -82,6 +82,10 @@ class NullStream:
         """Whether all that was put here has passed."""
         return self.completed >= self.submitted
 
+    def full(self) -> bool:
+        """Never: what is held is only noted."""
+        return False
+
     def record(self) -> NullEvent:
         """The point behind all that was put here so far."""
         return NullEvent(self, self.submitted)

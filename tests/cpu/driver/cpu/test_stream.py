@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
+import time
 import weakref
 from itertools import pairwise
 
@@ -27,6 +29,7 @@ from tilewright.base import config
 from tilewright.base.errors import DriverError
 from tilewright.driver.cpu import FailureWords, Launcher
 from tilewright.driver.cpu.pool import Pool, _Process
+from tilewright.driver.cpu.stream import MOST_WAITING
 from tilewright.driver.host import CPU, REFERENCE
 
 PATIENCE = 60.0
@@ -392,3 +395,49 @@ def test_a_slow_job_is_waited_for_over_several_naps():
         put(stream, launcher_of(sleep_then_write(80_000), out, 2))
         stream.synchronize()
     assert out.tolist() == [0, 1]
+
+
+# Streams do not grow without bound
+
+
+def test_who_puts_more_on_a_full_stream_waits():
+    stream, gate, out = CPU.new_stream(), Gate(), np.zeros(1, np.int64)
+    launcher, count, more = launcher_of(WRITE_BLOCK, out, 1), [], 50
+    gate.put_on(stream)
+
+    def put_many():
+        for _ in range(MOST_WAITING + more):
+            put(stream, launcher)
+            count.append(None)
+
+    putting = threading.Thread(target=put_many)
+    putting.start()
+    end = time.monotonic() + PATIENCE
+    while not stream.full():
+        assert time.monotonic() < end and putting.is_alive()
+    assert not putting.join(0.01) and putting.is_alive()
+    assert len(count) <= MOST_WAITING - 1  # the gate is there too
+    gate.open()
+    putting.join(PATIENCE)
+    wait(stream)
+    assert len(count) == MOST_WAITING + more and not stream.full()
+
+
+def test_an_interrupt_leaves_a_full_stream_as_it_was():
+    stream, gate, out = CPU.new_stream(), Gate(), np.zeros(1, np.int64)
+    launcher, records = launcher_of(WRITE_BLOCK, out, 1), []
+    gate.put_on(stream)
+    for _ in range(MOST_WAITING - 1):
+        records.append(put(stream, launcher)[0])
+    last = stream.record()
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(KeyboardInterrupt):
+            put(stream, launcher)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert stream.record().number == last.number
+    gate.open()
+    wait(stream)
