@@ -54,3 +54,10 @@ def test_every_mistake_is_found_and_nothing_else(errors, path):
     missed = {i: line for i, line in marked.items() if i not in found}
     assert not missed
     assert not {i: text for i, text in found.items() if i not in marked}
+
+
+def test_there_are_enough():
+    texts = {path.stem: path.read_text() for path in PROGRAMS.glob("*.py")}
+    checked = sum(text.count("assert_type(") for text in texts.values())
+    mistakes = sum(text.count("# error") for text in texts.values())
+    assert checked >= 60 and mistakes >= 40

@@ -12,11 +12,11 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeVarTuple
 
-from ..op.trace import trace_wait
+from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK
 
 if TYPE_CHECKING:
-    from ..driver.protocol import Event, Stream
+    from ..driver.protocol import Event, Stamp, Stream
     from ..op.outcome import Outcome
     from .region import Region
 
@@ -35,7 +35,10 @@ _PUTS = _Puts()
 class Flight:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
-    __slots__ = ("_event", "_is_put", "is_over", "outcome", "stream")
+    __slots__ = ("_event", "_is_put", "begun", "is_over", "outcome", "stream")
+
+    begun: Stamp | None
+    """When the device began with it; there while a trace is recorded."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
@@ -193,6 +196,8 @@ def reserve(
         if other.stream is not stream and (event := other.event()) is not None:
             stream.wait_for(event)
             trace_wait(stream, event)
+    if Tracing.active is not None:
+        flight.begun = trace_begin(stream)
     return flight
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
-from ..op.trace import trace_put
+from ..op.trace import Tracing, trace_put
 from .order import Flight, reserve
 from .recording import Node
 
@@ -62,7 +62,14 @@ def on_its_way(flight: Flight, outcome: Outcome) -> None:
     outcome.event = flight.stream.record()
     flight.outcome = outcome
     flight.put(outcome.event)
-    trace_put(outcome.name, flight.stream)
+    if Tracing.active is not None:
+        trace_flight(outcome.name, flight)
+
+
+def trace_flight(name: str, flight: Flight) -> None:
+    """Let the trace that is recorded know of work that has been put on its stream."""
+    assert flight.stream is not None
+    trace_put(name, flight.stream, getattr(flight, "begun", None))
 
 
 def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exception | None:

@@ -135,6 +135,27 @@ class Stream(Protocol):
         ...
 
 
+class Stamp(Protocol):
+    """When a device passes a point of a stream. To be asked once it has."""
+
+    def since(self, earlier: Stamp) -> float:
+        """Seconds since another stamp of the same device, by the device's clock."""
+        ...
+
+    def host_time(self) -> int | None:
+        """When that was by `time.perf_counter_ns`; None: the device has a clock of its own."""
+        ...
+
+
+@runtime_checkable
+class TimedStream(Protocol):
+    """A stream that can tell when its work was done. Not all can."""
+
+    def stamp(self) -> Stamp:
+        """Note the time at which the device passes all work put here so far."""
+        ...
+
+
 class ReplayRun(Protocol):
     """One run of recorded work."""
 

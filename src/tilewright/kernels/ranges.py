@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from .. import lang as tl
 from ..array.create import DeviceLike, DTypeLike, Plan
@@ -53,6 +53,32 @@ def store_float_range(
     out.store(value.astype(out.dtype))
 
 
+@overload
+def arange(  # pyright: ignore[reportOverlappingOverload] - ints are floats for checkers
+    start: int, stop: int | None = None, step: int = 1, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[i32]]: ...
+@overload
+def arange(
+    start: float, stop: float | None = None, step: float = 1, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[f32]]: ...
+@overload
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: type[E],
+    device: DeviceLike = None,
+) -> DeviceOp[Tensor[E]]: ...
+@overload
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike = None,
+) -> DeviceOp[Tensor[Any]]: ...
 def arange(
     start: float,
     stop: float | None = None,

@@ -15,10 +15,11 @@ from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.recording import Node
 from ..array.region import Region
-from ..array.working import on_its_way
+from ..array.working import on_its_way, trace_flight
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
+from ..op.trace import Tracing
 from .arguments import Bound
 from .code import Code, Later
 from .report import QUIET, Report, deliver
@@ -37,6 +38,8 @@ def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) ->
         raise
     if isinstance(started, Report):
         flight.put(None)
+        if Tracing.active is not None:
+            trace_flight(code.kernel, flight)
         if started is not QUIET:
             _raise_failure(code.kernel, started)
         settle(bound)

@@ -61,8 +61,9 @@ class Reactor:
                 )
                 self._thread.start()
             self._wake.notify()
-            if self._asleep is not None:
-                self._asleep.poke()
+            asleep = self._asleep  # it may wake up between two looks
+            if asleep is not None:
+                asleep.poke()
 
     def continue_soon(self, function: Callable[[], object]) -> None:
         """Have a function run on one of the threads for what goes on after host data."""
@@ -102,8 +103,8 @@ class Reactor:
     def _sleep(self, watched: list[Watched], seconds: float) -> None:
         """Until one of the events may have passed, or there are new ones."""
         progress = _only_progress(watched)
-        seen = NO_COUNT if progress is None else progress.wait(NO_COUNT, 0)
-        if progress is None or not all(progress.watch(each.event) for each in watched):
+        seen = None if progress is None else _begin_to_watch(progress, watched)
+        if progress is None or seen is None:
             with self._wake:
                 if not self._new:
                     self._wake.wait(min(max(seconds, SHORTEST), LONGEST))
@@ -133,6 +134,15 @@ def _is_over(event: Event) -> bool:
         return event.done()
     except Exception:
         return True
+
+
+def _begin_to_watch(progress: Progress, watched: list[Watched]) -> int | None:
+    """Watch events; gives the count as it was before. None: they must be looked at instead."""
+    try:
+        seen = progress.wait(NO_COUNT, 0)
+        return seen if all(progress.watch(each.event) for each in watched) else None
+    except Exception:  # a device that was lost: its events say so to who looks at them
+        return None
 
 
 def _only_progress(watched: list[Watched]) -> Progress | None:

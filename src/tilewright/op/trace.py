@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from ..driver.protocol import Event, Stream
+from ..driver.protocol import Device, Event, Stamp, Stream, TimedStream
 
 HOST = 0
 """The number under which viewers show the host's threads; devices follow."""
@@ -28,11 +28,36 @@ class Entry(NamedTuple):
     stream: Stream | None
 
 
+class _Clocks:
+    """Knows what the stamps of devices mean on the clock of the host."""
+
+    def __init__(self) -> None:
+        self._starts: dict[Device, tuple[Stamp, int]] = {}
+        """Of devices with a clock of their own: a stamp, and when it was, as the host saw it."""
+
+    def set(self, stream: Stream) -> None:
+        """Look at the clock of a stream's device, once."""
+        if stream.device in self._starts or not isinstance(stream, TimedStream):
+            return
+        stamp = stream.stamp()
+        stream.synchronize()
+        self._starts[stream.device] = stamp, time.perf_counter_ns()
+
+    def time_of(self, stamp: Stamp, stream: Stream) -> int:
+        """When a stamp was, by `time.perf_counter_ns`."""
+        known = stamp.host_time()
+        if known is not None:
+            return known
+        start, then = self._starts[stream.device]
+        return then + int(stamp.since(start) * 1e9)
+
+
 class Trace:
     """What happened while it was recorded. `entries` is the list; `save` writes it."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.clocks = _Clocks()
 
     @contextmanager
     def span(self, kind: str, name: str, stream: Stream | None) -> Generator[None, None, None]:
@@ -118,12 +143,29 @@ def trace(path: str | Path | None = None) -> Generator[Trace, None, None]:
             recorded.save(path)
 
 
-def trace_put(name: str, stream: Stream) -> None:
-    """Record work that was put on a stream, until the host learns that the device has passed it."""
+def trace_begin(stream: Stream) -> Stamp | None:
+    """Where a trace is recorded: the time at which the device begins with what is put there now."""
+    if Tracing.active is None or stream.is_capturing or not isinstance(stream, TimedStream):
+        return None
+    Tracing.active.clocks.set(stream)
+    return stream.stamp()
+
+
+def trace_put(name: str, stream: Stream, begun: Stamp | None = None) -> None:
+    """Record work that was put on a stream: how long the device takes for it.
+
+    Of a device that cannot tell it is recorded how long the host knows of it.
+    """
     active = Tracing.active
-    if active is not None:
+    if active is None:
+        return
+    if begun is None or not isinstance(stream, TimedStream):
         start = time.perf_counter_ns()
         stream.after(lambda: active.add("work", name, stream, start, time.perf_counter_ns()))
+        return
+    ended = stream.stamp()
+    of = active.clocks.time_of
+    stream.after(lambda: active.add("work", name, stream, of(begun, stream), of(ended, stream)))
 
 
 def trace_wait(stream: Stream, event: Event) -> None:

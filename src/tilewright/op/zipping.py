@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from .core import DeviceOp, Made, as_op
 from .lazy import all_parts
@@ -13,10 +13,13 @@ from .recipes import zipped
 if TYPE_CHECKING:
     from ..launch.given import KernelArg
 
-    P = TypeVar("P", bound=KernelArg)
-    Q = TypeVar("Q", bound=KernelArg)
-    S = TypeVar("S", bound=KernelArg)
-    V = TypeVar("V", bound=KernelArg)
+    Plain: TypeAlias = KernelArg | str | bytes | list[Any] | tuple[Any, ...] | dict[Any, Any] | None
+    P = TypeVar("P", bound=Plain)
+    Q = TypeVar("Q", bound=Plain)
+    S = TypeVar("S", bound=Plain)
+    U = TypeVar("U", bound=Plain)
+    V = TypeVar("V", bound=Plain)
+    W = TypeVar("W", bound=Plain)
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -43,11 +46,11 @@ def zip(  # type: ignore[overload-overlap]
     a: DeviceOp[A], b: DeviceOp[B], c: DeviceOp[C], d: DeviceOp[D], /
 ) -> DeviceOp[tuple[A, B, C, D]]: ...
 @overload
-def zip(
+def zip(  # type: ignore[overload-overlap]
     a: DeviceOp[A], b: DeviceOp[B], c: DeviceOp[C], d: DeviceOp[D], f: DeviceOp[F], /
 ) -> DeviceOp[tuple[A, B, C, D, F]]: ...
 @overload
-def zip(
+def zip(  # type: ignore[overload-overlap]
     a: DeviceOp[A], b: DeviceOp[B], c: DeviceOp[C], d: DeviceOp[D], f: DeviceOp[F],
     g: DeviceOp[G], /
 ) -> DeviceOp[tuple[A, B, C, D, F, G]]: ...  # fmt: skip
@@ -64,11 +67,24 @@ def zip(
     a: P | DeviceOp[P], b: Q | DeviceOp[Q], c: S | DeviceOp[S], d: V | DeviceOp[V], /
 ) -> DeviceOp[tuple[P, Q, S, V]]: ...
 @overload
-def zip(*parts: Any) -> DeviceOp[tuple[Any, ...]]: ...
+def zip(
+    a: P | DeviceOp[P], b: Q | DeviceOp[Q], c: S | DeviceOp[S], d: V | DeviceOp[V],
+    e: U | DeviceOp[U], /
+) -> DeviceOp[tuple[P, Q, S, V, U]]: ...  # fmt: skip
+@overload
+def zip(
+    a: P | DeviceOp[P], b: Q | DeviceOp[Q], c: S | DeviceOp[S], d: V | DeviceOp[V],
+    e: U | DeviceOp[U], f: W | DeviceOp[W], /
+) -> DeviceOp[tuple[P, Q, S, V, U, W]]: ...  # fmt: skip
+@overload
+def zip(
+    a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, /, *more: Any
+) -> DeviceOp[tuple[Any, ...]]: ...
 def zip(*parts: Any) -> DeviceOp[Any]:
     """One op that runs all of these, one after the other, and gives the tuple of their results.
 
-    Plain values stand for themselves. What one of them writes, no other may use.
+    Plain values stand for themselves; type checkers want `tw.value(x)` around objects that are
+    neither numbers, arrays, tensors nor containers. What one of them writes, no other may use.
     """
     ops = tuple(as_op(part) for part in parts)
     name = "zip"

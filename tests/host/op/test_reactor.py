@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from op_kit import WATCHDOG, HandEvent
+from op_kit import HAND, WATCHDOG, HandDevice, HandEvent, HandStream
 from tilewright.driver.null import NullDevice
 from tilewright.driver.protocol import Block
 from tilewright.op.reactor import Reactor
@@ -117,3 +117,47 @@ def test_a_child_begins_anew(reactor):
     other.passed.set()
     reactor.when(other, other_called.set)
     assert other_called.wait(WATCHDOG)
+
+
+class Flickering(Reactor):
+    """Its thread wakes up between two looks of another one."""
+
+    looks = 0
+
+    @property
+    def _asleep(self):
+        self.looks += 1
+        return HAND.progress if self.looks == 1 else None
+
+    @_asleep.setter
+    def _asleep(self, progress):
+        pass
+
+
+def test_the_thread_may_wake_up_while_it_is_told_of_an_event():
+    called, event = threading.Event(), HandEvent()
+    event.passed.set()
+    Flickering().when(event, called.set)
+    assert called.wait(WATCHDOG)
+
+
+def test_a_device_that_cannot_be_watched_does_not_end_the_reactor():
+    class Lost(HandDevice):
+        @property
+        def progress(self):
+            class Fails:
+                def wait(self, seen, timeout=None):
+                    raise RuntimeError("the device was lost")
+
+            return Fails()
+
+        @progress.setter
+        def progress(self, progress):
+            pass
+
+    reactor, called = Reactor(), [threading.Event(), threading.Event()]
+    events = [HandEvent(HandStream(Lost())) for _ in called]
+    for event, each in zip(events, called, strict=True):
+        reactor.when(event, each.set)
+        event.passed.set()
+        assert each.wait(WATCHDOG)

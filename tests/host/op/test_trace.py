@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -8,7 +9,7 @@ import tilewright as tw
 from op_kit import Failing, Give, HandStream, HostData
 from tilewright.driver.null import NullDevice
 from tilewright.op.core import value
-from tilewright.op.trace import Tracing, trace, trace_put, trace_wait
+from tilewright.op.trace import Tracing, trace, trace_begin, trace_put, trace_wait
 
 
 def test_ops_and_host_waits_are_recorded():
@@ -88,3 +89,40 @@ def test_launches_copies_and_their_order_are_seen():
     rows = [(entry.kind, entry.name, entry.stream.number) for entry in found.entries]
     assert ("stream wait", "waits for stream 0", 1) in rows
     assert {("work", "dup", 0), ("work", "dup", 1)} <= set(rows)
+
+
+class OwnClock(HandStream):
+    """A stream of a device with a clock of its own, which runs ten times as fast."""
+
+    now = 1e9
+
+    def stamp(self):
+        OwnClock.now += 5.0
+        return At(OwnClock.now)
+
+    def synchronize(self):
+        pass
+
+
+class At:
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def host_time(self):
+        return None
+
+    def since(self, earlier):
+        return (self.seconds - earlier.seconds) / 10
+
+
+def test_work_is_timed_by_the_device_where_it_can_tell():
+    stream = OwnClock()
+    before = time.perf_counter_ns()
+    with trace() as found:
+        begun = trace_begin(stream)
+        trace_put("neg", stream, begun)
+        stream.sweep()
+    (entry,) = found.entries
+    assert entry.end - entry.start == 500_000_000
+    assert before + 500_000_000 <= entry.start <= time.perf_counter_ns() + 500_000_000
+    assert trace_begin(stream) is None

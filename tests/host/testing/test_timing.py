@@ -5,6 +5,7 @@ import gc
 import pytest
 
 import tilewright as tw
+from op_kit import HandDevice, HandStream
 from tilewright.op import DeviceOp
 from tilewright.testing import Comparison, Timing, bench
 
@@ -74,3 +75,33 @@ def test_how_results_are_shown(golden):
 def test_wrong_requests(wrong, text):
     with pytest.raises((TypeError, ValueError), match=text):
         wrong()
+
+
+class Remote(HandDevice):
+    """A device with a clock of its own, which passes a second at each stamp."""
+
+    host_visible = False
+
+
+class Clocked(HandStream):
+    stamps = 0
+
+    def stamp(self):
+        self.stamps += 1
+        return Stamped(self.stamps)
+
+
+class Stamped:
+    def __init__(self, at):
+        self.at = at
+
+    def host_time(self):
+        return None
+
+    def since(self, earlier):
+        return float(self.at - earlier.at)
+
+
+def test_a_device_with_a_clock_of_its_own_is_timed_by_it():
+    found = bench(lambda: Counted([], ""), rounds=3, warmup=1, stream=Clocked(Remote("remote")))
+    assert found.seconds == (1.0, 1.0, 1.0)

@@ -31,6 +31,8 @@ wrong_9: tw.Tensor[f32] = t.partition((2, 2)).sync()  # error: a partition is no
 wrong_10: tw.DeviceOp[int] = tw.zip(tw.value(1), tw.value(2))  # error: a tuple
 wrong_11: tw.DeviceFuture[str] = tw.value(1).schedule(tw.SingleStream(stream))  # error: of int
 
+tw.ExecutionContext(stream).run(x)  # error: a tensor is no op
+wrong_12: str = tw.ExecutionContext(stream).run(tw.value(1))  # error: the result is an int
 tw.value(1).sync_on("cpu")  # error: not a stream
 tw.value(1).start_on()  # error: no stream
 tw.value(1).schedule(stream)  # error: a stream is no policy

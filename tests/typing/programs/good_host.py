@@ -52,6 +52,16 @@ assert_type(tw.DeviceFuture.scheduled(tw.value(1), tw.ExecutionContext(stream)).
 tw.DeviceFuture.failed(ValueError("no")).exception()
 tw.value(1).into_future().add_done_callback(lambda future: print(future.result() + 1))
 
+
+class Halves(tw.DeviceOp[tw.Tensor[f32]]):
+    """Runs other ops."""
+
+    def execute(self, ctx: tw.ExecutionContext) -> tw.Tensor[f32]:
+        """Knows what they give."""
+        assert_type(ctx.run(tw.value(1)), int)
+        return ctx.run(tw.ones((4,)))
+
+
 # then, map, inspect
 assert_type(tw.value(1).map(str), tw.DeviceOp[str])
 assert_type(tw.value(1).map(lambda n: n + 1), tw.DeviceOp[int])
@@ -80,6 +90,15 @@ assert_type(tw.zip(x, tw.ones((2,), f16)), tw.DeviceOp[tuple[tw.Tensor[f32], tw.
 assert_type(tw.zip(a, x, 2.5), tw.DeviceOp[tuple[Array, tw.Tensor[f32], float]])
 assert_type(tw.zip(tw.zip(tw.value(1), tw.value("a")), tw.value(2)),
             tw.DeviceOp[tuple[tuple[int, str], int]])  # fmt: skip
+assert_type(tw.zip(tw.arange(3), x), tw.DeviceOp[tuple[tw.Tensor[i32], tw.Tensor[f32]]])
+assert_type(tw.zip(tw.from_numpy(a), x), tw.DeviceOp[tuple[tw.Tensor[Any], tw.Tensor[f32]]])
+assert_type(tw.zip(tw.from_numpy(a), 5), tw.DeviceOp[tuple[tw.Tensor[Any], int]])
+assert_type(tw.zip(n, s, [n], None), tw.DeviceOp[tuple[int, str, list[int], None]])
+assert_type(tw.zip(t, t, n, x, a), tw.DeviceOp[tuple[tw.Tensor[f32], tw.Tensor[f32], int,
+                                                     tw.Tensor[f32], Array]])  # fmt: skip
+assert_type(tw.zip(*[t, t]), tw.DeviceOp[tuple[Any, ...]])
+assert_type(tw.arange(0.0, 1.0, 0.5), tw.DeviceOp[tw.Tensor[f32]])
+assert_type(tw.arange(3, dtype=f16), tw.DeviceOp[tw.Tensor[f16]])
 assert_type(tw.value(pair).first(), tw.DeviceOp[int])
 assert_type(tw.value(pair).last(), tw.DeviceOp[str])
 assert_type(tw.value((n, s, 2.5)).last(), tw.DeviceOp[float])

@@ -22,6 +22,7 @@ from .replay import CpuReplay, JobStream, Node
 from .runtime.common import FOREVER
 from .runtime.queueing import BUSY, FORKED, UNFINISHED
 from .runtime.words import QUEUE_WORDS, Queue
+from .stamp import CpuStamp
 
 if TYPE_CHECKING:
     from ..protocol import Device
@@ -148,6 +149,12 @@ class CpuStream(JobStream):
     def fill(self, target: Block, element: bytes) -> None:
         """Put the writing of one element everywhere in a block here."""
         self._put(fill_record(target, element), None)
+
+    def stamp(self) -> CpuStamp:
+        """Put a job here that notes the time."""
+        stamp = CpuStamp()
+        self.launch(stamp.record)
+        return stamp
 
     def _put(self, record: Record | None, keep: object) -> None:
         if record is not None:

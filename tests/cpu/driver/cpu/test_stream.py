@@ -441,3 +441,16 @@ def test_an_interrupt_leaves_a_full_stream_as_it_was():
     assert stream.record().number == last.number
     gate.open()
     wait(stream)
+
+
+def test_stamps_tell_when_the_stream_passed_them():
+    stream, gate = CPU.new_stream(), Gate()
+    before = stream.stamp()
+    wait(stream)
+    gate.put_on(stream)
+    after = stream.stamp()
+    opened = time.perf_counter_ns()
+    gate.open()
+    wait(stream)
+    assert before.host_time() <= opened <= after.host_time() <= time.perf_counter_ns()
+    assert after.since(before) == pytest.approx((after.host_time() - before.host_time()) * 1e-9)

@@ -1,0 +1,32 @@
+"""Traces of work on the CPU's streams."""
+
+from __future__ import annotations
+
+import time
+
+import tilewright as tw
+import tilewright.lang as tl
+
+
+@tw.entry
+def negate(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(-tl.load_tile_like(x, z))
+
+
+def test_work_is_timed_where_it_is_done():
+    """Not from when the host put it there to when the host heard of it."""
+    x, z, stream = tw.ones((1000,)).sync(), tw.zeros((1000,)).sync(), tw.device("cpu")
+    with stream as device, tw.trace() as found:
+        one = device.new_stream()
+        before = time.perf_counter_ns()
+        negate(z.partition_mut((256,)), x).sync_on(one)
+        for _ in range(5):
+            negate(z.partition_mut((256,)), x).start_on(one)
+        z.dup().start_on(one)
+        one.synchronize()
+        after = time.perf_counter_ns()
+    work = [entry for entry in found.entries if entry.kind == "work"]
+    assert [entry.name for entry in work] == ["negate"] * 6 + ["dup"]
+    times = [time for entry in work for time in (entry.start, entry.end)]
+    assert times == sorted(times), "work of one stream overlaps"
+    assert before <= times[0] and times[-1] <= after
