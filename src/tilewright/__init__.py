@@ -7,6 +7,7 @@ from .array import (
     Arc,
     BorrowMut,
     DevicePointer,
+    MappedPartition,
     Partition,
     Tensor,
     asarray,
@@ -58,6 +59,7 @@ from .base.errors import (
     SchedulingError,
     ShapeError,
 )
+from .base.tile_order import OWNED
 from .compile.options import CompileOptions
 from .driver.protocol import Device, LaunchConfig, Stream
 from .frontend.sources import execute as _execute
@@ -132,6 +134,7 @@ kernel = entry
 exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
 
 __all__ = [
+    "OWNED",
     "Arc",
     "AsyncKernelLaunch",
     "BorrowError",
@@ -156,6 +159,7 @@ __all__ = [
     "Launch",
     "LaunchConfig",
     "LaunchError",
+    "MappedPartition",
     "PaddingWarning",
     "Partition",
     "SchedulingError",

@@ -13,11 +13,12 @@ import tilewright as tw
 import tilewright.lang as tl
 from errors.programs_language import PROGRAMS as LANGUAGE
 from errors.programs_launch import PROGRAMS as LAUNCH
+from errors.programs_mapped import PROGRAMS as MAPPED
 from errors.programs_values import PROGRAMS as VALUES
 from tilewright.base.errors import Code
 from tilewright.frontend.sources import execute
 
-PROGRAMS = LANGUAGE | VALUES | LAUNCH
+PROGRAMS = LANGUAGE | VALUES | LAUNCH | MAPPED
 GOLDENS = "errors"
 
 
@@ -54,7 +55,8 @@ def test_device_stays_usable(name: str) -> None:
 
 
 def test_at_least_sixty_programs() -> None:
-    assert len(PROGRAMS) == len(LANGUAGE) + len(VALUES) + len(LAUNCH) >= 60
+    parts = (LANGUAGE, VALUES, LAUNCH, MAPPED)
+    assert len(PROGRAMS) == sum(map(len, parts)) >= 60
 
 
 def test_every_code_has_a_program() -> None:

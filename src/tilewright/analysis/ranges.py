@@ -63,6 +63,8 @@ def _block(signature: Signature, block: Block, found: Ranges) -> None:
             _block(signature, region, found)
         if op.name == "if":
             _if(op, found)
+        elif op.name == "tile_index":
+            _tile_index(op, found)
         elif len(op.results) == 1 and _is_integer(op.result) and op.result not in found.known:
             _note(signature, op, found)
 
@@ -120,6 +122,14 @@ def _block_id(signature: Signature, op: Op) -> Interval:
 def _num_blocks(signature: Signature, op: Op) -> Interval:
     # A block that runs is one of at least one.
     return Interval(1, INDEX_MAX)
+
+
+def _tile_index(op: Op, found: Ranges) -> None:
+    """Each number of an index is less than the count along its axis."""
+    starts = [found.of(v) for v in op.all("starts")] or [Interval(0, 0)] * len(op.results)
+    for result, count, start in zip(op.results, op.all("counts"), starts, strict=True):
+        last = start.high + max(found.of(count).high - 1, 0)
+        found.known[result] = Interval(max(start.low, 0), min(last, INDEX_MAX - 1))
 
 
 def _iota(signature: Signature, op: Op) -> Interval:

@@ -2,7 +2,7 @@
 
 from .arc import Arc
 from .create import asarray, empty, empty_like, from_numpy, meta, zeros, zeros_like
-from .partition import Partition
+from .partition import MappedPartition, Partition
 from .pointer import DevicePointer
 from .tensor import BorrowMut, Tensor, memcpy, move
 
@@ -10,6 +10,7 @@ __all__ = [
     "Arc",
     "BorrowMut",
     "DevicePointer",
+    "MappedPartition",
     "Partition",
     "Tensor",
     "asarray",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape, grid_of, row_major_strides, size
+from ..base.tile_order import OWNED
 
 WORD = (1 << 64) - 1
 
@@ -56,23 +58,45 @@ def row_major(dtype: AnyDType, shape: Shape) -> Layout:
     return layout_of(dtype, shape, row_major_strides(shape))
 
 
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """How blocks share the tiles of a mapped partition: each visits many, one after the other."""
+
+    groups: Shape
+    """The shape of the groups in which tiles are visited; 0 along an axis that is not walked."""
+    num_tile_blocks: int | None = None
+    """How many blocks share them; None: as many as the device runs at once."""
+
+    def walked(self, per_axis: Shape) -> Shape:
+        """What is said of each axis, of those alone that are walked."""
+        return tuple(n for n, group in zip(per_axis, self.groups, strict=True) if group != OWNED)
+
+
 class Tiling:
     """A layout cut into tiles: the part of a partition that needs no memory."""
 
-    __slots__ = ("grid", "layout", "tile")
+    __slots__ = ("grid", "layout", "mapping", "partial", "tile")
 
-    def __init__(self, layout: Layout, tile: Shape) -> None:
+    def __init__(
+        self, layout: Layout, tile: Shape, mapping: Mapping | None = None, partial: bool = False
+    ) -> None:
         self.layout = layout
         self.tile = tile
         """The shape of one tile."""
         self.grid = grid_of(layout.shape, tile)
         """How many tiles there are along each axis."""
+        self.mapping = mapping
+        """How blocks share them; None: every block has one."""
+        self.partial = partial
+        """Whether a launch may have fewer blocks than there are tiles."""
 
 
 @lru_cache(MOST_KEPT)
-def tiling_of(layout: Layout, tile: Shape) -> Tiling:
+def tiling_of(
+    layout: Layout, tile: Shape, mapping: Mapping | None = None, partial: bool = False
+) -> Tiling:
     """The layout cut into such tiles, which have its rank; the same object each time."""
-    return Tiling(layout, tile)
+    return Tiling(layout, tile, mapping, partial)
 
 
 def _unit_axis(shape: Shape, strides: Shape) -> int | None:

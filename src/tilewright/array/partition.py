@@ -9,7 +9,7 @@ from ..base.errors import BorrowError, ShapeError
 from ..base.shapes import Shape
 from ..op.place import Spot, here, place_of
 from .borrow import Ticket, Use
-from .layout import Layout, Tiling, tiling_of
+from .layout import Layout, Mapping, Tiling, tiling_of
 from .ownership import Ours
 from .shape import ShapeLike, as_shape
 from .show import facts, table
@@ -115,6 +115,24 @@ class Partition(Ours, Generic[E]):
             region.storage.state.exclude(Use("unpartitioned", spot), region.part)
         return self.tensor
 
+    def map(self, map_shape: ShapeLike, num_tile_blocks: int | None = None) -> MappedPartition[E]:
+        """Let each block visit many tiles, for kernels with a `tl.MappedPartitionMut`.
+
+        Tiles are visited in groups of `map_shape`, one after the other; `tw.OWNED` marks an axis of
+        which every block has the whole. None blocks stands for as many as the device runs at once.
+        """
+        self.check_usable()
+        mapping = mapping_of(self.tiling, map_shape, num_tile_blocks)
+        tiling = tiling_of(self.tiling.layout, self.tiling.tile, mapping)
+        return MappedPartition(self.tensor, tiling, self.ticket, owned=self._owned)
+
+    def prefix(self) -> Partition[E]:
+        """Let a launch have fewer blocks than there are tiles: `kernel(...).grid(...)` says how
+        many, and they have the first tiles along each axis; the others stay as they are."""
+        self.check_usable()
+        tiling = tiling_of(self.tiling.layout, self.tiling.tile, None, True)
+        return Partition(self.tensor, tiling, self.ticket, owned=self._owned)
+
     @property
     def state(self) -> str:
         """In words: "", "ended" or "consumed by unpartition()"; never raises."""
@@ -132,6 +150,71 @@ class Partition(Ours, Generic[E]):
             f"Partition(shape={self.shape}, dtype={self.dtype.name}, tile={self.tile},"
             f" grid={self.grid}{state})"
         )
+
+
+class MappedPartition(Partition[E]):
+    """A partition whose tiles are shared by a fixed number of blocks, each of which visits many.
+
+    Made by `partition.map(...)`, for kernels with a `tl.MappedPartitionMut`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def mapping(self) -> Mapping:
+        """How blocks share the tiles."""
+        assert self.tiling.mapping is not None, "made with one"
+        return self.tiling.mapping
+
+    def map(self, map_shape: ShapeLike, num_tile_blocks: int | None = None) -> MappedPartition[E]:
+        """Share the tiles in another way."""
+        return super().map(map_shape, num_tile_blocks)
+
+    def prefix(self) -> Partition[E]:
+        """A mapped partition has no prefix: its blocks visit all tiles."""
+        raise ShapeError(
+            "a mapped partition cannot be covered in part",
+            expected="a plain partition: t.partition_mut(tile).prefix()",
+            got=repr(self),
+            hint="a kernel visits a part of the tiles with iter_indices_within",
+        )
+
+    def __repr__(self) -> str:
+        blocks = self.mapping.num_tile_blocks
+        many = "as many blocks as run at once" if blocks is None else f"num_tile_blocks={blocks}"
+        return f"Mapped{super().__repr__()[:-1]}, map_shape={self.mapping.groups}, {many})"
+
+
+def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None) -> Mapping:
+    """How blocks share the tiles of a partition, if they can."""
+    groups = as_shape(map_shape, "the map shape")
+    if tiling.partial:
+        raise ShapeError(
+            "a partition that is covered in part cannot be mapped",
+            expected="a plain partition: t.partition_mut(tile).map(...)",
+            got="partition.prefix().map(...)",
+            hint="a kernel visits a part of the tiles with iter_indices_within",
+        )
+    if len(groups) != len(tiling.grid):
+        raise ShapeError(
+            "a map shape has one extent per axis of the tensor",
+            expected=f"{len(tiling.grid)} extents, for the tiles {tiling.grid}",
+            got=f"{len(groups)} extents, {groups}",
+        )
+    if not any(groups):
+        raise ShapeError(
+            "a mapped partition must have an axis that is walked",
+            expected="a group of 1 or more along one axis at least",
+            got=f"{groups}: every axis is owned",
+            hint="a plain partition gives each block one tile: t.partition_mut(tile)",
+        )
+    if num_tile_blocks is not None and num_tile_blocks < 1:
+        raise ShapeError(
+            "a mapped partition needs at least one block",
+            expected="1 or more, or None for as many as the device runs at once",
+            got=str(num_tile_blocks),
+        )
+    return Mapping(groups, num_tile_blocks)
 
 
 def cut(layout: Layout, tile: ShapeLike) -> Tiling:

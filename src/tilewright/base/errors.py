@@ -52,6 +52,7 @@ class Code(StrEnum):
     UNSAFE = "needs-unsafe"
     CAPTURE = "captured-value"
     INDEX = "index-out-of-range"
+    MINTED = "not-an-index-of-this-block"
     PADDING = "padding-not-neutral"
     ASSERTION = "assertion"
     RESOURCES = "too-large"

@@ -17,7 +17,7 @@ from ..base.errors import ContextError, DriverError
 from .cpu import copying
 from .cpu.caching import HostMemory, HostPool, clear
 from .cpu.module import CpuModule
-from .cpu.pool import streams
+from .cpu.pool import default, streams
 from .cpu.progress import CpuProgress
 from .cpu.stream import CpuStream
 from .immediate import ImmediateStream
@@ -34,6 +34,8 @@ LARGE = 1 << 20
 """Bytes from which on memory is made zero by several threads."""
 STREAMS = 4
 """How many streams a device has for work that names none."""
+BLOCKS = 4
+"""How many blocks share the tiles of a mapped partition where none run at the same time."""
 
 
 class HostDevice(ABC, Generic[S]):
@@ -51,6 +53,11 @@ class HostDevice(ABC, Generic[S]):
     def _fresh(self) -> None:
         self._streams: list[S] = []
         self._numbers = itertools.count(STREAMS)
+
+    @property
+    def blocks_at_once(self) -> int:
+        """None run at the same time; some all the same, so that kernels meet more than one."""
+        return BLOCKS
 
     @abstractmethod
     def _make(self, number: int) -> S:
@@ -120,6 +127,11 @@ class CpuDevice(HostDevice[CpuStream]):
         """Have streams, and the code that copies; both are compiled at first use."""
         super().prepare()
         copying.kernel()
+
+    @property
+    def blocks_at_once(self) -> int:
+        """One per thread that a launch may use."""
+        return default().threads()
 
     def load_module(self, code: bytes) -> CpuModule:
         """Load an object file whose functions follow base.cpu_abi."""

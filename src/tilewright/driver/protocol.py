@@ -291,6 +291,11 @@ class Device(Protocol):
         ...
 
     @property
+    def blocks_at_once(self) -> int:
+        """How many blocks of a kernel run at the same time, each on a processor of its own."""
+        ...
+
+    @property
     def pool(self) -> MemoryPool:
         """Where its memory comes from."""
         ...

@@ -13,7 +13,7 @@ from ..ir import TileType, Value, ViewType
 from . import promote
 from .emit import Emitter, describe
 from .operands import parts
-from .values import OutputRef, TensorRef
+from .values import MappedRef, OutputRef, TensorRef
 
 Number: TypeAlias = float | int | bool
 
@@ -82,7 +82,7 @@ def _exact(em: Emitter, padding: Number, dtype: AnyDType) -> Number:
 
 def make_view(
     em: Emitter,
-    ref: TensorRef | OutputRef,
+    ref: TensorRef | OutputRef | MappedRef,
     shape: Any,
     *,
     dim_map: Any = None,
@@ -204,10 +204,19 @@ def checked_index(
     if view.view.sparse is not None:
         return values, None  # rows are element numbers: outside of the tensor they load padding
     guard: Value | None = None
-    for k, (part, value) in enumerate(zip(given, values, strict=True)):
-        if not _surely_inside(em, view.view, name, k, part):
-            guard = _and(em, guard, _check(em, view, name, k, value))
+    for k, part in enumerate(given):
+        guard = checked_part(em, view, name, k, part, guard)
     return values, guard
+
+
+def checked_part(
+    em: Emitter, view: Value, name: str, axis: int, part: Any, guard: Value | None
+) -> Value | None:
+    """One number of an index, checked; gives a guard that is also false where this check failed."""
+    if _surely_inside(em, view.view, name, axis, part):
+        return guard
+    value = em.index(part, f"index[{axis}]")
+    return _and(em, guard, _check(em, view, name, axis, value))
 
 
 def _surely_inside(em: Emitter, view: ViewType, name: str, axis: int, part: Any) -> bool:

@@ -29,9 +29,10 @@ from .emit import Emitter
 from .expressions import EXPRESSIONS
 from .frame import Frame
 from .interpret import Captured, Flow, Interpreter
+from .minted import refuse_meeting
 from .sources import KernelSource
 from .statements import STATEMENTS
-from .values import OutputRef, TensorRef
+from .values import MappedRef, OutputRef, TensorRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     if it.run(node.body) is Flow.NEXT:
         it.mark(node)
         em.op("return")
+    refuse_meeting(em, body)
     checks = _distinct(em.launch_checks)
     hidden = _used(em, body)
     signature = _with_hidden(signature, [spec for spec, _ in hidden])
@@ -98,8 +100,10 @@ def _param(spec: ParamSpec) -> Value:
 
 
 def _reference(spec: ParamSpec, value: Value) -> Any:
+    if isinstance(spec, OutputSpec) and spec.groups is not None:
+        return MappedRef(value, spec.name, spec.tile, spec.groups)
     if isinstance(spec, OutputSpec):
-        return OutputRef(value, spec.name, spec.tile)
+        return OutputRef(value, spec.name, spec.tile, spec.partial)
     return TensorRef(value, spec.name) if isinstance(spec, TensorSpec) else value
 
 

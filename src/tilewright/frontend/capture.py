@@ -14,12 +14,17 @@ import typing_extensions
 
 from ..base.dtypes import AnyDType, as_dtype, is_dtype
 from ..base.errors import Code, CompileError
+from ..lang.mapped import MappedPartitionMut
 from ..lang.parameter import CONST, Dyn, Ptr
 from ..lang.tensor import Tensor, TensorMut
 from .parameters import Dim, Kind, Parameter
 from .sources import FunctionSource, KernelSource, function_source
 
-TENSORS: dict[object, Kind] = {TensorMut: "output", Tensor: "tensor"}
+TENSORS: dict[object, Kind] = {
+    TensorMut: "output",
+    MappedPartitionMut: "output",
+    Tensor: "tensor",
+}
 TYPE_VARS = (typing.TypeVar,)
 # Before Python 3.12 and 3.14, typing_extensions has classes of its own for these.
 UNPACK = (typing.Unpack, typing_extensions.Unpack)
@@ -130,7 +135,8 @@ class _Reader:
                 code=Code.UNSAFE,
                 hint="take a tl.Tensor, or mark the kernel @tw.entry(unsafe=True)",
             )
-        return Parameter(arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno)
+        mapped = MappedPartitionMut in (value, typing.get_origin(value))
+        return Parameter(arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped)
 
     def read(
         self, arg: ast.arg, value: Any

@@ -14,7 +14,7 @@ from ..ir import Block, GlobalSpec, LaunchCheck, Op, PtrType, Signature, TileTyp
 from ..ir.builder import Builder, Given
 from ..lang.device_global import Global
 from . import promote
-from .values import Memory, OutputRef, PartitionRef, TensorRef
+from .values import MappedRef, Memory, MintedIndex, OutputRef, PartitionRef, Space, TensorRef
 
 
 class Emitter(Builder):
@@ -25,7 +25,8 @@ class Emitter(Builder):
     have left the function before it. Only where code surely runs in every block may an assertion
     become a launch check.
     `scalars` names the scalar parameters; `defining` has the op that made each value;
-    `unchecked` has the tiles that were loaded from an index nobody checked. `hidden` has a
+    `unchecked` has the tiles that were loaded from an index nobody checked; `minted` says of the
+    numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
     parameter for the memory of each global in use; `global_names` says how globals were found.
     """
 
@@ -43,6 +44,7 @@ class Emitter(Builder):
         self.scalars: dict[Value, str] = {}
         self.defining: dict[Value, Op] = {}
         self.unchecked: set[Value] = set()
+        self.minted: dict[Value, Space] = {}
         self.hidden: dict[object, tuple[GlobalSpec, Value]] = {}
         self.global_names: dict[Global[Any], str] = {}
 
@@ -304,6 +306,10 @@ def describe(x: Any) -> str:
         return f"output `{x.name}`"
     if isinstance(x, PartitionRef):
         return f"a partition of `{x.name}`"
+    if isinstance(x, MappedRef):
+        return f"mapped output `{x.name}`"
+    if isinstance(x, MintedIndex):
+        return f"an index of {' and '.join(f'`{out.name}`' for out in x.origin.outputs)}"
     if isinstance(x, Global):
         name = x.memory.dtype.name
         return f"a global of shape {x.shape}, {name}" if x.shape else f"a global {name}"
@@ -335,4 +341,6 @@ def _load_hint(x: Memory) -> str:
         return "g.load()"
     if isinstance(x, TensorRef):
         return f"tl.load_tile_like({x.name}, out) or {x.name}.load_tile(shape, index)"
+    if isinstance(x, MappedRef):
+        return f"{x.name}.load(index)"
     return f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"

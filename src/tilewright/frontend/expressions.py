@@ -19,7 +19,7 @@ from .frame import Closure, closure
 from .interpret import Evaluate, Interpreter, suggestion
 from .loops import RangeOf
 from .rules import PROPERTIES, RULES
-from .values import FormatString, OutputRef, PartitionRef, TensorRef
+from .values import FormatString, MappedRef, MintedIndex, OutputRef, PartitionRef, TensorRef
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -166,6 +166,8 @@ def receiver_class(x: Any) -> str | None:
         return "TensorMut"
     if isinstance(x, PartitionRef):
         return "PartitionMut" if x.mutable else "Partition"
+    if isinstance(x, MappedRef):
+        return "MappedPartitionMut"
     return "Global" if isinstance(x, Global) else None
 
 
@@ -174,7 +176,8 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
     it.mark(node)
     if isinstance(owner, DType):  # a typed scalar from outside has what scalars have
         owner = it.em.number(owner)
-    cls = receiver_class(owner)
+    # An index is a tuple in all but its attributes.
+    cls = "PartitionIndex" if isinstance(owner, MintedIndex) else receiver_class(owner)
     if cls is not None:
         return _member(it, cls, owner, node.attr)
     if isinstance(owner, types.ModuleType):

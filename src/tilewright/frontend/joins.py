@@ -15,13 +15,13 @@ from ..base.errors import Code
 from ..ir import TileType, Value
 from . import promote
 from .emit import Emitter, describe
-from .values import OutputRef, PartitionRef, TensorRef
+from .values import MappedRef, MintedIndex, OutputRef, PartitionRef, TensorRef
 
 
 def is_record(x: Any) -> bool:
     """Whether x is an instance of a frozen dataclass of the user's."""
     params = getattr(type(x), "__dataclass_params__", None)
-    refs = (TensorRef, OutputRef, PartitionRef, Value, TileType)
+    refs = (TensorRef, OutputRef, PartitionRef, MappedRef, Value, TileType)
     return params is not None and params.frozen and not isinstance(x, refs)
 
 
@@ -63,9 +63,14 @@ def same_structure(a: Any, b: Any) -> bool:
     x, y = children(a), children(b)
     if x is None or y is None:
         return x is None and y is None
-    if type(a) is not type(b) or len(x) != len(y):
+    if _kind(a) is not _kind(b) or len(x) != len(y):
         return False
     return all(same_structure(p, q) for p, q in zip(x, y, strict=True))
+
+
+def _kind(x: Any) -> type:
+    """The class of a structured value; an index that is carried on is no more than a tuple."""
+    return tuple if isinstance(x, MintedIndex) else type(x)
 
 
 def is_number(x: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from .carried import (
 )
 from .emit import describe
 from .interpret import Flow, Interpreter, Target
+from .minted import Indices, bounds_of, minted
 from .rules.debug import assert_condition
 
 
@@ -96,6 +98,8 @@ def run_for(it: Interpreter, node: ast.For) -> Flow:
     it.mark(node)
     if isinstance(over, RangeOf):
         return _run_range(it, node, over)
+    if isinstance(over, Indices):
+        return _run_indices(it, node, over)
     if isinstance(over, tuple | list | range):
         return _run_unrolled(it, node, list(over))
     it.em.fail(
@@ -111,28 +115,39 @@ def _run_range(it: Interpreter, node: ast.For, over: RangeOf) -> Flow:
     if not isinstance(node.target, ast.Name):
         it.em.fail(Code.SYNTAX, "the variable of a range loop must be one name")
     lower, upper, step, scale = _bounds(it, over)
+    return _run_counted(it, node, (lower, upper, step), lambda n: _scaled(it, n, scale))
+
+
+def _run_indices(it: Interpreter, node: ast.For, over: Indices) -> Flow:
+    """A loop over the tiles of a mapped output that belong to this block."""
+    return _run_counted(it, node, bounds_of(it.em, over), lambda n: minted(it.em, over, n))
+
+
+def _run_counted(
+    it: Interpreter, node: ast.For, bounds: tuple[Value, Value, Value], item: Callable[[Value], Any]
+) -> Flow:
+    """A loop that counts; `item` makes what the loop variable stands for from the counter."""
     carried = carried_names(it, node)
-    attempt: Attempt = lambda h: _try_for(it, node, h, lower, scale)  # noqa: E731
+    attempt: Attempt = lambda h: _try_for(it, node, h, bounds[0], item)  # noqa: E731
     head, trial = settle(it, node, carried, attempt)
     it.mark(node)
     init = values(it, head, it.frame.names)
     close(it, head, trial)
     it.mark(node)
-    results = it.em.op("for", lower, upper, step, init, regions=(trial.block,)).results
+    results = it.em.op("for", *bounds, init, regions=(trial.block,)).results
     finish(it, node, head, results)
     return Flow.NEXT
 
 
 def _try_for(
-    it: Interpreter, node: ast.For, head: Head, lower: Value, scale: tuple[Value, Value] | None
+    it: Interpreter, node: ast.For, head: Head, lower: Value, item: Callable[[Value], Any]
 ) -> Trial:
-    assert isinstance(node.target, ast.Name)
     target = Target("loop", carried=tuple(head))
     args = bind_head(it, head)
-    counter = Value(lower.type, node.target.id)
+    counter = Value(lower.type, node.target.id if isinstance(node.target, ast.Name) else "")
     block = Block((counter, *args))
     with it.inside(block, target):
-        it.frame.bind(node.target.id, _scaled(it, counter, scale))
+        assign(it, node.target, item(counter))
         if it.run(node.body) is Flow.NEXT:
             leave(it, "continue", target)
     return Trial(block, target)

@@ -23,3 +23,5 @@ class Parameter:
     dims: tuple[Dim, ...] | None = None
     default: Any = inspect.Parameter.empty
     line: int = 0
+    mapped: bool = False
+    """Whether an output is a mapped one, of which a block visits many tiles."""

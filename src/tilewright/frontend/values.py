@@ -6,9 +6,12 @@ static: an int, a float, a tuple, an element type, a function, known while compi
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..base.shapes import Shape
+from ..base.tile_order import OWNED
 from ..ir import TensorType, Value
 from ..lang.device_global import Global
 
@@ -28,11 +31,15 @@ class TensorRef:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class OutputRef:
-    """A block's own region of an output (`tl.TensorMut`); `tile` is its static shape."""
+    """A block's own region of an output (`tl.TensorMut`); `tile` is its static shape.
+
+    Of a `partial` one there may be more regions than blocks.
+    """
 
     value: Value
     name: str
     tile: Shape
+    partial: bool = False
 
     @property
     def type(self) -> TensorType:
@@ -52,7 +59,76 @@ class PartitionRef:
     mutable: bool = False
 
 
-Memory = TensorRef | OutputRef | PartitionRef | Global
+@dataclass(frozen=True, eq=False, slots=True)
+class MappedRef:
+    """A mapped output (`tl.MappedPartitionMut`), of which a block visits many tiles.
+
+    `tile` is the shape of one, `groups` that of the groups in which they are visited.
+    """
+
+    value: Value
+    name: str
+    tile: Shape
+    groups: Shape
+
+    @property
+    def type(self) -> TensorType:
+        """The whole output's type."""
+        return self.value.tensor
+
+    @property
+    def walked(self) -> Shape:
+        """The axes that are walked; of the others a block has the whole."""
+        return tuple(k for k, group in enumerate(self.groups) if group != OWNED)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Tiles along an axis: the first, and how many. Numbers that look alike are the same."""
+
+    start: Hashable
+    count: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The tiles that a loop over a mapped output visits, and in which groups.
+
+    Two loops over the same space have each tile in the same block.
+    """
+
+    groups: Shape
+    extents: tuple[Extent, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Origin:
+    """Where an index comes from: the outputs that it is an index of, and the tiles visited."""
+
+    outputs: tuple[MappedRef, ...]
+    space: Space | None
+
+
+class MintedIndex(tuple[Any, ...]):  # noqa: SLOT001 - a tuple can have no slots
+    """An index that a loop over a mapped output made: a tuple that knows its origin.
+
+    It has a number for each axis that is walked; once `whole`, for each axis of the output. What is
+    rebuilt from its numbers is a plain tuple.
+    """
+
+    origin: Origin
+    whole: bool
+
+    @classmethod
+    def made(cls, numbers: Sequence[Any], origin: Origin, *, whole: bool) -> MintedIndex:
+        """An index of these numbers."""
+        index = cls(numbers)
+        index.origin = origin
+        index.whole = whole
+        return index
+
+
+Memory = TensorRef | OutputRef | PartitionRef | MappedRef | Global
 """Things that name memory: no values, so they can be neither computed with nor selected."""
 
 

@@ -43,7 +43,12 @@ class TensorSpec:
 
 @dataclass(frozen=True, slots=True)
 class OutputSpec:
-    """A partitioned output; `tile` is the region each block owns."""
+    """A partitioned output; `tile` is the region each block owns.
+
+    With `groups` it is mapped: a block visits many tiles, in groups of that shape, 0 along an axis
+    of which it has the whole (see base.tile_order). A `partial` one may have more tiles than there
+    are blocks.
+    """
 
     name: str
     dtype: AnyDType
@@ -51,6 +56,8 @@ class OutputSpec:
     strides: tuple[int | None, ...]
     tile: Shape
     facts: MemoryFacts = NOTHING_KNOWN
+    groups: Shape | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .mapped import AnyMappedPartitionMut
 from .marker import declared
 from .tensor import AnyTensor, AnyTensorMut, Padding, Partition
 from .tile import E, Tile
@@ -33,7 +34,7 @@ def store_tile(out: AnyTensorMut[Any], tile: Tile[Any]) -> None:
 
 
 @declared
-def num_tiles(partition: Partition[Any], axis: int = 0) -> int:
+def num_tiles(partition: Partition[Any] | AnyMappedPartitionMut[Any], axis: int = 0) -> int:
     """Give the number of tiles of a partition along an axis."""
     ...
 
@@ -45,6 +46,8 @@ def get_tensor_shape(tensor: AnyTensor[Any] | AnyTensorMut[Any]) -> tuple[int, .
 
 
 @declared
-def get_index_space_shape(partition: Partition[Any]) -> tuple[int, ...]:
+def get_index_space_shape(
+    partition: Partition[Any] | AnyMappedPartitionMut[Any],
+) -> tuple[int, ...]:
     """Give the number of tiles along each axis of a partition; the same as `p.grid`."""
     ...

@@ -28,8 +28,8 @@ Padding: TypeAlias = float | None
 """What a load gives outside of the tensor: a number, `tl.neg_inf`, ...; None is anything."""
 
 
-class _Declared:
-    """Common to the classes of this file: no instances, and annotations kept as they are written.
+class Declared:
+    """Common to what names memory: no instances, and annotations kept as they are written.
 
     Without this, a subscript would fill in defaults that differ between Python versions.
     """
@@ -43,7 +43,7 @@ class _Declared:
             return GenericAlias(cls, parameters)
 
 
-class AnyTensor(_Declared, Generic[E_co]):
+class AnyTensor(Declared, Generic[E_co]):
     """A read-only tensor of any rank: what a helper function takes, whatever its dims."""
 
     @property
@@ -101,7 +101,7 @@ class Tensor(AnyTensor[E_co], Generic[E_co, *Dims]):
     """
 
 
-class AnyTensorMut(_Declared, Generic[E_co]):
+class AnyTensorMut(Declared, Generic[E_co]):
     """An output of any rank: what a helper function takes, whatever its dims."""
 
     @property
@@ -149,7 +149,7 @@ class TensorMut(AnyTensorMut[E_co], Generic[E_co, *Dims]):
     """
 
 
-class Partition(_Declared, Generic[E_co]):
+class Partition(Declared, Generic[E_co]):
     """A tensor cut into tiles, made by `x.partition(shape)`; tiles are loaded by index."""
 
     @property

@@ -55,8 +55,13 @@ class OutputArg:
 
     @property
     def tile(self) -> Shape:
-        """The shape of one block's region."""
+        """The shape of one block's region, or of one tile of a mapped partition."""
         return self.tiling.tile
+
+    @property
+    def groups(self) -> Shape | None:
+        """The groups in which the tiles of a mapped partition are visited."""
+        return None if self.tiling.mapping is None else self.tiling.mapping.groups
 
 
 @dataclass(frozen=True, slots=True, eq=False)

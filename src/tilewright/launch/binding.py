@@ -16,7 +16,7 @@ from ..array.pointer import DevicePointer
 from ..array.region import Region, region_of_array
 from ..array.tensor import BorrowMut, Tensor
 from ..base.dtypes import AnyDType
-from ..base.errors import BorrowError, ShapeError
+from ..base.errors import BorrowError, LaunchError, ShapeError
 from ..base.shapes import Shape
 from ..driver.host import CPU
 from ..frontend.parameters import Dim, Kind, Parameter
@@ -189,10 +189,31 @@ def _tensor(kernel: str, p: Parameter, handle: Handle) -> TensorArg:
 
 def _output(kernel: str, p: Parameter, partition: Partition[Any]) -> OutputArg:
     tiling = partition.tiling
+    if p.mapped != (tiling.mapping is not None):
+        _refuse_mapping(kernel, p, partition)
     _check_element(kernel, p, tiling.layout.dtype)
     _check_rank(kernel, p, tiling.layout.shape)
     _check_extents(kernel, p, tiling.layout.shape)
     return OutputArg(p, tiling, partition.device)
+
+
+def _refuse_mapping(kernel: str, p: Parameter, partition: Partition[Any]) -> NoReturn:
+    """A mapped partition where each block has one tile, or the reverse."""
+    plain = f"{p.name}.partition_mut(tile)"
+    if p.mapped:
+        rule, expected = "a tl.MappedPartitionMut takes a mapped one", f"{plain}.map(map_shape)"
+        other = f"`{p.name}: tl.TensorMut`, of which each block has one tile"
+        hint = f"pass partition.map(map_shape), or declare {other}"
+    else:
+        rule, expected = "a tl.TensorMut takes a plain one", plain
+        other = f"`{p.name}: tl.MappedPartitionMut`, whose tiles a block visits"
+        hint = f"leave out .map(...), or declare {other}"
+    raise LaunchError(
+        f"`{p.name}` of `{kernel}` has the wrong kind of partition: {rule}",
+        expected=expected,
+        got=repr(partition),
+        hint=hint,
+    )
 
 
 def _scalar(kernel: str, p: Parameter, number: Any) -> ScalarArg:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..array.shape import ShapeLike, as_shape
 from ..base.cpu_abi import MAX_GRID_RANK
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.errors import LaunchError
-from ..base.shapes import Shape
+from ..base.shapes import Shape, size
+from ..base.tile_order import largest_step
 from .arguments import Arg, OutputArg
 
 LEAST_RANK = 3
@@ -35,24 +37,63 @@ def is_folded(grid: Shape) -> bool:
     )
 
 
-def launch_grid(kernel: str, args: Sequence[Arg], given: Shape | None) -> Shape:
-    """The grid of a launch; a LaunchError shows every grid where two differ."""
-    grids = [(f"`{a.parameter.name}`", padded(a.tiling.grid)) for a in args
-             if isinstance(a, OutputArg)]  # fmt: skip
-    if not grids:
-        if given is None:
-            raise LaunchError(
-                f"`{kernel}` has no outputs. Launch grid required.",
-                hint=f"say how many blocks run: {kernel}(...).grid((x, y, z))",
-            )
-        return _checked(kernel, given)
+class Asked(NamedTuple):
+    """A grid, and who asks for it."""
+
+    who: str
+    grid: Shape
+
+
+def launch_grid(kernel: str, args: Sequence[Arg], given: Shape | None, at_once: int = 1) -> Shape:
+    """The grid of a launch; a LaunchError shows every grid where two differ.
+
+    `at_once` is how many blocks the device runs at the same time: so many share the tiles of mapped
+    partitions, where nobody says how many.
+    """
+    outputs = [a for a in args if isinstance(a, OutputArg)]
+    grids = [Asked(f"`{a.parameter.name}`", grid) for a in outputs if (grid := _grid_of(a))]
     if given is not None:
-        grids.append(("the given grid", given))
-    (first, grid), *others = grids
-    for who, other in others:
-        if _trimmed(other) != _trimmed(grid):
-            _refuse(kernel, args, given, (first, grid), (who, other))
-    return _checked(kernel, max((g for _, g in grids), key=len))
+        grids.append(Asked("the given grid", given))
+    if not grids:
+        return _checked(kernel, outputs, _free_grid(kernel, outputs, at_once))
+    first, *others = grids
+    for other in others:
+        if _trimmed(other.grid) != _trimmed(first.grid):
+            _refuse(kernel, outputs, given, first, other)
+    return _checked(kernel, outputs, max((g.grid for g in grids), key=len))
+
+
+def _grid_of(output: OutputArg) -> Shape | None:
+    """The grid that an output asks for; None if it leaves that to others."""
+    tiling = output.tiling
+    if tiling.partial:
+        return None
+    if tiling.mapping is None:
+        return padded(tiling.grid)
+    blocks = tiling.mapping.num_tile_blocks
+    return None if blocks is None else padded((blocks,))
+
+
+def _free_grid(kernel: str, outputs: Sequence[OutputArg], at_once: int) -> Shape:
+    """The grid where nobody asks for one: that of the device, no larger than the tiles need."""
+    mapped = [walked for a in outputs if (walked := _walked(a)) is not None]
+    partial = [a.parameter.name for a in outputs if a.tiling.partial]
+    if mapped and not partial:
+        return padded((min(at_once, max(map(size, mapped))),))
+    if partial:
+        why = f"`{partial[0]}` of `{kernel}` is covered in part, which says only how far it may go"
+    else:
+        why = f"`{kernel}` has no outputs"
+    raise LaunchError(
+        f"{why}. Launch grid required.",
+        hint=f"say how many blocks run: {kernel}(...).grid((x, y, z))",
+    )
+
+
+def _walked(output: OutputArg) -> Shape | None:
+    """How many tiles of a mapped partition are visited along each axis that is walked."""
+    tiling = output.tiling
+    return None if tiling.mapping is None else tiling.mapping.walked(tiling.grid)
 
 
 def _trimmed(grid: Shape) -> Shape:
@@ -63,34 +104,82 @@ def _trimmed(grid: Shape) -> Shape:
 
 
 def _refuse(
-    kernel: str,
-    args: Sequence[Arg],
-    given: Shape | None,
-    one: tuple[str, Shape],
-    other: tuple[str, Shape],
+    kernel: str, outputs: Sequence[OutputArg], given: Shape | None, one: Asked, other: Asked
 ) -> None:
-    outputs = [a for a in args if isinstance(a, OutputArg)]
-    tiles = "; ".join(
-        f"`{a.parameter.name}` has shape {a.layout.shape} in tiles of {a.tile}" for a in outputs
-    )
+    tiles = "; ".join(map(_described, outputs))
     message = (
-        f"launch grid {other[1]} does not match the grid of the partition of {one[0]}"
-        if given is not None and other[1] is given
+        f"launch grid {other.grid} does not match the grid of the partition of {one.who}"
+        if given is not None and other.grid is given
         else f"the outputs of `{kernel}` are cut into different grids"
     )
     raise LaunchError(
         message,
-        expected=f"{one[1]}, from {one[0]}",
-        got=f"{other[1]}, from {other[0]}",
+        expected=f"{one.grid}, from {one.who}",
+        got=f"{other.grid}, from {other.who}",
         hint=tiles,
     )
 
 
-def _checked(kernel: str, grid: Shape) -> Shape:
+def _described(output: OutputArg) -> str:
+    text = f"`{output.parameter.name}` has shape {output.layout.shape} in tiles of {output.tile}"
+    mapping = output.tiling.mapping
+    if mapping is None or mapping.num_tile_blocks is None:
+        return text
+    return f"{text}, shared by {mapping.num_tile_blocks} blocks"
+
+
+def _checked(kernel: str, outputs: Sequence[OutputArg], grid: Shape) -> Shape:
     if len(grid) > MAX_GRID_RANK or any(n > MAX_EXTENT for n in grid):
         raise LaunchError(
             f"the grid of `{kernel}` is too large",
             expected=f"at most {MAX_GRID_RANK} axes of at most {MAX_EXTENT} blocks",
             got=str(grid),
         )
+    for output in outputs:
+        if output.tiling.partial:
+            _check_within(output, grid)
+        elif output.tiling.mapping is not None:
+            _check_mapped(output, grid)
     return grid
+
+
+def _check_within(output: OutputArg, grid: Shape) -> None:
+    """A block beyond the tiles of an output would have nothing to write."""
+    tiles = padded(output.tiling.grid)
+    tiles += (1,) * (len(grid) - len(tiles))
+    for axis, (n, most) in enumerate(zip(padded(grid), tiles, strict=False)):
+        if n > most:
+            raise LaunchError(
+                f"launch grid {grid} goes beyond the tiles of `{output.parameter.name}` on axis"
+                f" {axis}",
+                expected=f"at most {most} blocks",
+                got=str(n),
+                hint=_described(output),
+            )
+
+
+def _check_mapped(output: OutputArg, grid: Shape) -> None:
+    """Blocks of a mapped output stand in one row, and count its tiles in 32 bits."""
+    name, mapping = output.parameter.name, output.tiling.mapping
+    assert mapping is not None, "it is mapped"
+    walked, groups = mapping.walked(output.tiling.grid), mapping.walked(mapping.groups)
+    if len(_trimmed(grid)) > 1:
+        raise LaunchError(
+            f"the blocks that share the mapped output `{name}` must stand in one row",
+            expected="a grid of one axis",
+            got=str(grid),
+        )
+    if size(grid) == 0 < size(walked):
+        raise LaunchError(
+            f"the mapped output `{name}` needs at least one block",
+            expected="1 or more blocks",
+            got=str(grid),
+        )
+    most = largest_step(walked, groups) + grid[0]
+    if most > MAX_EXTENT:
+        raise LaunchError(
+            f"the mapped output `{name}` has too many tiles to be counted",
+            expected=f"at most {MAX_EXTENT} tiles, blocks and whole rows of groups together",
+            got=f"tiles {walked} in groups of {groups}, {grid[0]} blocks",
+            hint="use larger tiles or smaller groups",
+        )

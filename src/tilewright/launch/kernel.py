@@ -106,7 +106,8 @@ class Kernel:
         return found
 
     def _make_code(self, form: Form, device: Device, request: Request) -> Code:
-        grid = launch_grid(self.name, form.args, request.const_grid or request.grid)
+        given = request.const_grid or request.grid
+        grid = launch_grid(self.name, form.args, given, device.blocks_at_once)
         program = self._program(self.signature(form, request, len(grid)), device, request)
         return Code(self.name, program, form.args, grid)
 

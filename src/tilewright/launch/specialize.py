@@ -71,7 +71,9 @@ class Specializer:
         if isinstance(arg, PointerArg):
             return arg.dtype
         fact = (arg.dtype, static_dims(arg, links), arg.layout.unit_axis)
-        return (fact, arg.tile) if isinstance(arg, OutputArg) else fact
+        if isinstance(arg, OutputArg):
+            return (fact, arg.tile, arg.groups, arg.tiling.partial)
+        return fact
 
     def _spec(self, arg: Arg, links: Links, memory: MemoryFacts) -> ParamSpec:
         name = arg.parameter.name
@@ -81,7 +83,8 @@ class Specializer:
             return PointerSpec(name, arg.dtype)
         shape, strides = static_dims(arg, links), _static_strides(arg)
         if isinstance(arg, OutputArg):
-            return OutputSpec(name, arg.dtype, shape, strides, arg.tile, memory)
+            groups, partial = arg.groups, arg.tiling.partial
+            return OutputSpec(name, arg.dtype, shape, strides, arg.tile, memory, groups, partial)
         return TensorSpec(name, arg.dtype, shape, strides, memory)
 
 

@@ -19,15 +19,16 @@ Rules (a chain is what must be ordered among itself):
        if %c {store; yield} else {yield}  ->  %u = if %c {%s = store %t; yield %s} else {yield %t}
 4. A loop carries the token of each chain that it accesses.
        for ... {store; continue}          ->  for ..., %t {%u = store %a; continue %u}
-5. But if all accesses of a chain in the loop are reads, or all use one index along one axis which
-   no two rounds share, then every round starts from the token before the loop, and the tokens at
-   its ends are joined. So in nested loops on every level where it holds.
+5. But if all accesses of a chain in the loop are reads, or all use one index along one axis (or
+   one tile of a mapped partition) which no two rounds share, then every round starts from the
+   token before the loop, and the tokens at its ends are joined. So in nested loops on every level
+   where it holds.
        for ..., %t {%u = store %t; %s = join_tokens %acc, %u; continue %s}
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -116,11 +117,32 @@ class _Independence:
         if view.sparse is not None:
             return frozenset()
         steps = view.step or view.tile
-        return frozenset(
-            (view.dim_map[k], steps[k], view.frame, index)
+        slabs: dict[tuple[object, ...], Value] = {
+            (view.dim_map[k], steps[k], view.frame, index): index
             for k, index in enumerate(access.all("index"))
-            if view.tile[k] <= steps[k] and self.varies(loop, index)
-        )
+            if view.tile[k] <= steps[k]
+        }
+        alone = {slab for slab, index in slabs.items() if self.varies(loop, index)}
+        return frozenset([*alone, *self.together(loop, slabs)])
+
+    def together(
+        self, loop: Op, slabs: Mapping[tuple[object, ...], Value]
+    ) -> Iterator[tuple[object, ...]]:
+        """Slabs that meet in a tile of its own in every round: one index of a mapped partition."""
+        parts = {slab: self.part(loop, index) for slab, index in slabs.items()}
+        for op in {maker for maker, _ in filter(None, parts.values())}:
+            own = {slab: part[1] for slab, part in parts.items() if part and part[0] is op}
+            if set(own.values()) == set(op.results) and self.varies(loop, op.one("number")):
+                yield ("tile", frozenset(own))
+
+    def part(self, loop: Op, value: Value) -> tuple[Op, Value] | None:
+        """The index of a mapped partition that a value is a number of, and which number."""
+        op = self.nesting.definer(value)
+        if op is None or op.name != "tile_index":
+            return None
+        # The tiles that are counted must be the same in all rounds.
+        fixed = not any(self.nesting.inside(v, loop) for v in op.operands[1:])
+        return (op, value) if fixed else None
 
     def varies(self, loop: Op, value: Value) -> bool:
         """Whether a value differs in any two rounds: the induction variable, moved or scaled."""

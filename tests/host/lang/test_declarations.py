@@ -13,7 +13,10 @@ from tilewright.frontend.rules import FAMILIES, PROPERTIES, RULES
 from tilewright.lang.marker import declared_name
 
 FUNCTIONS = [name for name in tl.__all__ if declared_name(getattr(tl, name)) is not None]
-CLASSES = ("Tile", "PointerTile", "Tensor", "TensorMut", "Partition", "PartitionMut", "Global")
+CLASSES = (
+    "Tile", "PointerTile", "Tensor", "TensorMut", "Partition", "PartitionMut",
+    "MappedPartitionMut", "PartitionIndex", "Global",
+)  # fmt: skip
 
 OF_THE_HOST = {f"Global.{name}" for name in ("host", "memory", "to_numpy", "copy_from", "reset")}
 """What is not for kernels: globals are made, read and written on the host."""

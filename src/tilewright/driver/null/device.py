@@ -23,6 +23,7 @@ class NullDevice:
     def __init__(self, name: str = "null") -> None:
         self.name = name
         self.host_visible = True
+        self.blocks_at_once = 1
         self.pool = HostPool()
         self.progress = HostProgress()
         self.entries: list[Entry] = []

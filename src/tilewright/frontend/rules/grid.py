@@ -8,6 +8,7 @@ from typing import Any
 from ...base.errors import Code
 from ...ir import Value
 from ..emit import Emitter
+from . import mapped
 
 
 def _block_id(em: Emitter, axis: Any) -> Value:
@@ -46,5 +47,6 @@ RULES: dict[str, Callable[..., Any]] = {
     "num_blocks": _num_blocks,
     "get_tile_block_id": _get_tile_block_id,
     "get_num_tile_blocks": _get_num_tile_blocks,
+    **mapped.RULES,
 }
-PROPERTIES: frozenset[str] = frozenset()
+PROPERTIES: frozenset[str] = mapped.PROPERTIES

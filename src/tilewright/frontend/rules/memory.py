@@ -21,7 +21,7 @@ from ..access import (
 )  # fmt: skip
 from ..emit import Emitter, describe
 from ..masks import mask_of
-from ..values import OutputRef, PartitionRef, TensorRef
+from ..values import MappedRef, OutputRef, PartitionRef, TensorRef
 
 # --- what a name is ----------------------------------------------------------------------------
 
@@ -38,11 +38,13 @@ def output(em: Emitter, x: Any, what: str) -> OutputRef:
     if isinstance(x, TensorRef):
         read_only(em, x.name)
     if not isinstance(x, OutputRef):
+        mapped = isinstance(x, MappedRef)
         em.fail(
             Code.TYPE,
             f"{what} must be an output",
             expected="a tl.TensorMut parameter",
             got=describe(x),
+            hint=f"go by its indices: x.partition({x.name}.shape).load(index)" if mapped else None,
         )
     return x
 
@@ -144,11 +146,13 @@ def _cover_axis(
                 got=f"{src.name}.shape[{axis}] = {there}, {dst.name} has {needed}",
             )
         return
-    tiles = [
+    tiles: list[tuple[Any, ...]] = [
         ("ceildiv", ("const", known) if known is not None else ("extent", name, axis),
          ("const", size))
         for name, known in ((dst.type.param, needed), (src.type.param, there))
     ]  # fmt: skip
+    if dst.partial:
+        tiles[0] = ("grid", axis)
     em.require_at_launch(LaunchCheck(("le", *tiles), message, em.span))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....base.cpu_abi import LaunchWord
-from ....ir.core import Op
+from ....base.tile_order import Numbers, tile_index
+from ....ir.core import Op, Value
 from ..functions.text import Value as Vec
 from ..functions.text import where
 from .emitter import Emitter
@@ -76,7 +77,32 @@ def _num_blocks(emitter: Emitter, op: Op) -> None:
     emitter.names[op.result] = grid_axis(emitter, op.attrs["axis"]).cast("trunc", "i32")
 
 
+def _tile_index(emitter: Emitter, op: Op) -> None:
+    number, *counts = (_wide(emitter, v) for v in (op.one("number"), *op.all("counts")))
+    index = tile_index(number, counts, op.attrs["groups"], _numbers(emitter))
+    starts = [_wide(emitter, v) for v in op.all("starts")] or [emitter.integer(0)] * len(index)
+    for result, at, start in zip(op.results, index, starts, strict=True):
+        emitter.names[result] = (at + start).cast("trunc", "i32")
+
+
+def _wide(emitter: Emitter, value: Value) -> Vec:
+    return emitter.scalar(value).cast("zext", "i64")
+
+
+def _numbers(emitter: Emitter) -> Numbers[Vec]:
+    return Numbers(
+        constant=emitter.integer,
+        add=lambda a, b: a + b,
+        subtract=lambda a, b: a - b,
+        multiply=lambda a, b: a * b,
+        # The index of a loop that does not run may be computed before it: nothing may trap.
+        divide=lambda a, b: a.binary("udiv", b.intrinsic("umax", 1)),
+        least=lambda a, b: a.intrinsic("umin", b),
+    )
+
+
 TABLE: dict[str, Callable[[Emitter, Op], None]] = {
     "block_id": _block_id,
     "num_blocks": _num_blocks,
+    "tile_index": _tile_index,
 }

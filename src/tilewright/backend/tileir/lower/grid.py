@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....base.tile_order import Numbers, tile_index
 from ....ir.core import Op
 from ..program.core import Val
 from .emitter import Emitter, Rule
+
+TOWARDS_ZERO = 1
 
 
 def _block_id(em: Emitter, op: Op) -> Sequence[Val]:
@@ -19,4 +22,28 @@ def _num_blocks(em: Emitter, op: Op) -> Sequence[Val]:
     return (em.grid[axis],)
 
 
-RULES: dict[str, Rule] = {"block_id": _block_id, "num_blocks": _num_blocks}
+def _tile_index(em: Emitter, op: Op) -> Sequence[Val]:
+    number, counts = em.get(op.one("number")), [em.get(v) for v in op.all("counts")]
+    index = tile_index(number, counts, op.attrs["groups"], _numbers(em))
+    starts = [em.get(v) for v in op.all("starts")]
+    if not starts:
+        return index
+    return [em.same("addi", at, start) for at, start in zip(index, starts, strict=True)]
+
+
+def _numbers(em: Emitter) -> Numbers[Val]:
+    return Numbers(
+        constant=em.index,
+        add=lambda a, b: em.same("addi", a, b),
+        subtract=lambda a, b: em.same("subi", a, b),
+        multiply=lambda a, b: em.same("muli", a, b),
+        divide=lambda a, b: em.same("divi", a, b, signedness=True, rounding=TOWARDS_ZERO),
+        least=lambda a, b: em.same("mini", a, b, signedness=True),
+    )
+
+
+RULES: dict[str, Rule] = {
+    "block_id": _block_id,
+    "num_blocks": _num_blocks,
+    "tile_index": _tile_index,
+}
