@@ -105,6 +105,10 @@ class Tensor(Interop, Generic[E]):
         title, ticket = self.take_over(f"partition({tiling.tile})", PARTITION_HINT)
         return Partition(Tensor(self.region, title), tiling, ticket, owned=True)
 
+    def try_partition(self, tile: ShapeLike) -> Partition[E]:
+        """As `partition`: the word that an `Arc` has for it, which may have other owners."""
+        return self.partition(tile)
+
     def partition_mut(self, tile: ShapeLike) -> Partition[E]:
         """Borrow this tensor for writing, cut into tiles: kernels write in place."""
         tiling = cut(self.region.layout, tile)

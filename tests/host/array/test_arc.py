@@ -6,6 +6,7 @@ import pytest
 
 from tilewright.array import Arc, zeros
 from tilewright.base.errors import BorrowError, ShapeError
+from tilewright.op.core import value
 
 
 @pytest.fixture
@@ -89,3 +90,15 @@ def test_clones_die_by_themselves_in_any_thread(arc):
     for thread in threads:
         thread.join()
     assert arc.unwrap_arc().to_numpy().tolist() == [0] * 4
+
+
+def test_try_partition_of_ops_and_tensors(arc):
+    partition = value(arc).try_partition((2,)).sync()
+    assert partition.unpartition().to_numpy().tolist() == [0, 0, 0, 0]
+    assert zeros((4,)).sync().try_partition((2,)).grid == (2,)
+    assert zeros((4,)).try_partition((2,)).sync().grid == (2,)
+    shared = zeros((4,)).shared()
+    kept = shared.sync()
+    with pytest.raises(BorrowError, match="needs the only owner"):
+        shared.try_partition((2,)).sync()
+    assert kept.shape == (4,)

@@ -99,6 +99,8 @@ assert_type(tw.zip(t, t, n, x, a), tw.DeviceOp[tuple[tw.Tensor[f32], tw.Tensor[f
 assert_type(tw.zip(*[t, t]), tw.DeviceOp[tuple[Any, ...]])
 assert_type(tw.arange(0.0, 1.0, 0.5), tw.DeviceOp[tw.Tensor[f32]])
 assert_type(tw.arange(3, dtype=f16), tw.DeviceOp[tw.Tensor[f16]])
+assert_type(t.try_partition((2, 2)), tw.DeviceOp[tw.Partition[f32]])
+assert_type(tw.ones((4,)).shared().try_partition((2,)), tw.DeviceOp[tw.Partition[f32]])
 assert_type(tw.value(pair).first(), tw.DeviceOp[int])
 assert_type(tw.value(pair).last(), tw.DeviceOp[str])
 assert_type(tw.value((n, s, 2.5)).last(), tw.DeviceOp[float])

@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from cpu.driver.cpu.gate import PATIENCE, Gate
 from cpu.driver.cpu.kernels import (
     FAIL_AT_17,
-    GATE,
     MEET,
     PRINT,
     SCRATCH_SUM,
@@ -31,23 +31,6 @@ from tilewright.driver.cpu import FailureWords, Launcher
 from tilewright.driver.cpu.pool import Pool, _Process
 from tilewright.driver.cpu.stream import MOST_WAITING
 from tilewright.driver.host import CPU, REFERENCE
-
-PATIENCE = 60.0
-"""Seconds after which a test that waits gives up."""
-
-
-class Gate:
-    """A job that runs until it is opened."""
-
-    def __init__(self):
-        self.word = np.zeros(1, np.int64)
-        self.launcher = Launcher(kernel(GATE, USLEEP), slots(self.word).tolist(), (1,), 0, 0)
-
-    def put_on(self, stream):
-        stream.launch(self.launcher.record(), keep=self)
-
-    def open(self):
-        self.word[0] = 1
 
 
 def launcher_of(body, out, blocks, scratch_bytes=0, prints=0):
