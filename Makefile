@@ -6,13 +6,14 @@ JOBS ?= auto
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 BENCH_WITH ?=
+PACK_ARGS ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check types format bench hostbench clean
+.PHONY: help demo test check types format bench hostbench gpu-pack clean
 
 help:  ## print this help
-	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## /\1\t/' | \
+	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## /\1\t/' | \
 	    while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/.base  ## run several kernels on this machine and check them against NumPy
@@ -41,6 +42,9 @@ bench: $(VENV)/.bench  ## time kernels against NumPy, torch and numba; results i
 
 hostbench: $(VENV)/.bench  ## time what launches, chains, graphs and streams cost the host
 	@$(BIN)/python -m benchmarks.host $(BENCH_ARGS)
+
+gpu-pack: $(VENV)/.dev  ## compile kernels for a GPU elsewhere into build/gpu-pack; PACK_ARGS="--arch sm_100"
+	@$(BIN)/python tools/gpu_pack.py build/gpu-pack $(PACK_ARGS)
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

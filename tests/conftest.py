@@ -16,8 +16,12 @@ settings.load_profile("tilewright")
 # Before anything reads the settings: a pass that breaks the IR is named at once.
 os.environ.setdefault("TILEWRIGHT_VERIFY", "1")
 # Tests are about the compiler that is here, not about what another one left on disk; and the cache
-# of whoever runs them is theirs. Tests of the cache name a directory of their own.
-os.environ["TILEWRIGHT_CACHE_DIR"] = "off"
+# of whoever runs them is theirs. Tests of the cache name a directory of their own. Where there is a
+# GPU, a pack made by `make gpu-pack` may be used, and stands for its assembler.
+PACK = os.environ.get("GPU_PACK", "")
+os.environ["TILEWRIGHT_CACHE_DIR"] = f"{PACK}/cache" if PACK else "off"
+if PACK:
+    os.environ.setdefault("TILEWRIGHT_TILEIRAS_PATH", f"{PACK}/tileiras.json")
 
 TESTS = Path(__file__).parent
 GOLDENS = TESTS / "goldens"

@@ -31,6 +31,8 @@ class Runner:
     """Whether to keep every stage's text, for `kernel.inspect()`."""
     store: Store | None = field(default_factory=current_store)
     """Where results are kept between processes; None compiles afresh."""
+    results: dict[str, object] | None = None
+    """What each stage of the backend gave, where somebody wants it."""
 
     def step(self, name: str, function: Callable[[Any], Any], argument: Any) -> Any:
         """Run one step and time it."""
@@ -59,6 +61,8 @@ class Runner:
     def stage(self, stage: Stage, argument: Any) -> Any:
         """Run a stage of a backend."""
         result = self.step(stage.name, stage.run, argument)
+        if self.results is not None:
+            self.results[stage.name] = result
         if self.wanted(stage.name):
             self.show(stage.name, stage.show(result))
         return result

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ..compile.options import CompileOptions
@@ -11,9 +13,19 @@ from ..frontend.capture import capture
 from ..frontend.sources import KernelSource
 from ..ir.artifact import Artifact
 from ..op.place import user_frame
+from .exporting import Exported, write
 from .inspection import Inspection, recompiles
 from .kernel import Kernel
 from .operation import Launch
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Arguments that launches of a kernel will have."""
+
+    args: tuple[Any, ...]
+    constants: dict[str, Any]
+    options: CompileOptions | None = None
 
 
 class Entry:
@@ -35,6 +47,8 @@ class Entry:
     ) -> None:
         captured = capture(function, unsafe=unsafe, source=source, frame_locals=frame_locals)
         self._kernel = Kernel(captured, function)
+        self.declared: list[Declared] = []
+        """What `declare` was told."""
         functools.update_wrapper(cast("Any", self), function)
 
     @property
@@ -47,9 +61,19 @@ class Entry:
         """How many results its launches have: as many as it has positional parameters."""
         return len(self._kernel.source.parameters)
 
+    def inspection(
+        self,
+        args: Sequence[Any],
+        constants: Mapping[str, Any],
+        target: str | None = None,
+        options: CompileOptions | None = None,
+    ) -> Inspection:
+        """One way of calling it, to be looked at without running."""
+        return Inspection(self._kernel, args, constants, target, options)
+
     def compile(self, *args: Any, **constants: Any) -> Artifact:
         """Compile for such arguments without running; `tw.meta(...)` stands for tensors."""
-        return Inspection(self._kernel, args, constants).artifact()
+        return self.inspection(args, constants).artifact()
 
     def compile_for(
         self, target: str, *args: Any, options: CompileOptions | None = None, **constants: Any
@@ -58,11 +82,39 @@ class Entry:
 
         A CUDA architecture needs no GPU here, only its assembler.
         """
-        return Inspection(self._kernel, args, constants, target, options).artifact()
+        return self.inspection(args, constants, target, options).artifact()
+
+    def export(
+        self,
+        folder: str | Path,
+        target: str,
+        *args: Any,
+        options: CompileOptions | None = None,
+        name: str | None = None,
+        **constants: Any,
+    ) -> Exported:
+        """Write the kernel for programs without Python: cubin, bytecode, C header, JSON.
+
+        `target` and the arguments are those of `compile_for`; the files are called `name`, or as
+        the kernel.
+        """
+        made = self.inspection(args, constants, target, options).made()
+        return write(made, Path(folder), name or made.artifact.name)
+
+    def declare(
+        self, *args: Any, options: CompileOptions | None = None, **constants: Any
+    ) -> Declared:
+        """Note that launches with such arguments will come, so that `tilewright compile` knows.
+
+        Nothing is compiled yet; `tw.meta(...)` stands for tensors.
+        """
+        declared = Declared(args, constants, options)
+        self.declared.append(declared)
+        return declared
 
     def ir(self, *args: Any, **constants: Any) -> str:
         """The kernel's IR for such arguments, as text."""
-        return Inspection(self._kernel, args, constants).ir()
+        return self.inspection(args, constants).ir()
 
     def inspect(
         self,
@@ -75,7 +127,7 @@ class Entry:
 
         `device` may name another target than the arguments' own, as in `compile_for`.
         """
-        return Inspection(self._kernel, args, constants, device, options).stages()
+        return self.inspection(args, constants, device, options).stages()
 
     def explain(
         self,
@@ -85,7 +137,7 @@ class Entry:
         **constants: Any,
     ) -> str:
         """What the compiler decided for such arguments, and what each launch checks."""
-        return Inspection(self._kernel, args, constants, device, options).decisions()
+        return self.inspection(args, constants, device, options).decisions()
 
     def explain_recompile(self) -> str:
         """Why each compilation so far happened."""

@@ -9,6 +9,7 @@ from .. import compile as compiler
 from ..backend.tileir import ARCHITECTURES, is_architecture
 from ..base.errors import ContextError
 from ..base.shapes import Shape
+from ..compile.export import Made, make
 from ..compile.inspect import stage_texts
 from ..compile.options import CompileOptions
 from ..ir.artifact import Artifact
@@ -20,6 +21,7 @@ from .grid import padded
 from .kernel import DEFAULT_OPTIONS, Kernel
 from .links import by_hand
 from .run import LOADERS
+from .watching import Needed
 
 
 class Inspection:
@@ -40,24 +42,46 @@ class Inspection:
         request = kernel.request(args, given)
         if any(is_op(a) for a in args):
             raise TypeError(f"to compile `{kernel.name}`, pass tensors or tw.meta(...), not ops")
-        self._kernel = kernel
-        self._request = request._replace(generics=by_hand(generics), options=options)
-        self._bound = kernel.bind(args, given, self._request.generics)
-        self.target = self._bound.device.name if target is None else _checked(target)
+        request = request._replace(generics=by_hand(generics), options=options)
+        bound = kernel.bind(args, given, request.generics)
+        needed = Needed(kernel, bound.form, request, _likely_grid(bound.form.args))
+        self._look(needed, bound.device.name if target is None else target)
+        self._addresses = [region.address for region in bound.memory]
+
+    @classmethod
+    def of_launch(cls, needed: Needed, target: str) -> Inspection:
+        """The same for a launch that was seen elsewhere."""
+        self = cls.__new__(cls)
+        self._look(needed, target)
+        return self
+
+    def _look(self, needed: Needed, target: str) -> None:
+        self._kernel, self._request = needed.kernel, needed.request
+        self._form, self._grid = needed.form, needed.grid
+        self._addresses = [0] * len(needed.form.memory)
+        self.target = _checked(target)
 
     @property
     def signature(self) -> Signature:
         """What the code is compiled for."""
-        form = self._bound.form
-        grid = _likely_grid(form.args)
         if not is_architecture(self.target):
-            return self._kernel.signature(form, self._request, len(grid))
-        addresses = [region.address for region in self._bound.memory]
-        return self._kernel.cuda_signature(form, self._request, grid, addresses)
+            return self._kernel.signature(self._form, self._request, len(self._grid))
+        return self._kernel.cuda_signature(self._form, self._request, self._grid, self._addresses)
 
     def artifact(self) -> Artifact:
         """The compiled code."""
         return self._kernel.compiled(self.signature, self.target, self._request).artifact
+
+    def made(self) -> Made:
+        """The compiled code with its bytecode, for a CUDA architecture."""
+        if not is_architecture(self.target):
+            raise ContextError(
+                f"`{self._kernel.name}` can be exported for CUDA alone",
+                expected=", ".join(ARCHITECTURES),
+                got=self.target,
+            )
+        options = self._request.options or DEFAULT_OPTIONS
+        return make(self._kernel.source, self.signature, self.target, options)
 
     def stages(self) -> dict[str, str]:
         """The text of every stage of the compilation, by name, in order."""

@@ -31,6 +31,7 @@ from .links import Generics, link
 from .recent import Recent
 from .run import LOADERS
 from .specialize import Specializer, cuda_facts, refuse_unhashable
+from .watching import note
 
 DEFAULT_OPTIONS = CompileOptions()
 PLAIN = Request()
@@ -108,6 +109,7 @@ class Kernel:
     def _make_code(self, form: Form, device: Device, request: Request) -> Code:
         given = request.const_grid or request.grid
         grid = launch_grid(self.name, form.args, given, device.blocks_at_once)
+        note(self, form, request, grid)
         program = self._program(self.signature(form, request, len(grid)), device, request)
         return Code(self.name, program, form.args, grid)
 

@@ -10,10 +10,16 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from ..base.errors import Error
-from . import cache, doctor, run
+from . import cache, compiling, doctor, explaining, run
 from .subcommand import FINE, MISUSED, WRONG, Subcommand, UsageError
 
-SUBCOMMANDS: tuple[Subcommand, ...] = (run.SUBCOMMAND, cache.SUBCOMMAND, doctor.SUBCOMMAND)
+SUBCOMMANDS: tuple[Subcommand, ...] = (
+    run.SUBCOMMAND,
+    compiling.SUBCOMMAND,
+    explaining.SUBCOMMAND,
+    cache.SUBCOMMAND,
+    doctor.SUBCOMMAND,
+)
 """What `tilewright` can do, in the order of its help."""
 
 STATUSES = "exit status: 0 it went well, 1 something is wrong, 2 the command was not understood"

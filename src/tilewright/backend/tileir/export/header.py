@@ -1,0 +1,279 @@
+"""A C header that says how a compiled kernel is launched. It needs no other header of ours.
+
+For a kernel `add` it declares `struct add_arguments`, one member per parameter of the kernel in its
+order, and the functions `add_parameters`, which gives what cuLaunchKernel takes, `add_check`, which
+says whether the arguments fit, and `add_grid`, which gives the grid, where the kernel has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ....base.cuda_abi import LAUNCH_WORDS, MAX_GRID, LaunchWord
+from ....base.dtypes import AnyDType
+from ....ir.artifact import Artifact
+from ....ir.launch_expr import Expr, leaves, show
+from ....ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
+from ..abi import Slot
+from .grid import logical_grid
+from .naming import extent_name, field_names, plain, slots_of
+
+C_TYPES = {
+    "bool": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t",
+    "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
+    "f32": "float", "f64": "double",
+}  # fmt: skip
+"""Types that C has; of others a program hands over the bits."""
+BITS = {8: "uint8_t", 16: "uint16_t", 32: "uint32_t", 64: "uint64_t"}
+INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
+    "ne": "!=", "and": "&&", "or": "||",
+}  # fmt: skip
+CALLS = ("floordiv", "mod", "ceildiv", "min", "max")
+
+HELPERS = """\
+#ifndef TILEWRIGHT_ARITHMETIC
+#define TILEWRIGHT_ARITHMETIC
+static inline int64_t tilewright_floordiv(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+static inline int64_t tilewright_mod(int64_t a, int64_t b)
+{
+    return b == 0 ? a : a - tilewright_floordiv(a, b) * b;
+}
+static inline int64_t tilewright_ceildiv(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : -tilewright_floordiv(-a, b);
+}
+static inline int64_t tilewright_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t tilewright_max(int64_t a, int64_t b) { return a > b ? a : b; }
+#endif
+"""
+
+
+def header(artifact: Artifact) -> str:
+    """The text of the header."""
+    found = slots_of(artifact)
+    names = field_names(artifact.signature, found)
+    guard = f"TILEWRIGHT_{artifact.name.upper()}_{artifact.target.upper()}_H"
+    parts = [
+        *_opening(artifact, guard),
+        *_arguments(artifact, found, names),
+        *_parameters(artifact.name, names),
+        *_check(artifact),
+        *_grid(artifact),
+        f"#endif /* {guard} */",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _opening(artifact: Artifact, guard: str) -> Iterator[str]:
+    name = artifact.name
+    yield f"/* How to launch `{name}`, compiled by Tilewright for {artifact.target}."
+    yield " *"
+    yield " * Load the cubin (cuLibraryLoadData), get the kernel by its symbol, fill the arguments,"
+    yield f" * check them, and launch it with blocks of one thread:  {name}_parameters(&a, p);"
+    yield " * cuLaunchKernel(f, grid[0], grid[1], grid[2], 1, 1, 1, 0, stream, p, 0);"
+    yield " */"
+    yield f"#ifndef {guard}"
+    yield f"#define {guard}"
+    yield ""
+    yield "#include <stdint.h>"
+    yield ""
+    yield HELPERS
+    yield f'#define {name.upper()}_SYMBOL "{name}"'
+    yield f'#define {name.upper()}_ARCH "{artifact.target}"'
+    if artifact.sites:
+        yield from _record(name)
+    yield ""
+
+
+def _record(name: str) -> Iterator[str]:
+    yield "/* The kernel reports: `record` is the address of device memory of so many 64-bit"
+    yield "   words, zero before each launch; print records follow it. */"
+    yield f"#define {name.upper()}_RECORD_WORDS {LAUNCH_WORDS}"
+    for word in LaunchWord:
+        yield f"#define {name.upper()}_{word.name} {int(word)}"
+
+
+def _arguments(artifact: Artifact, found: Sequence[Slot], names: Sequence[str]) -> Iterator[str]:
+    yield f"struct {artifact.name}_arguments {{"
+    for slot, name in zip(found, names, strict=True):
+        yield f"    {_c_type(slot)} {name}; /* {_about(artifact.signature, slot)} */"
+    if not found:
+        yield "    char nothing;"
+    yield "};"
+    yield ""
+
+
+def _c_type(slot: Slot) -> str:
+    if slot.what in ("address", "record"):
+        return "uint64_t"
+    return c_type(slot.dtype)
+
+
+def c_type(dtype: AnyDType) -> str:
+    """The C type of a number, or of its bits."""
+    return C_TYPES.get(dtype.name) or BITS[max(dtype.bits, 8)]
+
+
+def _about(signature: Signature, slot: Slot) -> str:
+    if slot.what == "record":
+        return "device address of the launch record"
+    if slot.what == "grid":
+        return f"blocks along logical axis {slot.axis}"
+    spec = signature.params[slot.param]
+    if slot.what == "address":
+        aligned = spec.facts.alignment if isinstance(spec, TensorSpec | OutputSpec) else 1
+        promise = f", a multiple of {aligned}" if aligned > 1 else ""
+        return f"device address, {slot.dtype.name}{promise}"
+    if slot.what == "scalar":
+        return slot.dtype.name if slot.dtype.name in C_TYPES else f"the bits of {slot.dtype.name}"
+    return f"axis {slot.axis}{_divisor(spec, slot)}"
+
+
+def _divisor(spec: object, slot: Slot) -> str:
+    assert isinstance(spec, TensorSpec | OutputSpec), "only memory has extents and strides"
+    known = spec.facts.extents if slot.what == "extent" else spec.facts.strides
+    divisor = known[slot.axis] if slot.axis < len(known) else 1
+    unit = ", in elements" if slot.what == "stride" else ""
+    return f"{unit}, a multiple of {divisor}" if divisor > 1 else unit
+
+
+def _parameters(kernel: str, names: Sequence[str]) -> Iterator[str]:
+    yield f"#define {kernel.upper()}_PARAMETERS {len(names)}"
+    yield f"static inline void {kernel}_parameters(struct {kernel}_arguments *a, void **p)"
+    yield "{"
+    for number, name in enumerate(names):
+        yield f"    p[{number}] = &a->{name};"
+    if not names:
+        yield "    (void)a, (void)p;"
+    yield "}"
+    yield ""
+
+
+def _check(artifact: Artifact) -> Iterator[str]:
+    """Launch checks, and the promises that the code was compiled with."""
+    name, signature = artifact.name, artifact.signature
+    yield f"/* 0 if the kernel may be launched with these arguments, else the line of {name}_check"
+    yield "   that does not hold, counted from 1. */"
+    yield f"static inline int {name}_check(const struct {name}_arguments *a)"
+    yield "{"
+    number = 0
+    for text, about in [*_promises(signature), *_limits(signature), *_launch_checks(artifact)]:
+        if text:
+            number += 1
+            yield f"    if (!({text})) return {number}; /* {about} */"
+        else:
+            yield f"    /* for the caller to check: {about} */"
+    yield "    (void)a;"
+    yield "    return 0;"
+    yield "}"
+    yield ""
+
+
+def _promises(signature: Signature) -> Iterator[tuple[str, str]]:
+    for spec in signature.params:
+        if not isinstance(spec, TensorSpec | OutputSpec):
+            continue
+        name = plain(spec.name)
+        if spec.facts.alignment > 1:
+            yield f"a->{name} % {spec.facts.alignment} == 0", f"`{spec.name}` is aligned"
+        for what, dims, known in (("extent", spec.shape, spec.facts.extents),
+                                  ("stride", spec.strides, spec.facts.strides)):  # fmt: skip
+            for axis, (n, divisor) in enumerate(zip(dims, known, strict=False)):
+                if n is None and divisor > 1:
+                    text = f"a->{name}_{what}_{axis} % {divisor} == 0"
+                    yield text, f"{what} {axis} of `{spec.name}`"
+
+
+def _limits(signature: Signature) -> Iterator[tuple[str, str]]:
+    """A grid that is not folded is launched as it is."""
+    grid = logical_grid(signature)
+    if grid is not None and not signature.folded:
+        for axis, most in enumerate(MAX_GRID):
+            if grid[axis][0] != "const":
+                yield f"{_c(grid[axis], signature)} <= {most}", f"the grid along axis {axis}"
+
+
+def _launch_checks(artifact: Artifact) -> Iterator[tuple[str, str]]:
+    for check in artifact.launch_checks:
+        yield expression(check.expr, artifact.signature) or "", show(check.expr)
+
+
+def expression(expr: Expr, signature: Signature) -> str | None:
+    """A launch expression in C; None where it asks for something that C does not have."""
+    grid = logical_grid(signature)
+    for leaf in leaves(expr):
+        if leaf[0] == "grid" and grid is None:
+            return None
+        if leaf[0] == "scalar" and _scalar(signature, leaf[1]).dtype.name not in C_TYPES:
+            return None
+    return _c(expr, signature)
+
+
+def _c(expr: Expr, signature: Signature) -> str:
+    name, args = expr[0], expr[1:]
+    if name in INFIX:
+        return f"({_c(args[0], signature)} {INFIX[name]} {_c(args[1], signature)})"
+    if name in CALLS:
+        return f"tilewright_{name}({_c(args[0], signature)}, {_c(args[1], signature)})"
+    match name:
+        case "const":
+            return repr(int(args[0])) if isinstance(args[0], bool) else repr(args[0])
+        case "extent":
+            return _extent(signature, args[0], int(args[1]))
+        case "scalar":
+            return f"a->{plain(args[0])}"
+        case "grid":
+            grid = logical_grid(signature)
+            assert grid is not None, "asked for before"
+            return _c(grid[int(args[0])], signature)
+        case "not":
+            return f"!{_c(args[0], signature)}"
+        case _:
+            raise ValueError(f"not a launch expression: {expr!r}")
+
+
+def _extent(signature: Signature, param: str, axis: int) -> str:
+    spec = next(s for s in signature.params if s.name == param)
+    assert isinstance(spec, TensorSpec | OutputSpec), "only memory has extents"
+    fixed = spec.shape[axis]
+    return f"(int64_t)a->{extent_name(signature, param, axis)}" if fixed is None else str(fixed)
+
+
+def _scalar(signature: Signature, param: str) -> ScalarSpec:
+    spec = next(s for s in signature.params if s.name == param)
+    assert isinstance(spec, ScalarSpec), f"{param} is no number"
+    return spec
+
+
+def _grid(artifact: Artifact) -> Iterator[str]:
+    name, signature = artifact.name, artifact.signature
+    grid = logical_grid(signature)
+    if grid is None:
+        yield f"/* The caller of `{name}` decides the grid. */"
+        return
+    blocks = [_c(axis, signature) for axis in grid]
+    constant = "" if signature.folded else "const "
+    yield f"static inline void {name}_grid({constant}struct {name}_arguments *a, uint32_t grid[3])"
+    yield "{"
+    if signature.folded:
+        yield from _folded(blocks)
+    else:
+        yield from (f"    grid[{k}] = (uint32_t)({text});" for k, text in enumerate(blocks[:3]))
+    yield "    (void)a;"
+    yield "}"
+    yield ""
+
+
+def _folded(blocks: Sequence[str]) -> Iterator[str]:
+    """The logical grid goes into the arguments; the blocks run as one long row."""
+    yield "    uint64_t total = 1;"
+    for axis, text in enumerate(blocks):
+        yield f"    a->grid_{axis} = (int32_t)({text});"
+        yield f"    total *= (uint64_t)a->grid_{axis};"
+    yield f"    grid[0] = total < {MAX_GRID[0]} ? (uint32_t)total : {MAX_GRID[0]};"
+    yield "    grid[1] = grid[0] ? (uint32_t)((total + grid[0] - 1) / grid[0]) : 1;"
+    yield "    grid[2] = 1;"

@@ -1,0 +1,53 @@
+"""Names for the parameters of a compiled kernel that are names in C too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....ir.artifact import Artifact
+from ....ir.signature import GlobalSpec, Signature
+from ..abi import Slot, slots, symbol
+
+KEYWORDS = frozenset({
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
+    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict",
+    "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
+    "unsigned", "void", "volatile", "while",
+})  # fmt: skip
+"""Words that C does not take as names."""
+ALONE = ("address", "scalar")
+"""What is called as the parameter itself."""
+
+
+def slots_of(artifact: Artifact) -> tuple[Slot, ...]:
+    """The parameters of a compiled kernel."""
+    return slots(artifact.signature, reports=bool(artifact.sites))
+
+
+def field_names(signature: Signature, found: Sequence[Slot]) -> list[str]:
+    """The name of each slot: `z`, `z_extent_0`, `grid_1`, `record`."""
+    return [_name(signature, slot) for slot in found]
+
+
+def extent_name(signature: Signature, param: str, axis: int) -> str:
+    """The name of the slot of an extent, if it has one."""
+    spec = next(s for s in signature.params if s.name == param)
+    return f"{plain(spec.name)}_extent_{axis}"
+
+
+def _name(signature: Signature, slot: Slot) -> str:
+    if slot.what == "record":
+        return "record"
+    if slot.what == "grid":
+        return f"grid_{slot.axis}"
+    spec = signature.params[slot.param]
+    name = plain(spec.name)
+    if isinstance(spec, GlobalSpec):
+        return f"global_{name}"
+    return name if slot.what in ALONE else f"{name}_{slot.what}_{slot.axis}"
+
+
+def plain(name: str) -> str:
+    """A name that C takes."""
+    given = symbol(name)
+    return f"{given}_" if given in KEYWORDS else given

@@ -1,0 +1,45 @@
+"""Shows which launches need code that is not there yet, to whoever makes code ahead of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..base.shapes import Shape
+from .form import Form, Request
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A launch, the first of its kind: what code must be compiled for."""
+
+    kernel: Kernel
+    form: Form
+    request: Request
+    grid: Shape
+
+
+Watcher: TypeAlias = Callable[[Needed], None]
+
+_WATCHERS: list[Watcher] = []
+
+
+@contextmanager
+def watching(watcher: Watcher) -> Generator[None, None, None]:
+    """Call `watcher` for each launch, in any thread, whose code is about to be made."""
+    _WATCHERS.append(watcher)
+    try:
+        yield
+    finally:
+        _WATCHERS.remove(watcher)
+
+
+def note(kernel: Kernel, form: Form, request: Request, grid: Shape) -> None:
+    """Tell who is watching."""
+    for watcher in tuple(_WATCHERS):
+        watcher(Needed(kernel, form, request, grid))

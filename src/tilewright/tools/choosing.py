@@ -1,0 +1,159 @@
+"""Which kernels of a file a command is about, and for which arguments: said by text, by the file
+itself, or by the launches of its program."""
+
+from __future__ import annotations
+
+import ast
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..base.config import current
+from ..compile.options import CompileOptions
+from ..launch.definition import Declared, Entry
+from ..launch.inspection import Inspection
+from ..launch.watching import Needed, watching
+from .loading import chosen
+from .machine import ask_driver
+from .run import run_program
+from .subcommand import UsageError
+from .wording import call_of, is_enough, suggestion
+
+WAYS = """\
+arguments are given in one of three ways:
+  --arg NAME=VALUE ...   by hand, for one kernel:
+        tensor     f32[128,?,?%8]: a number, ? for any extent, ?%8 for any multiple of 8
+        output     f32[?,?]:tile(64,64)
+        view       bf16[?,?]:permute(1,0)
+        pointer    f32*
+        number     i32; may be left out where the kernel says its type
+        constant   a Python literal, or an element type
+  kernel.declare(...)    in the file, with tw.meta(...) for tensors
+  --launched             by running the file's program on the CPU: all that it launches"""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A kernel with arguments, to be looked at for any target."""
+
+    name: str
+    look: Callable[[str], Inspection]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What says which kernels, and for what arguments."""
+    parser.add_argument("file", type=Path, help="a Python file that defines kernels")
+    parser.add_argument("--kernel", metavar="NAME", help="one kernel; else all that have arguments")
+    parser.add_argument("--arg", action="append", default=[], metavar="NAME=VALUE", dest="words",
+                        help="an argument, see below")  # fmt: skip
+    parser.add_argument("--launched", action="store_true",
+                        help="take the launches of the file's program")  # fmt: skip
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
+                        dest="options", help="of tw.CompileOptions: occupancy=2")  # fmt: skip
+
+
+def calls(given: Namespace) -> list[Chosen]:
+    """The kernels and arguments that a command line asks for; at least one."""
+    options = _options(given.options)
+    if given.launched:
+        return list(_launched(given.file, given.kernel))
+    kernels = chosen(given.file, given.kernel)
+    if given.words:
+        return [_by_hand(kernels, given.words, options)]
+    found = [
+        _declared(name, kernel, declared, options)
+        for name, kernel in kernels.items()
+        for declared in kernel.declared or _without_words(kernel)
+    ]
+    if not found:
+        raise UsageError(_nothing(given.file, kernels))
+    return found
+
+
+def _without_words(kernel: Entry) -> list[Declared]:
+    """A kernel that needs no arguments to be told has one way of being called."""
+    return [Declared(*call_of(kernel, ()))] if is_enough(kernel) else []
+
+
+def _by_hand(kernels: dict[str, Entry], words: list[str], options: CompileOptions | None) -> Chosen:
+    if len(kernels) > 1:
+        raise UsageError(f"--arg is for one kernel: name it by --kernel, of {', '.join(kernels)}")
+    ((name, kernel),) = kernels.items()
+    args, keywords = call_of(kernel, words)
+    return _declared(name, kernel, Declared(args, keywords), options)
+
+
+def _declared(
+    name: str, kernel: Entry, declared: Declared, options: CompileOptions | None
+) -> Chosen:
+    wanted = options or declared.options
+    return Chosen(name, partial(_look, kernel, declared.args, declared.constants, wanted))
+
+
+def _look(
+    kernel: Entry,
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    options: CompileOptions | None,
+    target: str,
+) -> Inspection:
+    return kernel.inspection(args, keywords, target, options)
+
+
+def _nothing(path: Path, kernels: dict[str, Entry]) -> str:
+    name, kernel = next(iter(kernels.items()))
+    shown = " ".join(
+        f"--arg '{p.name}={suggestion(p)}'" for p in kernel.source.parameters if p.kind != "scalar"
+    )
+    return (
+        f"{path} does not say for which arguments: declare them there by {name}.declare(...),"
+        f" take those of its program by --launched, or give them:\n  --kernel {name} {shown}"
+    )
+
+
+def _launched(path: Path, name: str | None) -> Iterator[Chosen]:
+    seen: list[Needed] = []
+    with watching(seen.append):
+        status = run_program(path, ())
+    if status:
+        raise UsageError(f"{path} ended with status {status}")
+    wanted = [needed for needed in seen if name in (None, needed.kernel.name)]
+    if not wanted:
+        raise UsageError(f"{path} launches no kernel{f' `{name}`' if name else ''}")
+    for needed in wanted:
+        yield Chosen(needed.kernel.name, partial(Inspection.of_launch, needed))
+
+
+def _options(words: list[str]) -> CompileOptions | None:
+    if not words:
+        return None
+    known = [field.name for field in fields(CompileOptions)]
+    found: dict[str, Any] = {}
+    for word in words:
+        name, _, text = word.partition("=")
+        if name not in known:
+            raise UsageError(f"there is no option {name!r}; there are {', '.join(known)}")
+        try:
+            found[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            raise UsageError(f"{text!r} is no value for the option {name}") from None
+    try:
+        return CompileOptions(**found)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def target_of(given: str | None, otherwise: str | None = None) -> str:
+    """What to build for: as given, as the setting says, the local GPU, or `otherwise`."""
+    known = given or current().target
+    if known:
+        return known
+    gpus = ask_driver().gpus
+    if gpus:
+        return gpus[0].arch
+    if otherwise is None:
+        raise UsageError("there is no GPU here: say what to compile for, --arch sm_90")
+    return otherwise

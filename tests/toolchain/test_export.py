@@ -1,0 +1,285 @@
+"""Exported kernels: the files agree with each other, and a C compiler takes the header."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright.backend.tileir.abi import slots
+from tilewright.backend.tileir.cubin import sections
+from tilewright.base.config import override
+from tilewright.base.cuda_abi import LaunchWord
+from tilewright.tools.command import main
+
+
+@tw.entry
+def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))
+
+
+@tw.entry
+def many(
+    z: tl.TensorMut[tw.f16],
+    float: tl.Tensor[tw.f16, 64, tl.Dyn],  # noqa: A002 - a word of C
+    n: tw.i64,
+    on: tw.bool_,
+    s: tw.bf16,
+    *,
+    scale: tw.f64 = 1.0,
+) -> None:
+    assert n % 4 == 0
+    assert z.shape[0] <= float.shape[1]
+    print(n)
+    z.store(tl.zeros(z.shape, tw.f16))
+
+
+@tw.entry(unsafe=True)
+def raw(p: tl.Ptr[tw.i8], größe: tw.u32, *, B: tl.Const[int] = 16) -> None:
+    index = tl.arange(B)
+    inside = index.astype(tw.u32) < größe
+    tl.scatter(p, index, tl.gather(p, index, inside), inside)
+
+
+@tw.entry
+def deep(z: tl.TensorMut) -> None:
+    z.store(tl.zeros(z.shape, z.dtype))
+
+
+def kernels():
+    t, h = tw.meta((1000, 512)), tw.meta((64, 100), tw.f16)
+    wide = tw.meta((3, 5, 7, 11))
+    return {
+        "add": (add, (t.partition_mut((16, 64)), t, t)),
+        "odd": (add, (tw.meta((7, 7)).partition_mut((8, 8)), tw.meta((7, 7)), tw.meta((7, 7)))),
+        "many": (many, (tw.meta((50,), tw.f16).partition_mut((16,)), h, 4, True, 1.0)),
+        "raw": (raw, (tw.meta((9,), tw.i8).device_pointer(), 9)),
+        "deep": (deep, (wide.partition_mut((1, 1, 1, 8)),)),
+        "long": (deep, (tw.meta((1 << 27, 1)).partition_mut((1, 1)),)),
+    }
+
+
+NAMES = ("add", "odd", "many", "raw", "deep", "long")
+
+
+@pytest.fixture(scope="module")
+def exported(tool, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported")
+    found = {}
+    for name, (kernel, args) in kernels().items():
+        files = kernel.export(folder, "sm_90", *args, name=name)
+        found[name] = files, kernel.compile_for("sm_90", *args)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_files_agree(name, exported):
+    files, artifact = exported[name]
+    facts = json.loads(files.description.read_text())
+    assert files.cubin.read_bytes() == artifact.code
+    assert files.bytecode.read_bytes()[:8] == b"\x7fTileIR\0"
+    for file, digest in facts["files"].items():
+        data = (files.cubin.parent / file).read_bytes()
+        assert digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    assert facts["symbol"] == artifact.name and facts["arch"] == "sm_90"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_description_has_the_slots_of_the_kernel(name, exported):
+    files, artifact = exported[name]
+    facts = json.loads(files.description.read_text())
+    expected = slots(artifact.signature, reports=bool(artifact.sites))
+    assert [(s["what"], s["dtype"]) for s in facts["slots"]] == [
+        (s.what, s.dtype.name) for s in expected
+    ]
+    for slot, described in zip(expected, facts["slots"], strict=True):
+        address = slot.what in ("address", "record")
+        assert described["bytes"] == (8 if address else slot.dtype.itemsize)
+        assert described["parameter"] == (slot.param if slot.param >= 0 else None)
+        assert described["axis"] in (slot.axis, None)
+    assert [p["name"] for p in facts["parameters"]] == [p.name for p in artifact.signature.params]
+    assert (facts["record"] is not None) == bool(artifact.sites)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_cubin_has_as_many_parameter_bytes(name, exported):
+    """The size of the parameters that the assembler laid out is that of the slots in a row."""
+    files, _ = exported[name]
+    at = 0
+    for slot in json.loads(files.description.read_text())["slots"]:
+        at += -at % slot["bytes"] + slot["bytes"]
+    assert constant_bytes(files.cubin.read_bytes()) == at
+
+
+def constant_bytes(cubin):
+    (found,) = [s.nbytes for s in sections(cubin) if s.name.startswith(".nv.constant0.")]
+    return found - PARAMETERS_BEGIN
+
+
+PARAMETERS_BEGIN = 0x210
+"""Where sm_90 keeps parameters among its constants."""
+
+PROGRAM = """
+#include <stdio.h>
+#include <string.h>
+{includes}
+int main(void)
+{{
+    {body}
+    return 0;
+}}
+"""
+
+
+@pytest.fixture
+def run_c(tmp_path, exported):
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("no C compiler here")
+
+    def run(names, body, language="c99"):
+        includes = "\n".join(f'#include "{exported[n][0].header}"' for n in names)
+        source = tmp_path / "program.c"
+        source.write_text(PROGRAM.format(includes=includes, body=body))
+        strict = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-unused-function"]
+        program = tmp_path / "program"
+        command = [compiler, f"-std={language}", *strict, str(source), "-o", str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+
+    return run
+
+
+def test_the_checks_of_the_header_are_those_of_the_launch(run_c):
+    body = """
+    struct add_arguments a;
+    uint32_t grid[3];
+    void *p[ADD_PARAMETERS];
+    memset(&a, 0, sizeof a);
+    a.z_extent_0 = a.x_extent_0 = a.y_extent_0 = 1000;
+    a.z_extent_1 = a.x_extent_1 = a.y_extent_1 = 512;
+    a.z_stride_0 = a.x_stride_0 = a.y_stride_0 = 512;
+    printf("%d ", add_check(&a));
+    add_parameters(&a, p);
+    printf("%d ", p[1] == (void *)&a.z_extent_0);
+    add_grid(&a, grid);
+    printf("%u %u %u ", grid[0], grid[1], grid[2]);
+    a.x_extent_0 = 900; printf("%d ", add_check(&a) != 0); a.x_extent_0 = 1000;
+    a.z = 8; printf("%d ", add_check(&a) != 0); a.z = 16;
+    a.y_stride_0 = 514; printf("%d ", add_check(&a) != 0);
+    printf("%s %s", ADD_SYMBOL, ADD_ARCH);
+    """
+    assert run_c(["add"], body) == ["0", "1", "63", "8", "1", "1", "1", "1", "add", "sm_90"]
+
+
+def test_scalars_fixed_extents_and_records(run_c):
+    body = """
+    struct many_arguments a;
+    memset(&a, 0, sizeof a);
+    a.z_extent_0 = 16; a.float__extent_1 = 100; a.float__stride_0 = 100;
+    a.n = 8; a.on = 1; a.s = 0x3f80; a.scale = 2.5; a.record = 256;
+    printf("%d ", many_check(&a));
+    a.n = 9; printf("%d ", many_check(&a) != 0);
+    printf("%d %d", MANY_RECORD_WORDS, MANY_ERROR_SITE);
+    """
+    assert run_c(["many"], body) == ["0", "1", "8", str(int(LaunchWord.ERROR_SITE))]
+
+
+def test_folded_grids(run_c):
+    body = """
+    struct deep_arguments a;
+    uint32_t grid[3];
+    memset(&a, 0, sizeof a);
+    a.z_extent_0 = 3; a.z_extent_1 = 5; a.z_extent_2 = 7; a.z_extent_3 = 11;
+    deep_grid(&a, grid);
+    printf("%u %u %u %d %d ", grid[0], grid[1], grid[2], a.grid_0, a.grid_3);
+    """
+    assert run_c(["deep"], body) == ["210", "1", "1", "3", "2"]
+
+
+def test_grids_too_long_for_one_axis(run_c):
+    body = """
+    struct deep_arguments a;
+    uint32_t grid[3];
+    memset(&a, 0, sizeof a);
+    a.z_extent_0 = 1 << 27; a.z_extent_1 = 1;
+    deep_grid(&a, grid);
+    printf("%u %u %d", grid[0], grid[1], (uint64_t)grid[0] * grid[1] >= 1u << 27);
+    """
+    assert run_c(["long"], body) == ["16777215", "9", "1"]
+
+
+def test_names_that_c_does_not_have(run_c):
+    body = 'struct raw_arguments a; memset(&a, 0, sizeof a); printf("%d", raw_check(&a));'
+    assert run_c(["raw"], body) == ["0"]
+
+
+def test_several_headers_in_one_program(run_c):
+    assert run_c(["add", "many", "raw"], 'printf("%s", MANY_SYMBOL);') == ["many"]
+
+
+def test_only_cuda_is_exported(tool, tmp_path):
+    kernel, args = kernels()["add"]
+    with pytest.raises(tw.ContextError, match="for CUDA alone"):
+        kernel.export(tmp_path, "cpu", *args)
+
+
+FILE = """
+import tilewright as tw
+import tilewright.lang as tl
+
+@tw.entry
+def scale(z: tl.TensorMut, x: tl.Tensor, a: tw.f32) -> None:
+    z.store(tl.load_tile_like(x, z) * a)
+
+t = tw.meta((64, 64))
+scale.declare(t.partition_mut((8, 8)), t, 1.0)
+scale.declare(t.partition_mut((16, 16)), t, 1.0)
+"""
+
+
+def test_from_the_command_line(tool, tmp_path, capsys):
+    path = tmp_path / "kernels.py"
+    path.write_text(FILE)
+    out = tmp_path / "out"
+    assert main(["compile", str(path), "--arch", "sm_90", "-o", str(out), "--export"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0].split()[0] == "KERNEL" and [r.split()[:2] for r in rows[1:]] == [
+        ["scale", "sm_90"], ["scale", "sm_90"],
+    ]  # fmt: skip
+    assert sorted(p.name for p in out.iterdir()) == sorted(
+        f"{stem}{suffix}" for stem in ("scale", "scale_2")
+        for suffix in (".cubin", ".h", ".json", ".tileirbc")
+    )  # fmt: skip
+    both = ["--arch", "sm_90", "--arch", "sm_100"]
+    assert main(["compile", str(path), *both, "-o", str(tmp_path / "two")]) == 0
+    assert sorted(p.name for p in (tmp_path / "two").iterdir()) == [
+        "scale_sm_100.cubin", "scale_sm_100_2.cubin", "scale_sm_90.cubin", "scale_sm_90_2.cubin",
+    ]  # fmt: skip
+
+
+def test_without_a_folder_the_cache_is_filled(tool, tmp_path, capsys):
+    path = tmp_path / "kernels.py"
+    path.write_text(FILE)
+    with override(cache_dir=str(tmp_path / "cache")):
+        assert main(["compile", str(path), "--arch", "sm_90"]) == 0
+        assert f"kept in {tmp_path / 'cache'}" in capsys.readouterr().out
+        assert main(["cache", "ls"]) == 0
+        assert capsys.readouterr().out.count("sm_90") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [(["--arch", "sm_75"], 1, "sm_75"), (["--arch", "sm_90", "--export"], 2, "-o DIR")],
+)
+def test_what_is_refused(tool, tmp_path, capsys, words, status, said):
+    path = tmp_path / "kernels.py"
+    path.write_text(FILE)
+    assert main(["compile", str(path), *words]) == status
+    assert said in capsys.readouterr().err

@@ -1,0 +1,95 @@
+"""Fills a kernel cache for a GPU that is elsewhere, and writes one folder to take along.
+
+    python tools/gpu_pack.py build/gpu-pack [--arch sm_90] [GROUP | TEST_FILE ...]
+
+Groups of tests run here on the CPU; whatever they launch is compiled for the architecture. There,
+`GPU_PACK=<the folder>` lets the tests find these kernels, and tileiras is not needed:
+
+    cache/           the kernels
+    tileiras.json    stands for the assembler that made them
+    manifest.json    what is in the cache, where it comes from, and what was refused
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.backend.tileir.toolchain import description, find_toolchain
+
+ROOT = Path(__file__).parent.parent
+LANGUAGE = (
+    "atomics", "control_flow", "failures", "grids", "kernels", "layout", "matmul", "memory",
+    "order", "parameters", "pointers", "printing", "reductions",
+)  # fmt: skip
+GROUPS: dict[str, tuple[str, ...]] = {
+    "examples": ("tests/examples",),
+    "own": ("tests/cpu/kernels",),
+    "host": ("tests/cpu/launch", "tests/cpu/graph"),
+    "language": tuple(f"tests/cpu/language/test_{name}.py" for name in LANGUAGE),
+    "gpu": ("tests/gpu",),
+}
+"""The tests whose kernels go into a pack; folders that are not there have none."""
+PYTEST = ("-q", "--tb=no", "-rN", "--no-header", "-p", "no:cacheprovider", "-p", "packing")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make a pack; 1 where a kernel could not be compiled."""
+    parser = ArgumentParser("gpu_pack", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("groups", nargs="*", default=list(GROUPS), metavar="GROUP",
+                        help=f"of {', '.join(GROUPS)}, or a file of tests")  # fmt: skip
+    given = parser.parse_args(arguments)
+    folder: Path = given.folder.absolute()
+    (folder / "cache").mkdir(mode=0o700, parents=True, exist_ok=True)
+    tool = find_toolchain()
+    (folder / "tileiras.json").write_text(description(tool), encoding="utf-8")
+    groups = {name: collect(folder, given.arch, name) for name in given.groups}
+    manifest = {"arch": given.arch, "tileiras": tool.fingerprint, "groups": groups}
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    return summary(folder, groups)
+
+
+def collect(folder: Path, arch: str, group: str) -> list[dict[str, Any]]:
+    """Run a group's tests in a process of their own; what was compiled for them."""
+    paths = [path for path in GROUPS.get(group, (group,)) if (ROOT / path).exists()]
+    if not paths:
+        return []
+    print(f"{group}: {' '.join(paths)}", flush=True)
+    report = folder / "report.json"
+    report.unlink(missing_ok=True)
+    own = [str(ROOT / "src"), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own))}
+    options = [f"--pack-into={folder}", f"--pack-report={report}", f"--pack-arch={arch}"]
+    command = [sys.executable, "-m", "pytest", *PYTEST, *options, *paths]
+    # Tests may fail or be skipped: what they launched until then counts.
+    subprocess.run(command, cwd=ROOT, env=environment, check=False, stdout=subprocess.DEVNULL)
+    found: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))
+    report.unlink()
+    return found
+
+
+def summary(folder: Path, groups: dict[str, list[dict[str, Any]]]) -> int:
+    """Say what the pack holds; 1 where anything failed that the architecture has."""
+    failed = 0
+    for name, kernels in groups.items():
+        refused = [k for k in kernels if k["refused"]]
+        wrong = [k for k in refused if not k["refused"].startswith("not-on-this-target")]
+        failed += len(wrong)
+        print(f"{name:<10}{len(kernels) - len(refused):>6} kernels, {len(refused)} refused")
+        for kernel in wrong:
+            print(f"  {kernel['kernel']} ({kernel['place']}): {kernel['refused']}")
+    nbytes = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+    print(f"{folder}: {nbytes / 1e6:.1f} MB in {len(list(folder.rglob('*.tw')))} entries")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
