@@ -97,7 +97,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start watching."""
-    packer = Packer(config.getoption("--pack-into"), config.getoption("--pack-arch"))
+    packer = Packer(str(config.getoption("--pack-into")), str(config.getoption("--pack-arch")))
     watch = ExitStack()
     watch.enter_context(watching(packer.note))
     config.stash[PACKER], config.stash[WATCH] = packer, watch
@@ -108,7 +108,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     session.config.stash[WATCH].close()
     warnings.simplefilter("ignore")  # what a kernel's author is warned of is not our matter
     packed = session.config.stash[PACKER].compile_all()
-    report = Path(session.config.getoption("--pack-report"))
+    report = Path(str(session.config.getoption("--pack-report")))
     report.write_text(json.dumps([asdict(p) for p in packed]), encoding="utf-8")
 
 

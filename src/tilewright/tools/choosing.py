@@ -26,7 +26,7 @@ WAYS = """\
 arguments are given in one of three ways:
   --arg NAME=VALUE ...   by hand, for one kernel:
         tensor     f32[128,?,?%8]: a number, ? for any extent, ?%8 for any multiple of 8
-        output     f32[?,?]:tile(64,64)
+        output     f32[?,?]:tile(64,64), mapped f32[?,?]:tile(64,64):map(8,1)
         view       bf16[?,?]:permute(1,0)
         pointer    f32*
         number     i32; may be left out where the kernel says its type

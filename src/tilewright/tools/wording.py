@@ -1,7 +1,7 @@
 """A kernel's arguments written as text, as in `z=f32[?,?%8]:tile(64,64)`.
 
     tensor    DTYPE[EXTENT,...]      EXTENT is a number, `?` for any, `?%8` for any multiple of 8
-    output    the same, then :tile(8,8)
+    output    the same, then :tile(8,8), and :map(4,1) if it is mapped
     view      the same, then :permute(1,0) and so on, any method that gives another tensor
     pointer   DTYPE*
     number    DTYPE; may be left out where the kernel says it
@@ -29,8 +29,12 @@ from .subcommand import UsageError
 TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<extents>[^\]]*)\](?P<views>(?::\w+\([^()]*\))*)")
 VIEW = re.compile(r":(\w+)\(([^()]*)\)")
 EXTENT = re.compile(r"(\d+)|\?(?:%(\d+))?")
-VIEWS = {"tile": "partition_mut", "permute": "permute", "transpose": "transpose"}
+VIEWS = {
+    "tile": "partition_mut", "map": "map", "permute": "permute", "transpose": "transpose",
+}  # fmt: skip
 """What may follow a tensor, and the method it stands for."""
+SHAPED = ("tile", "map")
+"""Those that take a shape."""
 ANY = 7
 """Stands for `?`: no power of two but 1 divides it, and it is small, so that strides are too."""
 PLAIN_NUMBERS: Mapping[str, Any] = {"b": True, "f": 1.0}
@@ -84,7 +88,8 @@ def suggestion(p: Parameter) -> str:
     rank = 2 if p.dims is None else max(len(p.dims), 1)
     dims = [str(d) if isinstance(d, int) and p.kind == "tensor" else "?" for d in p.dims or ()]
     tile = f":tile({','.join(['64'] * rank)})" if p.kind == "output" else ""
-    return f"{dtype}[{','.join(dims or ['?'] * rank)}]{tile}"
+    mapped = f":map({','.join(['1'] * rank)})" if p.mapped else ""
+    return f"{dtype}[{','.join(dims or ['?'] * rank)}]{tile}{mapped}"
 
 
 def _number(p: Parameter, text: str | None) -> Any:
@@ -112,7 +117,7 @@ def _tensor(p: Parameter, text: str) -> Any:
             raise UsageError(f"`{p.name}`: {name} is none of {', '.join(VIEWS)}")
         numbers = [_extent(p, word) for word in inner.split(",")]
         method = getattr(value, VIEWS[name])
-        value = method(tuple(numbers)) if name == "tile" else method(*numbers)
+        value = method(tuple(numbers)) if name in SHAPED else method(*numbers)
     return value
 
 

@@ -30,6 +30,12 @@ def generic(z: tl.TensorMut[E], a: E, *, kind: tl.Const[object] = None) -> None:
     z.store(tl.full(z.shape, a, z.dtype))
 
 
+@tw.entry
+def visiting(z: tl.MappedPartitionMut) -> None:
+    for index in z.iter_indices():
+        z.store(tl.zeros(z.tile_shape, z.dtype), index)
+
+
 def signature(kernel, *words):
     args, keywords = call_of(kernel, words)
     return Inspection(kernel._kernel, args, keywords, "sm_90").signature
@@ -75,6 +81,14 @@ def test_views():
     assert same(gemm, words, z.partition_mut((8, 8)), tw.meta((64, 128)).T, y.T)
 
 
+def test_mapped_outputs():
+    z = tw.meta((64, 128))
+    mapped = z.partition_mut((8, 8)).map((4, 1))
+    assert same(visiting, ("z=f32[64,128]:tile(8,8):map(4,1)",), mapped)
+    (p,) = visiting.source.parameters
+    assert signature(visiting, f"z={suggestion(p)}").params[0].groups is not None
+
+
 def test_numbers_and_typed_pointers_may_be_left_out():
     found = signature(raw)
     assert [spec.dtype for spec in found.params] == [tw.f32, tw.i32, tw.bool_, tw.f16]
@@ -100,7 +114,7 @@ WRONG = {
     "no class": (("z=np[3]:tile(1)",), "no element type 'np'"),
     "no extent": (("z=f32[x]:tile(1)",), "'x' is no extent"),
     "zero divisor": (("z=f32[?%0]:tile(1)",), "no extent"),
-    "no view": (("z=f32[3]:slice(1)",), "slice is none of tile, permute"),
+    "no view": (("z=f32[3]:slice(1)",), "slice is none of tile, map, permute"),
     "no literal": (("z=f32[3]:tile(1)", "x=f32[3]", "y=bf16[3]", "BK=open('x')"), "neither"),
 }
 

@@ -47,7 +47,8 @@ def _parameter(spec: ParamSpec) -> dict[str, Any]:
         found |= {"shape": list(spec.shape), "strides": list(spec.strides)}
         found |= {"promises": asdict(spec.facts)}
     if isinstance(spec, OutputSpec):
-        found |= {"tile": list(spec.tile)}
+        groups = None if spec.groups is None else list(spec.groups)
+        found |= {"tile": list(spec.tile), "groups": groups, "partial": spec.partial}
     return found
 
 

@@ -11,8 +11,8 @@ def logical_grid(signature: Signature) -> tuple[Expr, ...] | None:
     if signature.grid is not None:
         return tuple(("const", n) for n in signature.grid)
     outputs = [spec for spec in signature.params if isinstance(spec, OutputSpec)]
-    if not outputs:
-        return None
+    if not outputs or any(spec.groups is not None for spec in outputs):
+        return None  # blocks of mapped outputs are as many as the caller likes
     chosen = max(outputs, key=lambda spec: len(spec.tile))
     blocks: list[Expr] = [
         ("ceildiv", ("extent", chosen.name, axis), ("const", tile))
