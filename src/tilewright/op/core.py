@@ -206,12 +206,13 @@ class DeviceOp(Endings[T_co]):
         """The resulting tensor, given over to a partition into tiles."""
         return self._forward("partition", tile)
 
-    def try_partition(
-        self: DeviceOp[Tensor[E]] | DeviceOp[Arc[E]], tile: ShapeLike
-    ) -> DeviceOp[Partition[E]]:
+    @overload
+    def try_partition(self: DeviceOp[Tensor[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]: ...
+    @overload
+    def try_partition(self: DeviceOp[Arc[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]: ...
+    def try_partition(self: DeviceOp[Any], tile: ShapeLike) -> DeviceOp[Any]:
         """As `partition`; also of an `Arc`, which must then be the only owner of its tensor."""
-        source: DeviceOp[Any] = self
-        return source._forward("try_partition", tile)
+        return self._forward("try_partition", tile)
 
     def unpartition(self: DeviceOp[Partition[E]]) -> DeviceOp[Tensor[E]]:
         """The tensor of the resulting partition."""
