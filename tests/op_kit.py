@@ -6,6 +6,7 @@ import threading
 import time
 
 from tilewright.base.errors import LaunchError
+from tilewright.driver.lane import Lane
 from tilewright.op.context import ExecutionContext
 from tilewright.op.core import Composite, DeviceOp
 
@@ -58,7 +59,7 @@ class HandStream:
     """A stream whose work is done when the test calls `release`; `log` is what was put on it."""
 
     def __init__(self, device=HAND, number=0, held=False):
-        self.device, self.number = device, number
+        self.device, self.number, self.lane = device, number, Lane()
         self.is_capturing = False
         self.captured = 0
         self.log, self.due, self.events = [], [], []

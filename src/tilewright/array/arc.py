@@ -18,6 +18,7 @@ from ..op.place import Spot, here, place_of
 from .borrow import LOCK
 from .ownership import Ours
 from .partition import Partition, cut
+from .region import Region
 from .shape import ShapeLike
 from .show import facts, table
 from .tensor import PARTITION_HINT, Tensor
@@ -87,6 +88,16 @@ class Arc(Ours, Generic[E]):
         """The tensor, for reading."""
         self._core.tensor.check_usable()
         return self._core.tensor
+
+    @property
+    def content(self) -> Tensor[E]:
+        """The tensor as it is, usable or not, for launchers."""
+        return self._core.tensor
+
+    @property
+    def plain_region(self) -> Region | None:
+        """As a tensor's, for launchers."""
+        return self._core.tensor.plain_region
 
     @property
     def shape(self) -> Shape:

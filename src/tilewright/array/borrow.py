@@ -19,6 +19,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..base.errors import BorrowError
+from ..driver.stub.words import STORAGE_WORDS, Look, StorageWord, Words, new_words
 from ..op.place import Spot, place_of
 from .extent import Extent
 
@@ -31,6 +32,9 @@ LOCK = threading.RLock()
 """Guards all borrow state; held across no user, driver or allocator call."""
 
 _MAIN = threading.main_thread().ident
+
+# Plain ints: each launch needs them.
+EPOCH, LOOK = int(StorageWord.EPOCH), int(StorageWord.LOOK)
 
 
 @cache
@@ -90,7 +94,7 @@ class Ticket:
         self.exclusive = exclusive
         self.ended: Use | None = None
         """What ended it, where that was noted: not for shared borrows of all of the memory."""
-        self.epoch = state.epoch
+        self.epoch = state.words[EPOCH]
 
     def ended_by(self) -> Use | None:
         """The use that ended this borrow; None while it stands."""
@@ -111,18 +115,12 @@ class Ticket:
 
         This one gets it back when the new one is done. For who holds the lock.
         """
-        state, latest = self.state, self.state.exclusive
-        mine = latest is self or (latest is not None and latest.parent is self)
-        if not mine or extent is not None or state.writers or state.readers:
-            return state.exclude_locked(use, self.extent if extent is None else extent, self)
-        # The usual case, without a search: nobody has a borrow but this one, and the last one
-        # that came out of it.
-        if latest is not None and latest is not self:
-            latest.ended = use
-        state.epoch += 1
-        state.last_write = use
-        child = state.exclusive = Ticket(state, use, None, self)
-        return child
+        return self.state.reborrow(self, use, extent)
+
+
+def mark(words: Words, what: Look, is_so: bool) -> None:
+    """Tell launches whether something about memory needs a closer look."""
+    words[LOOK] = words[LOOK] | what if is_so else words[LOOK] & ~what
 
 
 class Neighbour(NamedTuple):
@@ -136,23 +134,67 @@ class BorrowState:
     """Who may use a piece of memory. States of overlapping foreign memory are neighbours."""
 
     __slots__ = (
-        "__weakref__", "epoch", "exclusive", "extent", "last_write", "leases", "neighbours",
-        "readers", "writers",
+        "__weakref__", "_exclusive", "_leases", "_neighbours", "_writers", "extent",
+        "last_write", "readers", "words",
     )  # fmt: skip
 
-    def __init__(self) -> None:
-        self.epoch = 0
-        self.exclusive: Ticket | None = None
-        """The latest exclusive borrow of all of the memory that stands."""
+    def __init__(self, words: Words | None = None) -> None:
+        self.words = words or new_words(STORAGE_WORDS)
+        """The record of the memory, which tells launches whether all of this is empty."""
+        self._exclusive: Ticket | None = None
+        self._writers: list[weakref.ref[Ticket]] = []
+        self._leases: tuple[Lease, ...] = ()
+        self._neighbours: tuple[Neighbour, ...] = ()
         self.readers: list[weakref.ref[Ticket]] = []
         """Shared borrows of parts; some may have ended."""
-        self.writers: list[weakref.ref[Ticket]] = []
-        """Exclusive borrows of parts; some may have ended."""
         self.last_write: Use | None = None
-        self.leases: tuple[Lease, ...] = ()
         self.extent: Extent | None = None
         """All of the memory; known where there are neighbours."""
-        self.neighbours: tuple[Neighbour, ...] = ()
+
+    @property
+    def epoch(self) -> int:
+        """How often the memory was borrowed exclusively."""
+        return self.words[EPOCH]
+
+    @property
+    def exclusive(self) -> Ticket | None:
+        """The latest exclusive borrow of all of the memory that stands."""
+        return self._exclusive
+
+    @exclusive.setter
+    def exclusive(self, ticket: Ticket | None) -> None:
+        self._exclusive = ticket
+        mark(self.words, Look.EXCLUSIVE, ticket is not None)
+
+    @property
+    def writers(self) -> list[weakref.ref[Ticket]]:
+        """Exclusive borrows of parts; some may have ended."""
+        return self._writers
+
+    @writers.setter
+    def writers(self, tickets: list[weakref.ref[Ticket]]) -> None:
+        self._writers = tickets
+        mark(self.words, Look.WRITERS, bool(tickets))
+
+    @property
+    def leases(self) -> tuple[Lease, ...]:
+        """Who sees the memory; some may be gone."""
+        return self._leases
+
+    @leases.setter
+    def leases(self, leases: tuple[Lease, ...]) -> None:
+        self._leases = leases
+        mark(self.words, Look.LEASES, bool(leases))
+
+    @property
+    def neighbours(self) -> tuple[Neighbour, ...]:
+        """The states of memory that overlaps it; some may be gone."""
+        return self._neighbours
+
+    @neighbours.setter
+    def neighbours(self, neighbours: tuple[Neighbour, ...]) -> None:
+        self._neighbours = neighbours
+        mark(self.words, Look.NEIGHBOURS, bool(neighbours))
 
     def share(self, use: Use, extent: Extent | None = None, parent: Ticket | None = None) -> Ticket:
         """Borrow for reading: ends exclusive borrows, but for those the parent came out of."""
@@ -190,6 +232,21 @@ class BorrowState:
             self._use(use, extent, parent, writes=True)
             self.writers = _with(ticket, self.writers)
         return ticket
+
+    def reborrow(self, parent: Ticket, use: Use, extent: Extent | None = None) -> Ticket:
+        """As `Ticket.reborrow`, for who holds the lock."""
+        latest = self._exclusive
+        mine = latest is parent or (latest is not None and latest.parent is parent)
+        if not mine or extent is not None or self._writers or self.readers:
+            return self.exclude_locked(use, parent.extent if extent is None else extent, parent)
+        # The usual case, without a search: nobody has a borrow but this one, and the last one
+        # that came out of it.
+        if latest is not None and latest is not parent:
+            latest.ended = use
+        self.words[EPOCH] += 1
+        self.last_write = use
+        child = self._exclusive = Ticket(self, use, None, parent)
+        return child
 
     def read_all(self, use: Use, parent: Ticket | None = None) -> None:
         """All of the memory is read: exclusive borrows end. For who holds the lock."""
@@ -238,7 +295,7 @@ class BorrowState:
         if self.writers:
             self.writers = _without_ended(self.writers, use, extent, spare)
         if writes:
-            self.epoch += 1
+            self.words[EPOCH] += 1
             self.last_write = use
             if self.readers:
                 self.readers = _without_ended(self.readers, use, extent, spare)

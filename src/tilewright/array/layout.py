@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,6 +11,8 @@ from ..base.shapes import Shape, grid_of, row_major_strides, size
 from ..base.tile_order import OWNED
 
 WORD = (1 << 64) - 1
+
+_numbers = itertools.count(1)
 
 MOST_KEPT = 4096
 """Layouts, and ways to cut them, that are remembered for the next tensor of their kind."""
@@ -22,11 +25,13 @@ class Layout:
     """
 
     __slots__ = (
-        "covers", "dtype", "high", "is_contiguous", "is_injective", "low", "shape", "strides",
-        "unit_axis", "words",
+        "covers", "dtype", "high", "is_contiguous", "is_injective", "low", "number", "shape",
+        "strides", "unit_axis", "words",
     )  # fmt: skip
 
     def __init__(self, dtype: AnyDType, shape: Shape, strides: Shape) -> None:
+        self.number = next(_numbers)
+        """Tells it from all others, in native records."""
         self.dtype = dtype
         self.shape = shape
         self.strides = strides

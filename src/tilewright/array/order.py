@@ -3,6 +3,9 @@
 Each piece of work that is started leaves a flight with the memory it uses, from just before it is
 put on its stream until the device has passed it. Work that conflicts waits: on another stream by
 event, on the host by blocking. So streams cannot race, whatever the policy that chose them.
+
+Of a launch whose tensors are plain, and which need not wait, the memory itself notes no more than
+its number in the lane of its stream: `reserve_row`, one native call. All other work is listed.
 """
 
 from __future__ import annotations
@@ -12,8 +15,12 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeVarTuple
 
+from ..driver.lane import Lane
+from ..driver.stub.calls import stub
+from ..driver.stub.text import ACCOUNT
+from ..driver.stub.words import READERS, STORAGE_WORDS, Look, StorageWord, Words, new_words
 from ..op.trace import Tracing, trace_begin, trace_wait
-from .borrow import LOCK
+from .borrow import LOCK, mark
 
 if TYPE_CHECKING:
     from ..driver.protocol import Event, Stamp, Stream
@@ -21,6 +28,10 @@ if TYPE_CHECKING:
     from .region import Region
 
 Ts = TypeVarTuple("Ts")
+
+WRITE, READ = int(StorageWord.WRITE), int(StorageWord.READ)
+ANYWHERE = (0, 1 << 64)
+"""The addresses of a flight of which no more is known."""
 
 
 class _Puts(threading.Condition):
@@ -35,14 +46,16 @@ _PUTS = _Puts()
 class Flight:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
-    __slots__ = ("_event", "_is_put", "begun", "is_over", "outcome", "stream")
+    __slots__ = ("_event", "_is_put", "_lane", "_number", "begun", "is_over", "outcome", "stream")
 
     begun: Stamp | None
     """When the device began with it; there while a trace is recorded."""
 
-    def __init__(self, stream: Stream | None) -> None:
+    def __init__(self, stream: Stream | None, lane: Lane | None = None, number: int = 0) -> None:
         self.stream = stream
         """None: it is the host's own work."""
+        self._lane, self._number = lane, number
+        """Where its memory says to find it, if it is not listed there."""
         self.outcome: Outcome | None = None
         """What becomes of it, once it has been put on its stream."""
         self.is_over = False
@@ -55,9 +68,35 @@ class Flight:
         self._event = event
         self.is_over = event is None
         self._is_put = True
+        if self._lane is not None:
+            with LOCK:
+                self._lane.put()
+                if event is None:
+                    self._lane.end(self._number)
         if _PUTS.waiting:
             with _PUTS:
                 _PUTS.notify_all()
+
+    def end(self) -> None:
+        """The device has passed it, and all went well."""
+        if not self.is_over:
+            self.is_over = True
+            self._leave()
+
+    def fail(self, writes: Iterable[Region], reads: Iterable[Region]) -> None:
+        """The device has passed it, and it has failed: whoever looks at its memory shall hear."""
+        if self._lane is not None:
+            with LOCK:
+                for region in writes:
+                    region.storage.order.root().add((self, region.start, region.end, True))
+                for region in reads:
+                    region.storage.order.root().add((self, region.start, region.end, False))
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._lane is not None:
+            with LOCK:
+                self._lane.end(self._number)
 
     def over(self) -> bool:
         """Whether nothing that follows needs to know of it."""
@@ -83,11 +122,18 @@ class Flight:
         return self.stream is not None and self.stream is other.stream and other._is_put
 
     def wait(self) -> None:
-        """Block until the device has passed it; raises if it failed."""
+        """Block until the device has passed it, and what became of it is known."""
         event = self.event()
         if event is not None:
             event.wait()
             event.stream.sweep()
+
+    def precedes(self, other: Flight) -> bool:
+        """Whether it is passed before the other, of which alone their memory may have a note."""
+        return self._lane is not None and self._lane is other._lane and self._number < other._number
+
+    def check(self) -> None:
+        """Raise if work that the device has passed has failed."""
         if self.outcome is not None:
             self.outcome.check()
 
@@ -106,9 +152,11 @@ MOST_COVERED = 32
 class Order:
     """The flights over a piece of memory; pieces that overlap share one."""
 
-    __slots__ = ("covered", "joined", "most_covered", "spans")
+    __slots__ = ("covered", "joined", "most_covered", "spans", "words")
 
-    def __init__(self) -> None:
+    def __init__(self, words: Words | None = None) -> None:
+        self.words = words or new_words(STORAGE_WORDS)
+        """The record of the memory: notes plain launches, and whether there are any others."""
         self.spans: list[Span] = []
         """Some may be of flights that are over."""
         self.covered: list[Span] = []
@@ -124,8 +172,12 @@ class Order:
             mine, its = self.root(), other.root()
             if mine is not its:
                 its.spans += mine.spans
+                its.spans += [(flight, *ANYWHERE, True) for flight in mine.writers()]
+                its.spans += [(flight, *ANYWHERE, False) for flight in mine.readers()]
                 its.covered += mine.covered
                 mine.joined, mine.spans, mine.covered = its, [], []
+                its.mark()
+                mine.mark()
 
     def root(self) -> Order:
         """The one that stands for all it was joined with. For who holds the lock."""
@@ -134,17 +186,46 @@ class Order:
             order = order.joined
         return order
 
+    def mark(self) -> None:
+        """Tell launches whether this must be looked through."""
+        listed = bool(self.spans or self.covered) or self.joined is not None
+        mark(self.words, Look.FLIGHTS, listed)
+
+    def tidy(self) -> None:
+        """Forget what is over. For who holds the lock."""
+        self.spans = _not_over(self.spans)
+        self._forget_covered()
+        self.mark()
+
+    def has_plain(self) -> bool:
+        """Whether plain launches ever used the memory."""
+        words = self.words
+        return words[WRITE] != 0 or words[READ] != 0
+
+    def writers(self) -> list[Flight]:
+        """The plain launch that wrote last, if somebody must know of it."""
+        return _noted(self.words[WRITE : WRITE + 2])
+
+    def readers(self) -> list[Flight]:
+        """The plain launches that read, of which somebody must know."""
+        return _noted(self.words[READ : READ + 2 * READERS])
+
     def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[Flight]:
         """The flights that a use of these bytes comes after. For who holds the lock."""
         self.spans = spans = _not_over(self.spans)
         if self.covered and (on_host or not spans):
             self._forget_covered()
             spans = [*self.covered, *spans]
-        return [
+        found = [
             flight
             for flight, its_start, its_end, it_writes in spans
             if its_start < end and start < its_end and (writes or it_writes)
         ]
+        if self.has_plain():
+            found += self.writers()
+            if writes:
+                found += self.readers()
+        return found
 
     def add(self, span: Span) -> None:
         """Note one more flight, so that however many are started, few are looked at.
@@ -161,6 +242,7 @@ class Order:
         self.spans = kept
         if len(self.covered) > self.most_covered:
             self._forget_covered()
+        self.mark()
 
     def _forget_covered(self) -> None:
         self.covered = _not_over(self.covered)
@@ -169,6 +251,38 @@ class Order:
 
 def _not_over(spans: list[Span]) -> list[Span]:
     return [span for span in spans if not span[0].over()]
+
+
+def _noted(pairs: list[int]) -> list[Flight]:
+    """The flights that memory has noted, as lanes and numbers, and that are not over."""
+    found: list[Flight] = []
+    for address, number in zip(pairs[::2], pairs[1::2], strict=True):
+        if address and (flight := Lane.by_address[address].flights.get(number)) is not None:
+            found.append(flight)
+    return found
+
+
+def reserve_row(
+    stream: Stream, row: bytes, epochs: bytes, regions: Sequence[Region], written: int
+) -> Flight | None:
+    """As `reserve`, for a launch whose borrows stand if the epochs of its reads are the same.
+
+    `row` is the addresses of the records of `regions`, of which the first are written. None:
+    something needs a closer look, and nothing was reserved.
+    """
+    lane, count = stream.lane, len(regions)
+    with LOCK:
+        number = stub().reserve(row, written, count, epochs, lane.address)
+        if number == ACCOUNT:
+            for region in regions:
+                region.storage.order.tidy()
+            number = stub().reserve(row, written, count, epochs, lane.address)
+        if number < 0:
+            return None
+        flight = lane.flights[number] = Flight(stream, lane, number)
+    if Tracing.active is not None:
+        flight.begun = trace_begin(stream)
+    return flight
 
 
 def reserve(
@@ -209,18 +323,23 @@ def _take(flight: Flight, regions: Sequence[Region], writes: bool, found: list[F
             order = order.root()
         spans, start, end = order.spans, region.start, region.end
         # Most memory was last used by work that is long over; asking that takes little.
-        if (spans and (len(spans) > 1 or not spans[0][0].is_over)) or order.covered:
+        some = spans and (len(spans) > 1 or not spans[0][0].is_over)
+        if some or order.covered or order.has_plain():
             on_host = flight.stream is None
             found += order.conflicts(start, end, writes=writes, on_host=on_host)
             order.add((flight, start, end, writes))
         else:
             order.spans = [(flight, start, end, writes)]
+            order.mark()
 
 
 def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:
     """Block until the host may read memory, or write it; raises if what wrote it failed."""
-    for flight in flights_over(regions, writes=writes):
+    some = list(regions)
+    found = flights_over(some, writes=writes)
+    for flight in found:
         flight.wait()
+    check_flights(found, some, writes=writes)
 
 
 @contextmanager
@@ -234,6 +353,7 @@ def hosts_turn(regions: Sequence[Region], *, writes: bool = False) -> Generator[
     try:
         for other in found:
             other.wait()
+        check_flights(found, regions, writes=writes)
         yield
     finally:
         flight.put(None)
@@ -249,6 +369,20 @@ def flights_over(regions: Iterable[Region], *, writes: bool = False) -> list[Fli
                 region.start, region.end, writes=writes, on_host=True
             )
         ]
+
+
+def check_flights(
+    passed: Sequence[Flight], regions: Iterable[Region], *, writes: bool = False
+) -> None:
+    """Raise the first error of work that a reader of memory, or a writer, came after.
+
+    Those before the last one on a lane were not found; if they failed, the memory lists them now.
+    """
+    if passed:
+        listed = flights_over(regions, writes=writes)
+        before = [f for f in listed if any(f.precedes(other) for other in passed)]
+        for flight in (*before, *passed):
+            flight.check()
 
 
 def is_in_flight(region: Region) -> bool:

@@ -85,7 +85,9 @@ class Ours:
 class Handle(Ours):
     """A tensor as a variable holds it: a region, perhaps moved away, perhaps only borrowed."""
 
-    __slots__ = ("__weakref__", "_lender", "_moved", "_owners", "_title", "_view", "region")
+    __slots__ = (
+        "__weakref__", "_lender", "_moved", "_owners", "_title", "_view", "plain_region", "region",
+    )  # fmt: skip
 
     rooted: bool = True
     """Whether work on it must run on its device."""
@@ -99,6 +101,9 @@ class Handle(Ours):
     ) -> None:
         self.region = region
         """The memory behind the tensor, for launchers and drivers."""
+        self.plain_region: Region | None = None
+        """The same, with a native record, once it is known to need no closer look: the tensor is
+        simply owned, and is all of its memory. Only moving it away changes that."""
         self._title = title
         self._view = view
         """The borrow it stands for; None for a tensor that is owned."""
@@ -132,6 +137,13 @@ class Handle(Ours):
             if title is not None and (title.former or title.revoked):
                 return False
         return True
+
+    def note_plain(self) -> None:
+        """Tell launches that this tensor needs no closer look, if it needs none."""
+        region = self.region
+        if self.rooted and region.is_whole and Handle.are_simply_owned((self,)):
+            region.write_record()
+            self.plain_region = region
 
     def check_usable(self) -> None:
         """Raise if this tensor was moved away, or is a view whose borrow has ended."""
@@ -229,7 +241,7 @@ class Handle(Ours):
         """As `take_over`, for who has checked that it may and holds the lock."""
         spot = here()
         title = self._title or Title()
-        self._title = None
+        self._title = self.plain_region = None
         self._moved = Moved(what, spot, hint, weakref.ref(title), title.former, len(title.former))
         title.former.append(weakref.ref(self))
         region = self.region

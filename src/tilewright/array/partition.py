@@ -31,7 +31,7 @@ class Partition(Ours, Generic[E]):
     """Exclusive access to a tensor, tile by tile. Made by `t.partition(...)`, which takes the
     tensor over, or `t.partition_mut(...)`, which borrows it."""
 
-    __slots__ = ("__weakref__", "_gone", "_owned", "tensor", "ticket", "tiling")
+    __slots__ = ("__weakref__", "_owned", "gone", "tensor", "ticket", "tiling")
 
     def __init__(
         self, tensor: Tensor[E], tiling: Tiling, ticket: Ticket, *, owned: bool = False
@@ -41,7 +41,8 @@ class Partition(Ours, Generic[E]):
         self.ticket = ticket
         """The exclusive borrow behind it, for launchers."""
         self._owned = owned
-        self._gone: Unpartitioned | None = None
+        self.gone: Unpartitioned | None = None
+        """Where it was turned back into its tensor; None: it was not."""
         self.tiling = tiling
         """How it is cut, for launchers."""
 
@@ -77,10 +78,10 @@ class Partition(Ours, Generic[E]):
 
     def check_usable(self) -> None:
         """Raise if the partition was turned back, or its exclusive borrow has ended."""
-        if self._gone is not None:
+        if self.gone is not None:
             raise BorrowError(
                 "this partition was consumed by unpartition()",
-                places=(("here", place_of(here())), ("moved", place_of(self._gone.spot))),
+                places=(("here", place_of(here())), ("moved", place_of(self.gone.spot))),
                 hint="partition the tensor again",
             )
         self.tensor.check_usable()
@@ -103,7 +104,7 @@ class Partition(Ours, Generic[E]):
         A failed one leaves a taken tensor to whichever is used next: the partition, or the
         variable it was taken from.
         """
-        if not failed or (self._owned and self._gone is None):
+        if not failed or (self._owned and self.gone is None):
             self.tensor.settle(failed=failed)
 
     def unpartition(self) -> Tensor[E]:
@@ -111,7 +112,7 @@ class Partition(Ours, Generic[E]):
         self.check_usable()
         if self._owned:
             spot, region = here(), self.tensor.region
-            self._gone = Unpartitioned(spot)
+            self.gone = Unpartitioned(spot)
             region.storage.state.exclude(Use("unpartitioned", spot), region.part)
         return self.tensor
 
@@ -136,7 +137,7 @@ class Partition(Ours, Generic[E]):
     @property
     def state(self) -> str:
         """In words: "", "ended" or "consumed by unpartition()"; never raises."""
-        if self._gone is not None:
+        if self.gone is not None:
             return "consumed by unpartition()"
         return "" if self.ticket.ended_by() is None else "ended"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from functools import lru_cache
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from ..base.dtypes import AnyDType, as_dtype, f4e2m1fn
 from ..base.errors import ShapeError
 from ..base.shapes import Shape
 from ..driver.protocol import Device
+from ..driver.stub.words import TENSOR_WORDS, TensorWord, Words, new_words
 from .extent import Extent, as_if_at
 from .layout import MOST_KEPT, Layout, layout_of
 from .lease import Holder
@@ -21,13 +24,21 @@ from .written import Runs, runs_of
 _SAME_SIZE = {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 """NumPy's array interface has no names for ml_dtypes: memory is handed over as unsigned ints."""
 
+DEVICE_BITS = 20
+_DEVICES: WeakKeyDictionary[Device, int] = WeakKeyDictionary()
+"""Numbers of devices in the kinds of records; none is used twice."""
+_next_device = itertools.count()
+
 
 class Region(Extent):
     """A layout laid over memory: the address of its first element, and the bytes it spans."""
 
-    __slots__ = ("address", "is_whole", "layout", "storage")
+    __slots__ = ("_words", "address", "is_whole", "layout", "record", "storage")
 
     def __init__(self, storage: Storage, layout: Layout, address: int) -> None:
+        self.record = 0
+        """Where launches find what they need to know of it, once there is such a record."""
+        self._words: Words | None = None
         self.storage = storage
         self.layout = layout
         self.address = address
@@ -35,6 +46,15 @@ class Region(Extent):
         self.end = address + layout.high
         self.is_whole = layout.covers == storage.nbytes
         """Whether it is surely all of its storage, so that any use of that meets it."""
+
+    def write_record(self) -> None:
+        """Make the record that launches read."""
+        if not self.record:
+            words = self._words = new_words(TENSOR_WORDS)
+            words[TensorWord.KIND] = self.layout.number << DEVICE_BITS | _number_of(self)
+            words[TensorWord.ADDRESS] = self.address
+            words[TensorWord.STORAGE] = ctypes.addressof(self.storage.words)
+            self.record = ctypes.addressof(words)
 
     @property
     def is_dense(self) -> bool:
@@ -109,6 +129,12 @@ class Region(Extent):
     def interface(self, *, readonly: bool) -> dict[str, object]:
         """What NumPy's array interface says of it."""
         return interface_of(self.layout, self.address, readonly=readonly)
+
+
+def _number_of(region: Region) -> int:
+    device = region.storage.device
+    found = _DEVICES.get(device)
+    return _DEVICES.setdefault(device, next(_next_device)) if found is None else found
 
 
 def interface_of(layout: Layout, address: int, *, readonly: bool) -> dict[str, object]:

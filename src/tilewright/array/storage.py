@@ -8,7 +8,8 @@ from weakref import ref
 import numpy as np
 
 from ..driver.protocol import Device
-from .borrow import LOCK, BorrowState, hold_at_forks
+from ..driver.stub.words import STORAGE_WORDS, Look, new_words
+from .borrow import LOCK, BorrowState, hold_at_forks, mark
 from .extent import Extent
 from .order import Order
 from .releases import sweep
@@ -28,8 +29,8 @@ class Storage:
     """Memory with its borrow state. `owner` keeps it alive; a meta storage has no memory at all."""
 
     __slots__ = (
-        "__weakref__", "_written", "address", "device", "graphs", "initialized", "nbytes", "order",
-        "owner", "readonly", "state",
+        "__weakref__", "_initialized", "_written", "address", "device", "graphs", "nbytes",
+        "order", "owner", "readonly", "state", "words",
     )  # fmt: skip
 
     def __init__(
@@ -47,14 +48,27 @@ class Storage:
         self.nbytes = nbytes
         self.owner = owner
         self.readonly = readonly
+        self.words = new_words(STORAGE_WORDS)
+        """What launches need to know of it."""
+        if owner is None:
+            mark(self.words, Look.META, True)
         self.initialized = initialized or nbytes == 0
-        """Whether all of it has been written."""
         self._written = NOTHING
         """Which bytes have been, as long as that is not all of them."""
-        self.state = BorrowState()
-        self.order = Order()
+        self.state = BorrowState(self.words)
+        self.order = Order(self.words)
         self.graphs: tuple[ref[Capturer], ...] = ()
         """Graphs that write it; some may be dead."""
+
+    @property
+    def initialized(self) -> bool:
+        """Whether all of it has been written."""
+        return self._initialized
+
+    @initialized.setter
+    def initialized(self, yes: bool) -> None:
+        self._initialized = yes
+        mark(self.words, Look.UNWRITTEN, not yes)
 
     @property
     def is_meta(self) -> bool:

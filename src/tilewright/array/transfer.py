@@ -20,7 +20,7 @@ from . import storage
 from .elements import as_elements, has_type, host_array, is_long
 from .layout import row_major
 from .lending import Lender, Lent, lend_to_read, lend_to_write, written_region
-from .order import flights_over
+from .order import check_flights, flights_over
 from .ownership import Handle
 from .putting import put_copy, put_download, put_upload
 from .region import Region
@@ -201,8 +201,8 @@ class ToHost(Composite[npt.NDArray[Any]]):
         before = flights_over([source])
         yield put_download(ctx, self, target, source)
         for flight in before:
-            if flight.outcome is not None:
-                flight.outcome.check()  # what wrote the data may have failed
+            flight.wait()
+        check_flights(before, [source])  # what wrote the data may have failed
         self._reading.settle()
         return target.reshape(-1) if self._flat else target
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 from ..base.errors import DriverError
 from .blocks import copy_on_host, fill_on_host
+from .lane import Lane
 from .protocol import Block, Event, Stream
 
 if TYPE_CHECKING:
@@ -40,11 +41,12 @@ class Passed:
 class ImmediateStream:
     """A stream that runs its work on the calling thread."""
 
-    __slots__ = ("_nodes", "_passed", "_turn", "device", "number")
+    __slots__ = ("_nodes", "_passed", "_turn", "device", "lane", "number")
 
     def __init__(self, device: Device, number: int) -> None:
         self.device = device
         self.number = number
+        self.lane = Lane()
         self._passed = Passed(self)
         self._turn = threading.RLock()
         self._nodes: list[Callable[[], object]] | None = None

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..base.errors import DeviceError
 from ..base.shapes import Shape
+from .lane import Lane
 
 
 class Memory(Protocol):
@@ -73,6 +74,11 @@ class Stream(Protocol):
     @property
     def number(self) -> int:
         """Tells the streams of a device apart; 0 is its first."""
+        ...
+
+    @property
+    def lane(self) -> Lane:
+        """By which memory names its work: a `Lane()` of its own."""
         ...
 
     @property

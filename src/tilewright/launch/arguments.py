@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from struct import unpack
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..array.layout import Layout, Tiling
@@ -13,6 +15,7 @@ from ..array.region import Region
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
 from ..frontend.parameters import Parameter
+from .kinds import is_arc
 
 if TYPE_CHECKING:
     from ..array.borrow import Ticket
@@ -103,8 +106,8 @@ class Bound:
     """The arguments of one launch, by kind and in the order of the parameters."""
 
     __slots__ = (
-        "device", "form", "inputs", "kind", "memory", "numbers", "outputs", "pointers", "read",
-        "reads_own", "shares", "spot", "tickets", "written",
+        "_count", "_given", "_shares", "device", "epochs", "form", "memory", "numbers", "outputs",
+        "pointers", "reads_own", "row", "spot", "tickets",
     )  # fmt: skip
 
     form: Form
@@ -114,30 +117,67 @@ class Bound:
     """The line that built the launch."""
     tickets: list[Ticket]
     """The exclusive borrow of each output."""
-    shares: list[int | Ticket]
-    """The shared borrow of each input: mostly no more than the epoch it was taken in."""
     reads_own: bool
     """Whether all inputs belong to their variables, so that none needs to be settled."""
+    row: bytes | None
+    """If all its tensors are plain: the addresses of their records, in the order of `memory`."""
+    epochs: bytes
+    """Then, the epochs in which they were borrowed."""
 
     def __init__(
         self,
-        outputs: list[Partition[Any]],
-        inputs: list[Handle],
-        written: list[Region],
-        read: list[Region],
-        pointers: list[DevicePointer[Any]],
-        numbers: list[Any],
-        kind: tuple[Any, ...],
+        outputs: Sequence[Partition[Any]],
+        inputs: Sequence[Any],
+        memory: list[Region],
+        written: int,
+        pointers: Sequence[DevicePointer[Any]],
+        numbers: Sequence[Any],
     ) -> None:
         self.outputs = outputs
-        self.inputs = inputs
-        self.written = written
-        """The memory of the outputs."""
-        self.read = read
-        """That of the inputs."""
-        self.memory = written + read
+        self._given = inputs
+        self.memory = memory
+        """That of the outputs, then that of the inputs."""
+        self._count = written
         self.pointers = pointers
         self.numbers = numbers
         """As given; once the form is known, as Python numbers that fit."""
-        self.kind = kind
+        self.row = None
+        self.reads_own = True
+
+    @property
+    def inputs(self) -> list[Handle]:
+        """The tensors that are read."""
+        return [value.content if is_arc(value) else value for value in self._given]
+
+    @property
+    def written(self) -> list[Region]:
+        """The memory of the outputs."""
+        return self.memory[: self._count]
+
+    @property
+    def read(self) -> list[Region]:
+        """That of the inputs."""
+        return self.memory[self._count :]
+
+    @property
+    def shares(self) -> Sequence[int | Ticket]:
+        """The shared borrow of each input: mostly no more than the epoch it was taken in."""
+        if self.row is None:
+            return self._shares
+        return unpack(f"{len(self.memory)}q", self.epochs)[self._count :]
+
+    @shares.setter
+    def shares(self, shares: Sequence[int | Ticket]) -> None:
+        self._shares = shares
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
         """All that tells it from launches that differ only in memory and numbers."""
+        found: list[object] = []
+        for partition, region in zip(self.outputs, self.written, strict=True):
+            found += (partition.tiling, region.storage.device)
+        for tensor, region in zip(self.inputs, self.read, strict=True):
+            found += (region.layout, region.storage.device if tensor.rooted else None)
+        for pointer in self.pointers:
+            found += (pointer.dtype, pointer.region.storage.device)
+        return tuple(found)

@@ -34,11 +34,12 @@ class Binder:
     def __init__(self, kernel: KernelSource) -> None:
         self._kernel = kernel
         self._parameters = kernel.parameters
-        self._outputs, self._inputs = self._at("output"), self._at("tensor")
-        self._scalars, self._pointers = self._at("scalar"), self._at("pointer")
+        self.outputs, self.inputs = self._at("output"), self._at("tensor")
+        """Where they stand among the arguments."""
+        self.scalars, self.pointers = self._at("scalar"), self._at("pointer")
         self._keywords = [p for p in kernel.constants if p.kind == "scalar"]
         self._constants = [p for p in kernel.constants if p.kind == "const"]
-        self._has_numbers = bool(self._scalars or self._keywords)
+        self._has_numbers = bool(self.scalars or self._keywords)
         self._known = {p.name for p in kernel.constants}
         empty = inspect.Parameter.empty
         self._needed = [p.name for p in kernel.constants if p.default is empty]
@@ -81,43 +82,32 @@ class Binder:
         """The arguments by kind; those of a wrong kind are refused."""
         outputs: list[Partition[Any]] = []
         inputs: list[Handle] = []
-        written: list[Region] = []
-        read: list[Region] = []
-        kind: list[object] = []
-        for i in self._outputs:
+        memory: list[Region] = []
+        for i in self.outputs:
             partition: Partition[Any] = values[i]
             if not is_partition(partition):
                 _refuse_unpartitioned(self._kernel.name, self._parameters[i], partition)
-            region = partition.tensor.region
             outputs.append(partition)
-            written.append(region)
-            kind.append(partition.tiling)
-            kind.append(region.storage.device)
-        for i in self._inputs:
+            memory.append(partition.tensor.region)
+        for i in self.inputs:
             tensor = values[i]
             if not isinstance(tensor, Handle):
                 tensor = self._input(self._parameters[i], tensor)
-            region = tensor.region
             inputs.append(tensor)
-            read.append(region)
-            kind.append(region.layout)
-            kind.append(region.storage.device if tensor.rooted else None)
-        pointers = self._bind_pointers(values) if self._pointers else []
-        for pointer in pointers:
-            kind.append(pointer.dtype)
-            kind.append(pointer.region.storage.device)
+            memory.append(tensor.region)
+        pointers = self._bind_pointers(values) if self.pointers else []
         numbers = self._bind_numbers(values, keywords) if self._has_numbers else []
-        return Bound(outputs, inputs, written, read, pointers, numbers, tuple(kind))
+        return Bound(outputs, inputs, memory, len(outputs), pointers, numbers)
 
     def _bind_pointers(self, values: Sequence[Any]) -> list[DevicePointer[Any]]:
-        for i in self._pointers:
+        for i in self.pointers:
             if not isinstance(values[i], DevicePointer):
                 expected = "a raw pointer: t.device_pointer()"
                 _refuse_object(self._kernel.name, self._parameters[i], values[i], expected)
-        return [values[i] for i in self._pointers]
+        return [values[i] for i in self.pointers]
 
     def _bind_numbers(self, values: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-        given = [values[i] for i in self._scalars]
+        given = [values[i] for i in self.scalars]
         for p in self._keywords:
             given.append(keywords.get(p.name, p.default))
         return given

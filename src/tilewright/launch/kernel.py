@@ -21,6 +21,7 @@ from ..frontend.sources import KernelSource
 from ..ir.constants import constant_kind
 from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature
 from ..op.ambient import default_device
+from ..op.place import Spot
 from .arguments import Arg, Bound
 from .binding import Binder
 from .code import Code, Program
@@ -28,6 +29,7 @@ from .form import Form, Request
 from .grid import is_folded, launch_grid
 from .hidden import hidden_memory
 from .links import Generics, link
+from .plain import PlainBinder
 from .recent import Recent
 from .run import LOADERS
 from .specialize import Specializer, cuda_facts, refuse_unhashable
@@ -52,6 +54,10 @@ class Kernel:
         self._specializer = Specializer(source.name)
         self._positional = -1 if source.constants else len(source.parameters)
         """How many arguments make a call that needs no closer look."""
+        plain = not (source.constants or source.unsafe or self._binder.pointers)
+        self.plain_count = len(source.parameters) if plain and _has_memory(self._binder) else -1
+        """How many arguments a call has that `bind_plain` may be asked about."""
+        self._plain = PlainBinder(source, self._binder, lambda bound: self._form(bound, ()))
         self._programs: dict[tuple[int, Device, CompileOptions | None], Program] = {}
         self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
         self._generics = _generic_names(source, function)
@@ -79,17 +85,28 @@ class Kernel:
         bound.device = bound.form.home or default_device()
         return bound
 
+    def bind_plain(self, values: Sequence[Any], spot: Spot) -> Bound | None:
+        """As `bind`, and borrow them too, where no argument needs a closer look; None: one does."""
+        bound = self._plain.bind(values, spot)
+        if bound is not None:
+            bound.device = bound.form.home or default_device()
+        return bound
+
     def give_form(self, bound: Bound, generics: Generics) -> None:
         """Find the form of a launch, and check its numbers against it."""
+        form = self._form(bound, generics)
+        if bound.numbers:
+            bound.numbers = form.accept(bound.numbers)
+        bound.form = form
+
+    def _form(self, bound: Bound, generics: Generics) -> Form:
         kind = (bound.kind, generics) if generics else bound.kind
         form = self._forms.get(kind)
         if form is None:
             args = self._binder.describe(bound)
             form = Form(self.name, args, link(self.name, args, generics))
             self._forms.keep(kind, form)
-        if bound.numbers:
-            bound.numbers = form.accept(bound.numbers)
-        bound.form = form
+        return form
 
     def is_ready(self, bound: Bound, request: Request) -> bool:
         """Whether the code for a launch has been compiled."""
@@ -153,6 +170,10 @@ class Kernel:
 def _key(device: Device, request: Request) -> Device | tuple[Device, Request]:
     """What a form finds code by: hashing what most launches ask for takes time."""
     return device if request is PLAIN else (device, request)
+
+
+def _has_memory(binder: Binder) -> bool:
+    return bool(binder.outputs or binder.inputs)
 
 
 def _generic_names(source: KernelSource, function: Callable[..., Any]) -> frozenset[str]:

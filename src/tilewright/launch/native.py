@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from ..base.shapes import Shape, size
 from ..driver.cpu import QUIET as DRIVER_QUIET
 from ..driver.cpu import SLOTS, CpuStream, FailureWords, Launcher, RawReport, Record, load
 from ..driver.protocol import Stream
+from ..driver.stub.calls import stub
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import ScalarSpec
 from ..ir.types import PtrType, TileType
@@ -62,7 +64,11 @@ class NativeRun:
             loaded.function, slots, grid, artifact.scratch_bytes, loaded.room,
             streamed=output_bytes(args) > STREAMED, together=artifact.together,
         )  # fmt: skip
-        self._memory = places[OutputArg] + places[TensorArg]
+        memory = places[OutputArg] + places[TensorArg]
+        self._count = len(memory)
+        self._memory = (ctypes.c_int64 * self._count)(*memory)
+        self._memory_at = ctypes.addressof(self._memory)
+        self._address = stub().address
         self._pointers = places[PointerArg]
         dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
         self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
@@ -85,9 +91,12 @@ class NativeRun:
         return Recorded(self._report, partial(self._fill, record))
 
     def _fill(self, record: Record, bound: Bound) -> None:
-        words, memory = record.words, bound.memory
-        for i, place in enumerate(self._memory):
-            words[place] = memory[i].address
+        words = record.words
+        if bound.row is not None:
+            self._address(bound.row, self._count, record.address, self._memory_at)
+        else:
+            for place, region in zip(self._memory, bound.memory, strict=True):
+                words[place] = region.address
         if self._numbers:
             for (place, dtype), number in zip(self._numbers, bound.numbers, strict=True):
                 words[place] = slot_of(dtype, number)

@@ -23,7 +23,7 @@ from ..op.running import ELSEWHERE, Steps
 from .arguments import Bound
 from .form import Request
 from .grid import as_grid
-from .kernel import DEFAULT_OPTIONS, Kernel
+from .kernel import DEFAULT_OPTIONS, PLAIN, Kernel
 from .links import by_hand
 from .starting import give_back, record, start
 from .taking import refuse_conflicts, refuse_ended_tickets, take
@@ -43,24 +43,35 @@ class Launch(Composite[R_co]):
 
     _callers = 1  # a kernel's `__call__`
     gives_back = True
+    staged = False
 
     def __init__(self, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
         self._kernel, self._args, self._keywords = kernel, args, keywords
+        self._request = PLAIN
         self._bound: Bound | None = None
+        self.result_count = len(args)
         try:
-            if kernel.unsafe:
-                self._refuse_outside_unsafe()
-            self._request = kernel.request(args, keywords)
+            if len(args) == kernel.plain_count and not keywords:
+                self._bound = kernel.bind_plain(args, self._built)
+            if self._bound is None:
+                self._bind_closely(kernel, args, keywords)
         except Exception:
             give_back(args)
             raise
-        self.result_count = len(args)
+        self.effect = True
+
+    def _bind_closely(
+        self, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]
+    ) -> None:
+        """Bind arguments that may be of any kind, ops among them."""
+        if kernel.unsafe:
+            self._refuse_outside_unsafe()
+        self._request = kernel.request(args, keywords)
         self.staged = has_op(args)
         if self.staged:
             self._claim_ops()
         else:
             self._bound = self._bind(args)
-        self.effect = True
 
     @property
     def name(self) -> str:
@@ -162,7 +173,7 @@ class Launch(Composite[R_co]):
         values: list[Any] = []
         for arg in self._release(ctx):
             values.append((yield arg) if is_op(arg) else arg)
-        bound = self._bind(values)
+        bound = self._bind_results(values)
         if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
             yield ELSEWHERE
         return self._launch(bound, tuple(values), ctx)
@@ -221,15 +232,19 @@ class Launch(Composite[R_co]):
         other.device = bound.device
         return other
 
-    def _bind(self, values: Sequence[Any]) -> Bound:
-        kernel = self._kernel
+    def _bind_results(self, values: Sequence[Any]) -> Bound:
+        """Bind what argument ops gave."""
         try:
-            bound = kernel.bind(values, self._keywords, self._request.generics)
-            refuse_conflicts(kernel.name, bound)
-            take(kernel.name, bound, self._built)
+            return self._bind(values)
         except Exception:
             give_back(values)
             raise
+
+    def _bind(self, values: Sequence[Any]) -> Bound:
+        kernel = self._kernel
+        bound = kernel.bind(values, self._keywords, self._request.generics)
+        refuse_conflicts(kernel.name, bound)
+        take(kernel.name, bound, self._built)
         return bound
 
     def _claim_ops(self) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..array.order import reserve
+from ..array.order import Flight, reserve, reserve_row
 from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.recording import Node
 from ..array.region import Region
 from ..array.working import on_its_way, trace_flight
+from ..driver.protocol import Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
@@ -23,14 +24,14 @@ from ..op.trace import Tracing
 from .arguments import Bound
 from .code import Code, Later
 from .report import QUIET, Report, deliver
-from .taking import mark_written, refuse_ended_borrows, settle
+from .taking import are_standing, mark_written, refuse_ended_borrows, settle
 
 
 def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
     code.check(bound)
-    stream, writes = ctx.stream, written_by(bound)
-    flight = reserve(stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
+    stream = ctx.stream
+    flight = _reserve(code.kernel, bound, stream)
     try:
         started = code.run.start(bound, stream, inline=ctx.waits)
     except BaseException:
@@ -42,13 +43,24 @@ def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) ->
             trace_flight(code.kernel, flight)
         if started is not QUIET:
             _raise_failure(code.kernel, started)
-        settle(bound)
+        if bound.row is None:
+            settle(bound)
         mark_written(bound)
         return
     mark_written(bound)
     outcome = ctx.outcome(op)
     on_its_way(flight, outcome)
-    stream.after(partial(_finish, code.kernel, bound, started, outcome))
+    stream.after(partial(_finish, code.kernel, bound, started, outcome, flight))
+
+
+def _reserve(kernel: str, bound: Bound, stream: Stream) -> Flight:
+    """Note a launch that is about to be put on a stream, if its borrows still stand."""
+    if bound.row is not None and are_standing(bound):
+        memory, written = bound.memory, len(bound.outputs)
+        flight = reserve_row(stream, bound.row, bound.epochs, memory, written)
+        if flight is not None:
+            return flight
+    return reserve(stream, written_by(bound), bound.read, refuse_ended_borrows, kernel, bound)
 
 
 def _raise_failure(kernel: str, report: Report) -> None:
@@ -57,17 +69,21 @@ def _raise_failure(kernel: str, report: Report) -> None:
         raise error
 
 
-def _finish(kernel: str, bound: Bound, later: Later, outcome: Outcome) -> None:
+def _finish(kernel: str, bound: Bound, later: Later, outcome: Outcome, flight: Flight) -> None:
     """The device has passed a launch; its memory was kept alive until now."""
     try:
         error: Exception | None = deliver(kernel, later())
     except Exception as raised:  # a warning made an error, a closed standard output
         error = raised
-    if error is None:
-        settle(bound)
-    else:
+    if error is not None:
         give_back(bound.outputs)
+    elif bound.row is None:
+        settle(bound)
     outcome.settle(error)
+    if error is None:
+        flight.end()
+    else:
+        flight.fail(written_by(bound), bound.read)
 
 
 def give_back(values: Sequence[Any]) -> None:

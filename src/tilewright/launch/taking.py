@@ -39,15 +39,16 @@ def take(kernel: str, bound: Bound, spot: Spot) -> None:
     shares: list[int | Ticket] = []
     tickets: list[Ticket] = []
     bound.shares, bound.tickets = shares, tickets
+    inputs = bound.inputs
     with LOCK:
-        _check_usable(bound)
+        _check_usable(bound, inputs)
         for region in bound.read:
             state = region.storage.state
             busy = state.exclusive is not None or state.writers or state.neighbours
             if region.is_whole and not busy:
                 shares.append(state.epoch)
             else:
-                view = bound.inputs[len(shares)].ticket
+                view = inputs[len(shares)].ticket
                 shares.append(state.share_locked(_reading(kernel, bound), region.part, view))
         if bound.outputs:
             writing = Use(f"borrowed for writing by `{kernel}`", spot)
@@ -55,13 +56,13 @@ def take(kernel: str, bound: Bound, spot: Spot) -> None:
                 tickets.append(partition.ticket.reborrow(writing))
 
 
-def _check_usable(bound: Bound) -> None:
+def _check_usable(bound: Bound, inputs: list[Handle]) -> None:
     """Raise for an argument that was moved away, or whose borrow has ended."""
     for partition in bound.outputs:
         partition.check_usable()
-    bound.reads_own = Handle.are_simply_owned(bound.inputs)
+    bound.reads_own = Handle.are_simply_owned(inputs)
     if not bound.reads_own:
-        for tensor in bound.inputs:
+        for tensor in inputs:
             tensor.check_usable()
 
 
@@ -91,6 +92,14 @@ def refuse_ended_tickets(kernel: str, bound: Bound) -> None:
     for ticket, tensor in zip(_all_tickets(kernel, bound), _tensors(bound), strict=True):
         if ticket.ended_by() is not None:
             refuse_ended(ticket, kernel, repr(tensor))
+
+
+def are_standing(bound: Bound) -> bool:
+    """Whether no exclusive borrow of a launch has ended."""
+    for ticket in bound.tickets:  # noqa: SIM110 - a generator would take twice as long
+        if ticket.ended is not None:
+            return False
+    return True
 
 
 def _surely_ready(bound: Bound) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...base.errors import DriverError
 from ..dues import Dues
+from ..lane import Lane
 from ..protocol import Block, Event
 from . import pool as threads
 from .copying import between, copy_record, fill_record, overlap
@@ -60,12 +61,13 @@ class CpuStream(JobStream):
 
     __slots__ = (
         "__weakref__", "_calls", "_dues", "_nodes", "_pool", "_words",
-        "address", "device", "number",
+        "address", "device", "lane", "number",
     )  # fmt: skip
 
     def __init__(self, device: Device, number: int) -> None:
         self.device = device
         self.number = number
+        self.lane = Lane()
         memory = allocate(8 * QUEUE_WORDS, zeroed=True)
         self.address = address_of(memory)
         self._words = (c_int64 * QUEUE_WORDS).from_buffer(memory.data)

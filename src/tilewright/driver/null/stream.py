@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ...base.errors import DriverError
 from ..blocks import check_element
 from ..dues import Dues
+from ..lane import Lane
 from ..protocol import Block, Event, Stream
 
 if TYPE_CHECKING:
@@ -63,11 +64,12 @@ class NullEvent:
 class NullStream:
     """Notes in order what is put here."""
 
-    __slots__ = ("_dues", "_nodes", "_waits", "completed", "device", "number", "submitted")
+    __slots__ = ("_dues", "_nodes", "_waits", "completed", "device", "lane", "number", "submitted")
 
     def __init__(self, device: NullDevice, number: int) -> None:
         self.device = device
         self.number = number
+        self.lane = Lane()
         self.submitted = self.completed = 0
         self._waits: deque[tuple[int, Event]] = deque()
         self._dues = Dues()

@@ -1,0 +1,41 @@
+"""Lane: the plain launches of one stream by number, and how far they are, for native code."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .stub.words import LANE_WORDS, LaneWord, new_words
+
+if TYPE_CHECKING:
+    from .stub.words import Words
+
+ISSUED, OVER, UNPUT = int(LaneWord.ISSUED), int(LaneWord.OVER), int(LaneWord.UNPUT)
+
+
+class Lane:
+    """A stream as records of memory name it; `array.order` says what its flights are.
+
+    Lanes are few and small, and stay for good: memory may name one long after its stream is gone.
+    """
+
+    __slots__ = ("address", "flights", "words")
+
+    by_address: ClassVar[dict[int, Lane]] = {}
+
+    def __init__(self) -> None:
+        self.words: Words = new_words(LANE_WORDS)
+        self.address = ctypes.addressof(self.words)
+        self.flights: dict[int, Any] = {}
+        """Those that somebody may have to know of, by number."""
+        Lane.by_address[self.address] = self
+
+    def put(self) -> None:
+        """One more has been put on the stream. For who holds the lock of borrow state."""
+        self.words[UNPUT] -= 1
+
+    def end(self, number: int) -> None:
+        """Nobody needs to know of this one any more. For who holds the lock of borrow state."""
+        del self.flights[number]
+        words = self.words
+        words[OVER] = next(iter(self.flights), words[ISSUED] + 1) - 1

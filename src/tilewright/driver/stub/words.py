@@ -1,0 +1,80 @@
+"""How the records of tensors, of their memory and of streams are laid out: 64-bit words."""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum, IntFlag
+from typing import TypeAlias
+
+Words: TypeAlias = "ctypes.Array[ctypes.c_int64]"
+
+READERS = 4
+"""Streams that may read a piece of memory at once before Python must keep the account."""
+
+
+class TensorWord(IntEnum):
+    """A tensor, as launches read it. It never changes."""
+
+    KIND = 0
+    """Equal for tensors of one layout on one device, and for no others."""
+    ADDRESS = 1
+    """Of its first element."""
+    STORAGE = 2
+    """Where the record of its memory is."""
+
+
+TENSOR_WORDS = 3
+
+
+class StorageWord(IntEnum):
+    """A piece of memory: who borrowed it, and the work under way that uses it."""
+
+    EPOCH = 0
+    """How often it was borrowed exclusively: shared borrows stand while it is the same."""
+    LOOK = 1
+    """Why Python must look closer, as `Look` says; 0: it need not."""
+    WRITE = 2
+    """The last write by a plain launch: a lane, and its number there."""
+    READ = 4
+    """Reads by plain launches: as many pairs of a lane and a number as there are `READERS`."""
+
+
+STORAGE_WORDS = int(StorageWord.READ) + 2 * READERS
+
+
+class Look(IntFlag):
+    """What a launch cannot judge by numbers alone."""
+
+    EXCLUSIVE = 1
+    """All of it is borrowed exclusively."""
+    WRITERS = 2
+    """Parts of it are."""
+    NEIGHBOURS = 4
+    """It overlaps memory that is known by another name."""
+    LEASES = 8
+    """Others see it."""
+    UNWRITTEN = 16
+    """Not all of it has been written."""
+    META = 32
+    """There is no memory."""
+    FLIGHTS = 64
+    """Python keeps an account of work that uses it."""
+
+
+class LaneWord(IntEnum):
+    """The plain launches of one stream, which it passes in the order of their numbers."""
+
+    ISSUED = 0
+    """The number of the last one."""
+    OVER = 1
+    """Up to which number nobody needs to know of them any more."""
+    UNPUT = 2
+    """How many are about to be put on the stream."""
+
+
+LANE_WORDS = 3
+
+
+def new_words(count: int) -> Words:
+    """So many words, all zero."""
+    return (ctypes.c_int64 * count)()

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright.array.order import flights_over, is_in_flight
+from tilewright.driver.lane import OVER, UNPUT
+
+
+@tw.entry
+def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))
+
+
+@tw.entry
+def at(z: tl.TensorMut, x: tl.Tensor, i: tw.i32) -> None:
+    z.store(x.load_tile(z.shape, (i,)))
+
+
+@pytest.fixture
+def stream():
+    return tw.default_device().new_stream()
+
+
+@pytest.fixture
+def tensors():
+    return [tw.from_numpy(np.random.default_rng().random(64, "f4")).sync() for _ in range(3)]
+
+
+def test_launches_of_one_stream_are_noted_by_number_alone(tensors, stream):
+    z, x, y = tensors
+    p = z.partition_mut(16)
+    for _ in range(20):
+        add(p, x, y).start_on(stream)
+    assert all(not t.region.storage.order.spans for t in tensors)
+    stream.synchronize()
+    assert not is_in_flight(z.region) and stream.lane.words[OVER] == 20
+    assert stream.lane.flights == {} and stream.lane.words[UNPUT] == 0
+    np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + y.to_numpy())
+
+
+def test_an_earlier_failure_is_heard_where_the_memory_is_read(tensors, stream):
+    z, x, y = tensors
+    p = z.partition_mut(16)
+    at(p, x, 1 << 20).start_on(stream)
+    for _ in range(3):
+        add(p, x, y).start_on(stream)
+    with pytest.raises(tw.LaunchError, match="index out of range in `at`"):
+        z.to_numpy()
+    np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + y.to_numpy())
+    add(z.partition_mut(16), x, x).sync()
+    np.testing.assert_array_equal(z.to_numpy(), 2 * x.to_numpy())
+
+
+def test_an_earlier_failure_is_heard_where_the_memory_is_copied(tensors, stream):
+    z, x, y = tensors
+    p = z.partition_mut(16)
+    at(p, x, 1 << 20).start_on(stream)
+    add(p, x, y).start_on(stream)
+    with pytest.raises(tw.LaunchError, match="index out of range in `at`"):
+        z.copy_to_host().sync()
+
+
+def test_a_failed_launch_that_is_waited_for_leaves_nothing_behind(tensors, stream):
+    z, x, y = tensors
+    with pytest.raises(tw.LaunchError, match="index out of range"):
+        at(z.partition_mut(16), x, 1 << 20).sync_on(stream)
+    assert flights_over([z.region], writes=True) == []
+    add(z.partition_mut(16), x, y).sync_on(stream)
+    np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + y.to_numpy())
+
+
+def test_other_streams_wait_for_plain_launches(tensors):
+    z, x, y = tensors
+    streams = [tw.default_device().new_stream() for _ in range(6)]
+    wanted = x.to_numpy()
+    for i in range(60):  # z = x + x + y; x = z + ...: each needs the one before
+        one, other = (z, x) if i % 2 == 0 else (x, z)
+        add(one.partition_mut(16), other, y).start_on(streams[i % 6])
+        wanted = wanted + y.to_numpy()
+    np.testing.assert_allclose(x.to_numpy(), wanted, rtol=1e-5)
+
+
+def test_threads_that_share_tensors_and_a_stream(tensors, stream):
+    x, y, _ = tensors
+    own = [tw.zeros(64).sync() for _ in range(4)]
+
+    def work(mine):
+        for _ in range(100):
+            add(mine.partition_mut(16), x, y).start_on(stream)
+            before = mine.dup().sync()
+            add(mine.partition_mut(16), x, before).sync()
+
+    threads = [threading.Thread(target=work, args=(t,)) for t in own]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    stream.synchronize()
+    for mine in own:
+        np.testing.assert_allclose(mine.to_numpy(), 2 * x.to_numpy() + y.to_numpy(), rtol=1e-5)
+    assert stream.lane.flights == {}

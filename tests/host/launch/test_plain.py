@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright.launch.plain import note_plain, picking
+
+
+@pytest.fixture(autouse=True)
+def on_reference():
+    with tw.device("reference"):
+        yield
+
+
+@tw.entry
+def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))
+
+
+@tw.entry
+def scaled(x: tl.Tensor, factor: tw.f32, z: tl.TensorMut) -> None:
+    z.store(tl.load_tile_like(x, z) * factor)
+
+
+def some(count=1):
+    made = [tw.from_numpy(np.random.default_rng().random(8, "f4")).sync() for _ in range(count)]
+    return made if count > 1 else made[0]
+
+
+def is_plain(op):
+    op.close()
+    return op._bound.row is not None
+
+
+KINDS = {
+    "a tensor": (some, True),
+    "a fresh one": (lambda: tw.zeros(8).sync(), True),
+    "an arc": (lambda: tw.Arc(some()), False),
+    "an arc that was used": (lambda: used(tw.Arc(some())), True),
+    "an array": (lambda: np.ones(8, "f4"), False),
+    "a tensor over an array": (lambda: tw.asarray(np.ones(8, "f4")), True),
+    "a view": (lambda: VIEWED[4:12], False),
+    "a part that is all of it": (lambda: VIEWED[:], False),
+}
+VIEWED = None
+
+
+def used(arc):
+    add(tw.zeros(8).sync().partition(4), arc, arc).sync()
+    return arc
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_needs_no_closer_look(kind, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.VIEWED", tw.from_numpy(np.ones(16, "f4")).sync()[0:16])
+    make, plain = KINDS[kind]
+    x, z = make(), tw.zeros(8).sync()
+    if kind == "a part that is all of it":
+        x = x[:8]
+    assert is_plain(add(z.partition_mut(4), x, x)) is plain
+
+
+def test_a_tensor_that_was_taken_over_is_plain_once_its_owner_ran():
+    z, x = some(2)
+    p = z.partition(4)
+    assert not is_plain(add(p, x, x))
+    add(p, x, x).sync()
+    assert is_plain(add(p, x, x))
+
+
+def test_a_moved_tensor_is_not():
+    z, x, y = some(3)
+    add(z.partition_mut(4), x, y).sync()
+    moved = tw.move(x)
+    with pytest.raises(tw.BorrowError, match="moved"):
+        add(z.partition_mut(4), x, y)
+    add(z.partition_mut(4), moved, y).sync()
+    assert is_plain(add(z.partition_mut(4), moved, y))
+
+
+def test_what_a_kernel_writes_is_right_whatever_was_written_before():
+    rng = np.random.default_rng()
+    for size in (1, 3, 4, 5, 13):
+        a, b = rng.random(size, "f4"), rng.random(size, "f4")
+        x, y, z = tw.asarray(a), tw.asarray(b), tw.full((size,), np.nan).sync()
+        for left, right in ((x, y), (y, x), (x, x)):
+            op = add(z.partition_mut(4), left, right)
+            assert op._bound.row is not None
+            op.sync()
+            np.testing.assert_array_equal(z.to_numpy(), left.to_numpy() + right.to_numpy())
+
+
+def test_numbers_are_checked_and_arguments_found_in_any_order():
+    x, z = some(2)
+    op = scaled(x, 2.5, z.partition_mut(4))
+    assert op._bound.row is not None
+    op.sync()
+    np.testing.assert_allclose(z.to_numpy(), 2.5 * x.to_numpy(), rtol=1e-6)
+    with pytest.raises(tw.ShapeError, match="factor"):
+        scaled(x, "two", z.partition_mut(4))
+
+
+def test_launches_alike_have_one_form_whichever_way_they_are_bound():
+    x, y, z = some(3)
+    plain = add(z.partition_mut(4), x, y)
+    plain.close()
+    closely = add(z.partition_mut(4), tw.move(x), y)
+    closely.close()
+    assert plain._bound.row is not None and closely._bound.row is None
+    assert plain._bound.form is closely._bound.form
+
+
+def test_tensors_of_other_layouts_are_told_apart():
+    forms = set()
+    for shape in ((8,), (9,), (8,), (2, 4)):
+        z, x = tw.zeros(shape).sync(), tw.ones(shape).sync()
+        op = add(z.partition_mut(tuple(min(4, n) for n in shape)), x, x)
+        op.close()
+        forms.add(op._bound.form)
+    assert len(forms) == 3
+
+
+def test_a_borrow_that_ended_is_named(places, golden):
+    x, y, z, w = some(4)
+    op = add(z.partition_mut(4), x, y)
+    assert op._bound.row is not None
+    add(y.partition_mut(4), x, w).sync()
+    with pytest.raises(tw.BorrowError) as caught:
+        op.sync()
+    golden(places(caught.value))
+
+
+def test_memory_stays_while_a_launch_may_use_it():
+    x, y, z = some(3)
+    wanted = x.to_numpy() + y.to_numpy()
+    op = add(z.partition_mut(4), x, y)
+    del x, y
+    gc.collect()
+    op.sync()
+    np.testing.assert_array_equal(z.to_numpy(), wanted)
+
+
+def test_nothing_else_is_taken_for_plain():
+    class Pretends:
+        plain_region = object()
+
+    assert not note_plain([], [Pretends()])
+    with pytest.raises(TypeError, match="must be a tensor"):
+        add(tw.zeros(8).sync().partition(4), Pretends(), Pretends())
+
+
+@pytest.mark.parametrize("places", [(), (2,), (1, 2, 3), (0, 2), (3, 1), (0, 1, 2, 3)])
+def test_picking(places):
+    values = ("a", "b", "c", "d")
+    found = picking(places, 4)(values)
+    assert tuple(found) == tuple("abcd"[i] for i in places) and found is not values
