@@ -57,13 +57,15 @@ def shared(emitter: Emitter, statement: Shared) -> None:
 
 def _copy(emitter: Emitter, statement: Shared) -> Vec:
     """Which copy: one per count of the loop, as far as they go; the last one serves the rest."""
-    per_row = statement.buffer.copies // statement.rows
+    per_set = statement.buffer.copies // statement.sets
     count = emitter.scalar(statement.number).cast("sext", "i64")
-    copy = count.intrinsic("umin", per_row - 1)
-    if statement.row_axis is None:
+    copy = count.intrinsic("umin", per_set - 1)
+    if not statement.rows:
         return copy
-    row = emitter.block_ids[statement.row_axis].binary("urem", statement.rows)
-    return row * per_row + copy
+    which = emitter.integer(0)
+    for row in statement.rows:
+        which = which * row.size + _wide(emitter, row.number).binary("urem", row.size)
+    return which * per_set + copy
 
 
 def _wide(emitter: Emitter, number: Value) -> Vec:

@@ -98,7 +98,8 @@ def _words(statement: object) -> list[str]:
 def _shared(statement: Shared) -> str:
     buffer = statement.buffer
     where = f" ({buffer.span.place})" if buffer.span is not None else ""
-    return f"share up to {buffer.copies} tiles {_shape(buffer.shape)} between blocks{where}"
+    whose = "the tiles that a block visits" if statement.visited else "blocks"
+    return f"share up to {buffer.copies} tiles {_shape(buffer.shape)} between {whose}{where}"
 
 
 def _matmul(step: Matmul, cpu: CpuTarget) -> str:

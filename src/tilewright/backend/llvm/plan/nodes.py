@@ -378,13 +378,22 @@ class Jump:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A number that goes through so many values again and again, where work goes by groups."""
+
+    number: Value
+    size: int
+
+
 @dataclass(eq=False, slots=True)
 class Shared:
-    """Fills a copy of `buffer` by its body, unless it still has that tile from an earlier block.
+    """Fills a copy of `buffer` by its body, unless it still has that tile from earlier work.
 
     `key` are the numbers that the tile depends on, beside what is the same in all blocks; `tags`
     has those of each copy. The copy is chosen by `number`, a loop's variable; a tile that differs
-    along a block axis by which blocks are grouped has a set of copies per row of the group.
+    along an axis by which blocks, or the tiles of a mapped output, are grouped has a set of copies
+    per row of the group.
     """
 
     buffer: Buffer
@@ -392,8 +401,14 @@ class Shared:
     key: tuple[Value, ...]
     number: Value
     body: list[Stmt]
-    row_axis: int | None = None
-    rows: int = 1
+    rows: tuple[Row, ...] = ()
+    visited: bool = False
+    """Whether one block meets the tile again: it visits many tiles of a mapped output."""
+
+    @property
+    def sets(self) -> int:
+        """How many sets of copies there are."""
+        return prod(row.size for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,21 @@ A tile that is only loaded, and at most converted and turned, is the same in eve
 for it by the same numbers. A worker that runs several blocks in a row keeps such tiles of a loop
 with a multiply; a later block finds them there. Where one tile follows the rows of the grid and
 another its columns, blocks are walked in groups of rows, so that both are met again soon.
+
+A block that visits many tiles of a mapped output is like several blocks in a row, but the program
+says in which groups: what is kept follows from these.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
+from typing import TypeAlias
 
 from ....base.cpu_abi import SCRATCH_ALIGNMENT
 from ....base.dtypes import i64
-from ....base.shapes import ceil_div
-from ....ir.core import Value
+from ....base.shapes import Shape, ceil_div
+from ....ir.core import Op, Value
 from ....ir.types import Elem, PtrType
 from .facts import has_pointers
 from .index import Index, row_major
@@ -30,6 +35,7 @@ from .nodes import (
     Position,
     Read,
     ReadView,
+    Row,
     Scalar,
     Shared,
     Stmt,
@@ -62,7 +68,10 @@ class Candidate:
     statements: tuple[Stmt, ...]
     buffer: Buffer
     key: tuple[Value, ...]
-    axes: frozenset[int]
+    places: dict[int, Value]
+    """By axis the number that it differs along."""
+    groups: Shape
+    """In which groups of tiles these numbers go along, if they are those of a mapped output."""
     rows: int
     """Rows of the product that it is multiplied in."""
 
@@ -72,23 +81,23 @@ def share_tiles(plan: Plan, limit: int) -> None:
     if has_pointers(plan.func):
         return
     roots = _roots(plan.body)
-    axes = sorted(set(roots.axes.values()))
     loops = [loop for loop in walk(plan.body) if isinstance(loop, For)]
     for loop in loops:
         _separate(loop)
     found = [tile for loop in loops for tile in _candidates(plan, loop, roots)]
-    chosen, plan.grouping = _chosen(found, axes)
+    chosen, grouping = _met_again(found) if roots.groups else _chosen(found, roots)
     aligning = 2 * SCRATCH_ALIGNMENT * len(chosen)
     room = min(SHARED_BYTES, limit - plan.scratch_bytes) - aligning
-    each = sum(_sets(tile, plan.grouping) * _bytes(tile) for tile in chosen)
+    each = sum(_sets(rows) * _bytes(tile) for tile, rows in chosen)
     copies = min(room // each, MAX_COPIES) if each else 0
     if copies < FEWEST_COPIES:
-        plan.grouping = None
         return
-    rows = plan.grouping.rows if plan.grouping is not None else 1
-    plan.together = max(rows * rows, TOGETHER)
-    for tile in chosen:
-        _share(plan, tile, copies)
+    plan.grouping = grouping
+    if not roots.groups:
+        together = grouping.rows if grouping is not None else 1
+        plan.together = max(together * together, TOGETHER)
+    for tile, rows in chosen:
+        _share(plan, tile, rows, copies)
 
 
 # What a number depends on.
@@ -100,20 +109,17 @@ class _Roots:
 
     of: dict[Value, frozenset[Value]]
     axes: dict[Value, int]
-    """Which of them are the block's place, and along which axis."""
+    """Which of them are the block's place, or that of the tile it visits, and along which axis."""
+    groups: dict[Value, Shape]
+    """The groups in which tiles are visited, for their places."""
 
 
 def _roots(body: list[Stmt]) -> _Roots:
-    roots = _Roots({}, {})
+    roots = _Roots({}, {}, {})
     for statement in walk(body):
         match statement:
             case Scalar(op):
-                if op.name == "block_id":
-                    roots.axes[op.result] = op.attrs["axis"]
-                    roots.of[op.result] = frozenset((op.result,))
-                    continue
-                made = frozenset(r for v in op.operands for r in roots.of.get(v, ()))
-                roots.of.update(dict.fromkeys(op.results, made))
+                _note(roots, op)
             case Get():
                 roots.of[statement.result] = frozenset((statement.result,))
             case For():
@@ -121,6 +127,19 @@ def _roots(body: list[Stmt]) -> _Roots:
             case _:
                 pass
     return roots
+
+
+def _note(roots: _Roots, op: Op) -> None:
+    if op.name == "block_id":
+        roots.axes[op.result] = op.attrs["axis"]
+    elif op.name == "tile_index":
+        roots.axes.update({place: axis for axis, place in enumerate(op.results)})
+        roots.groups.update(dict.fromkeys(op.results, op.attrs["groups"]))
+    else:
+        made = frozenset(r for v in op.operands for r in roots.of.get(v, ()))
+        roots.of.update(dict.fromkeys(op.results, made))
+        return
+    roots.of.update({place: frozenset((place,)) for place in op.results})
 
 
 # Tiles that could be shared.
@@ -176,10 +195,18 @@ def _candidates(plan: Plan, loop: For, roots: _Roots) -> list[Candidate]:
                 continue
             sources = {r for v in key for r in roots.of[v]} - {loop.iv}
             if all(r in roots.axes for r in sources):
-                axes = frozenset(roots.axes[r] for r in sources)
+                places, groups = _placed(sources, roots)
                 rows = step.result.shape[-2]
-                found.append(Candidate(loop, tuple(made), buffer, key, axes, rows))
+                found.append(Candidate(loop, tuple(made), buffer, key, places, groups, rows))
     return found
+
+
+def _placed(sources: set[Value], roots: _Roots) -> tuple[dict[int, Value], Shape]:
+    """The places among some numbers, by axis; where tiles are visited, a block stays the same."""
+    visited = [place for place in sources if place in roots.groups]
+    places = visited if roots.groups else sources
+    groups = roots.groups[visited[0]] if visited else ()
+    return {roots.axes[place]: place for place in places}, groups
 
 
 def _makers(plan: Plan, loop: For, buffer: Buffer) -> list[Stmt]:
@@ -243,26 +270,52 @@ def _in_index(index: Index) -> list[Value]:
 
 # The choice.
 
+Choice: TypeAlias = tuple[Candidate, tuple[Row, ...]]
+"""A tile to be shared, and the rows of a group that it differs along."""
 
-def _chosen(found: list[Candidate], axes: list[int]) -> tuple[list[Candidate], Grouping | None]:
+
+def _chosen(found: list[Candidate], roots: _Roots) -> tuple[list[Choice], Grouping | None]:
     """What is shared by blocks that follow each other, and in which order these run."""
+    axes = sorted(set(roots.axes.values()))
     if not axes:
         return [], None
     column = axes[-1]
     row = axes[-2] if len(axes) > 1 else None
-    along = [tile for tile in found if column not in tile.axes]
-    across = [tile for tile in found if column in tile.axes and row not in tile.axes]
+    along = [tile for tile in found if column not in tile.places]
+    across = [tile for tile in found if column in tile.places and row not in tile.places]
+    alone: list[Choice] = [(tile, ()) for tile in along]
     if row is None or not across:
-        return along, None
+        return alone, None
     rows = max(1, min(GROUP_ELEMENTS // min(t.rows for t in across), MAX_ROWS))
     if rows == 1:
-        return along, None
-    return [*along, *across], Grouping(row, column, rows)
+        return alone, None
+    grouped = [(tile, _rows_along(tile, {row: rows})) for tile in [*along, *across]]
+    return grouped, Grouping(row, column, rows)
 
 
-def _sets(tile: Candidate, grouping: Grouping | None) -> int:
-    """How many sets of copies a tile has: one for each row of a group that it differs along."""
-    return grouping.rows if grouping is not None and grouping.row_axis in tile.axes else 1
+def _met_again(found: list[Candidate]) -> tuple[list[Choice], None]:
+    """What a block that visits tile after tile meets again before long.
+
+    Inside a group it goes back and forth along all axes that have more than one tile there; else
+    along the last axis.
+    """
+    chosen: list[Choice] = []
+    for tile in found:
+        sizes = {axis: size for axis, size in enumerate(tile.groups) if size > 1}
+        soon = {*sizes, len(tile.groups) - 1}
+        if not soon <= set(tile.places):
+            chosen.append((tile, _rows_along(tile, sizes)))
+    return chosen, None
+
+
+def _rows_along(tile: Candidate, sizes: dict[int, int]) -> tuple[Row, ...]:
+    """The rows of a group that a tile differs along."""
+    return tuple(Row(tile.places[axis], n) for axis, n in sizes.items() if axis in tile.places)
+
+
+def _sets(rows: tuple[Row, ...]) -> int:
+    """How many sets of copies a tile has: one for each row."""
+    return prod(row.size for row in rows)
 
 
 def _words(tile: Candidate) -> int:
@@ -275,20 +328,18 @@ def _bytes(tile: Candidate) -> int:
     return tile.buffer.bytes + itemsize(i64) * _words(tile)
 
 
-def _share(plan: Plan, tile: Candidate, copies: int) -> None:
+def _share(plan: Plan, tile: Candidate, rows: tuple[Row, ...], copies: int) -> None:
     """Give a tile its copies, and let it be filled only where it must."""
     buffer, body = tile.buffer, tile.loop.body
-    rows = _sets(tile, plan.grouping)
-    row_axis = plan.grouping.row_axis if plan.grouping is not None and rows > 1 else None
-    buffer.copies = copies * rows
-    buffer.why += ", by several blocks"
+    buffer.copies = copies * _sets(rows)
+    buffer.why += ", for several tiles" if tile.groups else ", by several blocks"
     layout = row_major((buffer.copies, _words(tile)))
     tags = Buffer(f"{buffer.name}_tags", i64, layout, "they tell which tiles are there")
     for new in (buffer, tags):
         plan.offsets[new] = plan.scratch_bytes
         plan.scratch_bytes += ceil_div(new.bytes, SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
-    number = tile.loop.iv
-    whole = Shared(buffer, tags, tile.key, number, list(tile.statements), row_axis, rows)
+    statements, visited = list(tile.statements), bool(tile.groups)
+    whole = Shared(buffer, tags, tile.key, tile.loop.iv, statements, rows, visited)
     at = body.index(tile.statements[-1])
     body[at] = whole
     for statement in tile.statements[:-1]:

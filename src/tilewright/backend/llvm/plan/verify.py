@@ -115,7 +115,7 @@ def _turn(step: Turn) -> None:
 
 
 def _shared(step: Shared) -> None:
-    _need(step.buffer.copies % step.rows == 0, "copies of a tile that rows do not share evenly")
+    _need(step.buffer.copies % step.sets == 0, "copies of a tile that rows do not share evenly")
     _need(step.number in step.key, "a tile whose copy is chosen by what it does not depend on")
     wanted = (step.buffer.copies, 1 + len(step.key))
     _need(step.tags.shape == wanted, f"tags of {step.tags.shape}, expected {wanted}")

@@ -42,7 +42,7 @@ def product(left, right, *, tile=64):
 def test_both_sides_of_a_product_are_shared():
     plan = build_plan(gemm(), AVX2)
     assert plan.grouping == Grouping(0, 1, 8)
-    assert [(s.row_axis, s.rows) for s in shared(plan)] == [(0, 8), (None, 1)]
+    assert [[row.size for row in s.rows] for s in shared(plan)] == [[8], []]
     assert plan.together == 64
 
 
@@ -76,7 +76,7 @@ def test_tiles_of_an_outer_axis_need_no_groups():
     plan = build_plan(
         product(lambda ids, at, o: (ids[0], ids[1], o), lambda ids, at, o: (ids[0], at, o)), AVX2
     )
-    assert [(s.row_axis, s.rows) for s in shared(plan)] == [(None, 1)]
+    assert [s.rows for s in shared(plan)] == [()]
     assert plan.grouping is None
     assert plan.together > 1
 
@@ -125,3 +125,43 @@ def test_only_memory_that_nobody_writes_is_shared():
     assert len(shared(build_plan(squares(), AVX2))) == 2
     assert len(shared(build_plan(squares(written=True), AVX2))) == 1
     assert not shared(build_plan(squares(pointer=True), AVX2))
+
+
+# --- mapped outputs: one block visits many tiles -------------------------------------------------
+
+
+def visited(groups):
+    """A product in a loop over the tiles of a mapped output, visited in groups."""
+    k = Dense()
+    x, y, z = k.tensor("x", f32, 2), k.tensor("y", f32, 2), k.output("z", f32, 2, (32, 32))
+    counts = [k.i32(6), k.i32(5)]
+    zero = k.constant(0.0, f32, (32, 32))
+    with k.region(TileType(i32)) as tiles:
+        m, n = k.op("tile_index", tiles.args[0], counts, groups=groups).results
+        with k.region(TileType(i32), zero.type) as loop:
+            at, acc = loop.args
+            a, b = k.load(x, (32, 32), m, at), k.load(y, (32, 32), at, n)
+            k.op("continue", [k.emit("mmaf", a, b, acc)])
+        (total,) = k.op("for", k.i32(0), k.i32(4), k.i32(1), [zero], regions=[loop]).results
+        k.store(total, z, m, n)
+        k.op("continue", [])
+    k.op("for", k.block_id(0), k.i32(30), k.i32(2), [], regions=[tiles])
+    return k.finish()
+
+
+@pytest.mark.parametrize(
+    ("groups", "sets"),
+    [
+        ((1, 1), [1]),  # the left side stays while a row is walked; the right one changes
+        ((8, 1), [8, 1]),
+        ((4, 2), [4, 2]),
+        ((1, 3), [1]),
+    ],
+)
+def test_tiles_that_a_block_meets_again_are_shared(groups, sets):
+    plan = build_plan(visited(groups), AVX2)
+    assert [s.sets for s in shared(plan)] == sets
+    assert all(s.visited for s in shared(plan))
+    assert plan.grouping is None, "the program says in which order tiles are visited"
+    assert plan.together == 1, "each block has work for a worker"
+    assert "between the tiles that a block visits" in "\n".join(plan.decisions)
