@@ -47,6 +47,19 @@ def test_sources():
     assert found["wraps"] == (-128, 127)
 
 
+def test_indices_of_mapped_outputs_lie_below_their_counts():
+    found = named(
+        """
+        %c = constant {value=6, dtype=i32}
+        %e = extent %x
+        %a, %b = tile_index %n, %c, %e {groups=(2, 1)}
+        return
+        """
+    )
+    assert found["a"] == (0, 5)
+    assert found["b"] == (0, MAX - 1)
+
+
 def test_induction_variables_and_branches():
     found = named(
         """

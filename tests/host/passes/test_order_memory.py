@@ -290,6 +290,37 @@ def test_which_indices_keep_rounds_apart(loop_body, expected):
     assert forks(loop_body) is expected
 
 
+VISIT = """
+%o = make_view %w {tile=(4, 4), dim_map=(0, 1)}
+%a = constant {dtype=f32, shape=(4, 4)}
+%one = constant {value=1, dtype=i32}
+%two = constant {value=2, dtype=i32}
+%ten = constant {value=10, dtype=i32}
+for %one, %ten, %two { (%i: tile<i32>)
+  %r, %q = tile_index %i, %n, %m {groups=(2, 1)}
+"""
+
+
+@pytest.mark.parametrize(
+    ("access", "expected"),
+    [
+        ("store_view %a, %o, %r, %q", True),
+        ("store_view %a, %o, %q, %r", True),
+        ("%b = load_view %o, %r, %q\nstore_view %b, %o, %r, %q", True),
+        ("%b = load_view %o, %q, %r\nstore_view %b, %o, %r, %q", False),
+        ("store_view %a, %o, %r, %n", False),
+        ("store_view %a, %o, %r, %r", False),
+        ("store_view %a, %o, %r, %q\nstore_view %a, %o, %r, %i", False),
+        ("%e, %t = tile_index %i, %i, %m {groups=(2, 1)}\nstore_view %a, %o, %e, %t", False),
+        ("%e, %t = tile_index %n, %n, %m {groups=(2, 1)}\nstore_view %a, %o, %e, %t", False),
+    ],
+)
+def test_an_index_of_a_mapped_output_keeps_rounds_apart(access, expected):
+    """All its numbers together do; each of them alone comes again."""
+    text = apply(order_memory, kernel(f"{VISIT}{access}\n  continue\n}}\nreturn\n"))
+    assert ("join_tokens" in text) is expected
+
+
 def test_overlapping_tiles_do_not_keep_rounds_apart():
     store = "store_view %a, %o, %i"
     assert forks(store, "{tile=(4), dim_map=(0), step=(8)}")

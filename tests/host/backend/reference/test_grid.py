@@ -1,4 +1,4 @@
-"""Block numbers and grid sizes on grids of several ranks."""
+"""Block numbers and grid sizes on grids of several ranks, and indices of visited tiles."""
 
 from __future__ import annotations
 
@@ -27,3 +27,19 @@ def test_every_block_knows_its_place(grid):
         assert tuple(arrays[0][block]) == block
         assert tuple(arrays[1][block]) == full
     assert prod(full) == prod(grid)
+
+
+@pytest.mark.parametrize("start", [(), (3, 1)], ids=["all", "a part"])
+def test_the_index_of_a_tile(start):
+    """Number, count and start of a 3 x 2 grid of tiles, in groups of 2 x 1."""
+    k = Kernel()
+    out = k.output("out", i32, 2)
+    number = k.block_id(0)
+    counts, starts = [k.i32(3), k.i32(2)], [k.i32(n) for n in start]
+    index = k.op("tile_index", number, counts, starts, groups=(2, 1)).results
+    for axis, value in enumerate(index):
+        k.store(k.emit("reshape", value, shape=(1, 1)), out, number, axis)
+    found = poisoned(i32, (7, 2))
+    checked(k.finish(), [found], (7,))
+    expected = np.asarray([(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)]) + (start or 0)
+    assert (found[:6] == expected).all()

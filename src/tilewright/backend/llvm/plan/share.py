@@ -134,7 +134,8 @@ def _note(roots: _Roots, op: Op) -> None:
         roots.axes[op.result] = op.attrs["axis"]
     elif op.name == "tile_index":
         roots.axes.update({place: axis for axis, place in enumerate(op.results)})
-        roots.groups.update(dict.fromkeys(op.results, op.attrs["groups"]))
+        groups: Shape = op.attrs["groups"]
+        roots.groups.update(dict.fromkeys(op.results, groups))
     else:
         made = frozenset(r for v in op.operands for r in roots.of.get(v, ()))
         roots.of.update(dict.fromkeys(op.results, made))
