@@ -31,6 +31,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--accept", action="store_true", help="write the golden files instead of comparing"
     )
+    parser.addoption("--on", default="", help="a device to run tests on that are run on the CPU")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--on cuda`, tests that run on several devices run on that one instead."""
+    device = config.getoption("--on")
+    if device:
+        items[:] = [item for item in items if _moved(item, device)]
+
+
+def _moved(item: pytest.Item, device: str) -> bool:
+    """Let a test run on a device instead of the CPU; whether it is to run at all."""
+    callspec = getattr(item, "callspec", None)
+    asked = None if callspec is None else callspec.params.get("device")
+    if asked == "cpu":
+        callspec.params["device"] = device
+        item.name = item.name.replace("cpu", device)
+    return asked in (None, "cpu")
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..base.dtypes import AnyDType, DType, as_dtype, f32
 from ..base.errors import ContextError, ShapeError
 from ..base.shapes import Shape, size
+from ..driver.host import CPU
 from ..driver.protocol import Device
 from ..op.ambient import as_device
 from ..op.context import ExecutionContext
@@ -23,7 +24,7 @@ from . import storage
 from .elements import LENGTHY, as_elements, host_array, is_long
 from .foreign import aliased, is_array
 from .layout import row_major
-from .putting import put_upload
+from .putting import put_upload, put_zeros
 from .region import Region, region_of_array
 from .shape import ShapeLike, as_shape
 from .tensor import Tensor, new_tensor
@@ -89,7 +90,12 @@ class Allocate(DeviceOp[Tensor[Any]]):
     def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
         """Allocate."""
         making = ctx.creating(self.name)
-        return new_tensor(self._plan.allocate(making, zeroed=self._zeroed))
+        at_once = making.device.host_visible
+        region = self._plan.allocate(making, zeroed=self._zeroed and at_once)
+        if self._zeroed and not at_once:
+            put_zeros(making, self, region)
+            region.storage.initialized = True
+        return new_tensor(region)
 
 
 class Creation(Composite[Tensor[Any]]):
@@ -134,8 +140,7 @@ class FromHost(DeviceOp[Tensor[Any]]):
             # Nobody else knows the memory yet, so the host writes it here and now.
             np.copyto(region.array(), as_elements(self._source, dtype))
         else:
-            held = np.array(as_elements(self._source, dtype), order="C")
-            put_upload(making, self, region, held)
+            put_upload(making, self, region, as_elements(self._source, dtype))
         region.storage.initialized = True
         return new_tensor(region)
 
@@ -236,7 +241,21 @@ def asarray(
             got=found.name,
             hint="copy and convert with tw.from_numpy(a, dtype)",
         )
-    return new_tensor(region_of_array(source, as_device(device), found))
+    return new_tensor(region_of_array(source, _host_device(device), found))
+
+
+def _host_device(device: DeviceLike) -> Device:
+    """The device for memory of the host: the one that is named, else the default one, if either
+    sees that memory; the CPU does always."""
+    chosen = as_device(device)
+    if chosen.host_visible:
+        return chosen
+    if device is None:
+        return CPU
+    raise ContextError(
+        f"{chosen.name} cannot see an array of the host",
+        hint="copy it: tw.from_numpy(a, device=...)",
+    )
 
 
 @overload

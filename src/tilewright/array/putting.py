@@ -41,6 +41,23 @@ def put_download(
     return ctx.stream.record()
 
 
+def put_zeros(ctx: ExecutionContext, op: DeviceOp[Any], target: Region) -> None:
+    """Make new memory zero."""
+    fill = partial(ctx.stream.fill, _block(target, ctx.device), bytes(target.dtype.itemsize))
+    put_work(ctx, op, fill, writes=[target])
+
+
+def write_now(target: Region, source: np.ndarray[Any, Any]) -> None:
+    """Write an array of the same shape and element size over memory that nothing uses."""
+    device = target.storage.device
+    if device.host_visible:
+        np.copyto(target.array(), source)
+        return
+    stream = device.streams()[0]
+    stream.copy(_block(target, device), _block_of_array(source))
+    stream.synchronize()
+
+
 def read_now(source: Region) -> np.ndarray[Any, Any]:
     """A copy of a region in a new array, when all that writes it is done."""
     device = source.storage.device
@@ -57,7 +74,12 @@ def read_now(source: Region) -> np.ndarray[Any, Any]:
 def _block(region: Region, device: Device) -> Block:
     item = region.dtype.itemsize
     strides = tuple([s * item for s in region.strides])
-    return Block(region.address, item, region.shape, strides, region.storage.device is not device)
+    other = region.storage.device
+    strange, seen = other is not device, other.host_visible
+    return Block(
+        region.address, item, region.shape, strides,
+        host=strange and seen, elsewhere=strange and not seen,
+    )  # fmt: skip
 
 
 def _block_of_array(array: np.ndarray[Any, Any]) -> Block:

@@ -15,6 +15,7 @@ from ..driver.protocol import Device
 from ..op.ambient import as_device
 from . import storage
 from .layout import row_major
+from .putting import read_now, write_now
 from .region import Region
 from .shape import ShapeLike, as_shape
 
@@ -55,28 +56,33 @@ class Resident:
         """A copy of what a device has."""
         place = as_device(device)
         region = self.region(place)
-        return region.array().copy(order="C")
+        if place.host_visible:
+            return region.array().copy(order="C")
+        place.synchronize()  # kernels use it without a word
+        return read_now(region)
 
     def write(self, values: npt.ArrayLike, device: Device | str | None) -> None:
         """Replace what a device has; the values broadcast."""
         filling = _filling(_in_memory_form(values, self.dtype), self.shape)
         place = as_device(device)
-        _fill(self.region(place), filling)
+        self._rewrite(place, filling)
 
     def reset(self, device: Device | str | None) -> None:
         """Give a device the initial values again."""
-        _fill(self.region(as_device(device)), self._initial)
+        self._rewrite(as_device(device), self._initial)
+
+    def _rewrite(self, device: Device, values: np.ndarray[Any, Any]) -> None:
+        region = self.region(device)
+        if not device.host_visible:
+            device.synchronize()
+        write_now(region, values)
 
     def _made(self, device: Device) -> Region:
         memory = storage.allocate(device, size(self.shape) * self.dtype.itemsize, zeroed=False)
         memory.initialized = True
         region = Region(memory, row_major(self.dtype, self.shape), memory.address)
-        _fill(region, self._initial)
+        write_now(region, self._initial)
         return region
-
-
-def _fill(region: Region, values: np.ndarray[Any, Any]) -> None:
-    np.copyto(region.array(), values)
 
 
 def _in_memory_form(values: npt.ArrayLike, dtype: AnyDType) -> np.ndarray[Any, Any]:

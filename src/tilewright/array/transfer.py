@@ -199,7 +199,9 @@ class ToHost(Composite[npt.NDArray[Any]]):
         source = self._reading.region
         target = np.empty(source.shape, source.dtype.np)
         before = flights_over([source])
-        yield put_download(ctx, self, target, source)
+        arrived = put_download(ctx, self, target, source)
+        yield arrived
+        arrived.stream.sweep()  # some devices leave the last step to the host
         for flight in before:
             flight.wait()
         check_flights(before, [source])  # what wrote the data may have failed

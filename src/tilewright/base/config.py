@@ -91,8 +91,9 @@ def _names(text: str) -> frozenset[str]:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("device", "name", _text, "the CPU",
-            "Where work runs unless a program says otherwise: `cpu` or `reference`."),
+    Setting("device", "name", _text, "the first GPU, else the CPU",
+            "Where work runs unless a program says otherwise: `cuda`, `cuda:1`, `cpu` or"
+            " `reference`."),
     Setting("num_threads", "count", _count, "0",
             "Threads of the CPU device; 0 means one per core this process may use."),
     Setting("scratch_limit", "bytes", _bytes, "64M",

@@ -1,4 +1,4 @@
-"""The devices of this process: "cpu" (native code), "reference" (the interpreter), "null" (notes).
+"""The devices on the host: "cpu" (native code), "reference" (the interpreter), "null" (notes).
 
 All share the host's memory.
 """
@@ -9,11 +9,10 @@ import itertools
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
-from ..base.errors import ContextError, DriverError
+from ..base.errors import DriverError
 from .cpu import copying
 from .cpu.caching import HostMemory, HostPool, clear
 from .cpu.module import CpuModule
@@ -23,7 +22,7 @@ from .cpu.stream import CpuStream
 from .immediate import ImmediateStream
 from .null import NullDevice
 from .progress import HostProgress
-from .protocol import Block, Device, Module, Progress, Stream
+from .protocol import Block, Module, Progress, Stream
 
 S = TypeVar("S", bound=Stream)
 
@@ -41,10 +40,14 @@ BLOCKS = 4
 class HostDevice(ABC, Generic[S]):
     """A device in this process whose memory is the host's; compared by identity."""
 
-    __slots__ = ("__weakref__", "_numbers", "_streams", "host_visible", "name", "pool", "progress")
+    __slots__ = (
+        "__weakref__", "_numbers", "_streams", "host_visible", "name", "pool", "progress",
+        "target",
+    )  # fmt: skip
 
     def __init__(self, name: str, progress: Progress, pool: HostPool) -> None:
         self.name = name
+        self.target = name
         self.progress = progress
         self.host_visible = True
         self.pool = pool
@@ -170,21 +173,3 @@ _FORGETFUL: list[CpuDevice] = []
 CPU = CpuDevice()
 REFERENCE = ReferenceDevice("reference", HostProgress(), HostPool())
 NULL = NullDevice()
-
-_ALL: tuple[Device, ...] = (CPU, REFERENCE, NULL)
-DEVICES: Mapping[str, Device] = MappingProxyType({device.name: device for device in _ALL})
-
-
-def get_device(name: str) -> Device:
-    """The device of that name; a ContextError lists the names there are.
-
-    >>> get_device("cpu").name
-    'cpu'
-    """
-    if name not in DEVICES:
-        raise ContextError(
-            f"there is no device {name!r}",
-            expected=" or ".join(f'"{n}"' for n in DEVICES),
-            got=repr(name),
-        )
-    return DEVICES[name]

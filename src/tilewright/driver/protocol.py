@@ -40,6 +40,8 @@ class Block:
     strides: Shape
     host: bool
     """Whether it is memory of the host, not of the device that copies."""
+    elsewhere: bool = False
+    """Whether it is memory of another device, which the host does not see."""
 
 
 class Event(Protocol):
@@ -103,7 +105,11 @@ class Stream(Protocol):
         ...
 
     def copy(self, target: Block, source: Block) -> None:
-        """Put a copy between blocks of the same shape and element size here."""
+        """Put a copy between blocks of the same shape and element size here.
+
+        Where the host does not see the device's memory, it has read a block of its own when this
+        returns, and writes one by a call that falls due (see `after`).
+        """
         ...
 
     def fill(self, target: Block, element: bytes) -> None:
@@ -289,6 +295,11 @@ class Device(Protocol):
     @property
     def name(self) -> str:
         """The name programs use, such as "cpu"."""
+        ...
+
+    @property
+    def target(self) -> str:
+        """What kernels are compiled for to run here: "cpu", or "sm_90"."""
         ...
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..base.errors import LaunchError
 from ..base.shapes import Shape
@@ -29,6 +29,9 @@ class Request(NamedTuple):
     options: CompileOptions | None = None
 
 
+CodeKey: TypeAlias = "Device | tuple[Device, Request] | tuple[Device, Request, tuple[bool, ...]]"
+"""A device alone where nothing else is asked for; on CUDA, also which memory is well aligned."""
+
 CODES = 64
 """Compiled codes a form remembers: one per device, constants and options of its launches."""
 
@@ -47,8 +50,7 @@ class Form:
         """The arguments with memory: what is written, then what is read."""
         self.home = _home(kernel, args)
         """The device they live on; None: launches go to the default one."""
-        self.codes: Recent[Device | tuple[Device, Request], Code] = Recent(CODES)
-        """By device alone where nothing else is asked for."""
+        self.codes: Recent[CodeKey, Code] = Recent(CODES)
         self._accept = [_accepting(kernel, a, links) for a in args if isinstance(a, ScalarArg)]
 
     def accept(self, numbers: Sequence[Any]) -> list[Any]:

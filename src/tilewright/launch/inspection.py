@@ -45,7 +45,7 @@ class Inspection:
         request = request._replace(generics=by_hand(generics), options=options)
         bound = kernel.bind(args, given, request.generics)
         needed = Needed(kernel, bound.form, request, _likely_grid(bound.form.args))
-        self._look(needed, bound.device.name if target is None else target)
+        self._look(needed, bound.device.target if target is None else target)
         self._addresses = [region.address for region in bound.memory]
 
     @classmethod

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import compile as compiler
+from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.shapes import Shape
 from ..compile.cache import Compiled
 from ..compile.options import CompileOptions
@@ -25,13 +26,14 @@ from ..op.place import Spot
 from .arguments import Arg, Bound
 from .binding import Binder
 from .code import Code, Program
-from .form import Form, Request
+from .cuda import address_on, refuse_unknown_target
+from .form import CodeKey, Form, Request
 from .grid import is_folded, launch_grid
 from .hidden import hidden_memory
 from .links import Generics, link
 from .plain import PlainBinder
 from .recent import Recent
-from .run import LOADERS
+from .run import loader_for
 from .specialize import Specializer, cuda_facts, refuse_unhashable
 from .watching import note
 
@@ -110,24 +112,30 @@ class Kernel:
 
     def is_ready(self, bound: Bound, request: Request) -> bool:
         """Whether the code for a launch has been compiled."""
-        found = bound.form.codes.get(_key(bound.device, request))
+        found = bound.form.codes.get(_key(bound, request))
         return found is not None and found.compiled.stale() is None
 
     def code(self, bound: Bound, request: Request) -> Code:
         """The code for a launch; compiled now if it is not yet, or if a captured name changed."""
         form, device = bound.form, bound.device
-        key = _key(device, request)
+        key = _key(bound, request)
         found = form.codes.get(key)
         if found is None or found.compiled.stale() is not None:
-            found = self._make_code(form, device, request)
+            found = self._make_code(form, device, request, *_addresses(bound))
             form.codes.keep(key, found)
         return found
 
-    def _make_code(self, form: Form, device: Device, request: Request) -> Code:
+    def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
+        """`addresses` are those of the form's memory, on devices that compile for them."""
         given = request.const_grid or request.grid
         grid = launch_grid(self.name, form.args, given, device.blocks_at_once)
         note(self, form, request, grid)
-        program = self._program(self.signature(form, request, len(grid)), device, request)
+        if device.host_visible:
+            signature = self.signature(form, request, len(grid))
+        else:
+            refuse_unknown_target(self.name, device)
+            signature = self.cuda_signature(form, request, grid, addresses)
+        program = self._program(signature, device, request)
         return Code(self.name, program, form.args, grid)
 
     def _program(self, signature: Signature, device: Device, request: Request) -> Program:
@@ -135,9 +143,9 @@ class Kernel:
         key = (id(signature), device, request.options)
         found = self._programs.get(key)
         if found is None or found.compiled.stale() is not None:
-            compiled = self.compiled(signature, device.name, request)
+            compiled = self.compiled(signature, device.target, request)
             hidden = hidden_memory(compiled.artifact.signature, device)
-            found = Program(compiled, LOADERS[device.name](compiled.artifact, hidden))
+            found = Program(compiled, loader_for(device)(compiled.artifact, hidden))
             self._programs[key] = found
         return found
 
@@ -167,9 +175,19 @@ class Kernel:
         return compiler.find(self.source, signature, target, options)
 
 
-def _key(device: Device, request: Request) -> Device | tuple[Device, Request]:
+def _key(bound: Bound, request: Request) -> CodeKey:
     """What a form finds code by: hashing what most launches ask for takes time."""
-    return device if request is PLAIN else (device, request)
+    device = bound.device
+    if device.host_visible:
+        return device if request is PLAIN else (device, request)
+    aligned = tuple([address % POINTER_ALIGNMENT == 0 for address in _addresses(bound)])
+    return device, request, aligned
+
+
+def _addresses(bound: Bound) -> list[int]:
+    """Where a device that compiles for addresses finds the memory of a launch."""
+    device = bound.device
+    return [] if device.host_visible else [address_on(region, device) for region in bound.memory]
 
 
 def _has_memory(binder: Binder) -> bool:

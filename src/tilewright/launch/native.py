@@ -1,31 +1,25 @@
-"""Runs native code on the CPU: packs argument slots, reads failure and print records back."""
+"""Runs native code on the CPU: packs argument slots, and makes reports of what it leaves."""
 
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
-
-import numpy as np
 
 from ..array.region import Region
 from ..base.shapes import Shape, size
 from ..driver.cpu import QUIET as DRIVER_QUIET
-from ..driver.cpu import SLOTS, CpuStream, FailureWords, Launcher, RawReport, Record, load
+from ..driver.cpu import SLOTS, CpuStream, Launcher, RawReport, Record, load
 from ..driver.protocol import Stream
 from ..driver.stub.calls import stub
-from ..ir.artifact import Artifact, Failure, Printed, Site
+from ..ir.artifact import Artifact
 from ..ir.signature import ScalarSpec
-from ..ir.types import PtrType, TileType
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Recorded, RunOver
+from .records import print_room, report_of
 from .report import QUIET, Report
 from .scalars import slot_of
 
-PRINT_CAPACITY = 1 << 20
-"""Bytes of print records one launch may write."""
 STREAMED = 8 << 20
 """Outputs of more bytes than this, all together, are written past the caches.
 
@@ -44,8 +38,7 @@ class Loaded:
         self.artifact = artifact
         self.hidden = hidden
         self.function = load(artifact.code, artifact.name)
-        prints = any(site.kind == "print" for site in artifact.sites)
-        self.room = PRINT_CAPACITY if prints else 0
+        self.room = print_room(artifact)
 
 
 def load_native(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
@@ -109,16 +102,7 @@ class NativeRun:
         return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
     def _report(self, raw: RawReport) -> Report:
-        artifact, grid = self._loaded.artifact, self._grid
-        if raw.truncated:
-            warnings.warn(
-                f"`{artifact.name}` printed more than {PRINT_CAPACITY} bytes; the rest is lost",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        failure = _failure(artifact.sites, raw.failure, grid) if raw.failure else None
-        printed = _printed(artifact.sites, raw.printed, grid) if raw.printed else ()
-        return Report(failure, tuple(printed), error=raw.problem)
+        return report_of(self._loaded.artifact, self._grid, raw)
 
 
 def output_bytes(args: Sequence[Arg]) -> int:
@@ -145,37 +129,3 @@ def slots_of(
             slots += arg.layout.words
     slots += [region.address for region in hidden]
     return slots, places
-
-
-def _failure(sites: Sequence[Site], words: FailureWords, grid: Shape) -> Failure:
-    return Failure(sites[words.site], _block(words.block, grid), words.index, words.extent)
-
-
-def _block(number: int, grid: Shape) -> Shape:
-    return tuple(int(i) for i in np.unravel_index(number, grid))
-
-
-def _printed(sites: Sequence[Site], records: bytes, grid: Shape) -> list[Printed]:
-    """The print records in block order; those of one block in the order they were written."""
-    found: list[tuple[int, Printed]] = []
-    at = 0
-    while at < len(records):
-        nbytes, number, block = (int(n) for n in np.frombuffer(records, np.int64, 3, at))
-        site = sites[number]
-        found.append((block, Printed(site, _block(block, grid), _values(site, records, at + 24))))
-        at += nbytes
-    return [record for _, record in sorted(found, key=lambda pair: pair[0])]
-
-
-def _values(site: Site, records: bytes, at: int) -> tuple[Any, ...]:
-    values: list[Any] = []
-    for kind in site.types:
-        dtype = _memory_dtype(kind)
-        count = size(kind.shape)
-        values.append(np.frombuffer(records, dtype, count, at).reshape(kind.shape))
-        at += -(-count * dtype.itemsize // 8) * 8
-    return tuple(values)
-
-
-def _memory_dtype(kind: TileType) -> np.dtype[Any]:
-    return np.dtype(np.uint64) if isinstance(kind.elem, PtrType) else kind.elem.np

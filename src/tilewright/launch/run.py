@@ -12,11 +12,12 @@ from ..backend import reference
 from ..base.shapes import Shape
 from ..driver.immediate import ImmediateStream
 from ..driver.null import NullStream
-from ..driver.protocol import Stream
+from ..driver.protocol import Device, Stream
 from ..ir.artifact import Artifact
 from ..ir.core import Func
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Recorded, RunOver
+from .cuda import load_cuda
 from .native import load_native
 from .report import QUIET, Report
 
@@ -76,7 +77,12 @@ class Noted:
 LOADERS: Mapping[str, Load] = MappingProxyType(
     {"cpu": load_native, "reference": load_reference, "null": load_null}
 )
-"""The ways to run kernels, by the name of the device."""
+"""The ways to run kernels on the host's devices, by their names."""
+
+
+def loader_for(device: Device) -> Load:
+    """How kernels are made runnable on a device."""
+    return LOADERS.get(device.target) or partial(load_cuda, device)
 
 
 def _interpret(

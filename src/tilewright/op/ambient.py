@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar, overload
 
 from ..base.config import current
-from ..driver.host import CPU, DEVICES, get_device
+from ..driver.devices import all_devices, best_device, get_device
 from ..driver.protocol import Device, Stream
 from .policy import SchedulingPolicy, StreamPoolRoundRobin, stream_of
 
@@ -23,6 +23,8 @@ class _Process:
 
     device: Device | None = None
     """As `set_default_device` says."""
+    best: Device | None = None
+    """The one to use else, once it was looked for."""
 
 
 _POLICIES: dict[Device, SchedulingPolicy] = {}
@@ -50,8 +52,16 @@ def default_device() -> Device:
     chosen = _CHOSEN.get().device or _Process.device
     if chosen is None:
         name = current().device
-        chosen = get_device(name) if name else CPU
+        chosen = get_device(name) if name else _best()
     return chosen
+
+
+def _best() -> Device:
+    """The best device there is, which stays the same."""
+    if _Process.best is None:
+        _forget_in_children()
+        _Process.best = best_device()
+    return _Process.best
 
 
 def as_device(device: Device | str | None) -> Device:
@@ -82,7 +92,7 @@ def set_default_device(name: Device | str) -> None:
 
 def devices() -> tuple[Device, ...]:
     """All devices there are, those for checking and testing included."""
-    return tuple(DEVICES.values())
+    return all_devices()
 
 
 def synchronize(name: Device | str | None = None) -> None:
@@ -124,8 +134,13 @@ def policy_of_device(device: Device) -> SchedulingPolicy:
 @cache
 def _forget_in_children() -> None:
     """Have child processes begin anew: the streams of some devices do not survive a fork."""
-    os.register_at_fork(after_in_child=_POLICIES.clear)
-    os.register_at_fork(after_in_child=_PREPARED.clear)
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _forget() -> None:
+    _POLICIES.clear()
+    _PREPARED.clear()
+    _Process.best = None
 
 
 def set_default_policy(policy: SchedulingPolicy, device: Device | str | None = None) -> None:

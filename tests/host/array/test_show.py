@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.driver.host import get_device
+from tilewright.driver.devices import get_device
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_the_setting():
 
 def test_an_unknown_device(golden):
     with pytest.raises(ContextError) as caught:
-        as_device("cuda:9")
+        as_device("gpu:9")
     golden(str(caught.value))
 
 

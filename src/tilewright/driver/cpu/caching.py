@@ -16,10 +16,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from ...base.errors import DriverError
 from ...base.shapes import ceil_div
 from ..protocol import MemoryStats
-from .memory import ALIGNMENT, Bytes, address_of, allocate, refuse_negative
+from .memory import ALIGNMENT, OutOfMemoryError, address_of, allocate, refuse_negative
 
 KEPT_SHARE = 4
 """Of the machine's memory one part in so many is kept unused, at most, unless a program says so."""
@@ -28,7 +27,7 @@ KEPT_SHARE = 4
 class Room(NamedTuple):
     """Memory from the system."""
 
-    memory: Bytes
+    memory: object
     address: int
     size: int
 
@@ -53,6 +52,11 @@ def _nothing() -> None:
     """Where there is nothing to reclaim."""
 
 
+def _of_system(nbytes: int, zeroed: bool) -> tuple[object, int]:
+    memory = allocate(nbytes, zeroed=zeroed)
+    return memory, address_of(memory)
+
+
 def clear(address: int, nbytes: int) -> None:
     """Make memory zero, on this thread."""
     ctypes.memset(address, 0, nbytes)
@@ -62,16 +66,18 @@ class HostPool:
     """Gives memory of the host, and keeps what comes back; for any number of threads.
 
     `reclaim` is called when memory runs out, before what is kept is given back to the system.
+    `source` gives new memory of a size, zeroed if asked: what keeps it, and its address.
     """
 
     def __init__(
         self,
         reclaim: Callable[[], None] = _nothing,
         zero: Callable[[int, int], None] = clear,
+        source: Callable[[int, bool], tuple[object, int]] = _of_system,
     ) -> None:
         self.returned: deque[Room] = deque()
         """Memory that is used no more, not yet looked at."""
-        self._reclaim, self._zero = reclaim, zero
+        self._reclaim, self._zero, self._source = reclaim, zero, source
         # A signal's handler may allocate in the middle of an allocation.
         self._lock = threading.RLock()
         self._survives_fork = False
@@ -143,20 +149,20 @@ class HostPool:
         if not self._survives_fork:
             self._prepare_for_fork()
         try:
-            memory = allocate(size, zeroed=zeroed)
-        except DriverError:
-            memory = self._try_harder(nbytes, size, zeroed)
+            memory, address = self._source(size, zeroed)
+        except OutOfMemoryError:
+            memory, address = self._try_harder(nbytes, size, zeroed)
         with self._lock:
             self._count(size)
-        return Room(memory, address_of(memory), size)
+        return Room(memory, address, size)
 
-    def _try_harder(self, nbytes: int, size: int, zeroed: bool) -> Bytes:
+    def _try_harder(self, nbytes: int, size: int, zeroed: bool) -> tuple[object, int]:
         self._reclaim()
         self.trim()
         try:
-            return allocate(size, zeroed=zeroed)
-        except DriverError:
-            raise DriverError(
+            return self._source(size, zeroed)
+        except OutOfMemoryError:
+            raise OutOfMemoryError(
                 f"out of memory: {nbytes} bytes ({nbytes / 2**30:.2f} GiB) could not be allocated",
                 got=f"{self._used} bytes ({self._used / 2**30:.2f} GiB) in use on this device",
                 hint="use smaller tensors or tiles, or free tensors that are no longer needed",

@@ -14,6 +14,10 @@ Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 ALIGNMENT = SCRATCH_ALIGNMENT
 
 
+class OutOfMemoryError(DriverError):
+    """There is not enough memory."""
+
+
 def allocate(nbytes: int, *, zeroed: bool = False) -> Bytes:
     """An array of bytes whose address is a multiple of 64; its contents are arbitrary or zero.
 
@@ -25,7 +29,7 @@ def allocate(nbytes: int, *, zeroed: bool = False) -> Bytes:
         # One line more than needed, to have a place to start at.
         room = (np.zeros if zeroed else np.empty)(nbytes + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError, OverflowError):
-        raise DriverError(
+        raise OutOfMemoryError(
             f"out of memory: {nbytes} bytes ({nbytes / 2**30:.2f} GiB) could not be allocated",
             hint="use smaller tensors or tiles, or free tensors that are no longer needed",
         ) from None

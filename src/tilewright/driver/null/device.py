@@ -22,6 +22,7 @@ class NullDevice:
 
     def __init__(self, name: str = "null") -> None:
         self.name = name
+        self.target = "null"
         self.host_visible = True
         self.blocks_at_once = 1
         self.pool = HostPool()

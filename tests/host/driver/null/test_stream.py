@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import DriverError
-from tilewright.driver.host import REFERENCE, get_device
+from tilewright.driver.devices import get_device
+from tilewright.driver.host import REFERENCE
 from tilewright.driver.null import Entry, NullDevice
 from tilewright.driver.protocol import Block, Device, Event, Stream
 

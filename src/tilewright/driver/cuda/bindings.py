@@ -1,0 +1,268 @@
+"""The driver through NVIDIA's package cuda-bindings, and compiled calls for what must be quick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .calls import PoolNumbers, Shot
+from .native import DRIVER, quick_calls
+from .results import SUCCESS, CallError, refusal
+
+SINCE = 13000
+"""The version of the driver's functions that are called."""
+PORTABLE, MAPPED = 1, 2
+NON_BLOCKING = 1
+NO_TIMING = 2
+RELAXED = 2
+"""Capturing does not keep anybody from allocating or loading code."""
+NAME_BYTES = 256
+
+
+class Bindings:
+    """`calls.Calls` of this process; `module` is `cuda.bindings.driver`."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        quick = quick_calls({name: self._address(name) for name in DRIVER})
+        self._quick = quick
+        self.launch = quick.launch
+        self.record = quick.record
+        self.await_event = quick.await_event
+        self.await_any = quick.await_any
+
+    def _ask(self, call: str, *args: Any) -> Any:
+        """What a call gives, beside its status: nothing, a value, or several."""
+        status, *results = getattr(self._module, call)(*args)
+        if int(status) != SUCCESS:
+            raise self.describe(call, int(status))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _address(self, name: str) -> int:
+        return int(self._ask("cuGetProcAddress", name.encode(), SINCE, 0)[0])
+
+    def describe(self, call: str, status: int) -> CallError:
+        """The error for a status, in the driver's own words."""
+        return refusal(call, status, *describe(self._module, status))
+
+    # devices
+
+    def device_count(self) -> int:
+        """How many devices there are."""
+        return int(self._ask("cuDeviceGetCount"))
+
+    def device_name(self, ordinal: int) -> str:
+        """What NVIDIA calls a device."""
+        name: bytes = self._ask("cuDeviceGetName", NAME_BYTES, ordinal)
+        return name.split(b"\0")[0].decode(errors="replace")
+
+    def capability(self, ordinal: int) -> tuple[int, int]:
+        """The compute capability of a device."""
+        kinds = self._module.CUdevice_attribute
+        major = kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+        minor = kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
+        found = [int(self._ask("cuDeviceGetAttribute", kind, ordinal)) for kind in (major, minor)]
+        return found[0], found[1]
+
+    def total_memory(self, ordinal: int) -> int:
+        """Bytes of memory of a device."""
+        return int(self._ask("cuDeviceTotalMem", ordinal))
+
+    def processors(self, ordinal: int) -> int:
+        """How many multiprocessors a device has."""
+        kind = self._module.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        return int(self._ask("cuDeviceGetAttribute", kind, ordinal))
+
+    def retain_context(self, ordinal: int) -> int:
+        """The primary context of a device."""
+        return int(self._ask("cuDevicePrimaryCtxRetain", ordinal))
+
+    def current_context(self) -> int:
+        """The context that is current on this thread."""
+        return int(self._ask("cuCtxGetCurrent"))
+
+    def push_context(self, context: int) -> None:
+        """Make a context current on this thread."""
+        self._ask("cuCtxPushCurrent", context)
+
+    def pop_context(self) -> None:
+        """Make the one before current again."""
+        self._ask("cuCtxPopCurrent")
+
+    # memory
+
+    def free_memory(self) -> tuple[int, int]:
+        """Bytes that nobody uses, and all of them."""
+        free, total = self._ask("cuMemGetInfo")
+        return int(free), int(total)
+
+    def create_pool(self, ordinal: int) -> int:
+        """A new memory pool on a device."""
+        module = self._module
+        wish = module.CUmemPoolProps()
+        wish.allocType = module.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        wish.location.type = module.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        wish.location.id = ordinal
+        return int(self._ask("cuMemPoolCreate", wish))
+
+    def pool_numbers(self, pool: int) -> PoolNumbers:
+        """What is in use and reserved."""
+        kinds = self._module.CUmemPool_attribute
+        asked = (
+            kinds.CU_MEMPOOL_ATTR_USED_MEM_CURRENT, kinds.CU_MEMPOOL_ATTR_USED_MEM_HIGH,
+            kinds.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, kinds.CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
+        )  # fmt: skip
+        return PoolNumbers(*[int(self._ask("cuMemPoolGetAttribute", pool, a)) for a in asked])
+
+    def set_pool_threshold(self, pool: int, nbytes: int) -> None:
+        """Let a pool keep so many unused bytes."""
+        kind = self._module.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        self._ask("cuMemPoolSetAttribute", pool, kind, self._module.cuuint64_t(nbytes))
+
+    def trim_pool(self, pool: int) -> None:
+        """Give a pool's unused memory back."""
+        self._ask("cuMemPoolTrimTo", pool, 0)
+
+    def allocate(self, nbytes: int, pool: int, stream: int) -> int:
+        """Memory out of a pool."""
+        return int(self._ask("cuMemAllocFromPoolAsync", nbytes, pool, stream))
+
+    def free(self, address: int, stream: int) -> None:
+        """Give memory back to its pool."""
+        self._ask("cuMemFreeAsync", address, stream)
+
+    def allocate_pinned(self, nbytes: int) -> int:
+        """Memory of the host that devices reach."""
+        return int(self._ask("cuMemHostAlloc", nbytes, PORTABLE | MAPPED))
+
+    def free_pinned(self, address: int) -> None:
+        """Give such memory back."""
+        self._ask("cuMemFreeHost", address)
+
+    # work on streams
+
+    def create_stream(self) -> int:
+        """A stream that does not wait for the default stream."""
+        return int(self._ask("cuStreamCreate", NON_BLOCKING))
+
+    def destroy_stream(self, stream: int) -> None:
+        """End a stream."""
+        self._ask("cuStreamDestroy", stream)
+
+    def synchronize(self, stream: int) -> None:
+        """Block until all work of a stream is done."""
+        self._ask("cuStreamSynchronize", stream)
+
+    def create_event(self) -> int:
+        """An event that takes no time."""
+        return int(self._ask("cuEventCreate", NO_TIMING))
+
+    def create_timer(self) -> int:
+        """An event that notes the time."""
+        return int(self._ask("cuEventCreate", 0))
+
+    def elapsed(self, start: int, end: int) -> float:
+        """Milliseconds between two such events."""
+        return float(self._ask("cuEventElapsedTime", start, end))
+
+    def destroy_event(self, event: int, _: int = 0) -> None:
+        """End an event."""
+        self._ask("cuEventDestroy", event)
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Let a stream wait for an event."""
+        self._ask("cuStreamWaitEvent", stream, event, 0)
+
+    def copy_in(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy pinned memory to a device."""
+        self._ask("cuMemcpyHtoDAsync", target, source, nbytes, stream)
+
+    def copy_out(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy memory of a device to pinned memory."""
+        self._ask("cuMemcpyDtoHAsync", target, source, nbytes, stream)
+
+    def copy_within(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy memory of a device."""
+        self._ask("cuMemcpyDtoDAsync", target, source, nbytes, stream)
+
+    def copy_peer(
+        self, target: int, context: int, source: int, other: int, nbytes: int, stream: int
+    ) -> None:
+        """Copy memory of the device of one context to that of another."""
+        self._ask("cuMemcpyPeerAsync", target, context, source, other, nbytes, stream)
+
+    def fill(self, target: int, element: int, itemsize: int, count: int, stream: int) -> None:
+        """Write one element over and over."""
+        self._ask(f"cuMemsetD{8 * itemsize}Async", target, element, count, stream)
+
+    # code
+
+    def load_module(self, code: bytes) -> int:
+        """Load code."""
+        return int(self._ask("cuModuleLoadData", code))
+
+    def unload_module(self, module: int, _: int = 0) -> None:
+        """Forget a module."""
+        self._ask("cuModuleUnload", module)
+
+    def find_function(self, module: int, name: str) -> int:
+        """A kernel of a module."""
+        return int(self._ask("cuModuleGetFunction", module, name.encode()))
+
+    def parameter_count(self, function: int) -> int | None:
+        """How many parameters a kernel has."""
+        number = 0
+        while int(self._module.cuFuncGetParamInfo(function, number)[0]) == SUCCESS:
+            number += 1
+        return number or None
+
+    # graphs
+
+    def begin_capture(self, stream: int) -> None:
+        """Record what is put on a stream."""
+        self._ask("cuStreamBeginCapture", stream, self._module.CUstreamCaptureMode(RELAXED))
+
+    def end_capture(self, stream: int) -> int:
+        """Stop recording."""
+        return int(self._ask("cuStreamEndCapture", stream))
+
+    def last_node(self, stream: int) -> int:
+        """The node that was recorded last."""
+        nodes: Sequence[Any] = self._ask("cuStreamGetCaptureInfo", stream)[3]
+        return int(nodes[0])
+
+    def instantiate(self, graph: int) -> int:
+        """Make a graph ready to be launched."""
+        return int(self._ask("cuGraphInstantiate", graph, 0))
+
+    def launch_graph(self, executable: int, stream: int) -> None:
+        """Put a graph on a stream."""
+        self._ask("cuGraphLaunch", executable, stream)
+
+    def set_node(self, executable: int, node: int, shot: Shot) -> None:
+        """Give a kernel node other parameters."""
+        module = self._module
+        wish = module.CUDA_KERNEL_NODE_PARAMS()
+        wish.func = module.CUfunction(shot.function)
+        wish.gridDimX, wish.gridDimY, wish.gridDimZ = shot.grid
+        wish.blockDimX, wish.blockDimY, wish.blockDimZ = shot.block
+        wish.sharedMemBytes = shot.shared
+        wish.kernelParams = shot.parameters
+        self._ask("cuGraphExecKernelNodeSetParams", executable, node, wish)
+
+    def destroy_graph(self, graph: int, executable: int) -> None:
+        """Forget a graph."""
+        if executable:
+            self._ask("cuGraphExecDestroy", executable)
+        self._ask("cuGraphDestroy", graph)
+
+
+def describe(module: Any, status: int) -> tuple[str, str]:
+    """The driver's name for a status, and its words."""
+    try:
+        result = module.CUresult(status)
+    except ValueError:  # of a driver that is newer than the package
+        return "an unknown result", "the driver is newer than cuda-bindings"
+    names = [module.cuGetErrorName(result)[1], module.cuGetErrorString(result)[1]]
+    known = [name.decode() if name else "no text" for name in names]
+    return known[0], known[1]

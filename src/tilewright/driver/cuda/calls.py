@@ -1,0 +1,239 @@
+"""The driver as the rest of this folder uses it: handles and addresses are plain numbers.
+
+Calls raise a `CallError` where the driver refuses, but for those that say they give a status.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from ...base.shapes import Shape
+
+
+class PoolNumbers(NamedTuple):
+    """Bytes of a memory pool: in use and reserved, now and at most so far."""
+
+    used: int
+    used_high: int
+    reserved: int
+    reserved_high: int
+
+
+class Shot(NamedTuple):
+    """A kernel launch in a graph: what is launched, over how much, with which parameters."""
+
+    function: int
+    grid: Shape
+    block: Shape
+    shared: int
+    parameters: int
+    """The address of an array of addresses, one per parameter."""
+
+
+class Calls(Protocol):
+    """All that is asked of the driver. But for the first few, a context must be current."""
+
+    def device_count(self) -> int:
+        """How many devices there are."""
+        ...
+
+    def device_name(self, ordinal: int) -> str:
+        """What NVIDIA calls a device."""
+        ...
+
+    def capability(self, ordinal: int) -> tuple[int, int]:
+        """The compute capability of a device: (9, 0)."""
+        ...
+
+    def total_memory(self, ordinal: int) -> int:
+        """Bytes of memory of a device."""
+        ...
+
+    def processors(self, ordinal: int) -> int:
+        """How many multiprocessors a device has."""
+        ...
+
+    def retain_context(self, ordinal: int) -> int:
+        """The primary context of a device, which all libraries of a process share."""
+        ...
+
+    def current_context(self) -> int:
+        """The context that is current on this thread; 0: none."""
+        ...
+
+    def push_context(self, context: int) -> None:
+        """Make a context current on this thread."""
+        ...
+
+    def pop_context(self) -> None:
+        """Make the one before current again."""
+        ...
+
+    def describe(self, call: str, status: int) -> Exception:
+        """The error for a status that a call gave."""
+        ...
+
+    # memory
+
+    def free_memory(self) -> tuple[int, int]:
+        """Bytes of the current device that nobody uses, and all of them."""
+        ...
+
+    def create_pool(self, ordinal: int) -> int:
+        """A new memory pool on a device."""
+        ...
+
+    def pool_numbers(self, pool: int) -> PoolNumbers:
+        """What is in use and reserved."""
+        ...
+
+    def set_pool_threshold(self, pool: int, nbytes: int) -> None:
+        """Let a pool keep so many unused bytes."""
+        ...
+
+    def trim_pool(self, pool: int) -> None:
+        """Give a pool's unused memory back."""
+        ...
+
+    def allocate(self, nbytes: int, pool: int, stream: int) -> int:
+        """Memory out of a pool, in the order of a stream."""
+        ...
+
+    def free(self, address: int, stream: int) -> None:
+        """Give memory back to its pool, in the order of a stream."""
+        ...
+
+    def allocate_pinned(self, nbytes: int) -> int:
+        """Memory of the host that devices reach at the same address."""
+        ...
+
+    def free_pinned(self, address: int) -> None:
+        """Give such memory back."""
+        ...
+
+    # work on streams
+
+    def create_stream(self) -> int:
+        """A stream that does not wait for the default stream."""
+        ...
+
+    def destroy_stream(self, stream: int) -> None:
+        """End a stream; its work goes on."""
+        ...
+
+    def synchronize(self, stream: int) -> None:
+        """Block until all work of a stream is done."""
+        ...
+
+    def create_event(self) -> int:
+        """An event that takes no time."""
+        ...
+
+    def create_timer(self) -> int:
+        """An event that notes the time."""
+        ...
+
+    def elapsed(self, start: int, end: int) -> float:
+        """Milliseconds between two such events that have passed."""
+        ...
+
+    def destroy_event(self, event: int, _: int = 0) -> None:
+        """End an event."""
+        ...
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Let a stream wait for an event."""
+        ...
+
+    def copy_in(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy bytes of pinned memory to a device."""
+        ...
+
+    def copy_out(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy bytes of a device to pinned memory."""
+        ...
+
+    def copy_within(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy bytes of a device."""
+        ...
+
+    def copy_peer(
+        self, target: int, context: int, source: int, other: int, nbytes: int, stream: int
+    ) -> None:
+        """Copy bytes of the device of one context to that of another."""
+        ...
+
+    def fill(self, target: int, element: int, itemsize: int, count: int, stream: int) -> None:
+        """Write one element of 1, 2 or 4 bytes over and over."""
+        ...
+
+    # code
+
+    def load_module(self, code: bytes) -> int:
+        """Load a cubin, a fatbin, or PTX that ends with a zero."""
+        ...
+
+    def unload_module(self, module: int, _: int = 0) -> None:
+        """Forget a module."""
+        ...
+
+    def find_function(self, module: int, name: str) -> int:
+        """A kernel of a module."""
+        ...
+
+    def parameter_count(self, function: int) -> int | None:
+        """How many parameters a kernel has; None where the driver does not say."""
+        ...
+
+    # graphs
+
+    def begin_capture(self, stream: int) -> None:
+        """Record what is put on a stream."""
+        ...
+
+    def end_capture(self, stream: int) -> int:
+        """Stop recording; gives the graph."""
+        ...
+
+    def last_node(self, stream: int) -> int:
+        """The node that was recorded last on a stream."""
+        ...
+
+    def instantiate(self, graph: int) -> int:
+        """Make a graph ready to be launched."""
+        ...
+
+    def launch_graph(self, executable: int, stream: int) -> None:
+        """Put a graph on a stream."""
+        ...
+
+    def set_node(self, executable: int, node: int, shot: Shot) -> None:
+        """Give a kernel node other parameters."""
+        ...
+
+    def destroy_graph(self, graph: int, executable: int) -> None:
+        """Forget a graph, and what it was instantiated to unless that is 0."""
+        ...
+
+    # what is called all the time, and gives a status; the context need not be current
+
+    def launch(self, record: int, stream: int, event: int, /) -> int:
+        """Launch what the words at an address say, and record an event behind it unless 0."""
+        ...
+
+    def record(self, context: int, event: int, stream: int, /) -> int:
+        """Record an event on a stream."""
+        ...
+
+    def await_event(self, context: int, event: int, nanoseconds: int, /) -> int:
+        """Block until an event has passed, or so long: then the status is NOT_READY."""
+        ...
+
+    def await_any(
+        self, context: int, events: int, count: int, word: int, seen: int, nanoseconds: int, /
+    ) -> int:
+        """Block until one of many events has passed, or a word is not `seen`, or so long.
+
+        `events` is the address of their handles. The status is NOT_READY where time is up.
+        """
+        ...

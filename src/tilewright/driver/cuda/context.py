@@ -1,0 +1,111 @@
+"""A device's primary context: makes calls in it, and knows when it has been lost for good."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from ...base.errors import ContextError, DriverError
+from .calls import Calls
+from .results import RESTART, STICKY, CallError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Context:
+    """The primary context of one device, shared with all libraries of this process."""
+
+    __slots__ = (
+        "_left", "_process", "_suspects", "calls", "handle", "lost", "name", "ordinal",
+    )  # fmt: skip
+
+    def __init__(self, calls: Calls, ordinal: int, name: str) -> None:
+        self.calls = calls
+        self.ordinal = ordinal
+        self.name = name
+        """What programs call the device."""
+        self.handle = calls.retain_context(ordinal)
+        self.lost: DriverError | None = None
+        """Why the device can do nothing more, once that is so."""
+        self._process = os.getpid()
+        self._suspects: Callable[[], list[str]] = list
+        self._left: deque[tuple[Callable[[int, int], None], int, int]] = deque()
+
+    def watch(self, suspects: Callable[[], list[str]]) -> None:
+        """Know whom to ask what was under way when the context is lost."""
+        self._suspects = suspects
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether finalizers may still call the driver."""
+        return self.lost is None and not sys.is_finalizing() and self._process == os.getpid()
+
+    def leave(self, function: Callable[[int, int], None], one: int, other: int) -> None:
+        """Have a call made by whoever next makes calls that take their time; for finalizers."""
+        self._left.append((function, one, other))
+
+    def tidy(self) -> None:
+        """Make the calls that finalizers have left."""
+        while self._left:
+            try:
+                function, one, other = self._left.popleft()
+            except IndexError:  # another thread was faster
+                return
+            self.call(function, one, other)
+
+    def check(self) -> None:
+        """Raise if nothing can be done on this device any more."""
+        if self.lost is not None:
+            raise self._again()
+        if self._process != os.getpid():
+            raise ContextError(
+                f"{self.name} of the parent process cannot be used in a forked child",
+                hint='start processes with multiprocessing.get_context("spawn")',
+            )
+
+    def _again(self) -> DriverError:
+        """The cause, as an error of its own: each who meets it adds notes."""
+        cause = self.lost
+        assert cause is not None
+        return DriverError(cause.message, got=cause.got, hint=cause.hint)
+
+    def call(self, function: Callable[P, R], *args: P.args, **keywords: P.kwargs) -> R:
+        """Make a call with this context current, and leave the thread as it was."""
+        self.check()
+        calls = self.calls
+        entered = calls.current_context() != self.handle
+        if entered:
+            calls.push_context(self.handle)
+        try:
+            return function(*args, **keywords)
+        except CallError as error:
+            raise self.judged(error) from None
+        finally:
+            if entered:
+                calls.pop_context()
+
+    def failure(self, call: str, status: int) -> Exception:
+        """The error for a status that a call gave."""
+        error = self.calls.describe(call, status)
+        return self.judged(error) if isinstance(error, CallError) else error
+
+    def judged(self, error: CallError) -> DriverError:
+        """An error; if it ends all work on the device, what is known of its cause."""
+        if error.status not in STICKY:
+            return error
+        if self.lost is None:
+            self.lost = self._cause(error)
+        return self._again()
+
+    def _cause(self, error: CallError) -> DriverError:
+        suspects = self._suspects()
+        who = " or ".join(suspects) if suspects else "work whose end nobody has seen"
+        return DriverError(
+            f"{who} has failed on {self.name}, and with it all work there",
+            got=error.got,
+            hint=RESTART,
+        )

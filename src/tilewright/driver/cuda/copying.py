@@ -1,0 +1,147 @@
+"""Copies and fills on CUDA streams: by the copy engines where memory has no gaps, else by kernels.
+
+What is on the host goes through pinned memory: its bytes have been read when the call that puts the
+copy there returns; and what comes from the device is written to its place on the host by a call
+that falls due. In a capture, the host does its part before or after each run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...base.errors import DriverError
+from ...base.shapes import size
+from ..blocks import check_element, copy_on_host
+from ..cpu.copying import overlap
+from ..protocol import Block
+from .memory import DeviceMemory
+from .record import Record
+from .scatter import THREADS, walk
+from .staging import is_packed, packed
+
+if TYPE_CHECKING:
+    from .stream import CudaStream
+
+MEMSET_SIZES = (1, 2, 4)
+"""Sizes of elements that the driver itself fills memory with."""
+
+
+def put_copy(stream: CudaStream, target: Block, source: Block) -> None:
+    """Put a copy on a stream."""
+    if 0 in target.shape:
+        return
+    _COPIES[target.host, source.host](stream, target, source)
+
+
+def _upload(stream: CudaStream, target: Block, source: Block) -> None:
+    staged, memory = stream.device.staging.like(source)
+    read: Callable[[], None] = partial(copy_on_host, staged, source)
+    read()
+    calls, nbytes = stream.context.calls, _nbytes(target)
+    room, device_memory = (target, None) if is_packed(target) else _between(stream, target)
+    stream.put((memory, device_memory), calls.copy_in, room.address, staged.address, nbytes,
+               stream.handle)  # fmt: skip
+    if stream.is_capturing:
+        stream.add_hooks(read, None)
+    if room is not target:
+        _scatter(stream, target, room)
+
+
+def _download(stream: CudaStream, target: Block, source: Block) -> None:
+    staged, memory = stream.device.staging.like(target)
+    calls, nbytes = stream.context.calls, _nbytes(source)
+    room, device_memory = (source, None) if is_packed(source) else _between(stream, source)
+    if room is not source:
+        _scatter(stream, room, source)
+    stream.put((memory, device_memory), calls.copy_out, staged.address, room.address, nbytes,
+               stream.handle)  # fmt: skip
+    write = partial(copy_on_host, target, staged)
+    if stream.is_capturing:
+        stream.add_hooks(None, write)
+    else:
+        stream.after(write)
+
+
+def _within(stream: CudaStream, target: Block, source: Block) -> None:
+    if overlap(target, source):
+        room, memory = _between(stream, source)
+        _move(stream, room, source, memory)
+        _move(stream, target, room, memory)
+    else:
+        _move(stream, target, source, None)
+
+
+def _move(stream: CudaStream, target: Block, source: Block, keep: object) -> None:
+    if is_packed(target) and is_packed(source):
+        calls = stream.context.calls
+        stream.put(keep, calls.copy_within, target.address, source.address, _nbytes(source),
+                   stream.handle)  # fmt: skip
+    else:
+        _scatter(stream, target, source, keep)
+
+
+def _on_host(stream: CudaStream, target: Block, source: Block) -> None:
+    raise DriverError(
+        f"{stream!r} cannot copy from the host to the host",
+        hint="copy on a stream of the device that the memory belongs to",
+    )
+
+
+_COPIES: dict[tuple[bool, bool], Callable[[CudaStream, Block, Block], None]] = {
+    (False, True): _upload,
+    (True, False): _download,
+    (False, False): _within,
+    (True, True): _on_host,
+}
+"""By whether the target, and the source, are on the host."""
+
+
+def put_fill(stream: CudaStream, target: Block, element: bytes) -> None:
+    """Put the writing of one element everywhere on a stream."""
+    check_element(target, element)
+    if 0 in target.shape:
+        return
+    value = int.from_bytes(element, sys.byteorder)
+    if target.itemsize in MEMSET_SIZES and is_packed(target):
+        calls, count = stream.context.calls, size(target.shape)
+        stream.put(None, calls.fill, target.address, value, target.itemsize, count, stream.handle)
+    else:
+        _walk(stream, f"fill_{target.itemsize}", target, None, value)
+
+
+def _scatter(stream: CudaStream, target: Block, source: Block, keep: object = None) -> None:
+    _walk(stream, f"copy_{target.itemsize}", target, source, source.address, keep)
+
+
+def _walk(
+    stream: CudaStream,
+    name: str,
+    target: Block,
+    source: Block | None,
+    given: int,
+    keep: object = None,
+) -> None:
+    """Launch a kernel over all elements of a block."""
+    way = walk(target, source)
+    function = stream.device.helper(name)
+    slots = [target.address, _signed(given), way.elements, *way.words]
+    context = stream.context.handle
+    record = Record(context, function, (way.blocks, 1, 1), (THREADS, 1, 1), 0, slots)
+    stream.launch(record, f"the kernel `{name}`", keep)
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
+
+
+def _between(stream: CudaStream, block: Block) -> tuple[Block, DeviceMemory]:
+    """Memory of the device for a block without gaps."""
+    memory = stream.device.allocate(_nbytes(block), zeroed=False)
+    return packed(block, memory.address, host=False), memory
+
+
+def _nbytes(block: Block) -> int:
+    return size(block.shape) * block.itemsize

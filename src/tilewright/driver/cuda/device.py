@@ -1,0 +1,169 @@
+"""A CUDA device: its memory, its streams, its code."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Sequence
+from weakref import WeakSet
+
+from .calls import Calls
+from .context import Context
+from .event import Events
+from .memory import DeviceMemory, DevicePool
+from .module import CudaModule
+from .progress import CudaProgress
+from .scatter import ptx
+from .staging import Staging
+from .stream import CudaStream
+
+STREAMS = 4
+"""How many streams a device has for work that names none."""
+
+
+class CudaDevice:
+    """A GPU; compared by identity. Nothing is asked of it before it is used."""
+
+    host_visible = False
+
+    def __init__(self, calls: Calls, ordinal: int) -> None:
+        self.name = f"cuda:{ordinal}"
+        self.ordinal = ordinal
+        self._calls = calls
+        self._making = threading.RLock()
+        self._opened: _Opened | None = None
+        self._numbers = itertools.count(STREAMS)
+        self._streams: list[CudaStream] = []
+        self._all: WeakSet[CudaStream] = WeakSet()
+        self._idle: deque[int] = deque()
+        self._helpers: CudaModule | None = None
+        self.waiting: set[CudaStream] = set()
+        """Streams with calls to make, kept alive for them."""
+        major, minor = calls.capability(ordinal)
+        self.target = f"sm_{major}{minor}"
+        """The architecture that kernels are compiled for."""
+
+    @property
+    def model(self) -> str:
+        """What NVIDIA calls it."""
+        return self._calls.device_name(self.ordinal)
+
+    @property
+    def _open(self) -> _Opened:
+        opened = self._opened
+        if opened is None:
+            with self._making:
+                if self._opened is None:
+                    self._opened = _Opened(self, self._calls)
+                opened = self._opened
+        return opened
+
+    @property
+    def context(self) -> Context:
+        """Its primary context."""
+        return self._open.context
+
+    @property
+    def events(self) -> Events:
+        """Events that nobody uses."""
+        return self._open.events
+
+    @property
+    def pool(self) -> DevicePool:
+        """Where its memory comes from."""
+        return self._open.pool
+
+    @property
+    def staging(self) -> Staging:
+        """Pinned memory of the host."""
+        return self._open.staging
+
+    @property
+    def progress(self) -> CudaProgress:
+        """How to sleep until some of its work is done."""
+        return self._open.progress
+
+    def prepare(self) -> None:
+        """Open the device, and have streams."""
+        self.streams()
+
+    @property
+    def blocks_at_once(self) -> int:
+        """One per multiprocessor."""
+        return self._calls.processors(self.ordinal)
+
+    def load_module(self, code: bytes) -> CudaModule:
+        """Load a cubin, a fatbin or PTX."""
+        return CudaModule(self.context, code)
+
+    def helper(self, name: str) -> int:
+        """One of our own kernels for memory with gaps."""
+        with self._making:
+            if self._helpers is None:
+                self._helpers = CudaModule(self.context, ptx())
+            return self._helpers.function(name)
+
+    def allocate(self, nbytes: int, *, zeroed: bool) -> DeviceMemory:
+        """Memory of this size."""
+        return self.pool.allocate(nbytes, zeroed=zeroed)
+
+    def streams(self) -> Sequence[CudaStream]:
+        """Its streams, made at the first call."""
+        if not self._streams:
+            with self._making:
+                if not self._streams:
+                    self._streams = [self._stream(number) for number in range(STREAMS)]
+        return self._streams
+
+    def new_stream(self) -> CudaStream:
+        """A stream of one's own."""
+        return self._stream(next(self._numbers))
+
+    def _stream(self, number: int, handle: int = 0) -> CudaStream:
+        stream = CudaStream(self, number, handle)
+        self._all.add(stream)
+        return stream
+
+    def take_stream(self) -> int:
+        """A stream of the driver's that nobody uses."""
+        context = self.context
+        context.tidy()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return context.call(context.calls.create_stream)
+
+    def give_stream_back(self, handle: int) -> None:
+        """Nobody uses it any more; may be called anywhere, as by a finalizer."""
+        self._idle.append(handle)
+
+    def synchronize(self) -> None:
+        """Wait for all streams."""
+        for stream in tuple(self._all):
+            stream.synchronize()
+
+    def reclaim(self) -> None:
+        """Let go of what finished work has kept alive."""
+        for stream in tuple(self._all):
+            stream.sweep()
+
+    def suspects(self) -> list[str]:
+        """The kernels that may have brought the device down, in words."""
+        found = [stream.suspect() for stream in tuple(self._all)]
+        return [each for each in found if each is not None]
+
+    def __repr__(self) -> str:
+        return f"Device({self.name!r})"
+
+
+class _Opened:
+    """What a device has once it is used."""
+
+    def __init__(self, device: CudaDevice, calls: Calls) -> None:
+        self.context = Context(calls, device.ordinal, device.name)
+        self.context.watch(device.suspects)
+        self.events = Events(self.context)
+        self.pool = DevicePool(self.context, device.reclaim)
+        self.staging = Staging(self.context)
+        self.progress = CudaProgress(self.context)

@@ -1,0 +1,84 @@
+"""Points of CUDA streams: each an event of the driver, taken from a pool and given back to it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from .context import Context
+
+if TYPE_CHECKING:
+    from .stream import CudaStream
+
+SLICE = 50_000_000
+"""Nanoseconds that a thread waits before it lets the interpreter look for signals."""
+
+
+class Events:
+    """Events of a device that nobody uses."""
+
+    __slots__ = ("_context", "_idle")
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._idle: deque[int] = deque()
+
+    def take(self) -> int:
+        """One that nobody uses."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._context.call(self._context.calls.create_event)
+
+    def give_back(self, event: int) -> None:
+        """Nobody uses it any more; may be called anywhere, as by a finalizer."""
+        self._idle.append(event)
+
+
+class Mark:
+    """An event of the driver behind so many pieces of a stream's work."""
+
+    __slots__ = ("_events", "handle", "number")
+
+    def __init__(self, number: int, handle: int, events: Events) -> None:
+        self.number = number
+        self.handle = handle
+        """0 where there was nothing to record it behind."""
+        self._events = events
+
+    def __del__(self) -> None:
+        if self.handle:
+            self._events.give_back(self.handle)
+
+
+class CudaEvent:
+    """A point of a stream."""
+
+    __slots__ = ("mark", "stream")
+
+    def __init__(self, stream: CudaStream, mark: Mark) -> None:
+        self.stream = stream
+        self.mark = mark
+
+    def done(self) -> bool:
+        """Whether the stream has passed it."""
+        return self.stream.completed >= self.mark.number or self.stream.look(self.mark, 0)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until the stream has passed it, or so many seconds; True: it has."""
+        stream, mark = self.stream, self.mark
+        if stream.completed < mark.number:
+            end = None if timeout is None else time.monotonic_ns() + int(timeout * 1e9)
+            while True:
+                left = SLICE if end is None else end - time.monotonic_ns()
+                # An interrupt is raised here, between two calls.
+                if stream.look(mark, max(0, min(left, SLICE))):
+                    break
+                if left <= 0:
+                    return False
+        stream.sweep()
+        return True
+
+    def __repr__(self) -> str:
+        return f"Event(stream={self.stream.number}, number={self.mark.number})"

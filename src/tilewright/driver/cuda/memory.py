@@ -1,0 +1,114 @@
+"""Memory of a CUDA device, out of a pool of the driver's: kept when freed, given back when asked.
+
+Whoever uses memory keeps it alive until the device has passed that use, so memory that is freed is
+used by nothing under way. All allocations and frees go through one stream with no other work: what
+is asked for there is there at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from ...base.errors import DriverError
+from ..cpu.memory import refuse_negative
+from ..protocol import MemoryStats
+from .context import Context
+from .results import OUT_OF_MEMORY, CallError
+
+KEPT_SHARE = 4
+"""Of a device's memory one part in so many is kept unused, at most, unless a program says so."""
+GIB = 2.0**30
+
+
+class DeviceMemory:
+    """Bytes of a device, given back to their pool with this object."""
+
+    __slots__ = ("__weakref__", "_returned", "address", "nbytes")
+
+    def __init__(self, address: int, nbytes: int, returned: deque[int]) -> None:
+        self.address = address
+        self.nbytes = nbytes
+        self._returned = returned
+
+    def __del__(self) -> None:
+        # Nothing but this: it may run anywhere, in the middle of anything.
+        self._returned.append(self.address)
+
+
+class DevicePool:
+    """Gives memory of a device; `reclaim` lets go of what finished work has kept alive."""
+
+    def __init__(self, context: Context, reclaim: Callable[[], None]) -> None:
+        calls = context.calls
+        self._context, self._reclaim = context, reclaim
+        self._returned: deque[int] = deque()
+        self._stream = context.call(calls.create_stream)
+        self._pool = context.call(calls.create_pool, context.ordinal)
+        self.set_release_threshold(calls.total_memory(context.ordinal) // KEPT_SHARE)
+
+    def allocate(self, nbytes: int, *, zeroed: bool) -> DeviceMemory:
+        """Memory of this size, at a multiple of 256; a DriverError if there is not enough."""
+        refuse_negative(nbytes)
+        self._take_back()
+        try:
+            address = self._new(nbytes)
+        except CallError as error:
+            if error.status != OUT_OF_MEMORY:
+                raise
+            address = self._try_harder(nbytes)
+        memory = DeviceMemory(address, nbytes, self._returned)
+        context, stream = self._context, self._stream
+        if zeroed and nbytes:
+            context.call(context.calls.fill, address, 0, 1, nbytes, stream)
+        context.call(context.calls.synchronize, stream)
+        return memory
+
+    def stats(self) -> MemoryStats:
+        """What is in use, and what the pool has of the device."""
+        self._take_back()
+        return MemoryStats(*self._context.call(self._context.calls.pool_numbers, self._pool))
+
+    def set_release_threshold(self, nbytes: int) -> None:
+        """Keep at most so many unused bytes."""
+        self._context.call(self._context.calls.set_pool_threshold, self._pool, nbytes)
+
+    def trim(self) -> None:
+        """Give all unused memory back to the device."""
+        self._take_back()
+        context = self._context
+        context.call(context.calls.synchronize, self._stream)
+        context.call(context.calls.trim_pool, self._pool)
+
+    def _new(self, nbytes: int) -> int:
+        context = self._context
+        # There is no memory of no bytes, but it needs an address of its own.
+        return context.call(context.calls.allocate, max(nbytes, 1), self._pool, self._stream)
+
+    def _take_back(self) -> None:
+        returned, context = self._returned, self._context
+        while returned:
+            try:
+                address = returned.popleft()
+            except IndexError:  # another thread was faster
+                return
+            context.call(context.calls.free, address, self._stream)
+
+    def _try_harder(self, nbytes: int) -> int:
+        self._reclaim()
+        self.trim()
+        try:
+            return self._new(nbytes)
+        except CallError as error:
+            if error.status != OUT_OF_MEMORY:
+                raise
+        context = self._context
+        free, total = context.call(context.calls.free_memory)
+        used = context.call(context.calls.pool_numbers, self._pool).used
+        raise DriverError(
+            f"out of memory: {nbytes} bytes ({nbytes / GIB:.2f} GiB) could not be allocated"
+            f" on {context.name}",
+            got=f"{used} bytes ({used / GIB:.2f} GiB) in use here; {free / GIB:.2f} GiB of"
+            f" {total / GIB:.2f} GiB free",
+            hint="use smaller tensors, or free tensors that are no longer needed",
+        ) from None

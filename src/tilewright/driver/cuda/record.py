@@ -1,0 +1,102 @@
+"""The words of one launch as the driver takes it, and the pinned words that kernels report in."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+from ...base.cuda_abi import LAUNCH_WORDS, LaunchWord
+from ...base.shapes import Shape
+from ..cpu.caching import HostMemory
+from ..cpu.run import FailureWords, RawReport
+from .calls import Shot
+from .native import HEAD_WORDS, Head
+
+# Plain ints: looking up the members of an enum would take a part of a small launch.
+TAKEN, USED = int(LaunchWord.ERROR_TAKEN), int(LaunchWord.PRINT_USED)
+CAPACITY = int(LaunchWord.PRINT_CAPACITY)
+FAILURE = slice(int(LaunchWord.ERROR_SITE), int(LaunchWord.ERROR_EXTENT) + 1)
+REPORT_BYTES = 8 * LAUNCH_WORDS
+
+
+class Record:
+    """What is launched, over how many blocks, with which parameters; used by one thread at a time.
+
+    The driver has read it when the call that launches it returns. Parameter i is the low end of
+    the word at `slots + i`.
+    """
+
+    __slots__ = ("address", "report", "slots", "words")
+
+    def __init__(
+        self,
+        context: int,
+        function: int,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared: int,
+        slots: Sequence[int],
+    ) -> None:
+        count = len(slots)
+        # The addresses of the parameters end with a zero, for who has to count them.
+        words = (ctypes.c_int64 * (HEAD_WORDS + 2 * count + 1))()
+        self.words: ctypes.Array[ctypes.c_int64] = words
+        self.address = ctypes.addressof(words)
+        self.slots = HEAD_WORDS + count + 1
+        self.report: PinnedReport | None = None
+        """Where the kernel reports, if it does."""
+        words[Head.CONTEXT], words[Head.FUNCTION] = context, function
+        words[Head.GRID : Head.GRID + 3] = list(grid)
+        words[Head.BLOCK : Head.BLOCK + 3] = list(block)
+        words[Head.SHARED] = shared
+        words[Head.PARAMETERS] = self.address + 8 * HEAD_WORDS
+        first = self.address + 8 * self.slots
+        words[HEAD_WORDS : self.slots - 1] = [first + 8 * i for i in range(count)]
+        words[self.slots :] = [int(slot) for slot in slots]
+
+    def shot(self) -> Shot:
+        """The launch as a graph takes it."""
+        words = self.words
+        return Shot(
+            words[Head.FUNCTION], _three(words, Head.GRID), _three(words, Head.BLOCK),
+            words[Head.SHARED], words[Head.PARAMETERS],
+        )  # fmt: skip
+
+
+def _three(words: ctypes.Array[ctypes.c_int64], at: int) -> Shape:
+    return words[at], words[at + 1], words[at + 2]
+
+
+class PinnedReport:
+    """A launch record of `base.cuda_abi` in pinned memory, with room for prints behind it."""
+
+    __slots__ = ("_capacity", "_memory", "_words", "address")
+
+    def __init__(self, memory: HostMemory, capacity: int) -> None:
+        self._memory = memory
+        self._capacity = capacity
+        self.address = memory.address
+        self._words = (ctypes.c_int64 * LAUNCH_WORDS).from_address(memory.address)
+        ctypes.memset(memory.address, 0, REPORT_BYTES + capacity)
+        self._words[CAPACITY] = capacity
+
+    def take(self) -> RawReport | None:
+        """What a launch that is over has left here, if anything; it is as good as new then."""
+        words = self._words
+        taken, used = words[TAKEN], words[USED]
+        if not taken and not used:
+            return None
+        failure = FailureWords(*words[FAILURE]) if taken else None
+        printed = self._printed(min(used, self._capacity))
+        words[TAKEN] = words[USED] = 0
+        return RawReport(failure, printed, truncated=used > self._capacity)
+
+    def _printed(self, nbytes: int) -> bytes:
+        """The records up to the first that did not fit, where zeros remain."""
+        start = self.address + REPORT_BYTES
+        text = ctypes.string_at(start, nbytes)
+        ctypes.memset(start, 0, nbytes)
+        end = 0
+        while end < nbytes and (length := int.from_bytes(text[end : end + 8], "little")) > 0:
+            end += length
+        return text[:end]

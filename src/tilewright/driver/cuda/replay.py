@@ -1,0 +1,134 @@
+"""Recorded work of a CUDA stream: a graph of the driver, and what the host does around its runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+from weakref import ref
+
+from ...base.errors import ContextError
+from ..cpu.run import RawReport
+from .context import Context
+from .record import PinnedReport, Record
+
+if TYPE_CHECKING:
+    from ..protocol import Stream
+    from .event import CudaEvent
+    from .stream import CudaStream
+
+
+class Node:
+    """A recorded piece of work, and what must live as long as it."""
+
+    __slots__ = ("after", "before", "handle", "keep", "number", "replay", "report")
+
+    def __init__(self, number: int, keep: object, report: PinnedReport | None = None) -> None:
+        self.number = number
+        """Under which it reports."""
+        self.keep = keep
+        self.report = report
+        self.handle = 0
+        self.before: Callable[[], None] | None = None
+        """What the host does before each run."""
+        self.after: Callable[[], None] | None = None
+        """And what after."""
+        self.replay: ref[CudaReplay] | None = None
+
+    def refill(self, record: Record) -> None:
+        """Launch it with the parameters of a record from now on; no run is under way."""
+        replay = self.replay() if self.replay is not None else None
+        assert replay is not None, "the capture has ended, and its graph is there"
+        replay.set_node(self.handle, record)
+
+
+class ReplayRun:
+    """One run of recorded work."""
+
+    __slots__ = ("_found", "_nodes")
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._nodes = nodes
+        self._found: list[tuple[int, RawReport]] | None = None
+
+    def reports(self) -> list[tuple[int, RawReport]]:
+        """What was reported, by number of node, once the run is over."""
+        if self._found is None:
+            self._found = [
+                (node.number, raw)
+                for node in self._nodes
+                if node.report is not None and (raw := node.report.take()) is not None
+            ]
+            for node in self._nodes:
+                if node.after is not None:
+                    node.after()
+        return self._found
+
+
+class CudaReplay:
+    """Work recorded on a stream of a device; its runs follow each other, on whatever streams."""
+
+    __slots__ = (
+        "__weakref__", "_attended", "_context", "_executable", "_graph", "_last", "_nodes", "_run",
+        "_turn",
+    )  # fmt: skip
+
+    def __init__(self, context: Context, graph: int, nodes: Sequence[Node]) -> None:
+        self._context = context
+        self._graph = graph
+        self._nodes = tuple(nodes)
+        for node in nodes:
+            node.replay = ref(self)
+        self._attended = any(n.report or n.before or n.after for n in nodes)
+        """Whether the host must see one run to its end before the next begins."""
+        self._last: CudaEvent | None = None
+        self._run = ReplayRun(())
+        self._turn = threading.RLock()
+        self._executable = 0
+        self._executable = context.call(context.calls.instantiate, graph)
+
+    @property
+    def nodes(self) -> int:
+        """How many pieces of work were recorded."""
+        return len(self._nodes)
+
+    def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
+        """Put all of it on a stream of its device."""
+        target = _of_context(stream, self._context)
+        with self._turn:
+            if self._last is not None:
+                target.wait_for(self._last)
+                if self._attended:
+                    self._last.wait()
+                    self._run.reports()
+            for node in self._nodes:
+                if node.before is not None:
+                    node.before()
+            self._run = run = ReplayRun(self._nodes)
+            calls = self._context.calls
+            target.put(self, calls.launch_graph, self._executable, target.handle)
+            if self._attended:
+                target.after(lambda: (run.reports(), None)[1])
+            self._last = target.record()
+        return run
+
+    def set_node(self, node: int, record: Record) -> None:
+        """Give a kernel node the parameters of a record."""
+        with self._turn:
+            if self._last is not None:
+                self._last.wait()
+            context = self._context
+            context.call(context.calls.set_node, self._executable, node, record.shot())
+
+    def __del__(self) -> None:
+        self._context.leave(self._context.calls.destroy_graph, self._graph, self._executable)
+
+
+def _of_context(stream: Stream, context: Context) -> CudaStream:
+    if getattr(stream, "context", None) is context:
+        return cast("CudaStream", stream)
+    raise ContextError(
+        f"work recorded on {context.name} cannot be put on a stream of another device",
+        expected=f"a stream of {context.name}",
+        got=repr(stream),
+    )

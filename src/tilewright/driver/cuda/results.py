@@ -1,0 +1,49 @@
+"""What the driver's results mean: which end a context, what they are called, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ...base.errors import DriverError
+
+SUCCESS = 0
+OUT_OF_MEMORY = 2
+NOT_INITIALIZED = 3
+NO_DEVICE = 100
+NO_BINARY_FOR_GPU = 209
+NOT_FOUND = 500
+NOT_READY = 600
+
+STICKY = frozenset({214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999})
+"""After one of these the device can do nothing more in this process."""
+
+RESTART = "restart the process: CUDA refuses all further work in one whose kernel has failed so"
+
+HINTS: Mapping[int, str] = MappingProxyType({
+    200: "the code is damaged, or none for a GPU",
+    NO_BINARY_FOR_GPU: "the code was compiled for another architecture; compile it for this one",
+    218: "the PTX is not valid, or newer than the driver knows",
+    221: "the driver's PTX compiler is missing: install all of the driver's libraries",
+    222: "the PTX is newer than the driver knows: update the driver",
+    701: "use smaller blocks: they need more registers or threads than a processor has",
+    801: "this device or driver does not offer that",
+})  # fmt: skip
+"""What to do, where that is known."""
+
+
+class CallError(DriverError):
+    """A call that the driver refused; `status` is its number for the reason."""
+
+    status: int = 0
+
+
+def refusal(call: str, status: int, name: str, text: str) -> CallError:
+    """The error for a call that was refused."""
+    error = CallError(
+        f"the CUDA driver refused {call}",
+        got=f"{name} ({status}): {text}",
+        hint=HINTS.get(status),
+    )
+    error.status = status
+    return error

@@ -1,0 +1,74 @@
+"""Pinned memory of the host: what goes to a device or comes from it passes through here."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ...base.shapes import row_major_strides, size
+from ..cpu.caching import HostMemory, HostPool
+from ..cpu.memory import OutOfMemoryError
+from ..protocol import Block
+from .context import Context
+from .results import OUT_OF_MEMORY, CallError
+
+KEPT = 256 << 20
+"""Unused bytes that are kept; pinning memory takes long."""
+
+
+class Pinned:
+    """Pinned bytes of the driver, given back to it after this object died."""
+
+    __slots__ = ("_gone", "address")
+
+    def __init__(self, address: int, gone: deque[int]) -> None:
+        self.address = address
+        self._gone = gone
+
+    def __del__(self) -> None:
+        self._gone.append(self.address)
+
+
+class Staging:
+    """The pinned memory of one device."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._gone: deque[int] = deque()
+        self._pool = HostPool(source=self._pin)
+        self._pool.set_release_threshold(KEPT)
+
+    def allocate(self, nbytes: int) -> HostMemory:
+        """Pinned memory; its contents are arbitrary."""
+        return self._pool.allocate(nbytes, zeroed=False)
+
+    def like(self, block: Block) -> tuple[Block, HostMemory]:
+        """A block of the same shape in pinned memory, row by row, and that memory."""
+        memory = self.allocate(size(block.shape) * block.itemsize)
+        return packed(block, memory.address, host=True), memory
+
+    def _pin(self, nbytes: int, zeroed: bool) -> tuple[object, int]:
+        context = self._context
+        while self._gone:
+            context.call(context.calls.free_pinned, self._gone.popleft())
+        try:
+            address = context.call(context.calls.allocate_pinned, nbytes)
+        except CallError as error:
+            if error.status == OUT_OF_MEMORY:
+                raise OutOfMemoryError(error.message, got=error.got) from None
+            raise
+        return Pinned(address, self._gone), address
+
+
+def packed(block: Block, address: int, *, host: bool) -> Block:
+    """A block of the same shape at an address, row by row without gaps."""
+    strides = tuple([n * block.itemsize for n in row_major_strides(block.shape)])
+    return Block(address, block.itemsize, block.shape, strides, host)
+
+
+def is_packed(block: Block) -> bool:
+    """Whether a block's elements follow each other row by row, without gaps."""
+    expected = row_major_strides(block.shape)
+    return all(
+        n <= 1 or stride == step * block.itemsize
+        for n, stride, step in zip(block.shape, block.strides, expected, strict=True)
+    )

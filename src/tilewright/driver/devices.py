@@ -1,0 +1,95 @@
+"""The devices of this process by name: those of the host, and GPUs where there are any.
+
+GPUs are looked for when somebody first asks for one, or for the best device there is.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ..base.errors import ContextError
+from .cuda.device import CudaDevice
+from .cuda.finding import ForkedError, NoDriverError, find_driver
+from .host import CPU, NULL, REFERENCE
+from .protocol import Device
+
+HOST: Mapping[str, Device] = MappingProxyType(
+    {device.name: device for device in (CPU, REFERENCE, NULL)}
+)
+CUDA = "cuda"
+"""The first GPU; the others are `cuda:1` and so on."""
+
+
+class _Gpus:
+    """The GPUs of this process, if they were looked for."""
+
+    lock = threading.RLock()
+    found: tuple[CudaDevice, ...] | None = None
+
+
+def gpus() -> tuple[CudaDevice, ...]:
+    """All GPUs that can be used; a ContextError says why there are none."""
+    if _Gpus.found is None:
+        with _Gpus.lock:
+            if _Gpus.found is None:
+                calls = find_driver()
+                os.register_at_fork(after_in_child=_forget)
+                _Gpus.found = tuple(CudaDevice(calls, n) for n in range(calls.device_count()))
+    return _Gpus.found
+
+
+def _forget() -> None:
+    """In a child process, which cannot use what its parent has opened."""
+    _Gpus.lock, _Gpus.found = threading.RLock(), None
+
+
+def all_devices() -> tuple[Device, ...]:
+    """All devices there are, those for checking and testing included."""
+    try:
+        return (*HOST.values(), *gpus())
+    except ContextError:
+        return tuple(HOST.values())
+
+
+def best_device() -> Device:
+    """The first GPU, or the CPU where there is none."""
+    try:
+        found = gpus()
+    except NoDriverError:
+        return CPU
+    except ForkedError:
+        raise
+    except ContextError as error:
+        _warn(f"{error.message} ({error.got}); {error.hint}")
+        return CPU
+    return found[0] if found else CPU
+
+
+def _warn(why: str) -> None:
+    """Say once that a GPU is not used though there may be one."""
+    message = f"work runs on the CPU unless told otherwise: {why}"
+    warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+def get_device(name: str) -> Device:
+    """The device of that name; a ContextError lists the names there are.
+
+    >>> get_device("cpu").name
+    'cpu'
+    """
+    found = HOST.get(name)
+    if found is None:
+        known = {gpu.name: gpu for gpu in gpus()} if name.startswith(CUDA) else {}
+        found = known.get(f"{CUDA}:0" if name == CUDA else name)
+        if found is None:
+            names = [*HOST, CUDA, *known]
+            raise ContextError(
+                f"there is no device {name!r}",
+                expected=" or ".join(f'"{n}"' for n in names),
+                got=repr(name),
+            )
+    return found

@@ -1,0 +1,247 @@
+"""Runs cubins on CUDA devices: packs parameters, stages host arrays, reads what was reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from ..array.region import Region
+from ..backend.tileir import ARCHITECTURES, is_architecture
+from ..backend.tileir.abi import Slot, slots
+from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
+from ..base.dtypes import AnyDType
+from ..base.errors import Code as ErrorCode
+from ..base.errors import CompileError, LaunchError
+from ..base.shapes import Shape, ceil_div, size
+from ..driver.cpu import RawReport
+from ..driver.cuda.device import CudaDevice
+from ..driver.cuda.memory import DeviceMemory
+from ..driver.cuda.record import REPORT_BYTES, PinnedReport, Record
+from ..driver.cuda.stream import CudaStream
+from ..driver.protocol import Block, Device, Stream
+from ..ir.artifact import Artifact
+from ..op.place import Spot, place_of
+from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
+from .code import Later, Recorded, RunOver
+from .records import print_room, report_of
+from .report import QUIET, Report
+from .scalars import slot_of
+
+ONE_THREAD = (1, 1, 1)
+"""Tile kernels are launched in blocks of one thread; the driver knows how many they need."""
+
+
+def refuse_unknown_target(kernel: str, device: Device) -> None:
+    """Raise for a GPU that there are no tile kernels for."""
+    if not is_architecture(device.target):
+        raise CompileError(
+            f"`{kernel}` cannot be compiled for {device.name}",
+            expected=f"one of {', '.join(ARCHITECTURES)}",
+            got=device.target,
+            code=ErrorCode.TARGET,
+        )
+
+
+def address_on(region: Region, device: Device) -> int:
+    """Where a kernel on a device will find memory, as far as alignment goes.
+
+    Arrays of the host are copied there as they are, to a well aligned place.
+    """
+    return region.address if region.storage.device is device else region.address - region.start
+
+
+class Loaded:
+    """An artifact, its code on a device and the hidden memory it works on."""
+
+    __slots__ = ("artifact", "device", "function", "hidden", "module", "room")
+
+    def __init__(self, device: CudaDevice, artifact: Artifact, hidden: Sequence[Region]) -> None:
+        assert isinstance(artifact.code, bytes)
+        self.artifact, self.device, self.hidden = artifact, device, hidden
+        self.module = device.load_module(artifact.code)
+        self.function = self.module.function(artifact.name)
+        self.room = print_room(artifact)
+
+    def new_report(self) -> PinnedReport:
+        """A place to report in."""
+        return PinnedReport(self.device.staging.allocate(REPORT_BYTES + self.room), self.room)
+
+
+def load_cuda(device: Device, artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
+    """Load a cubin on a device."""
+    assert isinstance(device, CudaDevice)
+    return partial(CudaRun, Loaded(device, artifact, hidden))
+
+
+class Launched:
+    """A launch in words, should it turn out to have brought the device down."""
+
+    __slots__ = ("_name", "_spot")
+
+    def __init__(self, name: str, spot: Spot) -> None:
+        self._name, self._spot = name, spot
+
+    def __str__(self) -> str:
+        return f"`{self._name}`, launched at {place_of(self._spot)},"
+
+
+class CudaRun:
+    """A cubin over one grid, for arguments of known layouts: addresses and numbers go in."""
+
+    def __init__(self, loaded: Loaded, args: Sequence[Arg], grid: Shape) -> None:
+        self._loaded, self._grid = loaded, grid
+        artifact = loaded.artifact
+        self._name = artifact.name
+        self._reports = bool(artifact.sites)
+        wanted = slots(artifact.signature, reports=self._reports)
+        places = _places(args)
+        self._words = [_constant(slot, args, loaded.hidden, grid) for slot in wanted]
+        self._memory: list[tuple[int, int]] = []
+        """Parameters that are addresses of memory, and which of it."""
+        self._pointers: list[tuple[int, int]] = []
+        self._numbers: list[tuple[int, int, AnyDType]] = []
+        for number, slot in enumerate(wanted):
+            if slot.what == "scalar":
+                self._numbers.append((number, places[slot.param], slot.dtype))
+            elif slot.what == "address" and slot.param < len(args):
+                pointers = isinstance(args[slot.param], PointerArg)
+                chosen = self._pointers if pointers else self._memory
+                chosen.append((number, places[slot.param]))
+        self._hardware = hardware_grid(self._name, grid, folded=artifact.signature.folded)
+        self._idle: list[Record] = []
+
+    def _new_record(self) -> Record:
+        loaded = self._loaded
+        context = loaded.device.context.handle
+        record = Record(context, loaded.function, self._hardware, ONE_THREAD, 0, self._words)
+        if self._reports:
+            record.report = loaded.new_report()
+            record.words[-1] = record.report.address
+        return record
+
+    def _fill(self, record: Record, bound: Bound, memory: Sequence[int]) -> None:
+        words, first = record.words, record.slots
+        for place, which in self._memory:
+            words[first + place] = memory[which]
+        for place, which, dtype in self._numbers:
+            words[first + place] = slot_of(dtype, bound.numbers[which])
+        for place, which in self._pointers:
+            words[first + place] = bound.pointers[which].address
+
+    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
+        """Put a launch on a stream, with its arguments kept alive until it has passed."""
+        assert isinstance(stream, CudaStream)
+        try:
+            record = self._idle.pop()
+        except IndexError:
+            record = self._new_record()
+        addresses, staged = self._staged(bound, stream)
+        self._fill(record, bound, addresses)
+        stream.launch(record, Launched(self._name, bound.spot), (self, bound, staged))
+        if self._reports:
+            return partial(self._later, record)
+        self._idle.append(record)  # the driver has read it
+        return self._quiet
+
+    def record(self, bound: Bound, stream: Stream) -> Recorded:
+        """Put a launch into a capture; its record is its own for good."""
+        assert isinstance(stream, CudaStream)
+        number = stream.captured
+        record = self._new_record()
+        addresses, staged = self._staged(bound, stream)
+        self._fill(record, bound, addresses)
+        node = stream.launch(record, Launched(self._name, bound.spot), (self, staged))
+        assert node is not None, "the stream is capturing"
+        node.number = number
+
+        def refill(other: Bound) -> None:
+            if staged or _host_arrays(other, self._loaded.device):
+                raise LaunchError(
+                    f"a node of `{self._name}` on {self._loaded.device.name} cannot take other"
+                    " arrays of the host",
+                    hint="give it tensors of the device",
+                )
+            self._fill(record, other, [region.address for region in other.memory])
+            node.refill(record)
+
+        return Recorded(self._report, refill)
+
+    def _staged(
+        self, bound: Bound, stream: CudaStream
+    ) -> tuple[Sequence[int], Sequence[DeviceMemory]]:
+        """The addresses of all memory; that of host arrays is copied to the device."""
+        device = self._loaded.device
+        if not _host_arrays(bound, device):
+            return [region.address for region in bound.memory], ()
+        addresses: list[int] = []
+        kept: list[DeviceMemory] = []
+        for region in bound.memory:
+            if region.storage.device is device:
+                addresses.append(region.address)
+                continue
+            nbytes = region.end - region.start
+            memory = device.allocate(nbytes, zeroed=False)
+            kept.append(memory)
+            target = Block(memory.address, 1, (nbytes,), (1,), host=False)
+            stream.copy(target, Block(region.start, 1, (nbytes,), (1,), host=True))
+            addresses.append(memory.address + region.address - region.start)
+        return addresses, kept
+
+    def _quiet(self) -> Report:
+        lost = self._loaded.device.context.lost
+        return QUIET if lost is None else Report(error=lost)
+
+    def _later(self, record: Record) -> Report:
+        assert record.report is not None
+        raw = record.report.take()
+        self._idle.append(record)
+        return self._quiet() if raw is None else self._report(raw)
+
+    def _report(self, raw: RawReport) -> Report:
+        return report_of(self._loaded.artifact, self._grid, raw)
+
+
+def _host_arrays(bound: Bound, device: Device) -> bool:
+    return any(region.storage.device is not device for region in bound.memory)
+
+
+def _places(args: Sequence[Arg]) -> list[int]:
+    """Which of its kind each argument is; memory is counted as in `Bound.memory`."""
+    written = sum(isinstance(arg, OutputArg) for arg in args)
+    counts: dict[type[Arg], int] = {OutputArg: 0, TensorArg: written, ScalarArg: 0, PointerArg: 0}
+    places: list[int] = []
+    for arg in args:
+        places.append(counts[type(arg)])
+        counts[type(arg)] += 1
+    return places
+
+
+def _constant(slot: Slot, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape) -> int:
+    """What a parameter is in every launch alike; 0 where that differs."""
+    if slot.what == "grid":
+        return grid[slot.axis]
+    if slot.what == "address" and slot.param >= len(args):
+        return hidden[slot.param - len(args)].address
+    if slot.what in ("extent", "stride"):
+        arg = args[slot.param]
+        assert isinstance(arg, OutputArg | TensorArg)
+        first = len(arg.layout.shape) if slot.what == "stride" else 0
+        return arg.layout.words[first + slot.axis]
+    return 0
+
+
+def hardware_grid(kernel: str, grid: Shape, *, folded: bool) -> Shape:
+    """The grid that is launched: as it is, or any that has at least as many blocks."""
+    if not folded:
+        return (*grid, 1, 1, 1)[:HARDWARE_RANK]
+    left, found = size(grid), list[int]()
+    for most in MAX_GRID:
+        found.append(min(left, most))
+        left = ceil_div(left, found[-1])
+    if left > 1:
+        raise LaunchError(
+            f"the grid of `{kernel}` is too large for this device",
+            expected=f"at most {size(MAX_GRID)} blocks in all",
+            got=str(grid),
+        )
+    return tuple(found)

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.fake_cuda import names
+from support.numbers import fresh_rng
+from tilewright.base.errors import DriverError
+from tilewright.driver.protocol import Block
+
+SHAPES = [(0,), (1,), (7,), (3, 5), (2, 3, 4), (2, 1, 3, 5)]
+DTYPES = ["u1", "u2", "u4", "u8"]
+
+
+def host(array):
+    address = array.__array_interface__["data"][0]
+    return Block(address, array.itemsize, array.shape, array.strides, host=True)
+
+
+class Held:
+    """An array's memory on the device, as an array of the host sees it."""
+
+    def __init__(self, device, like):
+        self.memory = device.allocate(like.nbytes or 1, zeroed=True)
+        self.shape, self.itemsize = like.shape, like.itemsize
+        self.strides = np.empty(like.shape, like.dtype).strides
+
+    def block(self, of=None):
+        """All of it; or the part that an array is of another like this."""
+        part = np.lib.stride_tricks.as_strided(np.empty(1, f"u{self.itemsize}"), self.shape,
+                                               self.strides)  # fmt: skip
+        start = part.__array_interface__["data"][0]
+        part = part if of is None else part[of]
+        offset = part.__array_interface__["data"][0] - start
+        return Block(self.memory.address + offset, self.itemsize, part.shape, part.strides, False)
+
+
+@pytest.fixture
+def stream(device):
+    return device.new_stream()
+
+
+def random(shape, dtype):
+    return fresh_rng().integers(0, 255, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_there_and_back(device, stream, shape, dtype):
+    data, result = random(shape, dtype), np.zeros(shape, dtype)
+    held = Held(device, data)
+    stream.copy(held.block(), host(data))
+    stream.copy(host(result), held.block())
+    stream.synchronize()
+    assert np.array_equal(result, data)
+
+
+PARTS = [np.s_[1:3, ::2], np.s_[::-1, 1:], np.s_[:, 2:3], np.s_[::2]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_with_gaps(device, stream, part, dtype):
+    data = random((4, 6), dtype)
+    held = Held(device, data)
+    stream.copy(held.block(), host(data))
+    part_of_it = np.zeros_like(data)[part]
+    stream.copy(host(part_of_it), held.block(part))
+    stream.synchronize()
+    assert np.array_equal(part_of_it, data[part])
+    new = random(data[part].shape, dtype)
+    stream.copy(held.block(part), host(new))
+    result = np.zeros_like(data)
+    stream.copy(host(result), held.block())
+    stream.synchronize()
+    data[part] = new
+    assert np.array_equal(result, data)
+
+
+def test_transposed_arrays_of_the_host(device, stream):
+    data = random((5, 3), "u4")
+    held, result = Held(device, data.T), np.zeros((5, 3), "u4")
+    stream.copy(held.block(), host(data.T))
+    stream.copy(host(result.T), held.block())
+    stream.synchronize()
+    assert np.array_equal(result, data)
+
+
+def test_the_host_has_been_read_when_the_copy_is_put(device, fake, stream):
+    fake.hold(stream)
+    data = np.arange(10, dtype="u4")
+    held, result = Held(device, data), np.zeros(10, "u4")
+    stream.copy(held.block(), host(data))
+    data[:] = 0
+    stream.copy(host(result), held.block())
+    fake.release()
+    assert not result.any(), "the host writes its own memory, when somebody looks"
+    stream.synchronize()
+    assert np.array_equal(result, np.arange(10))
+
+
+def test_copies_within_the_device(device, fake, stream):
+    data, result = random((4, 6), "u2"), np.zeros((4, 6), "u2")
+    first, second = Held(device, data), Held(device, data)
+    stream.copy(first.block(), host(data))
+    stream.copy(second.block(), first.block())
+    assert names(fake.log)[-1] == "copy_within"
+    stream.copy(second.block(np.s_[:, ::2]), first.block(np.s_[:, 1::2]))
+    stream.copy(host(result), second.block())
+    stream.synchronize()
+    data[:, ::2] = data[:, 1::2].copy()
+    assert np.array_equal(result, data)
+
+
+def test_where_blocks_overlap_the_source_is_read_first(device, stream):
+    data, result = random((9,), "u4"), np.zeros(9, "u4")
+    held = Held(device, data)
+    stream.copy(held.block(), host(data))
+    stream.copy(held.block(np.s_[1:]), held.block(np.s_[:-1]))
+    stream.copy(host(result), held.block())
+    stream.synchronize()
+    assert np.array_equal(result, [data[0], *data[:-1]])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("part", [np.s_[:], np.s_[1:3, ::2]])
+def test_fill(device, stream, part, dtype):
+    data = random((4, 6), dtype)
+    held, result = Held(device, data), np.zeros_like(data)
+    value = np.array([0xF1F2F3F4F5F6F7F8], "u8").astype(dtype)
+    stream.copy(held.block(), host(data))
+    stream.fill(held.block(part), value.tobytes())
+    stream.copy(host(result), held.block())
+    stream.synchronize()
+    data[part] = value[0]
+    assert np.array_equal(result, data)
+
+
+def test_an_element_of_another_size_is_refused(device, stream):
+    with pytest.raises(DriverError, match="cannot be filled"):
+        stream.fill(Held(device, np.zeros(3, "u4")).block(), b"\1\2")
+
+
+def test_nothing_is_put_for_empty_blocks(device, fake, stream):
+    before = len(fake.log)
+    empty = Block(0, 4, (0, 3), (12, 4), host=False)
+    stream.copy(empty, empty)
+    stream.fill(empty, bytes(4))
+    assert len(fake.log) == before
+
+
+def test_the_host_does_not_copy_for_itself_here(stream):
+    data = np.zeros(3, "u1")
+    with pytest.raises(DriverError, match="from the host to the host"):
+        stream.copy(host(data), host(data.copy()))

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from support.fake_cuda import names
+from tilewright.base.errors import DriverError
+from tilewright.driver.cuda.record import Record
+from tilewright.driver.cuda.stream import MOST_WAITING
+from tilewright.driver.host import CPU
+from tilewright.driver.protocol import Block, Stream, TimedStream
+
+
+class Kept:
+    """Something that work keeps alive."""
+
+
+def record_of(device, fake, name="work", *slots):
+    fake.kernels.setdefault(name, lambda values, grid: None)
+    module = device.load_module(b".version 7.0\n.target sm_80\n")
+    return Record(device.context.handle, module.function(name), (2, 3, 1), (1, 1, 1), 0, slots)
+
+
+def test_is_a_stream(device):
+    assert isinstance(device.new_stream(), Stream)
+    assert isinstance(device.new_stream(), TimedStream)
+
+
+def test_a_launch_gets_its_parameters(device, fake):
+    seen = []
+    fake.kernels["work"] = lambda values, grid: seen.append((values, grid))
+    stream = device.new_stream()
+    stream.launch(record_of(device, fake, "work", 5, -7, 1 << 40), "`work`")
+    stream.synchronize()
+    assert seen == [([5, -7, 1 << 40], (2, 3, 1))]
+    assert not fake.current, "the thread is left as it was"
+
+
+def test_work_is_in_flight_until_it_has_passed(device, fake):
+    stream = device.new_stream()
+    fake.hold(stream)
+    kept, called = Kept(), []
+    alive = weakref.ref(kept)
+    stream.launch(record_of(device, fake), "`work`", kept)
+    stream.after(lambda: called.append(1))
+    event = stream.record()
+    del kept
+    assert not event.done()
+    assert not event.wait(0.01)
+    assert not stream.idle()
+    assert alive() is not None and not called
+    fake.release()
+    assert event.wait()
+    assert stream.idle()
+    assert alive() is None
+    assert called == [1]
+
+
+def test_a_point_with_nothing_before_it_has_passed(device):
+    stream = device.new_stream()
+    assert stream.record().done()
+    assert stream.record().wait()
+    called = []
+    stream.after(lambda: called.append(1))
+    assert called == [1]
+
+
+def test_a_stream_waits_for_another(device, fake):
+    first, second = device.new_stream(), device.new_stream()
+    order = []
+    fake.kernels["first"] = lambda values, grid: order.append(1)
+    fake.kernels["second"] = lambda values, grid: order.append(2)
+    fake.hold(first)
+    first.launch(record_of(device, fake, "first"), "`first`")
+    second.wait_for(first.record())
+    second.launch(record_of(device, fake, "second"), "`second`")
+    assert order == []
+    fake.release()
+    second.synchronize()
+    assert order == [1, 2]
+
+
+def test_a_stream_does_not_wait_for_itself_or_for_what_has_passed(device, fake):
+    first, second = device.new_stream(), device.new_stream()
+    first.launch(record_of(device, fake), "`work`")
+    first.wait_for(first.record())
+    first.synchronize()
+    second.wait_for(first.record())
+    assert "wait" not in names(fake.log)
+
+
+def test_the_host_waits_for_events_of_other_drivers(device):
+    device.new_stream().wait_for(CPU.new_stream().record())
+
+
+def test_events_are_used_again(device, fake):
+    stream = device.new_stream()
+    for _ in range(200):
+        stream.launch(record_of(device, fake), "`work`")
+        stream.synchronize()
+    assert len(fake.events) < 20
+
+
+def test_streams_are_used_again_without_the_collector(device, fake):
+    gc.disable()
+    try:
+        made = {device.new_stream().handle for _ in range(10)}
+    finally:
+        gc.enable()
+    assert len(made) == 1
+
+
+def test_a_stream_with_work_lives_until_that_is_done(device, fake):
+    stream = device.new_stream()
+    fake.hold(stream)
+    called = []
+    stream.launch(record_of(device, fake), "`work`")
+    stream.after(lambda: called.append(1))
+    del stream
+    fake.release()
+    device.synchronize()
+    assert called == [1]
+
+
+def test_a_stream_is_full_when_much_waits(device, fake):
+    stream = device.new_stream()
+    fake.hold(stream)
+    record = record_of(device, fake)
+    for _ in range(MOST_WAITING):
+        assert not stream.full()
+        stream.launch(record, "`work`")
+    assert stream.full()
+    fake.release()
+    assert not stream.full()
+
+
+def test_a_refused_launch_is_an_error_with_its_reason(device, fake):
+    stream = device.new_stream()
+    fake.fail("launch", 701)
+    with pytest.raises(DriverError, match="refused to launch `work`") as caught:
+        stream.launch(record_of(device, fake), "`work`")
+    assert "701" in caught.value.got
+    assert "smaller blocks" in caught.value.hint
+    stream.launch(record_of(device, fake), "`work`")
+    stream.synchronize()
+
+
+def test_a_lost_device_names_who_was_under_way_and_fails_fast(device, fake):
+    stream, other = device.new_stream(), device.new_stream()
+    fake.hold(stream)
+    done = []
+    other.launch(record_of(device, fake), "`good`")
+    other.synchronize()
+    stream.launch(record_of(device, fake), "`bad`")
+    stream.after(lambda: done.append(1))
+    fake.lost = 700
+    with pytest.raises(DriverError, match="`bad` has failed on cuda:0") as caught:
+        stream.synchronize()
+    assert "700" in caught.value.got and "restart the process" in caught.value.hint
+    calls = len(fake.log)
+    for use in (
+        lambda: other.launch(record_of(device, fake), "`next`"),
+        lambda: device.allocate(8, zeroed=True),
+        lambda: stream.record().done(),
+        lambda: other.copy(block(8), block(8)),
+    ):
+        with pytest.raises(DriverError, match="`bad` has failed"):
+            use()
+    assert len(fake.log) == calls, "the driver is not asked again"
+    stream.sweep()
+    assert done == [1], "calls fall due all the same"
+
+
+def test_every_kernel_under_way_is_suspect(device, fake):
+    streams = device.new_stream(), device.new_stream()
+    fake.hold(*streams)
+    for stream, name in zip(streams, ("`a`", "`b`"), strict=True):
+        stream.launch(record_of(device, fake), name)
+        stream.launch(record_of(device, fake), "`later`")
+    fake.lost = 719
+    with pytest.raises(DriverError) as caught:
+        streams[0].synchronize()
+    assert "`a`" in caught.value.message and "`b`" in caught.value.message
+    assert "`later`" not in caught.value.message
+
+
+def test_stamps(device, fake):
+    stream = device.new_stream()
+    first = stream.stamp()
+    second = stream.stamp()
+    stream.synchronize()
+    assert second.since(first) == 0.0015
+    assert second.host_time() is None
+
+
+def block(n, address=64):
+    return Block(address, 1, (n,), (1,), host=False)
+
+
+def test_other_libraries_see_the_stream(device):
+    stream = device.new_stream()
+    assert stream.__cuda_stream__() == (0, stream.handle)
+    assert np.issubdtype(type(stream.handle), np.integer) or isinstance(stream.handle, int)
