@@ -31,6 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--accept", action="store_true", help="write the golden files instead of comparing"
     )
+    parser.addoption(
+        "--mutants", type=int, default=60, help="damaged programs that assemblers and loaders get"
+    )
     parser.addoption("--on", default="", help="a device to run tests on that are run on the CPU")
 
 

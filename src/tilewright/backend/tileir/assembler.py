@@ -24,13 +24,15 @@ KILL_SECONDS = 5.0
 MOST_SHOWN = 2000
 """Characters of the assembler's own words in an error."""
 
-REJECTED, FAILED = 3, 5
-HINTS: dict[int, str] = {
-    REJECTED: "this is a bug in Tilewright: please report it with the saved bytecode",
-    FAILED: "try smaller tiles, or fewer values at once; if that does not help, report it with the"
-    " saved bytecode",
+REPORT = "report it with the saved bytecode"
+HINTS: dict[int | None, str] = {
+    3: f"this is a bug in Tilewright: please {REPORT}",
+    -signal.SIGKILL: "the system ended it, most often for lack of memory: try smaller tiles, or"
+    " fewer compilations at a time",
+    None: "try smaller tiles, or give it more time: TILEWRIGHT_TILEIRAS_TIMEOUT=1200",
 }
-"""Advice by exit status."""
+"""Advice by exit status; None for one that was stopped."""
+OTHERWISE = f"try smaller tiles, or fewer values at once; if that does not help, {REPORT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ def _failure(job: Job, command: list[str], ended: Ended, manner: str) -> Compile
     shown = " ".join([*command[:-3], saved, *command[-2:-1], "kernel.cubin"])
     words = ended.words.strip() if ended.status is not None else ""
     said = f"; it says: {words[:MOST_SHOWN]}" if words else "; it says nothing"
-    advice = HINTS.get(ended.status or 0, HINTS[FAILED])
+    advice = HINTS.get(ended.status, OTHERWISE)
     return CompileError(
         f"tileiras could not make `{job.kernel}` for {job.arch}",
         expected="a cubin",

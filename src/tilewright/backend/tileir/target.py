@@ -16,6 +16,11 @@ ARCHITECTURES = (
 DTYPES_SINCE: dict[AnyDType, int] = {f8e4m3fn: 90, f8e5m2: 90, f8e8m0fnu: 100, f4e2m1fn: 100}
 """Element types that older architectures do not have."""
 
+OPS_SINCE: dict[str, tuple[int, str]] = {
+    "mmaf_scaled": (100, "products of block-scaled tiles (mmaf_scaled)"),
+}
+"""Operations that older architectures do not have, and what they are called."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wishes:

@@ -87,6 +87,15 @@ def test_failure(name, fake):
     assert "kernel.py:3:5" in str(error)
 
 
+@pytest.mark.parametrize(
+    ("script", "advice"),
+    [("kill -KILL $$", "for lack of memory"), ("exit 3", "a bug in Tilewright"),
+     ("exit 5", "try smaller tiles, or fewer values")],
+)  # fmt: skip
+def test_advice(script, advice, fake):
+    assert advice in failure(fake(script)).hint
+
+
 def test_the_bytecode_of_a_failure_is_saved(fake):
     error = failure(fake("exit 5"))
     saved = re.search(r"(\S+\.tileirbc)", error.hint)
@@ -98,7 +107,9 @@ def test_the_bytecode_of_a_failure_is_saved(fake):
 def test_one_that_hangs_is_stopped_with_all_it_started(fake, tmp_path):
     tool = fake(f"sh -c 'echo $$ > {tmp_path}/child; exec sleep 1000' & sleep 1000")
     with override(tileiras_timeout=1):
-        assert "stopped after 1 seconds" in str(failure(tool))
+        error = failure(tool)
+    assert "stopped after 1 seconds" in error.got
+    assert "TILEWRIGHT_TILEIRAS_TIMEOUT" in error.hint
     child = (tmp_path / "child").read_text().strip()
     state = Path(f"/proc/{child}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
