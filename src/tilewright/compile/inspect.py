@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ..backend.tileir import is_architecture
+from ..backend.tileir.listing import listings
+from ..base.config import override
 from ..frontend.sources import KernelSource
 from ..ir import Signature
 from .options import CompileOptions
@@ -13,9 +16,13 @@ def stage_texts(
     kernel: KernelSource, signature: Signature, target: str, options: CompileOptions = PLAIN
 ) -> dict[str, str]:
     """Compile afresh and give each stage's text by name, in order."""
-    runner = Runner(kernel.name, keep=True, store=None)
-    compile_kernel(kernel, signature, target, runner, options)
-    return dict(runner.shown)
+    with override(line_info=True):  # which changes no instruction, and shows where they come from
+        runner = Runner(kernel.name, keep=True, store=None)
+        artifact, _ = compile_kernel(kernel, signature, target, runner, options)
+    if not is_architecture(target):
+        return dict(runner.shown)
+    assert isinstance(artifact.code, bytes), "code for CUDA is bytes"
+    return {**runner.shown, **listings(artifact.code)}
 
 
 def stage_times(kernel: KernelSource, signature: Signature, target: str) -> dict[str, float]:

@@ -15,12 +15,14 @@ from ..backend.tileir.toolchain import INSTALL, architectures, bytecode_versions
 from ..base.config import SETTINGS, Config, cache_directory, current
 from ..base.errors import CompileError
 from ..compile.store import current_store, refusal
+from ..driver.cuda.bindings import SINCE
+from ..driver.cuda.finding import NEWER
 from .machine import ask_driver
 from .subcommand import FINE, WRONG, Subcommand, aligned, in_bytes, say
 
-OLDEST_DRIVER = (13, 0)
+OLDEST_DRIVER = (SINCE // 1000, SINCE % 1000 // 10)
 """CUDA version of the oldest driver that loads tile kernels."""
-DRIVER_HINT = "install the NVIDIA driver 580 or newer: https://www.nvidia.com/drivers"
+DRIVER_HINT = f"{NEWER}: https://www.nvidia.com/drivers"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 
+from ..backend.tileir.listing import WHEEL
 from . import choosing
 from .choosing import calls
-from .subcommand import FINE, Subcommand, say
+from .subcommand import FINE, Subcommand, UsageError, say
 
 HERE = "cpu"
 """What is explained unless something else is asked for."""
+
+STAGES = "show the kernel at this stage: frontend, llvm, tile_ir, ptx, sass ...; `list` names them"
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     choosing.add_arguments(parser)
     parser.add_argument("--arch", help="a CUDA architecture; else code for this machine's CPU")
-    parser.add_argument("--stage", metavar="NAME", help="show the kernel at this stage instead:"
-                        " frontend, passes, tile_ir and so on; `list` names them")  # fmt: skip
+    parser.add_argument("--stage", metavar="NAME", help=STAGES)
 
 
 def _run(given: Namespace) -> int:
@@ -28,11 +31,15 @@ def _run(given: Namespace) -> int:
             say(inspection.decisions())
             continue
         stages = inspection.stages()
-        if given.stage in stages:
-            say(stages[given.stage])
-        else:
-            say(f"{call.name}: {', '.join(stages)}")
+        say(f"{call.name}: {', '.join(stages)}" if given.stage == "list" else _text(given, stages))
     return FINE
+
+
+def _text(given: Namespace, stages: Mapping[str, str]) -> str:
+    if given.stage in stages:
+        return stages[given.stage]
+    fix = f"; pip install {WHEEL}" if given.stage == "sass" and given.arch else ""
+    raise UsageError(f"there is no stage {given.stage!r}, only {', '.join(stages)}{fix}")
 
 
 SUBCOMMAND = Subcommand(

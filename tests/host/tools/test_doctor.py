@@ -64,7 +64,7 @@ def test_without_a_driver_all_is_well_on_the_cpu(driver, tileiras, capsys):
     driver(Driver(error="libcuda.so.1 cannot be loaded", missing=True))
     text = report(capsys)
     assert "missing: libcuda.so.1" in text
-    assert "install the NVIDIA driver" in text and "run on the CPU without" in text
+    assert "install NVIDIA's driver" in text and "run on the CPU without" in text
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,11 @@ def test_a_stage(path, capsys):
     assert listed.startswith("scale: frontend, ") and "llvm" in listed
 
 
+def test_a_stage_that_is_none(path, capsys):
+    assert main(["explain", path, "--stage", "sass"]) == 2
+    assert "no stage 'sass', only frontend," in capsys.readouterr().err
+
+
 def test_an_architecture_that_is_none(path, capsys):
     assert main(["explain", path, "--arch", "sm_75"]) == 1
     assert "sm_75" in capsys.readouterr().err

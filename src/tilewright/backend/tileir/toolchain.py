@@ -66,29 +66,34 @@ def find() -> Path:
         if _runs(path) or (path.suffix == DESCRIBED and path.is_file()):
             return path
         raise _missing(f"no program at {path}, which TILEWRIGHT_TILEIRAS_PATH names")
-    for path in _candidates():
-        if _runs(path):
-            return path
-    raise _missing(f"no wheel {WHEEL}, no CUDA_TOOLKIT_PATH with one, none on PATH")
+    found = find_program(NAME, WHEEL)
+    if found is None:
+        raise _missing(f"no wheel {WHEEL}, no CUDA_TOOLKIT_PATH with one, none on PATH")
+    return found
 
 
-def _candidates() -> Iterator[Path]:
-    yield from _in_wheel()
+def find_program(name: str, wheel: str) -> Path | None:
+    """A program of the CUDA toolkit: from its wheel, from a toolkit, or on the path."""
+    return next((path for path in _candidates(name, wheel) if _runs(path)), None)
+
+
+def _candidates(name: str, wheel: str) -> Iterator[Path]:
+    yield from _in_wheel(name, wheel)
     toolkit = toolkit_directory()
     if toolkit is not None:
-        yield toolkit / "bin" / NAME
-    on_path = shutil.which(NAME)
+        yield toolkit / "bin" / name
+    on_path = shutil.which(name)
     if on_path is not None:
         yield Path(on_path)
 
 
-def _in_wheel() -> Iterator[Path]:
+def _in_wheel(name: str, wheel: str) -> Iterator[Path]:
     try:
-        files = distribution(WHEEL).files or []
+        files = distribution(wheel).files or []
     except PackageNotFoundError:
         return
     for file in files:
-        if file.name == NAME:
+        if file.name == name:
             yield Path(str(file.locate()))
 
 
