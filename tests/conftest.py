@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tilewright.base.errors import Code, CompileError
 
 # A deadline per example fails on a busy machine, not on a wrong program.
 settings.register_profile("tilewright", deadline=None, print_blob=True)
@@ -37,6 +39,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on", default="", help="a device to run tests on that are run on the CPU")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests that name no device run on the CPU, also where there is a GPU."""
+    os.environ["TILEWRIGHT_DEVICE"] = config.getoption("--on") or "cpu"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With `--on cuda`, tests that run on several devices run on that one instead."""
     device = config.getoption("--on")
@@ -52,6 +59,17 @@ def _moved(item: pytest.Item, device: str) -> bool:
         callspec.params["device"] = device
         item.name = item.name.replace("cpu", device)
     return asked in (None, "cpu")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """With `--on`, an architecture that lacks what a test is about is no failure."""
+    try:
+        return (yield)
+    except CompileError as error:
+        if item.config.getoption("--on") and error.code is Code.TARGET:
+            pytest.skip(error.message)
+        raise
 
 
 @pytest.fixture

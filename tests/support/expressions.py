@@ -7,8 +7,9 @@ shows, and one that is written outside does too.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 NAMES: dict[str, Any] = {t.__name__: t for t in dtypes.ALL} | {"tl": tl, "tw": tw}
 POISON = 0xA5
-MARGIN = 5
+MARGINS = (5, 16)
+"""Elements around an output: its rows then begin where bulk copies cannot, or where they can."""
 
 BOUNDARY = (0, 1, 15, 16, 17, 31)
 """Extents around a tile of 16: none, one, one less, the tile, one more, a prime."""
@@ -33,22 +35,44 @@ class Output:
     """A poisoned output of some shape inside a larger array, on the current device."""
 
     def __init__(self, shape: Sequence[int], dtype: AnyDType) -> None:
-        whole = [n + 2 * MARGIN for n in shape]
+        margin = random.choice(MARGINS)
+        whole = [n + 2 * margin for n in shape]
         self._bytes = np.full((*whole, dtype.itemsize), POISON, np.uint8)
-        self._inside = tuple(slice(MARGIN, MARGIN + n) for n in shape)
+        self._inside = tuple(slice(margin, margin + n) for n in shape)
+        self._dtype = dtype
         self.array = self._bytes.view(dtype.np).reshape(whole)[self._inside]
-        self.tensor = tw.asarray(self.array, dtype)
+        """To be written before the output is first used."""
+
+    @cached_property
+    def _whole(self) -> Any:
+        array = self._bytes.view(self._dtype.np)
+        return held(array.reshape(array.shape[:-1]), self._dtype)
+
+    @property
+    def tensor(self) -> Any:
+        """The output, to be read or pointed into."""
+        return self._whole[self._inside] if self._inside else self._whole
 
     def cut(self, *tile: int) -> Any:
         """The partition a kernel writes through."""
-        return self.tensor.partition_mut(tile)
+        if not self._inside:
+            return self._whole.partition_mut(tile)
+        return self._whole.borrow_mut()[self._inside].partition(tile)
 
     def result(self) -> Array:
         """What was written; fails if anything around it was."""
-        around = self._bytes.copy()
+        result = self._whole.to_numpy()
+        around = result.reshape(*result.shape, 1).view(np.uint8)
         around[self._inside] = POISON
         assert (around == POISON).all(), "something outside of the tensor is written"
-        return self.array.copy()
+        return self._whole.to_numpy()[self._inside]
+
+
+def held(array: Array, dtype: AnyDType | None = None) -> Any:
+    """A tensor of the current device with the memory of an array, which it aliases if it can."""
+    alias = tw.asarray(array, dtype)
+    device = tw.default_device()
+    return alias if alias.device is device else alias.to(device).sync()
 
 
 def output(array: Any, dtype: AnyDType | None = None) -> Output:
@@ -98,7 +122,7 @@ def run(
 
 
 def _given(x: Any) -> Any:
-    return tw.asarray(*x) if isinstance(x, tuple) else x
+    return held(*x) if isinstance(x, tuple) else x
 
 
 def _each(given: Any, count: int) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.expressions import Output, assert_all, run
+from support.expressions import Output, assert_all, held, run
 from support.numbers import wide
 from tilewright.base.dtypes import (
     bf16,
@@ -63,9 +63,7 @@ def multiply(device, x, y, start, dtypes, tile=(16, 16), **constants):
     with tw.device(device):
         z = Output(start.shape, dtypes[2])
         z.array[...] = start
-        product(
-            z.cut(*tile), tw.asarray(x, dtypes[0]), tw.asarray(y, dtypes[1]), **constants
-        ).sync()
+        product(z.cut(*tile), held(x, dtypes[0]), held(y, dtypes[1]), **constants).sync()
         return z.result()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.expressions import BOUNDARY, Output, assert_all, bits_of, output, run
+from support.expressions import BOUNDARY, Output, assert_all, bits_of, held, output, run
 from tilewright.base.dtypes import (
     ALL,
     INTS,
@@ -49,7 +49,7 @@ def test_every_type_is_copied_bit_for_bit(device, dtype, rng):
         x = random_bytes(dtype, (count,), rng)
         with tw.device(device):
             z = Output(x.shape, dtype)
-            copy(z.cut(16), tw.asarray(x, dtype)).sync()
+            copy(z.cut(16), held(x, dtype)).sync()
         assert (bits_of(z.result()) == bits_of(x)).all()
 
 

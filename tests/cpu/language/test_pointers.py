@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.expressions import Output, assert_all, bits_of
+from support.expressions import Output, assert_all, bits_of, held
 from tilewright import f32, i32, i64
 from tilewright.base.dtypes import ALL, f4e2m1fn
 
@@ -47,10 +47,10 @@ def test_gather_and_scatter(device, dtype, rng):
         index = rng.integers(-3, n + 3, n).astype(np.int32)
         with tw.device(device):
             out, target = Output((n,), dtype), Output((n,), dtype)
-            held = tw.asarray(source.copy(), dtype)
+            memory = held(source.copy(), dtype)
             with tw.unsafe():
                 op = gather_scatter(
-                    out.cut(16), target.tensor.device_pointer(), held.device_pointer(), index, n
+                    out.cut(16), target.tensor.device_pointer(), memory.device_pointer(), index, n
                 )
             op.sync()
         picked = np.where((index >= 0) & (index < n), bits_of(source)[index.clip(0, n - 1)], 0)
@@ -69,9 +69,9 @@ def filled(out: tl.TensorMut[f32], p: tl.Ptr[f32], n: i32, *, ORDER: tl.Const[st
 def test_masked_loads_are_filled(device, order, rng):
     x = rng.standard_normal(16).astype(np.float32)
     with tw.device(device):
-        out, held = Output((16,), f32), tw.asarray(x.copy())
+        out, memory = Output((16,), f32), held(x.copy())
         with tw.unsafe():
-            op = filled(out.cut(16), held.device_pointer(), 11, ORDER=order)
+            op = filled(out.cut(16), memory.device_pointer(), 11, ORDER=order)
         op.sync()
     at = np.arange(16)
     expected = np.where(at < 11, x + x, np.float32(9.5) + at.astype(np.float32))
@@ -108,9 +108,9 @@ def arithmetic(out: tl.TensorMut[f32], p: tl.Ptr[f32]) -> None:
 def test_pointer_arithmetic(device, rng):
     x = rng.standard_normal(16).astype(np.float32)
     with tw.device(device):
-        out, held = Output((13, 4), f32), tw.asarray(x.copy())
+        out, memory = Output((13, 4), f32), held(x.copy())
         with tw.unsafe():
-            op = arithmetic(out.cut(16, 4), held.device_pointer())
+            op = arithmetic(out.cut(16, 4), memory.device_pointer())
         op.sync()
     at = np.arange(4)
     places = [at, at, 7 - at, 3 + at, 2 + at, at, at, 2 * at, at, at + 2, at + 1, at + 1, 5 - at]
@@ -163,9 +163,12 @@ def through_views(
 def test_views_of_raw_memory(device, rng):
     x = rng.standard_normal((7, 19)).astype(np.float32)
     with tw.device(device):
-        out, held, target = Output(x.shape, f32), tw.asarray(x.copy()), tw.zeros(x.shape).sync()
+        out, memory = Output(x.shape, f32), held(x.copy())
+        target = tw.zeros(x.shape).sync()
         with tw.unsafe():
-            op = through_views(out.cut(4, 8), held.device_pointer(), target.device_pointer(), 7, 19)
+            op = through_views(
+                out.cut(4, 8), memory.device_pointer(), target.device_pointer(), 7, 19
+            )
         op.sync()
         assert_all(["out", "target"], [out.result(), target.to_numpy()], [x + x, x * 2 + 1])
 
@@ -263,8 +266,8 @@ def through_table(
 def test_tensors_by_address(device, rng):
     parts = [rng.standard_normal(n).astype(np.float32) for n in (3, 8, 5)]
     with tw.device(device):
-        held = [tw.asarray(p.copy()) for p in parts]
-        pointers = [h.device_pointer() for h in held]
+        memory = [held(p.copy()) for p in parts]
+        pointers = [m.device_pointer() for m in memory]
         table = np.array([p.address for p in pointers], np.int64)
         out = Output((3, 8), f32)
         with tw.unsafe():
@@ -290,8 +293,8 @@ def promised(out: tl.TensorMut[i32], p: tl.Ptr[i32], n: i32) -> None:
 def test_promises(device):
     x = np.arange(8, dtype=np.int32)
     with tw.device(device):
-        out, held = Output((8,), i32), tw.asarray(x.copy())
+        out, memory = Output((8,), i32), held(x.copy())
         with tw.unsafe():
-            op = promised(out.cut(8), held.device_pointer(), 16)
+            op = promised(out.cut(8), memory.device_pointer(), 16)
         op.sync()
     assert (out.result() == x + 16).all()

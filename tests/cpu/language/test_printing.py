@@ -7,7 +7,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.expressions import NAMES, Output
+from support.expressions import NAMES, Output, held
 from support.numbers import wide
 from tilewright import f32, i32
 from tilewright.base.dtypes import ALL, f4e2m1fn, f4e2m1fnx2
@@ -74,7 +74,7 @@ def test_every_type_is_shown(device, capsys, dtype):
     )["kernel"]
     x = np.array([1, 2, 4, 1], np.float32).astype(dtype.np)
     with tw.device(device):
-        text = printed(device, capsys, kernel, tw.asarray(x, dtype))
+        text = printed(device, capsys, kernel, held(x, dtype))
     first = bool(x[0]) if dtype.is_bool else wide(x)[0] if dtype.is_float else int(x[0])
     shown = x.astype(np.float32) if dtype.is_float and dtype.bits < 32 else x
     assert text in (f"{x} {first}\n", f"{shown} {first}\n")

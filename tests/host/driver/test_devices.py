@@ -4,6 +4,7 @@ import pytest
 
 import tilewright as tw
 from support.fake_cuda import FakeCuda
+from tilewright.base.config import override
 from tilewright.base.errors import ContextError
 from tilewright.driver import devices
 from tilewright.driver.cuda.finding import ForkedError, NoDriverError
@@ -81,6 +82,7 @@ def test_a_child_does_not_go_to_the_cpu_without_a_word(driver):
 def test_the_default_device_is_the_first_gpu(driver, monkeypatch):
     driver(FakeCuda())
     monkeypatch.setattr("tilewright.op.ambient._Process.best", None)
-    assert tw.default_device().name == "cuda:0"
+    with override(device=""):
+        assert tw.default_device().name == "cuda:0"
     with tw.device("cpu"):
         assert tw.default_device() is CPU
