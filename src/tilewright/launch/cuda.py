@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from functools import partial
 
@@ -16,11 +17,12 @@ from ..base.shapes import Shape, ceil_div, size
 from ..driver.cpu import RawReport
 from ..driver.cuda.device import CudaDevice
 from ..driver.cuda.memory import DeviceMemory
-from ..driver.cuda.record import REPORT_BYTES, PinnedReport, Record
+from ..driver.cuda.record import REPORT_BYTES, PinnedReport, Record, first_slot
 from ..driver.cuda.stream import CudaStream
 from ..driver.protocol import Block, Device, Stream
+from ..driver.stub.calls import stub
 from ..ir.artifact import Artifact
-from ..op.place import Spot, place_of
+from ..op.place import place_of
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Recorded, RunOver
 from .records import print_room, report_of
@@ -73,18 +75,6 @@ def load_cuda(device: Device, artifact: Artifact, hidden: Sequence[Region]) -> R
     return partial(CudaRun, Loaded(device, artifact, hidden))
 
 
-class Launched:
-    """A launch in words, should it turn out to have brought the device down."""
-
-    __slots__ = ("_name", "_spot")
-
-    def __init__(self, name: str, spot: Spot) -> None:
-        self._name, self._spot = name, spot
-
-    def __str__(self) -> str:
-        return f"`{self._name}`, launched at {place_of(self._spot)},"
-
-
 class CudaRun:
     """A cubin over one grid, for arguments of known layouts: addresses and numbers go in."""
 
@@ -96,17 +86,23 @@ class CudaRun:
         wanted = slots(artifact.signature, reports=self._reports)
         places = _places(args)
         self._words = [_constant(slot, args, loaded.hidden, grid) for slot in wanted]
-        self._memory: list[tuple[int, int]] = []
-        """Parameters that are addresses of memory, and which of it."""
+        first = first_slot(len(wanted))
+        memory: dict[int, int] = {}
         self._pointers: list[tuple[int, int]] = []
         self._numbers: list[tuple[int, int, AnyDType]] = []
-        for number, slot in enumerate(wanted):
+        for place, slot in enumerate(wanted, first):
             if slot.what == "scalar":
-                self._numbers.append((number, places[slot.param], slot.dtype))
+                self._numbers.append((place, places[slot.param], slot.dtype))
             elif slot.what == "address" and slot.param < len(args):
-                pointers = isinstance(args[slot.param], PointerArg)
-                chosen = self._pointers if pointers else self._memory
-                chosen.append((number, places[slot.param]))
+                if isinstance(args[slot.param], PointerArg):
+                    self._pointers.append((place, places[slot.param]))
+                else:
+                    memory[places[slot.param]] = place
+        self._count = len(memory)
+        self._memory = (ctypes.c_int64 * self._count)(*[memory[i] for i in range(self._count)])
+        """Which words of a record are the addresses of the launch's memory."""
+        self._memory_at = ctypes.addressof(self._memory)
+        self._address = stub().address
         self._hardware = hardware_grid(self._name, grid, folded=artifact.signature.folded)
         self._idle: list[Record] = []
 
@@ -119,14 +115,28 @@ class CudaRun:
             record.words[-1] = record.report.address
         return record
 
-    def _fill(self, record: Record, bound: Bound, memory: Sequence[int]) -> None:
-        words, first = record.words, record.slots
-        for place, which in self._memory:
-            words[first + place] = memory[which]
-        for place, which, dtype in self._numbers:
-            words[first + place] = slot_of(dtype, bound.numbers[which])
-        for place, which in self._pointers:
-            words[first + place] = bound.pointers[which].address
+    def _fill(self, record: Record, bound: Bound, stream: CudaStream) -> Sequence[DeviceMemory]:
+        """Write what differs between launches alike; gives memory that was made for this one."""
+        words = record.words
+        staged: Sequence[DeviceMemory] = ()
+        if bound.row is not None:
+            self._address(bound.row, self._count, record.address, self._memory_at)
+        else:
+            addresses, staged = self._staged(bound, stream)
+            for place, address in zip(self._memory, addresses, strict=True):
+                words[place] = address
+        if self._numbers:
+            for place, which, dtype in self._numbers:
+                words[place] = slot_of(dtype, bound.numbers[which])
+        if self._pointers:
+            for place, which in self._pointers:
+                words[place] = bound.pointers[which].address
+        return staged
+
+    def _label(self, keep: Bound | tuple[Bound, ...]) -> str:
+        """A launch in words, should it turn out to have brought the device down."""
+        bound = keep[0] if isinstance(keep, tuple) else keep
+        return f"`{self._name}`, launched at {place_of(bound.spot)},"
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""
@@ -135,9 +145,8 @@ class CudaRun:
             record = self._idle.pop()
         except IndexError:
             record = self._new_record()
-        addresses, staged = self._staged(bound, stream)
-        self._fill(record, bound, addresses)
-        stream.launch(record, Launched(self._name, bound.spot), (self, bound, staged))
+        staged = self._fill(record, bound, stream)
+        stream.launch(record, self._label, (bound, staged) if staged else bound)
         if self._reports:
             return partial(self._later, record)
         self._idle.append(record)  # the driver has read it
@@ -148,9 +157,8 @@ class CudaRun:
         assert isinstance(stream, CudaStream)
         number = stream.captured
         record = self._new_record()
-        addresses, staged = self._staged(bound, stream)
-        self._fill(record, bound, addresses)
-        node = stream.launch(record, Launched(self._name, bound.spot), (self, staged))
+        staged = self._fill(record, bound, stream)
+        node = stream.launch(record, self._label, (bound, staged, self))
         assert node is not None, "the stream is capturing"
         node.number = number
 
@@ -161,7 +169,7 @@ class CudaRun:
                     " arrays of the host",
                     hint="give it tensors of the device",
                 )
-            self._fill(record, other, [region.address for region in other.memory])
+            self._fill(record, other, stream)
             node.refill(record)
 
         return Recorded(self._report, refill)

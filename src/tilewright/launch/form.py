@@ -30,7 +30,8 @@ class Request(NamedTuple):
 
 
 CodeKey: TypeAlias = "Device | tuple[Device, Request] | tuple[Device, Request, tuple[bool, ...]]"
-"""A device alone where nothing else is asked for; on CUDA, also which memory is well aligned."""
+"""A device alone where nothing else is asked for; on CUDA, which memory is well aligned, unless
+all of it is."""
 
 CODES = 64
 """Compiled codes a form remembers: one per device, constants and options of its launches."""

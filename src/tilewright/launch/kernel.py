@@ -180,8 +180,11 @@ def _key(bound: Bound, request: Request) -> CodeKey:
     device = bound.device
     if device.host_visible:
         return device if request is PLAIN else (device, request)
-    aligned = tuple([address % POINTER_ALIGNMENT == 0 for address in _addresses(bound)])
-    return device, request, aligned
+    for region in bound.memory:
+        if region.address % POINTER_ALIGNMENT or region.storage.device is not device:
+            aligned = [address % POINTER_ALIGNMENT == 0 for address in _addresses(bound)]
+            return device, request, tuple(aligned)
+    return device if request is PLAIN else (device, request)
 
 
 def _addresses(bound: Bound) -> list[int]:

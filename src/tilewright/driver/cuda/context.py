@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
+from weakref import WeakMethod
 
 from ...base.errors import ContextError, DriverError
 from .calls import Calls
@@ -16,11 +16,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def weak_call(method: Callable[[], None]) -> Callable[[], None]:
+    """Calls a method while its object lives, which this does not keep alive."""
+    known = WeakMethod(method)
+
+    def call() -> None:
+        if (found := known()) is not None:
+            found()
+
+    return call
+
+
 class Context:
     """The primary context of one device, shared with all libraries of this process."""
 
     __slots__ = (
-        "_left", "_process", "_suspects", "calls", "handle", "lost", "name", "ordinal",
+        "__weakref__", "_is_parents", "_left", "_suspects", "calls", "handle", "is_fine", "lost",
+        "name", "ordinal",
     )  # fmt: skip
 
     def __init__(self, calls: Calls, ordinal: int, name: str) -> None:
@@ -31,18 +43,20 @@ class Context:
         self.handle = calls.retain_context(ordinal)
         self.lost: DriverError | None = None
         """Why the device can do nothing more, once that is so."""
-        self._process = os.getpid()
+        self.is_fine = True
+        """Whether there is nothing that `check` would raise for."""
+        self._is_parents = False
+        os.register_at_fork(after_in_child=weak_call(self.leave_to_parent))
         self._suspects: Callable[[], list[str]] = list
         self._left: deque[tuple[Callable[[int, int], None], int, int]] = deque()
+
+    def leave_to_parent(self) -> None:
+        """This is a child process, which cannot use it."""
+        self._is_parents, self.is_fine = True, False
 
     def watch(self, suspects: Callable[[], list[str]]) -> None:
         """Know whom to ask what was under way when the context is lost."""
         self._suspects = suspects
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether finalizers may still call the driver."""
-        return self.lost is None and not sys.is_finalizing() and self._process == os.getpid()
 
     def leave(self, function: Callable[[int, int], None], one: int, other: int) -> None:
         """Have a call made by whoever next makes calls that take their time; for finalizers."""
@@ -61,7 +75,7 @@ class Context:
         """Raise if nothing can be done on this device any more."""
         if self.lost is not None:
             raise self._again()
-        if self._process != os.getpid():
+        if self._is_parents:
             raise ContextError(
                 f"{self.name} of the parent process cannot be used in a forked child",
                 hint='start processes with multiprocessing.get_context("spawn")',
@@ -75,7 +89,8 @@ class Context:
 
     def call(self, function: Callable[P, R], *args: P.args, **keywords: P.kwargs) -> R:
         """Make a call with this context current, and leave the thread as it was."""
-        self.check()
+        if not self.is_fine:
+            self.check()
         calls = self.calls
         entered = calls.current_context() != self.handle
         if entered:
@@ -99,6 +114,7 @@ class Context:
             return error
         if self.lost is None:
             self.lost = self._cause(error)
+            self.is_fine = False
         return self._again()
 
     def _cause(self, error: CallError) -> DriverError:

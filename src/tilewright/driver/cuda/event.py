@@ -39,12 +39,18 @@ class Events:
 class Mark:
     """An event of the driver behind so many pieces of a stream's work."""
 
-    __slots__ = ("_events", "handle", "number")
+    __slots__ = ("_events", "handle", "keep", "label", "number")
 
-    def __init__(self, number: int, handle: int, events: Events) -> None:
+    def __init__(
+        self, number: int, handle: int, events: Events, label: object = None, keep: object = None
+    ) -> None:
         self.number = number
         self.handle = handle
         """0 where there was nothing to record it behind."""
+        self.label = label
+        """What the last piece is, in words, or what says so when called with `keep`."""
+        self.keep = keep
+        """What stays alive until the stream has passed it, and is seen to have."""
         self._events = events
 
     def __del__(self) -> None:

@@ -19,6 +19,11 @@ FAILURE = slice(int(LaunchWord.ERROR_SITE), int(LaunchWord.ERROR_EXTENT) + 1)
 REPORT_BYTES = 8 * LAUNCH_WORDS
 
 
+def first_slot(count: int) -> int:
+    """Which word of the record of a launch with so many parameters is the first of them."""
+    return HEAD_WORDS + count + 1
+
+
 class Record:
     """What is launched, over how many blocks, with which parameters; used by one thread at a time.
 
@@ -42,7 +47,7 @@ class Record:
         words = (ctypes.c_int64 * (HEAD_WORDS + 2 * count + 1))()
         self.words: ctypes.Array[ctypes.c_int64] = words
         self.address = ctypes.addressof(words)
-        self.slots = HEAD_WORDS + count + 1
+        self.slots = first_slot(count)
         self.report: PinnedReport | None = None
         """Where the kernel reports, if it does."""
         words[Head.CONTEXT], words[Head.FUNCTION] = context, function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
 
 from ...base.errors import DriverError
 from ..dues import Dues
@@ -29,12 +29,22 @@ SWEEP_EVERY = 32
 """Pieces of work after which finished ones are let go of, where nobody waits for any."""
 
 
+Label: TypeAlias = "str | Callable[[Any], str]"
+"""What a kernel is, in words, or what says so of the object that is kept for it."""
+
+
+def in_words(label: object, keep: object) -> str:
+    """A label in words."""
+    return str(label(keep)) if callable(label) else str(label)
+
+
 class CudaStream:
     """Work in order. Any number of threads may put work here; each piece goes in as a whole."""
 
     __slots__ = (
-        "__weakref__", "_device", "_dues", "_events", "_labels", "_last", "_marks", "_nodes",
-        "_owned", "_turn", "completed", "context", "handle", "lane", "number", "submitted",
+        "__weakref__", "_device", "_dues", "_events", "_last", "_launch", "_marks",
+        "_nodes", "_owned", "_turn", "_waiting", "completed", "context", "handle", "lane",
+        "number", "submitted",
     )  # fmt: skip
 
     def __init__(self, device: CudaDevice, number: int, handle: int = 0) -> None:
@@ -51,7 +61,8 @@ class CudaStream:
         self._turn = threading.RLock()
         self._dues = Dues()
         self._marks: deque[Mark] = deque()
-        self._labels: deque[tuple[int, object]] = deque()
+        self._waiting = device.waiting
+        self._launch = device.context.calls.launch
         self._last = Mark(0, 0, self._events)
         self._nodes: list[Node] | None = None
 
@@ -126,34 +137,36 @@ class CudaStream:
 
     # Putting work here
 
-    def launch(self, record: Record, label: object, keep: object = None) -> Node | None:
+    def launch(self, record: Record, label: Label, keep: object = None) -> Node | None:
         """Put a kernel here; while capturing it becomes a node, which is given.
 
         `label` says what it is, in words, if it should fail. `keep` stays alive until the device
         has passed it.
         """
-        context = self.context
-        context.check()
+        context, events = self.context, self._events
+        if not context.is_fine:
+            context.check()
         with self._turn:
             if self._nodes is not None:
                 return self._capture(record, label, keep)
-            event = self._events.take()
-            self._labels.append((self.submitted + 1, label))
-            status = context.calls.launch(record.address, self.handle, event)
+            event = events.take()
+            status = self._launch(record.address, self.handle, event)
             if status != SUCCESS:
-                self._events.give_back(event)
-                raise context.failure(f"to launch {label}", status)
-            self.submitted += 1
-            self._marked(event)
-            self._keep(keep)
+                events.give_back(event)
+                raise context.failure(f"to launch {in_words(label, keep)}", status)
+            self.submitted = number = self.submitted + 1
+            self._last = mark = Mark(number, event, events, label, keep)
+            self._marks.append(mark)
+        if number % SWEEP_EVERY == 0:
+            self.sweep()
         return None
 
-    def _capture(self, record: Record, label: object, keep: object) -> Node:
+    def _capture(self, record: Record, label: Label, keep: object) -> Node:
         assert self._nodes is not None
         context = self.context
-        status = context.calls.launch(record.address, self.handle, 0)
+        status = self._launch(record.address, self.handle, 0)
         if status != SUCCESS:
-            raise context.failure(f"to record {label}", status)
+            raise context.failure(f"to record {in_words(label, keep)}", status)
         node = Node(len(self._nodes), (record, keep), record.report)
         node.handle = context.call(context.calls.last_node, self.handle)
         self._nodes.append(node)
@@ -169,18 +182,16 @@ class CudaStream:
                 self._nodes.append(Node(len(self._nodes), keep))
                 return
             self.submitted += 1
-            self._keep(keep)
-
-    def _keep(self, keep: object) -> None:
-        if keep is not None:
-            self._owe(None, keep)
+            if keep is not None:
+                self._owe(None, keep)
         if self.submitted % SWEEP_EVERY == 0:
             self.sweep()
 
     def _owe(self, callback: Callable[[], None] | None, keep: object = None) -> None:
-        self._mark()  # so that it is noticed when it falls due
+        if self._last.number != self.submitted:
+            self._record()  # so that it is noticed when it falls due
         self._dues.add(self.submitted, callback, keep)
-        self._device.waiting.add(self)
+        self._waiting.add(self)
 
     def copy(self, target: Block, source: Block) -> None:
         """Put a copy here. What is on the host has been read when this returns."""
@@ -273,14 +284,12 @@ class CudaStream:
             with self._turn:
                 if marks and marks[0] is mark:
                     marks.popleft()
-        labels = self._labels
-        while labels and labels[0][0] <= self.completed:
-            labels.popleft()
+                    mark.keep = mark.label = None
         dues = self._dues
         if dues:
             dues.sweep(self.completed)
             if not dues:
-                self._device.waiting.discard(self)
+                self._waiting.discard(self)
 
     def synchronize(self) -> None:
         """Block until all work put here so far is done, and make the calls that are due."""
@@ -288,8 +297,10 @@ class CudaStream:
 
     def suspect(self) -> str | None:
         """The first kernel here that is not known to have passed, in words."""
-        left = [label for number, label in self._labels if number > self.completed]
-        return str(left[0]) if left else None
+        for mark in tuple(self._marks):
+            if mark.number > self.completed and mark.label is not None:
+                return in_words(mark.label, mark.keep)
+        return None
 
     def __del__(self) -> None:
         if self._owned:
