@@ -56,7 +56,8 @@ class Use:
     def __init__(self, what: str, spot: Spot) -> None:
         self.what = what
         self.spot = spot
-        self.thread = _thread()
+        # Asked at each borrow, mostly on the main thread.
+        self.thread = "MainThread" if get_ident() == _MAIN else _thread()
 
     def __str__(self) -> str:
         thread = self.thread
@@ -64,8 +65,7 @@ class Use:
 
 
 def _thread() -> str:
-    # Asked at each borrow, mostly on the main thread.
-    return "MainThread" if get_ident() == _MAIN else threading.current_thread().name
+    return threading.current_thread().name
 
 
 class Ticket:

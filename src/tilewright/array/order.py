@@ -54,7 +54,8 @@ class Flight:
     def __init__(self, stream: Stream | None, lane: Lane | None = None, number: int = 0) -> None:
         self.stream = stream
         """None: it is the host's own work."""
-        self._lane, self._number = lane, number
+        self._lane = lane
+        self._number = number
         """Where its memory says to find it, if it is not listed there."""
         self.outcome: Outcome | None = None
         """What becomes of it, once it has been put on its stream."""
@@ -68,11 +69,15 @@ class Flight:
         self._event = event
         self.is_over = event is None
         self._is_put = True
-        if self._lane is not None:
-            with LOCK:
-                self._lane.put()
+        lane = self._lane
+        if lane is not None:
+            LOCK.acquire()
+            try:
+                lane.put()
                 if event is None:
-                    self._lane.end(self._number)
+                    lane.end(self._number)
+            finally:
+                LOCK.release()
         if _PUTS.waiting:
             with _PUTS:
                 _PUTS.notify_all()
@@ -271,7 +276,8 @@ def reserve_row(
     something needs a closer look, and nothing was reserved.
     """
     lane, count = stream.lane, len(regions)
-    with LOCK:
+    LOCK.acquire()  # half of what a `with` takes
+    try:
         number = stub().reserve(row, written, count, epochs, lane.address)
         if number == ACCOUNT:
             for region in regions:
@@ -280,6 +286,8 @@ def reserve_row(
         if number < 0:
             return None
         flight = lane.flights[number] = Flight(stream, lane, number)
+    finally:
+        LOCK.release()
     if Tracing.active is not None:
         flight.begun = trace_begin(stream)
     return flight

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from ..frontend.interpret import Captured
+from ..frontend.interpret import GONE, Captured
 from ..frontend.sources import KernelSource
 from ..ir import Signature
 from ..ir.artifact import Artifact
@@ -27,7 +27,12 @@ class Compiled:
     def stale(self) -> str | None:
         """The captured name whose value has changed since, if any."""
         for captured in self.captured:
-            if captured.changed():
+            # A look at what is most often the same, without another call: each launch asks.
+            try:
+                same = captured.read() is captured.value
+            except GONE:
+                same = False
+            if not same and captured.changed():
                 return captured.name
         return None
 

@@ -36,6 +36,6 @@ class Lane:
 
     def end(self, number: int) -> None:
         """Nobody needs to know of this one any more. For who holds the lock of borrow state."""
-        del self.flights[number]
-        words = self.words
-        words[OVER] = next(iter(self.flights), words[ISSUED] + 1) - 1
+        words, flights = self.words, self.flights
+        del flights[number]
+        words[OVER] = next(iter(flights)) - 1 if flights else words[ISSUED]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..base.dtypes import DType
@@ -188,7 +189,7 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
         it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{node.attr}`")
     if is_structure(owner) or isinstance(owner, type):
         return value
-    return it.capture(id(owner), node.attr, lambda: getattr(owner, node.attr))
+    return it.capture(id(owner), node.attr, partial(getattr, owner, node.attr))
 
 
 def _of_module(it: Interpreter, module: types.ModuleType, name: str) -> Any:
@@ -199,7 +200,7 @@ def _of_module(it: Interpreter, module: types.ModuleType, name: str) -> Any:
             f"module `{module.__name__}` has no `{name}`",
             hint=suggestion(name, known),
         )
-    return it.capture(id(module), name, lambda: getattr(module, name))
+    return it.capture(id(module), name, partial(getattr, module, name))
 
 
 def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:

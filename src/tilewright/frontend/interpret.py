@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
+from operator import getitem
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -35,6 +37,10 @@ class Flow(Enum):
     ENDED = "ended"
 
 
+GONE = (LookupError, ValueError, AttributeError)
+"""What reading a name raises that means nothing any more: it was deleted, its cell is empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class Captured:
     """A name read from outside the kernel, and what it was: re-checked before each launch."""
@@ -47,7 +53,7 @@ class Captured:
         """Whether the name means something else by now, or nothing."""
         try:
             now = self.read()
-        except (LookupError, ValueError, AttributeError):  # deleted, an empty cell
+        except GONE:
             return True
         return now is not self.value and not _same(now, self.value)
 
@@ -182,7 +188,7 @@ class Interpreter:
             return self.capture(id(cell), name, lambda: cell.cell_contents)
         if name in source.globals:
             scope = source.globals
-            return self.capture(id(scope), name, lambda: scope[name])
+            return self.capture(id(scope), name, partial(getitem, scope, name))
         if name in BUILTINS:
             return BUILTINS[name]
         if name in assigned_names(self.frame.source.body):

@@ -22,7 +22,6 @@ from ..frontend.sources import KernelSource
 from ..ir.constants import constant_kind
 from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature
 from ..op.ambient import default_device
-from ..op.place import Spot
 from .arguments import Arg, Bound
 from .binding import Binder
 from .code import Code, Program
@@ -59,7 +58,10 @@ class Kernel:
         plain = not (source.constants or source.unsafe or self._binder.pointers)
         self.plain_count = len(source.parameters) if plain and _has_memory(self._binder) else -1
         """How many arguments a call has that `bind_plain` may be asked about."""
-        self._plain = PlainBinder(source, self._binder, lambda bound: self._form(bound, ()))
+        self.bind_plain = PlainBinder(
+            source, self._binder, lambda bound: self._form(bound, ())
+        ).bind
+        """As `bind`, and borrows them too, where no argument needs a closer look; None: one does."""
         self._programs: dict[tuple[int, Device, CompileOptions | None], Program] = {}
         self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
         self._generics = _generic_names(source, function)
@@ -85,13 +87,6 @@ class Kernel:
         bound = self._binder.bind(values, keywords)
         self.give_form(bound, generics)
         bound.device = bound.form.home or default_device()
-        return bound
-
-    def bind_plain(self, values: Sequence[Any], spot: Spot) -> Bound | None:
-        """As `bind`, and borrow them too, where no argument needs a closer look; None: one does."""
-        bound = self._plain.bind(values, spot)
-        if bound is not None:
-            bound.device = bound.form.home or default_device()
         return bound
 
     def give_form(self, bound: Bound, generics: Generics) -> None:

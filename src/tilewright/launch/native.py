@@ -69,11 +69,13 @@ class NativeRun:
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report | Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""
         assert isinstance(stream, CpuStream)
-        record = self._launcher.record()
+        launcher = self._launcher
+        record = launcher.record()
         self._fill(record, bound)
-        if stream.launch(record, inline=inline, keep=(self, bound)):
-            return self._later(record)
-        return partial(self._later, record)
+        if not stream.launch(record, inline=inline, keep=(self, bound)):
+            return partial(self._later, record)
+        raw = launcher.report(record)
+        return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
         """Put a launch into a capture; its record is its own for good."""

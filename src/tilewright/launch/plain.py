@@ -19,6 +19,7 @@ from ..array.partition import Partition
 from ..array.region import Region
 from ..driver.stub.calls import stub
 from ..frontend.sources import KernelSource
+from ..op.ambient import default_device
 from ..op.core import has_op
 from ..op.place import Spot
 from .arguments import Bound
@@ -46,6 +47,8 @@ class PlainBinder:
         self._writing = f"borrowed for writing by `{kernel.name}`"
         self._written = len(binder.outputs)
         self._count = len(binder.outputs) + len(binder.inputs)
+        self._kinds = 8 * self._count
+        """Bytes of the kinds of all tensors."""
         self._pack = Struct(f"{self._count}q").pack
         self._found = ctypes.create_string_buffer(16 * self._count)
         """Kinds, then epochs: written and read under the lock."""
@@ -55,48 +58,58 @@ class PlainBinder:
     def bind(self, values: Sequence[Any], spot: Spot) -> Bound | None:
         """Bind and borrow the arguments of a call; None: some need a closer look."""
         outputs, inputs = self._outputs(values), self._inputs(values)
-        numbers = self._numbers(values) if self._has_numbers else ()
+        numbers: Sequence[Any] = self._numbers(values) if self._has_numbers else ()
+        key: list[object] = [b""]
         try:
-            memory = _memory(outputs, inputs)
+            memory: list[Region] = []
+            for partition in outputs:
+                memory.append(partition.tensor.plain_region)
+                key.append(partition.tiling)
+            memory += [tensor.plain_region for tensor in inputs]
             row = self._pack(*[region.record for region in memory])
         except AttributeError:  # of a tensor that was never asked, or of something else
-            if not note_plain(outputs, inputs):
-                return None
-            memory = _memory(outputs, inputs)
-            row = self._pack(*[region.record for region in memory])
+            return self.bind(values, spot) if note_plain(outputs, inputs) else None
         found = self._share(row)
         if found is None or (numbers and has_op(numbers)):
             return None
+        key[0] = found[: self._kinds]
         bound = Bound(outputs, inputs, memory, self._written, (), numbers)
-        key = (found[: 8 * self._count], *[partition.tiling for partition in outputs])
-        form = self._forms.get(key)
-        if form is None:
-            form = self._form_of(bound)
-            self._forms.keep(key, form)
+        form = self._forms.get(tuple(key)) or self._new_form(tuple(key), bound)
         if numbers:
             bound.numbers = form.accept(numbers)
-        tickets = self._exclude(outputs, memory[: self._written], spot) if outputs else []
+        tickets = self._exclude(outputs, memory, spot)
         if tickets is None:
             return None
-        bound.form, bound.spot, bound.tickets = form, spot, tickets
-        bound.row, bound.epochs = row, found[8 * self._count :]
+        bound.form, bound.device = form, form.home or default_device()
+        bound.spot, bound.tickets = spot, tickets
+        bound.row, bound.epochs = row, found[self._kinds :]
         return bound
 
     def _share(self, row: bytes) -> bytes | None:
         """The kinds of tensors and the epochs of their memory; None: look closer."""
-        with LOCK:
+        LOCK.acquire()  # half of what a `with` takes
+        try:
             if stub().share(row, self._written, self._count, self._found_at) < 0:
                 return None
             return self._found.raw
+        finally:
+            LOCK.release()
+
+    def _new_form(self, key: tuple[object, ...], bound: Bound) -> Form:
+        form = self._form_of(bound)
+        self._forms.keep(key, form)
+        return form
 
     def _exclude(
-        self, outputs: Sequence[Any], written: Sequence[Region], spot: Spot
+        self, outputs: Sequence[Any], memory: Sequence[Region], spot: Spot
     ) -> list[Ticket] | None:
         """Borrow the outputs for writing, as their partitions do; None: look closer.
 
         They share no memory with plain inputs: of that no exclusive borrow would stand.
         """
-        with LOCK:
+        tickets: list[Ticket] = []
+        LOCK.acquire()
+        try:
             for partition in outputs:
                 if (
                     type(partition) is not Partition
@@ -104,16 +117,19 @@ class PlainBinder:
                     or partition.ticket.ended is not None
                 ):
                     return None
-            if len(written) > 1 and len({region.storage for region in written}) < len(written):
+            if len(outputs) > 1 and _share_memory(memory[: len(outputs)]):
                 return None
             use = Use(self._writing, spot)
-            return [partition.ticket.reborrow(use) for partition in outputs]
+            for partition in outputs:
+                ticket = partition.ticket
+                tickets.append(ticket.state.reborrow(ticket, use))
+        finally:
+            LOCK.release()
+        return tickets
 
 
-def _memory(outputs: Sequence[Any], inputs: Sequence[Any]) -> list[Region]:
-    """The memory of plain tensors; has an element that is no region, or raises, if one is not."""
-    written: list[Region] = [partition.tensor.plain_region for partition in outputs]
-    return written + [tensor.plain_region for tensor in inputs]
+def _share_memory(regions: Sequence[Region]) -> bool:
+    return len({region.storage for region in regions}) < len(regions)
 
 
 def note_plain(outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:

@@ -1,40 +1,34 @@
-"""The launch stub as Python callables, compiled at first use."""
+"""The launch stub as functions of Python, compiled at first use."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from ..cpu.native import NativeFunction
-from ..cpu.runtime.calls import compiled
+from ..cpu.calling import Kind, Signature
+from ..cpu.runtime.calls import callables
 from .text import TEXT
 
-NAMES = {"share": 4, "reserve": 5, "address": 4}
-"""The functions, and how many arguments each takes."""
+_BYTES, _ADDRESS, _NUMBER = Kind.BYTES, Kind.ADDRESS, Kind.NUMBER
+
+SIGNATURES: dict[str, Signature] = {
+    "share": Signature((_BYTES, _NUMBER, _NUMBER, _ADDRESS)),
+    "reserve": Signature((_BYTES, _NUMBER, _NUMBER, _BYTES, _ADDRESS)),
+    "address": Signature((_BYTES, _NUMBER, _ADDRESS, _ADDRESS)),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """What the functions do stands with their texts; numbers and addresses in, a number out."""
+    """What the functions do stands with their texts."""
 
     share: Callable[[bytes, int, int, int], int]
     reserve: Callable[[bytes, int, int, bytes, int], int]
     address: Callable[[bytes, int, int, int], int]
-    code: tuple[NativeFunction, ...]
-    """Kept while the functions may be called."""
 
 
 @cache
 def stub() -> Stub:
     """All of them."""
-    # Addresses take half the time of numbers to hand over, and Python's bytes are addresses.
-    found = compiled(TEXT, tuple(f"tw_{name}" for name in NAMES), optimize=True)
-    calls = {
-        name: ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * arity)(
-            found[f"tw_{name}"].address
-        )
-        for name, arity in NAMES.items()
-    }
-    return Stub(**calls, code=tuple(found.values()))
+    return Stub(**callables(TEXT, SIGNATURES, optimize=False))

@@ -2,58 +2,70 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from ....base.forking import llvm_lock
+from ..calling import Kind, Signature, builtin, wrapped, wrappers
 from ..native import NativeFunction, initialize, link, llvm
 from . import common, moving, queueing, running, serving, waiting
-
-ADDRESS, NUMBER = ctypes.c_void_p, ctypes.c_int64
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
     """What the functions do stands with their texts."""
 
-    start: Callable[[int], None]
-    stop: Callable[[int], None]
-    serve: Callable[[int], None]
+    start: Callable[[int], int]
+    stop: Callable[[int], int]
+    serve: Callable[[int], int]
     put: Callable[[int, int], int]
     put_wait: Callable[[int, int, int], int]
     inline: Callable[[int, int, int, int], int]
     resume: Callable[[int, int, int, int], int]
-    cancel: Callable[[int], None]
+    cancel: Callable[[int], int]
     wait: Callable[[int, int, int], int]
     alert: Callable[[int, int], int]
     poke: Callable[[int], int]
     listen: Callable[[int, int, int], int]
 
 
-SIGNATURES: dict[str, tuple[bool, Any, tuple[Any, ...]]] = {
-    "start": (False, None, (ADDRESS,)),
-    "stop": (True, None, (ADDRESS,)),
-    "serve": (True, None, (ADDRESS,)),
-    "put": (False, NUMBER, (ADDRESS, ADDRESS)),
-    "put_wait": (False, NUMBER, (ADDRESS, ADDRESS, NUMBER)),
-    "inline": (True, NUMBER, (ADDRESS, ADDRESS, ADDRESS, NUMBER)),
-    "resume": (True, NUMBER, (ADDRESS, ADDRESS, ADDRESS, NUMBER)),
-    "cancel": (True, None, (ADDRESS,)),
-    "wait": (True, NUMBER, (ADDRESS, NUMBER, NUMBER)),
-    "alert": (False, NUMBER, (ADDRESS, NUMBER)),
-    "poke": (False, NUMBER, (ADDRESS,)),
-    "listen": (True, NUMBER, (ADDRESS, NUMBER, NUMBER)),
+_A, _N = Kind.ADDRESS, Kind.NUMBER
+
+SIGNATURES: dict[str, Signature] = {
+    "start": Signature((_A,), gives=False),
+    "stop": Signature((_A,), gives=False, releases=True),
+    "serve": Signature((_A,), gives=False, releases=True),
+    "put": Signature((_A, _A)),
+    "put_wait": Signature((_A, _A, _N)),
+    "inline": Signature((_A, _A, _A, _N), releases=True),
+    "resume": Signature((_A, _A, _A, _N), releases=True),
+    "cancel": Signature((_A,), gives=False, releases=True),
+    "wait": Signature((_A, _N, _N), releases=True),
+    "alert": Signature((_A, _N)),
+    "poke": Signature((_A,)),
+    "listen": Signature((_A, _N, _N), releases=True),
 }
-"""Whether the interpreter lock is given up (else it is too short for that), result, arguments."""
 
 
 def text() -> str:
     """The whole module, for this machine."""
     roles = (moving, running, queueing, waiting, serving)
     return "".join((common.text(), *(role.TEXT for role in roles)))
+
+
+def _named(signatures: Mapping[str, Signature]) -> dict[str, Signature]:
+    return {f"tw_{name}": signature for name, signature in signatures.items()}
+
+
+def callables(
+    text: str, signatures: Mapping[str, Signature], *, optimize: bool
+) -> dict[str, Callable[..., int]]:
+    """The functions of a text, `tw_` and their names, for Python; compiled now, kept for good."""
+    symbols = {name: wrapped(f"tw_{name}") for name in signatures}
+    whole = text + wrappers(_named(signatures))
+    found = compiled(whole, tuple(symbols.values()), optimize=optimize)
+    return {name: builtin(found[symbol]) for name, symbol in symbols.items()}
 
 
 def compiled(text: str, symbols: tuple[str, ...], *, optimize: bool) -> dict[str, NativeFunction]:
@@ -75,17 +87,7 @@ def _compiled(text: str, symbols: tuple[str, ...], *, optimize: bool) -> dict[st
 
 
 @cache
-def functions() -> dict[str, NativeFunction]:
-    """The compiled functions; compiled at the first call."""
-    # Optimizing would save nothing that can be measured, and cost 30 ms in every process.
-    return compiled(text(), tuple(f"tw_{name}" for name in SIGNATURES), optimize=False)
-
-
 def calls() -> Calls:
-    """All of them; the code stays in memory for good."""
-    return Calls(**{name: _callable(name, *SIGNATURES[name]) for name in SIGNATURES})
-
-
-def _callable(name: str, releases: bool, result: Any, arguments: tuple[Any, ...]) -> Any:
-    prototype = ctypes.CFUNCTYPE if releases else ctypes.PYFUNCTYPE
-    return prototype(result, *arguments)(functions()[f"tw_{name}"].address)
+    """All of them; compiled at the first call."""
+    # Optimizing would save nothing that can be measured, and cost 30 ms in every process.
+    return Calls(**callables(text(), SIGNATURES, optimize=False))
