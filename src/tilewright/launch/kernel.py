@@ -61,7 +61,7 @@ class Kernel:
         self.bind_plain = PlainBinder(
             source, self._binder, lambda bound: self._form(bound, ())
         ).bind
-        """As `bind`, and borrows them too, where no argument needs a closer look; None: one does."""
+        """As `bind`, and borrows them too; None: one of them needs a closer look."""
         self._programs: dict[tuple[int, Device, CompileOptions | None], Program] = {}
         self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
         self._generics = _generic_names(source, function)

@@ -343,9 +343,12 @@ class Made(Composite[T_co]):
         recipe: Callable[[ExecutionContext], Steps[T_co]],
     ) -> None:
         self._name, self.made_of, self._recipe = name, parts, recipe
-        self._home = next((p.home for p in parts if p.home is not None), None)
-        self.effect = any(part.effect for part in parts)
-        self.host_data = any(part.host_data for part in parts)
+        home, effect, host_data = None, False, False
+        for part in parts:  # of a chain there is one: generators would take thrice as long
+            home = home or part.home
+            effect = effect or part.effect
+            host_data = host_data or part.host_data
+        self._home, self.effect, self.host_data = home, effect, host_data
 
     @property
     def name(self) -> str:

@@ -122,14 +122,15 @@ class Endings(Lazy[T_co]):
         if THREAD.starting is not None:
             self._refuse_nested(name)
         self.claim("sync()", 2)
-        alone = not self.staged and Tracing.active is None
-        result = self._execute_alone(name, ctx) if alone else run_here(self, ctx)
+        result = self._execute(name, ctx)
         if ctx.outcomes or not stream.idle():
             finish(ctx)
         return result
 
-    def _execute_alone(self, name: str, ctx: ExecutionContext) -> T_co:
-        """Run an op that needs no steps; what `run_here` does, for the most frequent case."""
+    def _execute(self, name: str, ctx: ExecutionContext) -> T_co:
+        """As `run_here`; in the most frequent case, of an op that needs no steps, without it."""
+        if self.staged or Tracing.active is not None:
+            return run_here(self, ctx)
         THREAD.starting = name
         try:
             return self.execute(ctx)
@@ -143,10 +144,11 @@ class Endings(Lazy[T_co]):
     def _start(self, stream: Stream) -> T_co:
         ctx = ExecutionContext(stream)
         ctx.in_flight = True
-        self._refuse_nested(self.name)
+        name = self.name
+        self._refuse_nested(name)
         refuse_host_data(self)
         self.claim("start()", 2)
-        return run_here(self, ctx)
+        return self._execute(name, ctx)
 
     def _schedule(self, stream: Stream, ending: str) -> DeviceFuture[T_co]:
         self._refuse_nested(self.name)
