@@ -103,3 +103,13 @@ def test_stores_do_not_wait_for_each_other():
     store = next(line for line in text.splitlines() if "store_view_tko" in line)
     start = next(line for line in text.splitlines() if "make_token" in line).split()[0]
     assert re.search(rf", {start}\b", store)
+
+
+def test_the_code_says_how_many_blocks_share_a_processor(tool):
+    arguments = (square(), tw.meta((512, 512)), tw.meta((512, 512)))
+    alone = gemm.compile_for("sm_90", *arguments)
+    assert alone.resident(132) == 132
+    two = gemm.compile_for("sm_90", *arguments, options=tw.CompileOptions(occupancy=2))
+    assert two.resident(132) == 264
+    wide = gemm.compile_for("sm_100", *arguments, options=tw.CompileOptions(num_cta_in_cga=2))
+    assert wide.resident(148) == 74

@@ -13,8 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from ..base.errors import Code
-from ..ir import Block, Op, Value
-from ..ir.types import ViewType
+from ..ir import Block, Op, TensorType, Value
 from .access import make_view, tile_count
 from .emit import Emitter, describe
 from .launch_known import expression
@@ -166,10 +165,9 @@ def _require_uniform(em: Emitter, axis: int, number: Any) -> None:
         if not isinstance(value, Value) or value in seen or value in em.scalars:
             continue
         seen.add(value)
-        if isinstance(value.type, ViewType):
-            pending += em.defining[value].operands[1:]
-            continue
         op = em.defining.get(value)
+        if op is None and isinstance(value.type, TensorType):  # a parameter
+            continue
         if op is None or not _is_uniform(op):
             em.fail(
                 Code.MINTED,

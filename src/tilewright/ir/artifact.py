@@ -50,7 +50,8 @@ class Artifact:
 
     `code` is the backend's own: an object file for the CPU, the function itself for the reference.
     `scratch_bytes` is what each worker must hand in, `together` how many blocks in a row one had
-    better run. `decisions` are lines for `explain()`.
+    better run. On a GPU `occupancy` blocks share a processor, or one takes a `cluster` of them.
+    `decisions` are lines for `explain()`.
     """
 
     name: str
@@ -61,7 +62,13 @@ class Artifact:
     sites: tuple[Site, ...] = ()
     scratch_bytes: int = 0
     together: int = 1
+    occupancy: int = 1
+    cluster: int = 1
     decisions: tuple[str, ...] = ()
+
+    def resident(self, processors: int) -> int:
+        """How many blocks so many processors run at once."""
+        return max(processors * self.occupancy // self.cluster, 1)
 
 
 REPORTING = Effect.CHECK | Effect.PRINT

@@ -106,7 +106,7 @@ class AnyMappedPartitionMut(Declared, Generic[E_co]):
         ...
 
     def index(self, *numbers: Index) -> PartitionIndex:
-        """Make an index of any tile, which another block may have, too. Unsafe."""
+        """Make an index of any tile, which another block may have, too; unchecked. Unsafe."""
         ...
 
 

@@ -122,8 +122,8 @@ class Kernel:
 
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
         """`addresses` are those of the form's memory, on devices that compile for them."""
-        given = request.const_grid or request.grid
-        grid = launch_grid(self.name, form.args, given, device.blocks_at_once)
+        given, processors = request.const_grid or request.grid, device.blocks_at_once
+        grid = launch_grid(self.name, form.args, given, processors)
         note(self, form, request, grid)
         if device.host_visible:
             signature = self.signature(form, request, len(grid))
@@ -131,6 +131,9 @@ class Kernel:
             refuse_unknown_target(self.name, device)
             signature = self.cuda_signature(form, request, grid, addresses)
         program = self._program(signature, device, request)
+        resident = program.compiled.artifact.resident(processors)
+        if resident != processors:
+            grid = launch_grid(self.name, form.args, given, resident)
         return Code(self.name, program, form.args, grid)
 
     def _program(self, signature: Signature, device: Device, request: Request) -> Program:

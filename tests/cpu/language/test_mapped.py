@@ -340,3 +340,22 @@ def test_grids_of_all_sizes_fit_a_prefix(device):
             z = tw.zeros((4, 6), i32).sync()
             append(z.partition_mut((2, 2)).prefix(), np.ones((4, 6), np.int32)).grid(grid).sync()
             assert z.to_numpy().sum() == 4 * prod(grid)
+
+
+@tw.entry
+def halves(z: tl.MappedPartitionMut, x: tl.Tensor) -> None:
+    """Parts that the launch knows: found equal, and apart, by what they are made of."""
+    half = x.shape[0] // 2
+    for index in z.iter_indices_within(((0, half),)):
+        z.store(tl.full(z.shape, 1, i32), index)
+    for index in z.iter_indices_within(((0, x.shape[0] // 2),)):
+        z.store(z.load(index) + 1, index)
+    for index in z.iter_indices_within(((x.shape[0] // 2, -1),)):
+        z.store(tl.full(z.shape, 3, i32), index)
+
+
+def test_loops_over_parts_made_of_the_same_extents(device):
+    with tw.device(device):
+        z = Output((7,), i32)
+        halves(z.cut(1).map((1,), 3), np.ones(6, np.int32)).sync()
+    assert z.result().tolist() == [2, 2, 2, 3, 3, 3, 3]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilewright as tw
 from tilewright.array import from_numpy, zeros
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import BorrowError, ShapeError
@@ -52,3 +53,41 @@ def test_taking_a_tensor_back_uses_the_partition_up():
     assert p.unpartition().to_numpy().tolist() == [0, 1, 2, 3]
     with pytest.raises(BorrowError, match="consumed by unpartition"):
         p.unpartition()
+
+
+def test_a_map_keeps_the_tensor_and_its_borrow():
+    z = tw.zeros((5, 7)).sync()
+    plain = z.partition_mut((2, 4))
+    mapped = plain.map((3, 1), 6)
+    assert isinstance(mapped, tw.MappedPartition)
+    assert (mapped.tile, mapped.grid, mapped.shape) == ((2, 4), (3, 2), (5, 7))
+    assert (mapped.mapping.groups, mapped.mapping.num_tile_blocks) == ((3, 1), 6)
+    assert not mapped.is_owned
+    assert mapped.unpartition() is z
+    z.copy_from(np.ones((5, 7), np.float32)).sync()
+    with pytest.raises(tw.BorrowError, match="exclusive borrow"):
+        mapped.map((1, 1))
+    with pytest.raises(tw.BorrowError, match="exclusive borrow"):
+        plain.prefix()
+
+
+def test_maps_alike_share_one_tiling():
+    z = tw.zeros((5, 7)).sync()
+    maps = [z.partition_mut((2, 4)).map(groups, 3).tiling for groups in ((2, 1), [2, 1], (1, 2))]
+    assert maps[0] is maps[1]
+    assert maps[0] is not maps[2]
+    assert maps[0] is not z.partition_mut((2, 4)).tiling
+
+
+def test_a_map_of_a_taken_tensor_gives_it_back():
+    mapped = tw.zeros((4,)).partition((2,)).sync().map((1,))
+    assert mapped.is_owned
+    assert mapped.unpartition().shape == (4,)
+    with pytest.raises(tw.BorrowError, match="consumed by unpartition"):
+        mapped.map((2,))
+
+
+def test_maps_and_prefixes_of_ops():
+    mapped = tw.zeros((4, 4)).partition((2, 2)).map(lambda p: p.map((2, tw.OWNED), 1)).sync()
+    assert repr(mapped).endswith("map_shape=(2, 0), num_tile_blocks=1)")
+    assert repr(mapped.map((1, 1))).endswith("map_shape=(1, 1), as many blocks as run at once)")

@@ -6,6 +6,9 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import i32
+from tilewright.frontend.parameters import Parameter
+from tilewright.launch.arguments import OutputArg
+from tilewright.launch.grid import launch_grid
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +89,53 @@ def test_an_empty_grid_runs_nothing_and_succeeds(capsys):
 def test_kernels_without_outputs(capsys):
     nothing(np.ones(3, "f4")).grid((2,)).sync()
     assert capsys.readouterr().out == "0 2\n1 2\n"
+
+
+# --- mapped outputs and prefixes -----------------------------------------------------------------
+
+
+def arguments(*partitions):
+    """Arguments of a launch, as far as a grid depends on them."""
+    outputs = [Parameter(f"z{k}", "output") for k in range(len(partitions))]
+    return [OutputArg(p, part.tiling, None) for p, part in zip(outputs, partitions, strict=True)]
+
+
+def cut(*shape, tile):
+    return tw.meta(shape).partition_mut(tile)
+
+
+@pytest.mark.parametrize(
+    ("shape", "blocks", "at_once", "grid"),
+    [
+        ((64, 64), None, 4, (4, 1, 1)),  # as many as run at once
+        ((5, 4), None, 100, (6, 1, 1)),  # no more than there are tiles
+        ((5, 4), 100, 4, (100, 1, 1)),  # unless somebody says so
+        ((64, 64), 3, 4, (3, 1, 1)),
+        ((0, 4), None, 4, (0, 1, 1)),
+    ],
+)
+def test_blocks_of_a_mapped_output(shape, blocks, at_once, grid):
+    args = arguments(cut(*shape, tile=(2, 2)).map((2, 1), blocks))
+    assert launch_grid("k", args, None, at_once) == grid
+
+
+def test_owned_axes_do_not_count():
+    args = arguments(cut(8, 8, tile=(2, 2)).map((tw.OWNED, 1)))
+    assert launch_grid("k", args, None, 100) == (4, 1, 1)
+
+
+def test_others_may_say_how_many_blocks_share_the_tiles():
+    mapped = cut(8, 8, tile=(2, 2)).map((1, 1))
+    assert launch_grid("k", arguments(mapped), (5, 1, 1), 2) == (5, 1, 1)
+    assert launch_grid("k", arguments(mapped, cut(3, tile=(1,))), None, 2) == (3, 1, 1)
+    other = cut(9, tile=(1,)).map((1,), 7)
+    assert launch_grid("k", arguments(mapped, other), None, 2) == (7, 1, 1)
+
+
+def test_a_prefix_takes_any_grid_inside_its_tiles():
+    args = arguments(cut(8, 8, tile=(2, 4)).prefix())
+    for grid in (4, 2, 1), (1, 1, 1), (0, 2, 1), (3, 1, 1):
+        assert launch_grid("k", args, grid, 1) == grid
+    for grid in (5, 2, 1), (4, 3, 1), (1, 1, 2):
+        with pytest.raises(tw.LaunchError, match="goes beyond the tiles"):
+            launch_grid("k", args, grid, 1)

@@ -29,3 +29,14 @@ def values(z: tl.TensorMut[f32], p: tl.Ptr[f32], n: i32) -> None:
     tl.reduce_sum(z)  # error: an output is no tile
     tl.scale(z.load())  # error: no such function
     z.load().clamp_min(0)  # error: no such method
+
+
+def mapped(z: tl.MappedPartitionMut[f32], w: tl.TensorMut[f32]) -> None:
+    z.store(w.load(), (0, 0))  # error: a tuple of numbers is no index
+    z.store(w.load())  # error: an index is missing
+    for m, n in z.iter_indices():
+        z.store(w.load(), (m, n))  # error: nor are the numbers of one
+    w.iter_indices()  # error: a block has one tile of a plain output
+    z.partition_mut((4, 4))  # error: tiles of a mapped output are not cut further
+    z.iter_indices_with(w)  # error: only mapped outputs are visited together
+    tl.load_tile_like(w, z)  # error: a mapped output has no region of a block

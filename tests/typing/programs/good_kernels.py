@@ -137,3 +137,25 @@ def of_globals() -> int:
     hits.copy_from(3, device="cpu")
     hits.reset()
     return int(hits.to_numpy()) + table.to_numpy(device="reference").size
+
+
+def persistent(
+    z: tl.MappedPartitionMut[f32, BM, BN], w: tl.MappedPartitionMut[f16], x: tl.Tensor[f32]
+) -> None:
+    xs = x.partition(z.shape)
+    for index in z.iter_indices():
+        assert_type(index, tl.PartitionIndex)
+        m, n = index
+        assert_type(m, int)
+        assert_type(z.load(index), tl.Tile[f32])
+        z.store(xs.load(index) + xs.load((m, n)) + index[0], index, latency=2)
+    for index in z.iter_indices_with(w):
+        w.store(z.load(index, padding=1).astype(f16), index.at(0))
+    for index in z.iter_indices_within(((0, 4), (tl.num_tiles(z, 1) // 2, -1))):
+        helper(z, index)
+    for index in z.iter_indices_within_with([(0, 1), (0, -1)], w):
+        assert_type(w.dtype, type[f16])
+
+
+def helper(z: tl.AnyMappedPartitionMut[f32], index: tl.PartitionIndex) -> None:
+    z.store(tl.full(z.shape, z.rank, f32), index)

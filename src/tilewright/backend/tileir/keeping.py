@@ -26,6 +26,7 @@ def keeping_for(tool: Toolchain) -> Keeping:
 def artifact(made: Lowered, cubin: bytes) -> Artifact:
     """The artifact of a kernel, from its cubin."""
     func = made.func
+    hints = made.choices.hints.get(made.target.arch, {})
     return Artifact(
         name=symbol(func.name),
         target=made.target.arch,
@@ -33,6 +34,8 @@ def artifact(made: Lowered, cubin: bytes) -> Artifact:
         code=cubin,
         launch_checks=func.launch_checks,
         sites=sites_of(func),
+        occupancy=int(hints.get("occupancy", 1)),
+        cluster=int(hints.get("num_cta_in_cga", 1)),
         decisions=tuple(made.choices.lines),
     )
 

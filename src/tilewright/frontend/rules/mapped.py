@@ -169,10 +169,6 @@ def _index(em: Emitter, self: Any, *numbers: Any) -> MintedIndex:
             expected=f"{len(self.groups)} tile numbers",
             got=describe(tuple(numbers)),
         )
-    view = make_view(em, self, self.tile)
-    guard: Value | None = None
-    for axis, number in enumerate(numbers):
-        guard = checked_part(em, view, self.name, axis, number, guard)
     return MintedIndex.made([em.index(n) for n in numbers], Origin((self,), None), whole=True)
 
 
