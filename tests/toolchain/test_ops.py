@@ -126,9 +126,9 @@ def test_what_a_version_lacks_is_refused():
 
 ELSEWHERE = {
     "block_id", "num_blocks", "extent", "make_tensor", "make_view", "num_tiles", "load_view",
-    "store_view", "atomic_red_view", "for", "loop", "if", "continue", "break",
+    "store_view", "atomic_red_view", "tile_index", "for", "loop", "if", "continue", "break",
 }  # fmt: skip
-"""Ops that need a tensor, a grid or a loop: test_language and test_memory have them."""
+"""Ops that need a tensor, a grid or a loop: test_language and test_persistent have them."""
 NEVER = {"scope", "leave"}
 """Desugared before this backend."""
 

@@ -15,7 +15,10 @@ TABLES = ("integers.py", "floats.py")
 SOURCES = [*FOLDER.glob("test_*.py"), *(ROOT / "tests" / "support" / name for name in TABLES)]
 TEXT = "\n".join(p.read_text(encoding="utf-8") for p in SOURCES if p.name != "test_coverage.py")
 
-NEVER_NAMED = {"AnyTensor", "AnyTensorMut", "Partition", "PartitionMut", "PointerTile"}
+NEVER_NAMED = {
+    "AnyMappedPartitionMut", "AnyTensor", "AnyTensorMut", "Partition", "PartitionIndex",
+    "PartitionMut", "PointerTile",
+}  # fmt: skip
 """Classes that only annotations of helper functions use."""
 
 FUNCTIONS = [n for n in tl.__all__ if n not in NEVER_NAMED]

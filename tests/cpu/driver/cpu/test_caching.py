@@ -12,6 +12,7 @@ import pytest
 from tilewright.base.errors import DriverError
 from tilewright.driver.cpu import caching
 from tilewright.driver.cpu.caching import HostPool, size_class
+from tilewright.driver.cpu.memory import OutOfMemoryError
 from tilewright.driver.host import CPU
 
 SIZES = [0, 1, 63, 64, 65, 4097, 1_000_003, (1 << 20) + 1]
@@ -111,7 +112,7 @@ def test_a_second_try_may_succeed(monkeypatch):
     def scarce(nbytes, *, zeroed):
         tries.append(nbytes)
         if len(tries) == 1:
-            raise DriverError("out of memory")
+            raise OutOfMemoryError("out of memory")
         return allocate(nbytes, zeroed=zeroed)
 
     allocate = caching.allocate
