@@ -36,50 +36,41 @@ def chain(out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn], y: tl.Tensor[f32, t
 
 
 @tw.entry
-def softmax(out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
-    """Softmax of each row; a tile holds whole rows."""
+def softmax(out: tl.TensorMut, x: tl.Tensor) -> None:
+    """Softmax of each row, computed in f32; a tile holds whole rows."""
     assert out.shape[1] >= x.shape[1]
-    tile = tl.load_tile_like(x, out, padding=tl.neg_inf)
+    tile = tl.load_tile_like(x, out, padding=tl.neg_inf).astype(f32)
     p = tl.exp(tile - tl.reduce_max(tile, 1, keepdims=True))
-    out.store(p / tl.reduce_sum(p, 1, keepdims=True))
+    out.store((p / tl.reduce_sum(p, 1, keepdims=True)).astype(out.dtype))
 
 
 @tw.entry
-def rms_norm(
-    out: tl.TensorMut[f32],
-    x: tl.Tensor[f32, tl.Dyn, tl.Dyn],
-    weight: tl.Tensor[f32, tl.Dyn],
-    eps: f32,
-) -> None:
+def rms_norm(out: tl.TensorMut, x: tl.Tensor, weight: tl.Tensor, eps: f32) -> None:
     """Each row divided by its root mean square, times a weight per column."""
     assert out.shape[1] >= x.shape[1]
     _, BN = out.shape
-    tile = tl.load_tile_like(x, out)
+    tile = tl.load_tile_like(x, out).astype(f32)
     mean_square = tl.reduce_sum(tile * tile, 1, keepdims=True) / float(x.shape[1])
-    scale = weight.load_tile((BN,), [0])[None, :]
-    out.store(tile * tl.rsqrt(mean_square + eps) * scale)
+    scale = weight.load_tile((BN,), [0])[None, :].astype(f32)
+    out.store((tile * tl.rsqrt(mean_square + eps) * scale).astype(out.dtype))
 
 
 @tw.entry
 def layer_norm(
-    out: tl.TensorMut[f32],
-    x: tl.Tensor[f32, tl.Dyn, tl.Dyn],
-    weight: tl.Tensor[f32, tl.Dyn],
-    bias: tl.Tensor[f32, tl.Dyn],
-    eps: f32,
+    out: tl.TensorMut, x: tl.Tensor, weight: tl.Tensor, bias: tl.Tensor, eps: f32
 ) -> None:
     """Each row shifted to mean 0 and scaled to variance 1, then weight and bias per column."""
     assert out.shape[1] >= x.shape[1]
     _, BN = out.shape
     count = float(x.shape[1])
-    tile = tl.load_tile_like(x, out)
+    tile = tl.load_tile_like(x, out).astype(f32)
     mean = tl.reduce_sum(tile, 1, keepdims=True) / count
     inside = (tl.arange(BN) < x.shape[1])[None, :]
     centred = tl.where(inside, tile - mean, 0.0)
     variance = tl.reduce_sum(centred * centred, 1, keepdims=True) / count
-    scale = weight.load_tile((BN,), [0])[None, :]
-    shift = bias.load_tile((BN,), [0])[None, :]
-    out.store(centred * tl.rsqrt(variance + eps) * scale + shift)
+    scale = weight.load_tile((BN,), [0])[None, :].astype(f32)
+    shift = bias.load_tile((BN,), [0])[None, :].astype(f32)
+    out.store((centred * tl.rsqrt(variance + eps) * scale + shift).astype(out.dtype))
 
 
 @tw.entry
@@ -96,60 +87,87 @@ def gemm(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int] = 64)
 
 
 @tw.entry
+def persistent_gemm(
+    z: tl.MappedPartitionMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int] = 64
+) -> None:
+    """z = x @ y by as many blocks as the device runs at once, each of which visits many tiles."""
+    BM, BN = z.shape
+    xs, ys = x.partition((BM, BK)), y.partition((BK, BN))
+    for index in z.iter_indices():
+        i, j = index
+        acc = tl.zeros((BM, BN), f32)
+        for k in range(tl.num_tiles(xs, 1)):
+            acc = tl.mma(xs.load([i, k]), ys.load([k, j]), acc)
+        z.store(acc.astype(z.dtype), index)
+
+
+@tw.entry
 def batch_gemm(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int] = 64) -> None:
-    """z[b] = x[b] @ y[b]."""
+    """z[b] = x[b] @ y[b]; a tile belongs to one b."""
     assert x.shape[2] == y.shape[1]
-    BB, BM, BN = z.shape
+    _, BM, BN = z.shape
     b, i, j = tl.get_tile_block_id()
-    xs, ys = x.partition((BB, BM, BK)), y.partition((BB, BK, BN))
-    acc = tl.zeros((BB, BM, BN), f32)
+    xs, ys = x.partition((1, BM, BK)), y.partition((1, BK, BN))
+    acc = tl.zeros((BM, BN), f32)
     for k in range(tl.num_tiles(xs, 2)):
-        acc = tl.mma(xs.load([b, i, k]), ys.load([b, k, j]), acc)
-    z.store(acc.astype(z.dtype))
+        left = xs.load([b, i, k]).reshape(BM, BK)
+        acc = tl.mma(left, ys.load([b, k, j]).reshape(BK, BN), acc)
+    z.store(acc.astype(z.dtype).reshape(1, BM, BN))
+
+
+LOG2_E = 1.4426950408889634
 
 
 @tw.entry
 def attention(
-    out: tl.TensorMut[f32],
-    q: tl.Tensor[f32, tl.Dyn, tl.Dyn, tl.Dyn],
-    k: tl.Tensor[f32, tl.Dyn, tl.Dyn, tl.Dyn],
-    v: tl.Tensor[f32, tl.Dyn, tl.Dyn, tl.Dyn],
+    out: tl.TensorMut,
+    q: tl.Tensor,
+    k: tl.Tensor,
+    v: tl.Tensor,
     scale: f32,
     *,
     BN: tl.Const[int] = 64,
     CAUSAL: tl.Const[bool] = False,
+    GROUP: tl.Const[int] = 1,
 ) -> None:
-    """Attention of (heads, tokens, depth) in one pass over the keys; a block owns BM queries."""
+    """Attention of (heads, tokens, depth) in one pass over the keys; a block owns BM queries.
+
+    GROUP heads of queries share one of keys. Scores are kept as powers of two.
+    """
     _, BM, D = out.shape
     head, block, _ = tl.get_tile_block_id()
-    query = tl.load_tile_like(q, out).reshape(BM, D) * scale
+    query = tl.load_tile_like(q, out).reshape(BM, D)
     keys, values = k.partition((1, BN, D)), v.partition((1, BN, D))
     rows = (tl.arange(BM) + block * BM)[:, None]
+    factor = scale * LOG2_E
     peak = tl.full((BM, 1), tl.neg_inf, f32)
     total = tl.zeros((BM, 1), f32)
     acc = tl.zeros((BM, D), f32)
-    stop = tl.num_tiles(keys, 1)
+    stop, whole = tl.num_tiles(keys, 1), k.shape[1] // BN
     if CAUSAL:  # no key after the last query of this block counts
         stop = min(stop, tl.ceil_div((block + 1) * BM, BN))
+        whole = min(whole, block * BM // BN)
     for j in range(stop):
-        key = keys.load([head, j, 0]).reshape(BN, D)
+        key = keys.load([head // GROUP, j, 0]).reshape(BN, D)
         score = tl.mma(query, key.T, tl.zeros((BM, BN), f32))
-        columns = (tl.arange(BN) + j * BN)[None, :]
-        seen = columns < k.shape[1]
-        if CAUSAL:
-            seen = seen & (columns <= rows)
-        score = tl.where(seen, score, tl.neg_inf)
-        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True))
-        p = tl.exp(score - higher)
-        fade = tl.exp(peak - higher)
+        if j >= whole:  # the compiler makes this a loop of its own
+            columns = (tl.arange(BN) + j * BN)[None, :]
+            seen = columns < k.shape[1]
+            if CAUSAL:
+                seen = seen & (columns <= rows)
+            score = tl.where(seen, score, tl.neg_inf)
+        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True) * factor)
+        p = tl.exp2(score * factor - higher)
+        fade = tl.exp2(peak - higher)
         total = total * fade + tl.reduce_sum(p, 1, keepdims=True)
-        acc = tl.mma(p, values.load([head, j, 0]).reshape(BN, D), acc * fade)
+        value = values.load([head // GROUP, j, 0]).reshape(BN, D)
+        acc = tl.mma(p.astype(v.dtype), value, acc * fade)
         peak = higher
-    out.store((acc / total).reshape(1, BM, D))
+    out.store((acc / total).astype(out.dtype).reshape(1, BM, D))
 
 
 @tw.entry
-def transpose(out: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
+def transpose(out: tl.TensorMut, x: tl.Tensor) -> None:
     """The transposed matrix, tile by tile."""
     BM, BN = out.shape
     i, j, _ = tl.get_tile_block_id()

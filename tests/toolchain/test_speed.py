@@ -4,72 +4,70 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import partial
 
 import pytest
 
 import tilewright as tw
-import tilewright.lang as tl
+from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
 from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.cubin import resources
 from tilewright.base.config import override
 
 
-@tw.entry
-def gemm(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
-    i, j, _ = tl.get_tile_block_id()
-    bm, bn = z.shape
-    xs, ys = x.partition((bm, 64)), y.partition((64, bn))
-    acc = tl.zeros((bm, bn), tw.f32)
-    for k in range(tl.num_tiles(xs, 1)):
-        acc = tl.mma(xs.load([i, k]), ys.load([k, j]), acc)
-    z.store(acc.astype(z.dtype))
+def square(tile, shape=(4096, 4096)):
+    whole = tw.meta(shape, tw.bf16)
+    out = tw.meta(shape, tw.bf16).partition_mut(tile)
+    return lowered(cuda_ir(kernels.gemm, out, whole, whole))
 
 
-@tw.entry
-def attention(out: tl.TensorMut, q: tl.Tensor, k: tl.Tensor, v: tl.Tensor, scale: tw.f32) -> None:
-    _, BM, D = out.shape
-    head, _, _ = tl.get_tile_block_id()
-    query = tl.load_tile_like(q, out).reshape(BM, D)
-    keys, values = k.partition((1, 128, D)), v.partition((1, 128, D))
-    peak = tl.full((BM, 1), tl.neg_inf, tw.f32)
-    total = tl.zeros((BM, 1), tw.f32)
-    acc = tl.zeros((BM, D), tw.f32)
-    for j in range(tl.num_tiles(keys, 1)):
-        key = keys.load([head, j, 0]).reshape(128, D)
-        score = tl.mma(query, key.T, tl.zeros((BM, 128), tw.f32)) * scale
-        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True))
-        p = tl.exp(score - higher)
-        fade = tl.exp(peak - higher)
-        total = total * fade + tl.reduce_sum(p, 1, keepdims=True)
-        value = values.load([head, j, 0]).reshape(128, D)
-        acc = tl.mma(p.astype(out.dtype), value, acc * fade)
-        peak = higher
-    out.store((acc / total).astype(out.dtype).reshape(1, BM, D))
+def attention(tile, keys, **constants):
+    depth = tile[-1]
+    heads = tw.meta((64, 4096, depth), tw.bf16)
+    out = tw.meta((64, 4096, depth), tw.bf16).partition_mut(tile)
+    func = cuda_ir(kernels.attention, out, heads, heads, heads, 0.1, BN=keys, **constants)
+    return lowered(func)
 
 
-def programs():
-    square, heads = tw.meta((4096, 4096), tw.bf16), tw.meta((64, 4096, 128), tw.bf16)
-
-    def product(tile):
-        return lowered(
-            cuda_ir(gemm, tw.meta((4096, 4096), tw.bf16).partition_mut(tile), square, square)
-        )
-
-    out = tw.meta((64, 4096, 128), tw.bf16).partition_mut((1, 64, 128))
-    return {
-        "gemm 128x128": lambda: product((128, 128)),
-        "gemm 128x256": lambda: product((128, 256)),
-        "attention": lambda: lowered(cuda_ir(attention, out, heads, heads, heads, 1.0)),
-    }
+def persistent():
+    whole = tw.meta((4096, 4096), tw.bf16)
+    out = tw.meta((4096, 4096), tw.bf16).partition_mut((128, 256)).map((8, 1), 132)
+    return lowered(cuda_ir(kernels.persistent_gemm, out, whole, whole))
 
 
-NAMES = ["gemm 128x128", "gemm 128x256", "attention"]
+def rows(kernel, length, weights, rows_per_tile=1):
+    x, out = (tw.meta((4096, length), tw.bf16) for _ in range(2))
+    more = [tw.meta((length,), tw.bf16)] * weights + ([1e-5] if weights else [])
+    return lowered(cuda_ir(kernel, out.partition_mut((rows_per_tile, length)), x, *more))
 
 
-@pytest.mark.parametrize("name", NAMES)
+PRODUCTS = {
+    "gemm 128x128": lambda: square((128, 128)),
+    "gemm 128x256": lambda: square((128, 256)),
+    "persistent gemm 128x256": persistent,
+    "attention 128x128, depth 128": lambda: attention((1, 128, 128), 128),
+    "causal attention 128x128, depth 128": lambda: attention((1, 128, 128), 128, CAUSAL=True),
+    "attention 128x64, depth 64": lambda: attention((1, 128, 64), 64),
+    "causal attention 128x64, depth 64": lambda: attention((1, 128, 64), 64, CAUSAL=True),
+}
+ROWS = {
+    **{
+        f"softmax {n}": partial(rows, kernels.softmax, n, 0)
+        for n in (1024, 2048, 4096, 8192, 16384, 32768)
+    },
+    **{
+        f"rms_norm {n}": partial(rows, kernels.rms_norm, n, 1)
+        for n in (1024, 2048, 4096, 8192, 16384, 32768)
+    },
+    **{f"layer_norm {n}": partial(rows, kernels.layer_norm, n, 2, 4096 // n) for n in (1024, 2048)},
+}
+PROGRAMS = {**PRODUCTS, **ROWS}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
 def test_bulk_copies_and_tensor_cores(name, tool, tmp_path):
-    made = programs()[name]()
+    made = PROGRAMS[name]()
     source = tmp_path / "k.tileirbc"
     source.write_bytes(made.bytecode())
     done = subprocess.run(
@@ -80,19 +78,19 @@ def test_bulk_copies_and_tensor_cores(name, tool, tmp_path):
     accesses = len(made.choices.accesses)
     assert len(re.findall("TMA (?:Load|Store)", remarks)) >= accesses
     assert "Tensor-core SM90" in remarks
-    assert "test_speed.py" in remarks, "remarks point at lines of Python"
+    assert "kernels.py" in remarks, "remarks point at lines of Python"
     assert "remark[failed]" not in remarks and "remark[missed]" not in remarks
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_no_spilling(name, tool):
-    made = programs()[name]()
+    made = PROGRAMS[name]()
     cubin = assemble(Job(name, "sm_90", made.bytecode(), None), tool)
     assert resources(cubin).stack_bytes == 0
 
 
 def test_places_do_not_change_the_code(tool):
-    made = programs()["gemm 128x128"]()
+    made = PROGRAMS["gemm 128x128"]()
     kernel = made.program.kernels[0]
     with_places = assemble(Job("gemm", "sm_90", made.bytecode(), None), tool)
     kernel.span = None
@@ -100,8 +98,8 @@ def test_places_do_not_change_the_code(tool):
 
 
 def test_line_info_names_the_file(tool):
-    made = programs()["gemm 128x128"]()
+    made = PROGRAMS["gemm 128x128"]()
     plain = assemble(Job("gemm", "sm_90", made.bytecode(), None), tool)
     with override(line_info=True):
         lines = assemble(Job("gemm", "sm_90", made.bytecode(), None), tool)
-    assert b"test_speed.py" in lines and b"test_speed.py" not in plain
+    assert b"kernels.py" in lines and b"kernels.py" not in plain

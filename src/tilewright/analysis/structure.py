@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from ..ir.core import Block, Func, Op, Value
 
 LOOPS = ("for", "loop")
+CARRIERS = (*LOOPS, "if", "scope")
+"""Ops whose results are what their terminators pass on."""
 
 TARGETS: dict[str, tuple[str, ...]] = {
     "yield": ("if", "reduce", "scan"),
@@ -62,6 +64,19 @@ class Structure:
         for inner in held:
             if inner.defn.terminator and self.target.get(inner) not in known:
                 yield inner
+
+
+def arguments(op: Op) -> tuple[Value, ...]:
+    """The carried arguments of a loop's body; nothing for other ops."""
+    if op.name not in LOOPS:
+        return ()
+    args = op.regions[0].args
+    return args[1:] if op.name == "for" else args
+
+
+def carried(op: Op) -> tuple[Value, ...]:
+    """The initial values of what a loop carries; nothing for other ops."""
+    return op.all("init") if op.name in LOOPS else ()
 
 
 def structure(func: Func) -> Structure:

@@ -14,7 +14,10 @@ class CompileOptions:
     `occupancy`, `num_cta_in_cga` and `num_worker_warps_per_cta` are hints on the kernel;
     `allow_tma` and `latency` on all its accesses of tiles that say nothing themselves.
     `max_divisibility` limits what is promised of addresses and strides, in bytes; `block_group` is
-    how many blocks along the first grid axis run together, 1 for the plain order.
+    how many blocks of a product run together for reuse, 1 for the order of launch. `whole_first`
+    reads tiles that lie inside their tensor by a way of their own, without padding. `scaled_exp`
+    computes f32 `exp` as `exp2` of a scaled argument, with a relative error of 2**-17; by default
+    that is done where the result is only seen in 16 bits.
 
     >>> CompileOptions(occupancy=2).occupancy
     2
@@ -27,6 +30,8 @@ class CompileOptions:
     allow_tma: bool | None = None
     latency: int | None = None
     block_group: int | None = None
+    whole_first: bool | None = None
+    scaled_exp: bool | None = None
 
     def __post_init__(self) -> None:
         _check("occupancy", self.occupancy, tuple(range(1, 33)))

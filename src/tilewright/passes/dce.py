@@ -24,13 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis.structure import LOOPS, Structure, structure
+from ..analysis.structure import CARRIERS, LOOPS, Structure, arguments, carried, structure
 from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Effect
 from ..ir.rewrite import Rewriter, rewrite
 
 ROOTS = Effect.WRITE | Effect.CHECK | Effect.PRINT
-CARRIERS = (*LOOPS, "if", "scope")
 
 
 def dce(func: Func) -> Func:
@@ -106,19 +105,6 @@ class _Marker:
 
 def _rows(op: Op) -> list[tuple[Value, ...]]:
     return [arguments(op)] if op.name in LOOPS else []
-
-
-def arguments(op: Op) -> tuple[Value, ...]:
-    """The carried arguments of a loop's body; nothing for other ops."""
-    if op.name not in LOOPS:
-        return ()
-    args = op.regions[0].args
-    return args[1:] if op.name == "for" else args
-
-
-def carried(op: Op) -> tuple[Value, ...]:
-    """The initial values of what a loop carries; nothing for other ops."""
-    return op.all("init") if op.name in LOOPS else ()
 
 
 class _Sweeper:

@@ -1,18 +1,26 @@
-"""Decides what the language leaves open, by tables: how memory is reached, and the hints.
+"""Decides what the language leaves open, by the tables of `policy`.
 
-Nothing here changes a result. Every decision is a line of `kernel.explain()`, and a wish of the
-caller goes before the table.
+How memory is reached, the forms of functions, the hints, the order of blocks. Results stay within
+the bounds that the language gives. Every decision is a line of `kernel.explain()`, and a wish of
+the caller goes before the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from ...analysis.narrowing import seen_in_full
 from ...analysis.ranges import Ranges, ranges
 from ...analysis.structure import LOOPS, Structure, structure
+from ...base.cuda_abi import POINTER_ALIGNMENT
+from ...base.dtypes import f32
+from ...base.shapes import Shape
 from ...ir.core import Func, Op, Value
+from ...ir.signature import OutputSpec, ParamSpec, TensorSpec
 from ...ir.types import TileType, ViewType
+from .encoding.versions import V13_4
+from .policy import Policy, Share, found, policy_for
 from .program.core import Hints
 from .program.types import PartitionView, StridedView
 from .target import TileTarget
@@ -38,55 +46,14 @@ CHECKED: dict[str, Callable[[Op, Value], Sequence[Value]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """The numbers by which decisions are made for architectures alike."""
-
-    since: int
-    """The first architecture these hold for, as a number."""
-    wide_block: int
-    """From so many elements in one access on, blocks of kernels without products get 8 warps."""
-    large_row: int
-    """From so many on, blocks that reduce what they hold get 4 warps, and 4 share a processor."""
-    wide_product: int
-    """From so many elements in one accumulator on, blocks of kernels with products do."""
-    wide_chain: int
-    """From so many in all results of one round on, blocks that chain products do."""
-    dense_chain: int
-    """From so many on, but fewer than that, two of them share a multiprocessor."""
-    group: int
-    """Blocks of a product are run in groups of so many along the first axis, for reuse."""
-    bulk_copies: bool
-    """Whether there are bulk copies of tiles (TMA)."""
-
-
-HOPPER = Policy(
-    since=90,
-    wide_block=2048,
-    large_row=8192,
-    wide_product=32768,
-    wide_chain=24576,
-    dense_chain=16384,
-    group=8,
-    bulk_copies=True,
-)
-"""Found by trying on an H200; newer architectures have not been tried, and take it as it is."""
-
-POLICIES = (HOPPER, replace(HOPPER, since=80, wide_block=4096, bulk_copies=False))
-"""Newest first."""
-
-
-def policy_for(target: TileTarget) -> Policy:
-    """The policy of the newest architecture that is not newer than the target."""
-    return next(p for p in POLICIES if target.number >= p.since)
-
-
-@dataclass(frozen=True, slots=True)
 class Access:
     """How a view is read or written: through a view of Tile IR, or element by element."""
 
     view: PartitionView | StridedView | None
     allow_tma: bool | None = None
     latency: int | None = None
+    whole_first: bool = False
+    """Whether tiles that lie inside are read in a way of their own, which asks for no element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +61,11 @@ class Choices:
     """All decisions about one kernel."""
 
     accesses: Mapping[Op, Access]
+    scaled: frozenset[Op]
+    """Exponentials that are computed as a power of two, of a scaled argument."""
     hints: Hints
-    group: int
-    """Blocks along the first grid axis that are run together; 1 is the plain order."""
+    order: Shape | None
+    """Blocks run in groups of this shape, as `tile_index` goes; None is the order of launch."""
     lines: tuple[str, ...]
 
     def views_of(self, value: Value) -> list[PartitionView | StridedView]:
@@ -110,17 +79,49 @@ def choose(func: Func, target: TileTarget) -> Choices:
     chooser = _Chooser(func, target)
     accesses = {op: chooser.access(op) for op in func.walk() if _plain(op) in ACCESSES}
     lines = [chooser.line(op, access) for op, access in accesses.items()]
+    scaled = chooser.scaled()
+    lines += [_scaled_line(op) for op in scaled]
     hints = dict(chooser.hints())
-    group = chooser.group()
+    order = chooser.order()
     lines += [f"hint {name} = {value}: {why}" for name, (value, why) in hints.items()]
-    if group > 1:
-        lines.append(f"blocks run in groups of {group} along the first grid axis, for reuse")
+    if order is not None:
+        lines.append(_order_line(order))
     numbers = {name: value for name, (value, _) in hints.items()}
-    return Choices(accesses, {target.arch: numbers} if numbers else {}, group, tuple(lines))
+    by_arch: Hints = {target.arch: numbers} if numbers else {}
+    return Choices(accesses, frozenset(scaled), by_arch, order, tuple(lines))
 
 
 def _plain(op: Op) -> str:
     return op.name.removesuffix("_tko")
+
+
+def _place(op: Op) -> str:
+    return f" ({op.span.place})" if op.span is not None else ""
+
+
+def _is_aligned(view: ViewType, spec: ParamSpec | None) -> bool:
+    """Whether every row of a tensor begins at a multiple of 16 bytes."""
+    if not isinstance(spec, TensorSpec | OutputSpec):
+        return False
+    size, facts = spec.dtype.itemsize, spec.facts
+    steps = [
+        stride is None and k < len(facts.strides) and facts.strides[k] * size >= POINTER_ALIGNMENT
+        for k, stride in enumerate(spec.strides)
+        if stride != 1
+    ]
+    return facts.alignment >= POINTER_ALIGNMENT and all(steps)
+
+
+def _order_line(order: Shape) -> str:
+    most = max(order)
+    if most == 1:
+        return "blocks run along the last grid axis first, for reuse"
+    return f"blocks run in groups of {most} along grid axis {order.index(most)}, for reuse"
+
+
+def _scaled_line(op: Op) -> str:
+    shape = "x".join(map(str, op.result.tile.shape)) or "one element"
+    return f"exp of {shape} as exp2, for it is only seen in 16 bits{_place(op)}"
 
 
 class _Chooser:
@@ -128,7 +129,7 @@ class _Chooser:
         self.func = func
         self.target = target
         self.wishes = target.wishes
-        self.policy = policy_for(target)
+        self.policy: Policy = policy_for(target)
         self.nesting: Structure = structure(func)
         self.ranges: Ranges = ranges(func)
         self.products = [op for op in func.walk() if op.name in PRODUCTS]
@@ -136,13 +137,11 @@ class _Chooser:
     # --- accesses ------------------------------------------------------------------------------
 
     def access(self, op: Op) -> Access:
-        view: ViewType = op.one("view").view
         kind = _plain(op)
-        found = tile_view(view, self.target.version, padded=kind == "load_view")
-        whole = found is not None and kind != "atomic_red_view" and self.inside(op)
-        if not whole:
+        view = tile_view(op.one("view").view, self.target.version, padded=kind == "load_view")
+        if view is None or kind == "atomic_red_view" or not self.inside(op):
             return Access(None, latency=self.latency(op))
-        return Access(found, self.tma(op), self.latency(op))
+        return Access(view, self.tma(op), self.latency(op), self.whole_first(op, view))
 
     def inside(self, op: Op) -> bool:
         """Whether an index cannot lead where Tile IR leaves open what happens.
@@ -178,9 +177,36 @@ class _Chooser:
             return bool(op.attrs["allow_tma"])
         if self.wishes.allow_tma is not None:
             return self.wishes.allow_tma
-        # A tile copied once has nobody to overlap with: bulk copies then only add their latency.
-        one_shot = not any(o.name in LOOPS for o in self.nesting.ancestors(op))
-        return False if one_shot and not self.products else None
+        # Without products to overlap with, bulk copies only add their latency.
+        return None if self.products else False
+
+    def whole_first(self, op: Op, view: PartitionView | StridedView) -> bool:
+        """Whether to read tiles that lie inside by a way of their own.
+
+        A padded load is one branch per vector, and the code behind it waits in that branch: one
+        vector is in flight at a time. Without padding all of them are.
+        """
+        if _plain(op) != "load_view" or not isinstance(view, PartitionView):
+            return False
+        if self.target.version < V13_4:  # cannot promise that a tile lies inside
+            return False
+        if self.wishes.whole_first is not None:
+            return self.wishes.whole_first
+        return not self.products
+
+    # --- functions -----------------------------------------------------------------------------
+
+    def scaled(self) -> list[Op]:
+        """The exponentials whose last bits nobody sees."""
+        exponentials = [
+            op for op in self.func.walk() if op.name == "exp" and op.result.tile.dtype is f32
+        ]
+        if self.wishes.scaled_exp is not None:
+            return exponentials if self.wishes.scaled_exp else []
+        if not exponentials:
+            return []
+        in_full = seen_in_full(self.func)
+        return [op for op in exponentials if op.result not in in_full]
 
     def latency(self, op: Op) -> int | None:
         given: int | None = op.attrs.get("latency")
@@ -194,10 +220,11 @@ class _Chooser:
         how = "element by element" if access.view is None else "as tiles"
         if access.allow_tma is not None:
             how += ", bulk copies allowed" if access.allow_tma else ", without bulk copies"
+        if access.whole_first:
+            how += ", whole ones without padding"
         if access.latency is not None:
             how += f", latency {access.latency}"
-        place = f" ({op.span.place})" if op.span is not None else ""
-        return f"{verb} {name} {shape} {how}{place}"
+        return f"{verb} {name} {shape} {how}{_place(op)}"
 
     # --- hints ---------------------------------------------------------------------------------
 
@@ -213,45 +240,65 @@ class _Chooser:
 
     def warps_and_occupancy(self) -> dict[str, tuple[int, str]]:
         """Warps of a block and blocks that share a multiprocessor, where the table says so."""
-        if why := self.large():
-            return {"occupancy": (4, why), "num_worker_warps_per_cta": (4, why)}
-        if why := self.wide():
-            return {"num_worker_warps_per_cta": (8, why)}
-        if why := self.dense():
-            return {"occupancy": (2, why)}
-        return {}
+        share, warps, why = self.share()
+        blocks = (share.crowded if self.crowded() else None) or share.blocks
+        wanted = {"occupancy": blocks, "num_worker_warps_per_cta": warps}
+        return {name: (n, why) for name, n in wanted.items() if n is not None}
 
-    def large(self) -> str:
-        """Why a block that reduces its rows must leave room for others; nothing if not."""
+    def share(self) -> tuple[Share, int | None, str]:
+        """The row of the table that a block falls under, its warps, and why."""
+        if self.products:
+            return self.share_of_products()
         most = max(self.tiles(), default=0)
         reduces = any(op.name in ("reduce", "scan") for op in self.func.walk())
-        if self.products or not reduces or most < self.policy.large_row:
-            return ""
-        return f"rows of {most} elements are reduced"
+        row = found(self.policy.rows if reduces else self.policy.copies, most)
+        return row, row.warps, f"tiles of {most} elements{' are reduced' if reduces else ''}"
+
+    def share_of_products(self) -> tuple[Share, int | None, str]:
+        chain = self.chain()
+        if not chain:
+            most = max(op.result.tile.size for op in self.products)
+            table, how = self.kind_of_product()
+            row = found(table, most)
+            return row, row.warps, f"an accumulator of {most} elements{how}"
+        row = found(self.policy.chains, chain)
+        height = max(op.result.tile.shape[-2] for op in self.products)
+        warps = 8 if height >= self.policy.tall else 4
+        return row, warps, f"chained products of {chain} elements, {height} rows"
+
+    def kind_of_product(self) -> tuple[Sequence[Share], str]:
+        """The table for blocks with one product, and what it is called."""
+        if not self.is_bulk():
+            return self.policy.gathers, ", loaded by its warps"
+        depth = max(sum(o.name in LOOPS for o in self.nesting.ancestors(p)) for p in self.products)
+        return (self.policy.visits, " per visit") if depth > 1 else (self.policy.products, "")
+
+    def chain(self) -> int:
+        """The elements of all products of one round, where there are several; else 0."""
+        return max((sum(sizes) for sizes in self.rounds() if len(sizes) > 1), default=0)
+
+    def is_bulk(self) -> bool:
+        """Whether bulk copies bring all that is multiplied: rows must begin at 16 bytes."""
+        views = [op.one("view").view for op in self.accesses("load_view")]
+        known = {spec.name: spec for spec in self.func.signature.params}
+        return all(_is_aligned(view, known.get(view.tensor.param)) for view in views)
+
+    def accesses(self, kind: str) -> list[Op]:
+        """The accesses of one kind."""
+        return [op for op in self.func.walk() if _plain(op) == kind]
+
+    def crowded(self) -> bool:
+        """Whether a block loads several tiles as large as its largest one."""
+        tiles = [op.results[0].tile for op in self.accesses("load_view")]
+        lengths = [tile.shape[-1] for tile in tiles if tile.rank]
+        return len(lengths) > 1 and lengths.count(max(lengths)) > 1
 
     def rounds(self) -> list[list[int]]:
         """The sizes of the products that are computed together, as in one round of a loop."""
-        found: dict[Op | None, list[int]] = {}
+        sizes: dict[Op | None, list[int]] = {}
         for op in self.products:
-            found.setdefault(self.nesting.parent.get(op), []).append(op.result.tile.size)
-        return list(found.values())
-
-    def wide(self) -> str:
-        """Why a block is too much for four warps; nothing if it is not."""
-        if not self.products:
-            most = max(self.tiles(), default=0)
-            return f"tiles of {most} elements" if most >= self.policy.wide_block else ""
-        most = max(op.result.tile.size for op in self.products)
-        if most >= self.policy.wide_product:
-            return f"an accumulator of {most} elements"
-        chain = max((sum(sizes) for sizes in self.rounds() if len(sizes) > 1), default=0)
-        return f"chained products of {chain} elements" if chain >= self.policy.wide_chain else ""
-
-    def dense(self) -> str:
-        """Why two blocks had better share a multiprocessor; nothing if they had not."""
-        chains = [sum(sizes) for sizes in self.rounds() if len(sizes) > 1]
-        most = max(chains, default=0)
-        return f"chained products of {most} elements" if most >= self.policy.dense_chain else ""
+            sizes.setdefault(self.nesting.parent.get(op), []).append(op.result.tile.size)
+        return list(sizes.values())
 
     def tiles(self) -> list[int]:
         """The sizes of all tiles that are loaded or stored."""
@@ -263,11 +310,13 @@ class _Chooser:
             if isinstance(v.type, TileType)
         ]
 
-    def group(self) -> int:
-        if self.func.signature.folded:
-            return 1
-        if self.wishes.block_group is not None:
-            return self.wishes.block_group
+    def order(self) -> Shape | None:
+        """The order of blocks: those that load the same tiles close to each other."""
         looped = any(o.name in LOOPS for op in self.products for o in self.nesting.ancestors(op))
         axes = {op.attrs["axis"] for op in self.func.walk() if op.name == "block_id"}
-        return self.policy.group if looped and axes == {0, 1} else 1
+        group = self.policy.group if self.wishes.block_group is None else self.wishes.block_group
+        if self.func.signature.folded or not looped or self.wishes.block_group == 1:
+            return None
+        if self.chain():
+            return (1, 1, 1)
+        return {(0, 1): (group, 1, 1), (0, 1, 2): (1, group, 1)}.get(tuple(sorted(axes)))

@@ -33,6 +33,8 @@ class Wishes:
     allow_tma: bool | None = None
     latency: int | None = None
     block_group: int | None = None
+    whole_first: bool | None = None
+    scaled_exp: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

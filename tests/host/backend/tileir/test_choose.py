@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
+from tilewright.backend.tileir.encoding.versions import V13_3
 
 
 @tw.entry
@@ -57,7 +61,7 @@ def test_old_architectures_have_none():
     assert {a.allow_tma for a in copied((4, 64), "sm_80").accesses.values()} == {None}
 
 
-WARPS = [(copied, (4, 64), None), (copied, (8, 256), 8), (product, (128, 128), None),
+WARPS = [(copied, (4, 64), None), (copied, (8, 256), 8), (product, (128, 128), 4),
          (product, (128, 256), 8)]  # fmt: skip
 
 
@@ -81,25 +85,109 @@ def total(z: tl.TensorMut, x: tl.Tensor) -> None:
     z.store(tile - tl.reduce_sum(tile, 1, keepdims=True))
 
 
-def test_large_rows_leave_room_for_others():
+@pytest.mark.parametrize(
+    ("tile", "hints"),
+    [
+        ((1, 1024), {"num_worker_warps_per_cta": 4}),
+        ((4, 1024), {"occupancy": 7, "num_worker_warps_per_cta": 4}),
+        ((1, 16384), {"occupancy": 3, "num_worker_warps_per_cta": 8}),
+        ((2, 16384), {"occupancy": 1, "num_worker_warps_per_cta": 8}),
+    ],
+)
+def test_large_rows_leave_room_for_others(tile, hints):
     z = tw.meta((64, 16384))
-    made = lowered(cuda_ir(total, z.partition_mut((1, 16384)), z)).choices
-    assert made.hints["sm_90"] == {"occupancy": 4, "num_worker_warps_per_cta": 4}
-    small = lowered(cuda_ir(total, z.partition_mut((1, 4096)), z)).choices
-    assert small.hints["sm_90"] == {"num_worker_warps_per_cta": 8}
+    assert lowered(cuda_ir(total, z.partition_mut(tile), z)).choices.hints["sm_90"] == hints
 
 
 def test_products_run_in_groups():
-    assert product((16, 16)).group == 8
-    assert product((16, 16), block_group=1).group == 1
-    assert copied((4, 64)).group == 1
+    assert product((16, 16)).order == (8, 1, 1)
+    assert product((16, 16), block_group=4).order == (4, 1, 1)
+    assert product((16, 16), block_group=1).order is None
+    assert copied((4, 64)).order is None
+
+
+def explained(kernel, *args, **constants):
+    """The decisions about a kernel, without the folders of its file."""
+    lines = lowered(cuda_ir(kernel, *args, **constants)).choices.lines
+    return (
+        "\n".join(re.sub(r"\([^()]*?(\w+\.py):\d+:\d+\)", r"(\1)", line) for line in lines) + "\n"
+    )
+
+
+def outputs(shape, tile, dtype=tw.bf16):
+    return tw.meta(shape, dtype).partition_mut(tile)
+
+
+def whole(*shape, dtype=tw.bf16):
+    return tw.meta(shape, dtype)
+
+
+KERNELS = {
+    "add": lambda: explained(kernels.add, outputs((1 << 20,), (2048,)), *[whole(1 << 20)] * 2),
+    "softmax": lambda: explained(
+        kernels.softmax, outputs((256, 4096), (1, 4096)), whole(256, 4096)
+    ),
+    "softmax_f32": lambda: explained(
+        kernels.softmax, outputs((256, 4096), (1, 4096), tw.f32), whole(256, 4096, dtype=tw.f32)
+    ),
+    "rms_norm": lambda: explained(
+        kernels.rms_norm, outputs((256, 16384), (1, 16384)), whole(256, 16384), whole(16384), 1e-5
+    ),
+    "gemm": lambda: explained(
+        kernels.gemm, outputs((4096, 4096), (128, 128)), *[whole(4096, 4096)] * 2
+    ),
+    "gemm_odd": lambda: explained(
+        kernels.gemm, outputs((4095, 4095), (128, 128)), *[whole(4095, 4095)] * 2
+    ),
+    "gemm_persistent": lambda: explained(
+        kernels.persistent_gemm,
+        outputs((4096, 4096), (128, 256)).map((8, 1), 132),
+        *[whole(4096, 4096)] * 2,
+    ),
+    "gemm_batched": lambda: explained(
+        kernels.batch_gemm, outputs((8, 1024, 1024), (1, 128, 256)), *[whole(8, 1024, 1024)] * 2
+    ),
+    "attention": lambda: explained(
+        kernels.attention,
+        outputs((64, 4096, 128), (1, 128, 128)),
+        *[whole(64, 4096, 128)] * 3,
+        0.1,
+        BN=128,
+        CAUSAL=True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_plain_kernels(name, golden):
+    golden(KERNELS[name]())
+
+
+def test_exponentials_as_asked_for():
+    out, x = outputs((64, 1024), (1, 1024), tw.f32), whole(64, 1024, dtype=tw.f32)
+    assert not lowered(cuda_ir(kernels.softmax, out, x)).choices.scaled
+    assert len(lowered(cuda_ir(kernels.softmax, out, x), scaled_exp=True).choices.scaled) == 1
+    out, x = outputs((64, 1024), (1, 1024)), whole(64, 1024)
+    assert not lowered(cuda_ir(kernels.softmax, out, x), scaled_exp=False).choices.scaled
+
+
+def test_whole_tiles_as_asked_for():
+    assert [a.whole_first for a in copied((4, 64)).accesses.values()] == [True, False]
+    assert not any(a.whole_first for a in copied((4, 64), whole_first=False).accesses.values())
+    assert not any(a.whole_first for a in product((16, 16)).accesses.values())
+
+
+def test_older_assemblers_cannot_promise_whole_tiles():
+    z = tw.meta((4096, 4096))
+    made = lowered(cuda_ir(copy, z.partition_mut((4, 64)), z), version=V13_3)
+    assert not any(a.whole_first for a in made.choices.accesses.values())
 
 
 def test_every_decision_is_a_line():
     lines = "\n".join(product((128, 256), latency=2).lines)
     assert "load x 128x16 as tiles, latency 2" in lines
     assert "hint num_worker_warps_per_cta = 8: an accumulator of 32768 elements" in lines
-    assert "groups of 8" in lines
+    assert "groups of 8 along grid axis 0" in lines
 
 
 def test_what_nobody_checked_is_accessed_element_by_element():

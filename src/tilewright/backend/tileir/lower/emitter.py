@@ -173,6 +173,17 @@ class Emitter:
             self.op("yield", (), [before])
         return self.op("if", [TOKEN], condition, regions=(then, otherwise))
 
+    def either(
+        self, condition: Val, ways: tuple[Callable[[], Sequence[Val]], Callable[[], Sequence[Val]]]
+    ) -> tuple[Val, ...]:
+        """What the first way gives if a condition holds, else what the second does."""
+        regions, results = (Region(), Region()), list[Sequence[Val]]()
+        for region, way in zip(regions, ways, strict=True):
+            with self.inside(region):
+                results.append(way())
+                self.op("yield", (), results[-1])
+        return self.op("if", [v.kind for v in results[0]], condition, regions=regions)
+
     def branch(self, condition: Val, then: Callable[[], None]) -> None:
         """Do something only if a condition holds."""
         region = Region()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ....base.cuda_abi import HARDWARE_RANK, POINTER_ALIGNMENT
+from ....base.shapes import Shape
+from ....base.tile_order import tile_index
 from ....ir.artifact import reporting_ops
 from ....ir.core import Func, Value
 from ....ir.signature import MemoryFacts, OutputSpec, TensorSpec
@@ -17,6 +19,7 @@ from ..program.types import I32, I64, INDEX, SCALAR_OF, Pointer, Tile
 from ..target import TileTarget
 from . import RULES
 from .emitter import Emitter, Memory, tile
+from .grid import numbers
 from .memory import whole_view
 
 LARGEST = (1 << 31) - 1
@@ -125,7 +128,8 @@ def _grid(em: Emitter, lengths: Sequence[Val]) -> None:
     assert rank == HARDWARE_RANK, "grids of more axes are folded"
     ids = em.op("get_tile_block_id", [INDEX] * HARDWARE_RANK)
     em.grid = em.op("get_num_tile_blocks", [INDEX] * HARDWARE_RANK)
-    em.block = ids if em.choices.group == 1 else (*_grouped(em, ids), ids[2])
+    order = em.choices.order
+    em.block = ids if order is None else _ordered(em, ids, order)
 
 
 def _asks_for_blocks(em: Emitter) -> bool:
@@ -140,22 +144,12 @@ def _asks_for_blocks(em: Emitter) -> bool:
     )
 
 
-def _grouped(em: Emitter, ids: Sequence[Val]) -> tuple[Val, Val]:
-    """Blocks in groups of so many rows, column by column: what they read stays in the cache.
-
-    A bijection: the last group has as many rows as are left.
-    """
-    group = em.index(em.choices.group)
-    rows, columns = em.grid[0], em.grid[1]
-    number = em.same("addi", em.same("muli", ids[1], rows), ids[0])
-    in_group = em.same("muli", group, columns)
-    which = _div(em, number, in_group)
-    first = em.same("muli", which, group)
-    height = em.same("mini", em.same("subi", rows, first), group, signedness=True)
-    rest = em.same("subi", number, em.same("muli", which, in_group))
-    column = _div(em, rest, height)
-    row = em.same("addi", first, em.same("subi", rest, em.same("muli", column, height)))
-    return row, column
+def _ordered(em: Emitter, ids: Sequence[Val], order: Shape) -> tuple[Val, ...]:
+    """The index of a block in another order than that of launch, which counts the first axis up."""
+    number = ids[-1]
+    for here, length in zip(reversed(ids[:-1]), reversed(em.grid[:-1]), strict=True):
+        number = em.same("addi", em.same("muli", number, length), here)
+    return tile_index(number, em.grid, order, numbers(em))
 
 
 def _div(em: Emitter, a: Val, b: Val) -> Val:

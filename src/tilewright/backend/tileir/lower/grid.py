@@ -24,14 +24,15 @@ def _num_blocks(em: Emitter, op: Op) -> Sequence[Val]:
 
 def _tile_index(em: Emitter, op: Op) -> Sequence[Val]:
     number, counts = em.get(op.one("number")), [em.get(v) for v in op.all("counts")]
-    index = tile_index(number, counts, op.attrs["groups"], _numbers(em))
+    index = tile_index(number, counts, op.attrs["groups"], numbers(em))
     starts = [em.get(v) for v in op.all("starts")]
     if not starts:
         return index
     return [em.same("addi", at, start) for at, start in zip(index, starts, strict=True)]
 
 
-def _numbers(em: Emitter) -> Numbers[Val]:
+def numbers(em: Emitter) -> Numbers[Val]:
+    """How to calculate indices with instructions."""
     return Numbers(
         constant=em.index,
         add=lambda a, b: em.same("addi", a, b),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ....base.dtypes import i32, int_range
 from ....base.shapes import ceil_div
@@ -18,7 +19,9 @@ from .access import elements
 from .emitter import Emitter, Memory, Rule, tile
 
 WEAK = 0
-UP = 3
+DOWN, UP = 1, 3
+LESS = 2
+MOST = int_range(i32)[1]
 
 
 # --- tensors -------------------------------------------------------------------------------------
@@ -142,11 +145,10 @@ def _load(em: Emitter, op: Op) -> Sequence[Val]:
     kind = tile_of(op.results[0].type)
     hints = hints_of(em, access)
     if access.view is not None:
-        view = _view(em, op.one("view"), access.view)
-        return em.op(
-            "load_view_tko", [kind, TOKEN], view, _index(em, op), token,
-            memory_ordering_semantics=WEAK, optimization_hints=hints,
-        )  # fmt: skip
+        index = _index(em, op)
+        if access.whole_first:
+            return _load_whole_first(em, op, access.view, index)
+        return _load_tile(em, op, _view(em, op.one("view"), access.view), index)
     pointers, mask = elements(em, op)
     padding = None
     if mask is not None:
@@ -156,6 +158,54 @@ def _load(em: Emitter, op: Op) -> Sequence[Val]:
         "load_ptr_tko", [kind, TOKEN], pointers, mask, padding, token,
         memory_ordering_semantics=WEAK, optimization_hints=hints,
     )  # fmt: skip
+
+
+def _load_tile(
+    em: Emitter, op: Op, view: Val, index: Sequence[Val], *, inside: bool = False
+) -> tuple[Val, ...]:
+    """Load a tile through a view; `inside` promises that all of it lies in the tensor."""
+    return em.op(
+        "load_view_tko", [tile_of(op.results[0].type), TOKEN], view, index, em.token_of(op),
+        memory_ordering_semantics=WEAK, optimization_hints=hints_of(em, em.choices.accesses[op]),
+        inbounds=(1,) * len(index) if inside else None,
+    )  # fmt: skip
+
+
+def _load_whole_first(
+    em: Emitter, op: Op, kind: PartitionView | StridedView, index: Sequence[Val]
+) -> tuple[Val, ...]:
+    """A load that asks once whether the tile lies inside, and pads it only if it does not."""
+    value = op.one("view")
+    bare = replace(kind, padding=None)
+    view = em.one(MAKERS[type(bare)], bare, whole_view(em, em.tensor_of[value]))
+    ways = (
+        lambda: _load_tile(em, op, view, index, inside=True),
+        lambda: _load_tile(em, op, _view(em, value, kind), index),
+    )
+    return em.either(_is_whole(em, value, kind, index), ways)
+
+
+def _is_whole(
+    em: Emitter, value: Value, kind: PartitionView | StridedView, index: Sequence[Val]
+) -> Val:
+    """Whether a tile lies inside: its index is less than the number of whole tiles, on every axis.
+
+    Compared as unsigned, so that a negative index is not.
+    """
+    extents = em.memory[value].extents
+    answer: Val | None = None
+    for k, number in enumerate(index):
+        extent, step = extents[kind.dim_map[k]], kind.tile[k]
+        if isinstance(extent, int):
+            below = em.compare(LESS, number, em.index(min(extent // step, MOST)), signed=False)
+        else:
+            same = em.widened(number) if tile(extent).elem == I64 else number
+            size = em.number(step, tile(extent))
+            whole = em.one("divi", extent.kind, extent, size, signedness=1, rounding=DOWN)
+            below = em.compare(LESS, same, whole, signed=False)
+        answer = below if answer is None else em.same("andi", answer, below)
+    assert answer is not None, "a view has an axis"
+    return answer
 
 
 def _store(em: Emitter, op: Op) -> Sequence[Val]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ....ir.core import Op
-from ..program.core import Identity, Val
+from ..program.core import Identity, Region, Val
 from ..program.types import tile_of
 from .bits import number_bits
 from .emitter import Emitter, Rule
@@ -17,9 +18,25 @@ def _identities(op: Op) -> tuple[Identity, ...]:
     return tuple(Identity(kind, number_bits(value, kind)) for kind, value in pairs)
 
 
+COMMUTATIVE = frozenset(("addf", "mulf", "maxf", "minf", "addi", "muli", "maxi", "mini"))
+
+
+def _body(em: Emitter, op: Op) -> Region:
+    """The body of a reduction or scan, in the form the assembler looks for.
+
+    It knows a sum or an extreme by the order of its operands; of another one it makes slower code,
+    and does not overlap the products around it.
+    """
+    body = em.region(op.regions[0])
+    first = body.code[0]
+    if len(body.code) == 2 and first.op.name in COMMUTATIVE and first.operands == body.args[::-1]:
+        body.code[0] = replace(first, operands=body.args)
+    return body
+
+
 def _reduce(em: Emitter, op: Op) -> Sequence[Val]:
     kinds = [tile_of(v.type) for v in op.results]
-    body = em.region(op.regions[0])
+    body = _body(em, op)
     return em.op(
         "reduce", kinds, em.all(op), regions=(body,),
         dim=op.attrs["axis"], identities=_identities(op),
@@ -28,7 +45,7 @@ def _reduce(em: Emitter, op: Op) -> Sequence[Val]:
 
 def _scan(em: Emitter, op: Op) -> Sequence[Val]:
     kinds = [tile_of(v.type) for v in op.results]
-    body = em.region(op.regions[0])
+    body = _body(em, op)
     return em.op(
         "scan", kinds, em.all(op), regions=(body,),
         dim=op.attrs["axis"], reverse=op.attrs["reverse"], identities=_identities(op),

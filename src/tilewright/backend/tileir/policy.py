@@ -1,0 +1,91 @@
+"""The numbers by which `choose` decides, for architectures alike: found by trying on an H200."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .target import TileTarget
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How blocks up to a size share a multiprocessor; None leaves it to the assembler.
+
+    A block that holds several rows of that size, such as one and its weights, needs registers for
+    all of them: then `crowded` blocks share a multiprocessor, where that is given.
+    """
+
+    elements: int
+    warps: int | None = None
+    blocks: int | None = None
+    crowded: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What holds from one architecture on, until the next one that has a policy."""
+
+    since: int
+    """The first architecture these hold for, as a number."""
+    copies: Sequence[Share]
+    """Blocks that take every element by itself, by the elements of their largest tile."""
+    rows: Sequence[Share]
+    """Blocks that reduce what they hold."""
+    products: Sequence[Share]
+    """Blocks with products, by the elements of one accumulator."""
+    visits: Sequence[Share]
+    """Those that visit many tiles, and fetch for the next one while they finish the last."""
+    gathers: Sequence[Share]
+    """Those whose tiles bulk copies cannot bring, because rows are not aligned."""
+    chains: Sequence[Share]
+    """Blocks that feed one product into another, by the elements of all results of one round."""
+    tall: int
+    """From so many rows on, chained products are work for 8 warps."""
+    group: int
+    """Blocks of a product are run in groups of so many along the first axis, for reuse."""
+    bulk_copies: bool
+    """Whether there are bulk copies of tiles (TMA)."""
+
+
+def found(table: Sequence[Share], elements: int) -> Share:
+    """The row of a table for a size: the first that is large enough, else the last."""
+    return next((row for row in table if elements <= row.elements), table[-1])
+
+
+HOPPER = Policy(
+    since=90,
+    copies=(Share(2047), Share(1 << 24, warps=8)),
+    rows=(
+        Share(2048, warps=4),
+        Share(4096, warps=4, blocks=7),
+        Share(8192, warps=4, blocks=4),
+        # Registers for 64 elements per thread, and for as many weights where there are some.
+        Share(16384, warps=8, blocks=3, crowded=2),
+        Share(1 << 24, warps=8, blocks=1),
+    ),
+    products=(
+        Share(2048, blocks=2),
+        Share(4096),
+        Share(16384, warps=4, blocks=2),
+        # Four warps would not have the registers for such an accumulator.
+        Share(1 << 24, warps=8),
+    ),
+    visits=(Share(16384, warps=4, blocks=1), Share(1 << 24, warps=8, blocks=1)),
+    gathers=(Share(8192), Share(1 << 24, warps=8)),
+    chains=(Share(24576, blocks=2), Share(1 << 24, blocks=1)),
+    tall=128,
+    group=8,
+    bulk_copies=True,
+)
+"""Newer architectures have not been tried, and take it as it is."""
+
+AMPERE = replace(HOPPER, since=80, copies=(Share(4095), Share(1 << 24, warps=8)), bulk_copies=False)
+
+POLICIES = (HOPPER, AMPERE)
+"""Newest first."""
+
+
+def policy_for(target: TileTarget) -> Policy:
+    """The policy of the newest architecture that is not newer than the target."""
+    return next(p for p in POLICIES if target.number >= p.since)

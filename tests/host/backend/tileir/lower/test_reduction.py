@@ -1,0 +1,35 @@
+"""Bodies of reductions: sums and extremes in the form that the assembler knows."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from support.cuda import cuda_ir, lowered
+from tilewright.backend.tileir.program.text import program_text
+
+
+@tw.entry
+def reduced(out: tl.TensorMut, x: tl.Tensor, *, HOW: tl.Const[str]) -> None:
+    tile = tl.load_tile_like(x, out)
+    if HOW == "max":
+        out.store(tile - tl.reduce_max(tile, 1, keepdims=True))
+    else:
+        out.store(tile - tl.reduce_sum(tile, 1, keepdims=True))
+
+
+BODY = re.compile(r"\{ \((%\d+): tile<f32>, (%\d+): tile<f32>\)\n +%\d+ = (\w+) (%\d+), (%\d+)")
+
+
+@pytest.mark.parametrize(("how", "name"), [("max", "maxf"), ("sum", "addf")])
+@pytest.mark.filterwarnings("ignore::tilewright.base.errors.PaddingWarning")
+def test_operands_stand_as_the_arguments_do(how, name):
+    z = tw.meta((64, 64))
+    text = program_text(lowered(cuda_ir(reduced, z.partition_mut((4, 64)), z, HOW=how)).program)
+    found = BODY.search(text)
+    assert found is not None
+    first, second, op, left, right = found.groups()
+    assert (op, left, right) == (name, first, second)
