@@ -10,7 +10,7 @@ PACK_ARGS ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check types format bench hostbench gpu-pack clean
+.PHONY: help demo test check types format bench hostbench gpubench gpu-pack clean
 
 help:  ## print this help
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## /\1\t/' | \
@@ -39,6 +39,9 @@ format: $(VENV)/.dev  ## rewrite the sources in house style
 
 bench: $(VENV)/.bench  ## time kernels against NumPy, torch and numba; results in benchmarks/results
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+gpubench:  ## time kernels on this machine's GPU, with the torch, Triton and cuTile of PYTHON
+	@PYTHONPATH=src $(PYTHON) -m benchmarks.gpu $(BENCH_ARGS)
 
 hostbench: $(VENV)/.bench  ## time what launches, chains, graphs and streams cost the host
 	@$(BIN)/python -m benchmarks.host $(BENCH_ARGS)

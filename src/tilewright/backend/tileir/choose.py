@@ -281,7 +281,7 @@ class _Chooser:
         """Whether bulk copies bring all that is multiplied: rows must begin at 16 bytes."""
         views = [op.one("view").view for op in self.accesses("load_view")]
         known = {spec.name: spec for spec in self.func.signature.params}
-        return all(_is_aligned(view, known.get(view.tensor.param)) for view in views)
+        return all(_is_aligned(view, known.get(view.tensor.param or "")) for view in views)
 
     def accesses(self, kind: str) -> list[Op]:
         """The accesses of one kind."""

@@ -1,0 +1,152 @@
+"""Runs our kernels on torch's memory and stream, so that nothing but the kernel is timed.
+
+Kernels are compiled as launches compile them; what launches cost the host is measured elsewhere.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import tilewright as tw
+from tilewright.backend import tileir
+from tilewright.backend.tileir import abi
+from tilewright.base.dtypes import AnyDType, bool_
+from tilewright.compile.options import CompileOptions
+from tilewright.compile.pipeline import CUDA_PASSES, PASSES
+from tilewright.frontend.build import build
+from tilewright.ir import Func, Signature
+from tilewright.ir.artifact import Artifact, sites_of
+from tilewright.ir.rewrite import rewrite
+from tilewright.launch.inspection import Inspection
+
+from .. import peers
+from .case import Entry, Tensor
+
+DTYPES: dict[str, AnyDType] = {
+    "torch.float16": tw.f16, "torch.bfloat16": tw.bf16, "torch.float32": tw.f32,
+}  # fmt: skip
+RECORD_BYTES = 1 << 16
+
+
+def entry(
+    kernel: Any,
+    out: Tensor,
+    tile: tuple[int, ...],
+    *inputs: Any,
+    groups: tuple[int, ...] | None = None,
+    unchecked: bool = False,
+    options: Mapping[str, Any] | None = None,
+    **constants: Any,
+) -> Entry:
+    """A kernel of ours that writes `out`; with `groups` its blocks visit many tiles each.
+
+    `unchecked` leaves out what a safe kernel checks while it runs.
+    """
+    output = _meta(out).partition_mut(tile)
+    grid = [math.ceil(n / t) for n, t in zip(out.shape, tile, strict=True)]
+    if groups is not None:
+        grid = [min(_processors(), math.prod(grid))]
+        output = output.map(groups, grid[0])
+    given = [_meta(i) if hasattr(i, "data_ptr") else i for i in inputs]
+    func = _ir(kernel, (output, *given), constants, unchecked=unchecked)
+    wishes = CompileOptions(**(options or {})).wishes
+    artifact = tileir.compile_func(func, f"sm_{_capability()}", wishes)
+    run = _Launch(artifact, func, (out, *inputs), [*grid, 1, 1][:3])
+    return Entry(run, out, _setting(tile, options))
+
+
+def _setting(tile: Sequence[int], options: Mapping[str, Any] | None) -> str:
+    given = [f"{name}={value}" for name, value in (options or {}).items()]
+    return ", ".join(["x".join(map(str, tile)), *given])
+
+
+def _meta(tensor: Tensor) -> Any:
+    return tw.meta(tuple(tensor.shape), DTYPES[str(tensor.dtype)])
+
+
+def _ir(kernel: Any, args: Sequence[Any], constants: Mapping[str, Any], *, unchecked: bool) -> Func:
+    inner = kernel._kernel  # what launches use as well
+    signature: Signature = Inspection(inner, args, constants, f"sm_{_capability()}").signature
+    func = build(kernel.source, signature)
+    if unchecked:
+        func = waived(func)
+    for step in (*PASSES, *CUDA_PASSES):
+        func = step(func)
+    return func
+
+
+def waived(func: Func) -> Func:
+    """A function without the checks it makes while it runs."""
+    return rewrite(func, lambda r, op: (r.constant(True, bool_),) if op.name == "check" else None)
+
+
+class _Launch:
+    """A compiled kernel with its arguments, ready to be put on torch's current stream."""
+
+    def __init__(
+        self, artifact: Artifact, func: Func, args: Sequence[Any], grid: Sequence[int]
+    ) -> None:
+        self._driver: Any = importlib.import_module("cuda.bindings.driver")
+        self._library = self._ask(self._driver.cuModuleLoadData(artifact.code))
+        self._function = self._ask(
+            self._driver.cuModuleGetFunction(self._library, artifact.name.encode())
+        )
+        self._grid = tuple(grid)
+        lib = peers.torch()
+        self._record = lib.zeros(RECORD_BYTES, dtype=lib.uint8, device="cuda")
+        slots = abi.slots(func.signature, reports=bool(sites_of(func)))
+        self._values = list(_values(slots, args, grid, self._record.data_ptr()))
+        addresses = [ctypes.addressof(value) for value in self._values]
+        self._arguments = (ctypes.c_void_p * len(addresses))(*addresses)
+
+    def __call__(self) -> None:
+        stream = peers.torch().cuda.current_stream().cuda_stream
+        where = ctypes.addressof(self._arguments)
+        self._ask(
+            self._driver.cuLaunchKernel(self._function, *self._grid, 1, 1, 1, 0, stream, where, 0)
+        )
+
+    @staticmethod
+    def _ask(answer: tuple[Any, ...]) -> Any:
+        code, *values = answer
+        if int(code):
+            raise RuntimeError(f"the CUDA driver says {code}")
+        return values[0] if values else None
+
+
+def _values(
+    slots: Sequence[abi.Slot], args: Sequence[Any], grid: Sequence[int], record: int
+) -> Iterator[Any]:
+    """The parameters of a kernel, as ctypes."""
+    wide = {4: ctypes.c_int32, 8: ctypes.c_int64}
+    for slot in slots:
+        if slot.what == "record":
+            yield ctypes.c_uint64(record)
+            continue
+        if slot.what == "grid":
+            yield ctypes.c_int32(grid[slot.axis])
+            continue
+        arg = args[slot.param]
+        if slot.what == "address":
+            yield ctypes.c_uint64(arg.data_ptr())
+        elif slot.what == "scalar":
+            yield ctypes.c_float(arg)
+        else:
+            dims = arg.shape if slot.what == "extent" else arg.stride()
+            yield wide[slot.dtype.itemsize](dims[slot.axis])
+
+
+@cache
+def _processors() -> int:
+    return int(peers.torch().cuda.get_device_properties(0).multi_processor_count)
+
+
+@cache
+def _capability() -> int:
+    major, minor = peers.torch().cuda.get_device_capability()
+    return int(major) * 10 + int(minor)

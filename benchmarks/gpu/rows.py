@@ -1,0 +1,281 @@
+"""The rows of the GPU benchmark: which problems, who takes part, and how fast we want to be."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from .. import kernels, peers
+from ..case import NotAvailable
+from .case import COPY, CUTILE, OURS, TORCH, TRITON, Case, Entry, Row, Settings, Tensor
+from .ours import entry
+
+EPS = 1e-5
+COPY_GOAL = {COPY: 0.95}
+PEERS = {TRITON: "triton_kernels", CUTILE: "cutile_kernels"}
+
+
+def _random(*shape: int, dtype: str) -> Tensor:
+    lib = peers.torch()
+    return lib.randn(shape, device="cuda", dtype=lib.float32).to(getattr(lib, dtype))
+
+
+def _poison(like: Tensor, *shape: int) -> Tensor:
+    return like.new_full(shape or like.shape, float("nan"))
+
+
+def _torch(run: Callable[[], Tensor]) -> Settings:
+    """A library call that makes its own result."""
+
+    def settings() -> list[Entry]:
+        return [Entry(run, run())]
+
+    return settings
+
+
+def _others(work: str, out: Tensor, *args: Any) -> dict[str, Settings]:
+    """The same work in the other kernel languages."""
+
+    def settings(module: str) -> list[Entry]:
+        try:
+            found = importlib.import_module(f".{module}", __package__)
+        except ImportError as error:
+            raise NotAvailable(str(error)) from None
+        made: list[Entry] = getattr(found, work)(_poison(out), *args)
+        return made
+
+    return {name: partial(settings, module) for name, module in PEERS.items()}
+
+
+def _copied(x: Tensor) -> dict[str, Settings]:
+    """The device's own copy of as much memory: what can be reached."""
+    out = _poison(x)
+    return {COPY: lambda: [Entry(lambda: out.copy_(x), out)]}
+
+
+def _ours(kernel: Any, out: Tensor, tile: tuple[int, ...], *args: Any, **how: Any) -> Settings:
+    return lambda: [entry(kernel, _poison(out), tile, *args, **how)]
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def _add(n: int, dtype: str) -> Case:
+    x, y = (_random(n, dtype=dtype) for _ in range(2))
+    contestants = {
+        OURS: _ours(kernels.add, x, (2048,), x, y),
+        TORCH: _torch(lambda: x + y),
+        **_others("add", x, x, y),
+    }
+    return Case(contestants, lambda: x + y, 1e-2)
+
+
+def _rows_per_tile(n: int) -> int:
+    return max(1, 4096 // n)
+
+
+def _softmax(rows: int, n: int, dtype: str) -> Case:
+    x, lib = _random(rows, n, dtype=dtype), peers.torch()
+    tile = _rows_per_tile(n), n
+    contestants = {
+        OURS: _ours(kernels.softmax, x, tile, x),
+        TORCH: _torch(lambda: lib.softmax(x, 1)),
+        **_others("softmax", x, x),
+        **_copied(x),
+    }
+    return Case(contestants, lambda: lib.softmax(x.float(), 1), 1e-2)
+
+
+def _rms_norm(rows: int, n: int, dtype: str) -> Case:
+    x, weight = _random(rows, n, dtype=dtype), _random(n, dtype=dtype)
+    norm = peers.torch().nn.functional.rms_norm
+    contestants = {
+        OURS: _ours(kernels.rms_norm, x, (_rows_per_tile(n), n), x, weight, EPS),
+        TORCH: _torch(lambda: norm(x, (n,), weight, EPS)),
+        **_others("rms_norm", x, x, weight, EPS),
+        **_copied(x),
+    }
+    return Case(contestants, lambda: norm(x.float(), (n,), weight.float(), EPS), 1e-2)
+
+
+def _layer_norm(rows: int, n: int, dtype: str) -> Case:
+    x = _random(rows, n, dtype=dtype)
+    weight, bias = (_random(n, dtype=dtype) for _ in range(2))
+    norm = peers.torch().nn.functional.layer_norm
+    tile = _rows_per_tile(n) * (2 if n == 4096 else 1), n
+    contestants = {
+        OURS: _ours(kernels.layer_norm, x, tile, x, weight, bias, EPS),
+        TORCH: _torch(lambda: norm(x, (n,), weight, bias, EPS)),
+        **_others("layer_norm", x, x, weight, bias, EPS),
+        **_copied(x),
+    }
+
+    def expected() -> Tensor:
+        return norm(x.float(), (n,), weight.float(), bias.float(), EPS)
+
+    return Case(contestants, expected, 1e-2)
+
+
+def _transpose(rows: int, columns: int, dtype: str) -> Case:
+    x = _random(rows, columns, dtype=dtype)
+    out = _poison(x, columns, rows)
+    contestants = {
+        OURS: _ours(kernels.transpose, out, (128, 128), x),
+        TORCH: _torch(lambda: x.T.contiguous()),
+        **_others("transpose", out, x),
+        **_copied(x),
+    }
+    return Case(contestants, lambda: x.T, 1e-2)
+
+
+# --- products ------------------------------------------------------------------------------------
+
+PERSISTENT, WAIVED = f"{OURS}, persistent", f"{OURS}, checks waived"
+
+
+def _gemm(m: int, n: int, k: int, dtype: str) -> Case:
+    x, y = _random(m, k, dtype=dtype), _random(k, n, dtype=dtype)
+    z = _poison(x, m, n)
+    ours = partial(_ours, kernels.gemm, z)
+    if m <= 64:
+        mine = {OURS: ours((16 if m <= 16 else 64, 64), x, y, BK=128)}
+    elif m <= 1024:
+        mine = {OURS: ours((64, 128), x, y)}
+    else:
+        mine = {OURS: ours((128, 128), x, y), WAIVED: ours((128, 128), x, y, unchecked=True)}
+    if m > 1024 and not (n % 8 or k % 8):
+        mine[PERSISTENT] = _ours(kernels.persistent_gemm, z, (128, 256), x, y, groups=(8, 1), BK=32)
+    contestants = {**mine, TORCH: _torch(lambda: x @ y), **_others("gemm", z, x, y)}
+    return Case(contestants, lambda: x @ y, 2e-2)
+
+
+def _batched(batch: int, n: int, dtype: str) -> Case:
+    x, y = (_random(batch, n, n, dtype=dtype) for _ in range(2))
+    contestants = {
+        OURS: _ours(kernels.batch_gemm, x, (1, 128, 128), x, y),
+        TORCH: _torch(lambda: x @ y),
+        **_others("gemm", x, x, y),
+    }
+    return Case(contestants, lambda: x @ y, 2e-2)
+
+
+def _scaled_dot_product(causal: bool, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """By cuDNN, or by what torch has where cuDNN refuses."""
+    lib = peers.torch()
+    chosen = lib.nn.attention
+    backends = [chosen.SDPBackend.CUDNN_ATTENTION, chosen.SDPBackend.FLASH_ATTENTION]
+    with chosen.sdpa_kernel(backends, set_priority=True):
+        return lib.nn.functional.scaled_dot_product_attention(
+            q[None], k[None], v[None], is_causal=causal, enable_gqa=len(q) != len(k)
+        )[0]
+
+
+def _attention(
+    heads: int, queries: int, keys: int, depth: int, causal: bool, group: int, dtype: str
+) -> Case:
+    importlib.import_module("torch.nn.attention")
+    q = _random(heads, queries, depth, dtype=dtype)
+    k, v = (_random(heads // group, keys, depth, dtype=dtype) for _ in range(2))
+    scale = float(depth**-0.5)
+    height = 16 if queries <= 16 else 128
+    width = 128 if depth == 128 and queries > 16 else 64
+    constants: Mapping[str, Any] = {"BN": width, "CAUSAL": causal, "GROUP": group}
+    ours = partial(_ours, kernels.attention, q, (1, height, depth), q, k, v, scale, **constants)
+    dot = partial(_scaled_dot_product, causal, q, k, v)
+    contestants = {
+        OURS: ours(),
+        WAIVED: ours(unchecked=True),
+        TORCH: _torch(dot),
+        **_others("attention", q, q, k, v, scale, causal),
+    }
+    return Case(contestants, dot, 2e-2)
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+ELEMENTS = 1 << 27
+"""Of the matrices whose rows are reduced."""
+SIZES = {"float16": 2, "bfloat16": 2, "float32": 4}
+SHORT = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
+
+
+def _memory_rows() -> Iterator[Row]:
+    for dtype in ("float16", "float32"):
+        for power in range(20, 29):
+            n, usual = 1 << power, power in (24, 28)
+            yield Row(
+                "add", f"add {SHORT[dtype]}, 2^{power}", partial(_add, n, dtype),
+                3.0 * n * SIZES[dtype], "B", {TORCH: 0.95}, usual, cold=power < 26,
+            )  # fmt: skip
+    makers = {"softmax": _softmax, "rms_norm": _rms_norm, "layer_norm": _layer_norm}
+    for work, make in makers.items():
+        for dtype in ("float16", "bfloat16"):
+            for power in range(8, 16):
+                n = 1 << power
+                usual = (dtype == "float16") == (work == "softmax")
+                yield Row(
+                    work, f"{work} {SHORT[dtype]}, rows of {n}",
+                    partial(make, ELEMENTS // n, n, dtype), 4.0 * ELEMENTS, "B", COPY_GOAL,
+                    usual and power in (8, 10, 12, 13, 14, 15),
+                )  # fmt: skip
+    for dtype in ("float16", "float32"):
+        yield Row(
+            "transpose", f"transpose {SHORT[dtype]}, 8192 x 16384",
+            partial(_transpose, 8192, 16384, dtype), 2.0 * ELEMENTS * SIZES[dtype], "B", COPY_GOAL,
+        )  # fmt: skip
+
+
+def _product_rows() -> Iterator[Row]:
+    goals = {4096: 1.05, 8192: 1.05, 16384: 1.0}
+    for dtype in ("bfloat16", "float16"):
+        for n in (1024, 2048, 4096, 8192, 16384, 4095, 8191):
+            goal = {TORCH: goals[n]} if n in goals else {}
+            yield Row(
+                "gemm", f"GEMM {SHORT[dtype]}, {n}", partial(_gemm, n, n, n, dtype),
+                2.0 * n**3, "FLOP", goal, dtype == "bfloat16" and n not in (8191,),
+            )  # fmt: skip
+        for m in (1, 16, 64):
+            yield Row(
+                "gemm", f"GEMM {SHORT[dtype]}, {m} x 8192 x 8192",
+                partial(_gemm, m, 8192, 8192, dtype), 2.0 * m * 8192**2, "FLOP", {},
+                dtype == "bfloat16", cold=True,
+            )  # fmt: skip
+    for batch, n in ((64, 512), (16, 1024), (32, 2048)):
+        yield Row(
+            "batched gemm", f"GEMM bf16, {batch} of {n}", partial(_batched, batch, n, "bfloat16"),
+            2.0 * batch * n**3, "FLOP", {}, n > 512,
+        )  # fmt: skip
+
+
+def _attention_rows() -> Iterator[Row]:
+    shapes = [
+        (heads, tokens, depth)
+        for depth in (128, 64)
+        for heads, tokens in ((256, 1024), (64, 4096), (16, 16384))
+    ]
+    for heads, tokens, depth in shapes:
+        for causal in (False, True):
+            work = 4.0 * heads * tokens**2 * depth * (0.5 if causal else 1.0)
+            kind = "causal " if causal else ""
+            yield Row(
+                "attention", f"{kind}attention, {heads} heads of {tokens}, depth {depth}",
+                partial(_attention, heads, tokens, tokens, depth, causal, 1, "bfloat16"),
+                work, "FLOP", {TORCH: 1.0}, tokens == 4096 or (causal and depth == 128),
+            )  # fmt: skip
+    yield Row(
+        "attention", "causal attention, 64 heads of 4096 on 8 of keys, depth 128",
+        partial(_attention, 64, 4096, 4096, 128, True, 8, "bfloat16"),
+        2.0 * 64 * 4096**2 * 128, "FLOP", {TORCH: 1.0},
+    )  # fmt: skip
+    keys = 2.0 * 512 * 4096 * 128 * 2
+    yield Row(
+        "decode", "decoding, 8 queries on each of 512 heads of 4096, depth 128",
+        partial(_attention, 512, 8, 4096, 128, False, 1, "bfloat16"), keys, "B", {TORCH: 1.0},
+    )  # fmt: skip
+
+
+ROWS: dict[str, Row] = {
+    row.name: row for make in (_memory_rows, _product_rows, _attention_rows) for row in make()
+}
