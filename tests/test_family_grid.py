@@ -23,11 +23,15 @@ COLUMNS: dict[str, Path] = {
 
 TOKEN = "tokens are made by a pass, for a backend that needs memory order spelled out"
 
+SIMT = "kernels of threads go to GPUs through LLVM"
+
 EMPTY: dict[tuple[str, str], str] = {
     ("token", "lang"): TOKEN,
     ("token", "rules"): TOKEN,
     ("token", "docs"): TOKEN,
     ("token", "llvm"): "native code keeps program order",
+    ("threads", "tileir"): SIMT,
+    ("slices", "tileir"): SIMT,
 }
 """Cells of the grid that are empty on purpose, by (family, column)."""
 

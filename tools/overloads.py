@@ -1,4 +1,4 @@
-"""Writes src/tilewright/launch/_generated_overloads.py: launchers typed by arity.
+"""Writes launch/_generated_overloads.py and launch/_generated_simt.py: launchers typed by arity.
 
     python tools/overloads.py
 
@@ -8,15 +8,16 @@ class per number of positional parameters. Its call gives back exactly what was 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "src/tilewright/launch/_generated_overloads.py"
+FOLDER = Path(__file__).parent.parent / "src/tilewright/launch"
 NAMES = "ABCDEFGHJKMN"
 """Of the type variables, one per argument; without the letters that look like digits."""
 MOST = len(NAMES)
 
 HEAD = '''\
-"""Kernels typed by their number of arguments. Written by tools/overloads.py; do not edit."""
+"""{title} typed by their number of arguments. Written by tools/overloads.py; do not edit."""
 
 # The longest match comes first, so that each overload is narrower than those below it.
 # pyright: reportOverlappingOverload=false
@@ -26,17 +27,48 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from .definition import Entry, make_entry
-from .given import KernelArg
-from .operation import Launch
-
+{imports}
 if TYPE_CHECKING:
     from ..op.core import DeviceOp
 
 P = ParamSpec("P")
 '''
 
-FUNCTION = '''\
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A decorator and the classes it gives."""
+
+    file: str
+    title: str
+    imports: str
+    word: str
+    """The decorator's name."""
+    written: str
+    """How users write it."""
+    prefix: str
+    noun: str
+    base: str
+    launch: str
+    function: str
+    """The decorator itself, with options."""
+
+
+ENTRY = Kind(
+    file="_generated_overloads.py",
+    title="Kernels",
+    imports="""\
+from .definition import Entry, make_entry
+from .given import KernelArg
+from .operation import Launch
+""",
+    word="entry",
+    written="@tw.entry",
+    prefix="Entry",
+    noun="A kernel",
+    base="Entry",
+    launch="Launch",
+    function='''\
 @overload
 def entry(*, unsafe: bool = False, source: str | None = None) -> Decorator: ...
 def entry(
@@ -53,10 +85,56 @@ def entry(
     `source` is the text to compile where Python cannot show it.
     """
     return make_entry(function, unsafe=unsafe, source=source)
-'''
+''',
+)
+
+SIMT = Kind(
+    file="_generated_simt.py",
+    title="SIMT kernels",
+    imports="""\
+from ..array.shape import ShapeLike
+from .given import KernelArg
+from .simt import SimtEntry, SimtLaunch, make_kernel
+""",
+    word="kernel",
+    written="@simt.kernel",
+    prefix="Simt",
+    noun="A SIMT kernel",
+    base="SimtEntry",
+    launch="SimtLaunch",
+    function='''\
+@overload
+def kernel(
+    *,
+    domain: int = 1,
+    block: ShapeLike | None = None,
+    unsafe: bool = False,
+    source: str | None = None,
+) -> Decorator: ...
+def kernel(
+    function: Callable[..., None] | None = None,
+    /,
+    *,
+    domain: int = 1,
+    block: ShapeLike | None = None,
+    unsafe: bool = False,
+    source: str | None = None,
+) -> Any:
+    """Turn a function into a SIMT kernel: `@simt.kernel`, or `@simt.kernel(domain=2)`.
+
+    Every thread runs the function; calling the kernel builds the op that starts them, and its
+    result is the tuple of the very objects passed. `domain` is the number of axes of its launches,
+    `block` the exact shape of their blocks. `unsafe=True` allows raw pointers, and its launches
+    are built inside `tw.unsafe()`. `source` is the text to compile where Python cannot show it.
+    """
+    return make_kernel(function, domain=domain, block=block, unsafe=unsafe, source=source)
+''',
+)
+
+KINDS = (ENTRY, SIMT)
 
 
-def entry_class(n: int) -> str:
+def kernel_class(kind: Kind, n: int) -> str:
     """The class of kernels with n positional parameters."""
     names = NAMES[:n]
     noun = "parameter" if n == 1 else "parameters"
@@ -64,8 +142,8 @@ def entry_class(n: int) -> str:
     result = ", ".join(names) if names else "()"
     return f'''
 
-class Entry{n}(Entry, Generic[P]):
-    """A kernel of {n} positional {noun}; `P` are its keywords."""
+class {kind.prefix}{n}({kind.base}, Generic[P]):
+    """{kind.noun} of {n} positional {noun}; `P` are its keywords."""
 
     if TYPE_CHECKING:
 
@@ -74,7 +152,7 @@ class Entry{n}(Entry, Generic[P]):
 {given}            /,
             *args: P.args,
             **constants: P.kwargs,
-        ) -> Launch[tuple[{result}]]: ...
+        ) -> {kind.launch}[tuple[{result}]]: ...
 '''
 
 
@@ -84,26 +162,28 @@ def kernel_type(n: int) -> str:
     return f"Callable[Concatenate[{anys}P], None]" if n else "Callable[P, None]"
 
 
-def overload(indent: str, head: str, n: int) -> str:
+def overload(kind: Kind, indent: str, head: str, n: int) -> str:
     """One overload of the decorator: for n positional parameters."""
-    line = f"{indent}def {head}function: {kernel_type(n)}, /) -> Entry{n}[P]: ..."
+    line = f"{indent}def {head}function: {kernel_type(n)}, /) -> {kind.prefix}{n}[P]: ..."
     return f"{indent}@overload\n{line}\n"
 
 
-def generated() -> str:
+def generated(kind: Kind) -> str:
     """The whole file."""
     order = range(MOST, -1, -1)
     variables = "".join(f'{x} = TypeVar("{x}", bound=KernelArg)\n' for x in NAMES)
-    classes = "".join(entry_class(n) for n in range(MOST + 1))
-    methods = "".join(overload("    ", "__call__(self, ", n) for n in order)
-    functions = "".join(overload("", "entry(", n) for n in order)
+    classes = "".join(kernel_class(kind, n) for n in range(MOST + 1))
+    methods = "".join(overload(kind, "    ", "__call__(self, ", n) for n in order)
+    functions = "".join(overload(kind, "", f"{kind.word}(", n) for n in order)
     decorator = (
-        '\n\nclass Decorator(Protocol):\n    """What `@tw.entry(...)` with options gives."""\n\n'
-        f"{methods}"
+        f'\n\nclass Decorator(Protocol):\n    """What `{kind.written}(...)` with options gives."""'
+        f"\n\n{methods}"
     )
-    return f"{HEAD}{variables}{classes}{decorator}\n\n{functions}{FUNCTION}"
+    head = HEAD.format(title=kind.title, imports=kind.imports)
+    return f"{head}{variables}{classes}{decorator}\n\n{functions}{kind.function}"
 
 
 if __name__ == "__main__":
-    TARGET.write_text(generated())
-    print(TARGET)
+    for each in KINDS:
+        (FOLDER / each.file).write_text(generated(each))
+        print(FOLDER / each.file)

@@ -3,6 +3,7 @@
 What may be written in a kernel is in `tilewright.lang`.
 """
 
+from . import simt
 from .array import (
     Arc,
     BorrowMut,
@@ -220,6 +221,7 @@ __all__ = [
     "set_default_device",
     "set_default_policy",
     "shared",
+    "simt",
     "spawn",
     "synchronize",
     "tf32",

@@ -14,11 +14,13 @@ import tilewright.lang as tl
 from errors.programs_language import PROGRAMS as LANGUAGE
 from errors.programs_launch import PROGRAMS as LAUNCH
 from errors.programs_mapped import PROGRAMS as MAPPED
+from errors.programs_threads import PROGRAMS as THREADS
 from errors.programs_values import PROGRAMS as VALUES
+from tilewright import simt
 from tilewright.base.errors import Code
 from tilewright.frontend.sources import execute
 
-PROGRAMS = LANGUAGE | VALUES | LAUNCH | MAPPED
+PROGRAMS = LANGUAGE | VALUES | LAUNCH | MAPPED | THREADS
 GOLDENS = "errors"
 
 
@@ -30,7 +32,7 @@ def launch(kernel: Any, *args: Any, **constants: Any) -> None:
 
 def namespace() -> dict[str, Any]:
     names = {t.__name__: t for t in tw.base.dtypes.ALL}
-    return {**names, "np": np, "tw": tw, "tl": tl, "launch": launch,
+    return {**names, "np": np, "tw": tw, "tl": tl, "simt": simt, "launch": launch,
             "Literal": Literal, "TypeVar": TypeVar}  # fmt: skip
 
 
@@ -55,7 +57,7 @@ def test_device_stays_usable(name: str) -> None:
 
 
 def test_at_least_sixty_programs() -> None:
-    parts = (LANGUAGE, VALUES, LAUNCH, MAPPED)
+    parts = (LANGUAGE, VALUES, LAUNCH, MAPPED, THREADS)
     assert len(PROGRAMS) == sum(map(len, parts)) >= 60
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..ir.core import Op
 from ..ir.opdef import Effect
-from ..ir.types import ViewType
+from ..ir.types import TensorType, ViewType
 
 POINTERS = "*"
 """Stands for memory reached through raw pointers, which may be that of any parameter."""
@@ -43,6 +43,8 @@ def place_of(op: Op) -> str:
     for value in op.operands:
         if isinstance(value.type, ViewType):
             return value.type.tensor.param or POINTERS
+        if isinstance(value.type, TensorType):
+            return value.type.param or POINTERS
     return POINTERS
 
 

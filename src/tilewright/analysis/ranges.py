@@ -140,7 +140,8 @@ def _iota(signature: Signature, op: Op) -> Interval:
 
 SOURCES: dict[str, Callable[[Signature, Op], Interval]] = {
     "extent": _extent, "num_tiles": _extent, "block_id": _block_id, "num_blocks": _num_blocks,
-    "iota": _iota,
+    "iota": _iota, "length": _extent, "index_1d": _extent, "index_2d": _extent,
+    "place": _extent,
 }  # fmt: skip
 
 

@@ -109,7 +109,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("cache_size", "bytes", _bytes, "1G",
             "Most compiled code kept on disk; what was not used for longest goes first."),
     Setting("target", "architecture", _text, "the local GPU's",
-            "What the command `tilewright` builds CUDA code for, such as `sm_90`."),
+            "What `tilewright` and `kernel.ptx()` build CUDA code for, such as `sm_90`."),
     Setting("tileiras_path", "file", _text, "found",
             "The assembler of CUDA kernels, or the `.json` that describes it, beside a cache taken"
             " along; else the installed wheel's, `CUDA_TOOLKIT_PATH`'s, or one on `PATH`."),

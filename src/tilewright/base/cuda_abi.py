@@ -15,6 +15,10 @@ one block, and is launched as it is. A folded grid is launched as any grid of at
 blocks: they are numbered with x running fastest, and one beyond the last does nothing. Logical
 blocks are numbered with the last axis running fastest.
 
+A SIMT kernel is called in the same way: a slice is a tensor of one axis and stride 1. It is
+launched in blocks of threads, over a grid along x, y and z; what it reports are numbers of threads,
+x fastest, all threads of a block in a row.
+
 The launch record is an array of 64-bit words, laid out below, zero before the launch but for the
 print capacity. Print records follow it at once; each is as `base.cpu_abi` says: bytes in all, site,
 block, then the operands. Room for one is taken by an atomic add to PRINT_USED, and one that does
@@ -23,7 +27,10 @@ not fit is not written.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
+
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 MAX_GRID = ((1 << 24) - 1, 65535, 65535)
 """The largest launch grid along x, y and z."""
@@ -48,3 +55,12 @@ class LaunchWord(IntEnum):
 
 
 LAUNCH_WORDS = 8
+
+
+def symbol(name: str) -> str:
+    """The kernel's name in the compiled code, where only ASCII letters are allowed."""
+    if PLAIN_NAME.fullmatch(name):
+        return name
+    return "kernel_" + "".join(
+        c if PLAIN_NAME.fullmatch(f"_{c}") else f"_{ord(c):x}_" for c in name
+    )

@@ -53,6 +53,7 @@ class Code(StrEnum):
     CAPTURE = "captured-value"
     INDEX = "index-out-of-range"
     MINTED = "not-an-index-of-this-block"
+    WITNESS = "not-a-witness"
     PADDING = "padding-not-neutral"
     ASSERTION = "assertion"
     RESOURCES = "too-large"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..backend import llvm, reference, tileir
 from ..base.stage import Stage
 from ..frontend.build import Built, build_captured
-from ..frontend.sources import KernelSource
-from ..ir import Func, Signature
-from ..ir.artifact import Artifact, sites_of
+from ..frontend.sources import Dialect, KernelSource
+from ..ir import Signature
+from ..ir.artifact import Artifact
 from ..passes.canonicalize import canonicalize
 from ..passes.contract import contract
 from ..passes.cse import cse
@@ -54,24 +54,22 @@ def compile_kernel(
     for pass_ in PASSES:
         func = run.pass_(pass_, func)
     func = run.verified("passes", func)
-    for pass_ in CUDA_PASSES if tileir.is_architecture(target) else ():
+    tiles_on_cuda = tileir.is_architecture(target) and kernel.dialect == "tile"
+    for pass_ in CUDA_PASSES if tiles_on_cuda else ():
         func = run.pass_(pass_, func)
-    result: object = run.stages(stages(target, options), func)
+    result: object = run.stages(stages(target, options, kernel.dialect), func)
     assert isinstance(result, Artifact)
     return result, built
 
 
-def stages(target: str, options: CompileOptions = PLAIN) -> tuple[Stage, ...]:
+def stages(
+    target: str, options: CompileOptions = PLAIN, dialect: Dialect = "tile"
+) -> tuple[Stage, ...]:
     """The backend's own steps."""
     if target in ("reference", "null"):
-        return (Stage("interpret", _interpretable, lambda artifact: f"{artifact.name}\n"),)
+        return reference.stages()
+    if dialect == "simt":
+        return llvm.simt_stages(target)
     if target == "cpu":
         return llvm.stages(llvm.host_target())
     return tileir.stages_for(target, options.wishes)
-
-
-def _interpretable(func: Func) -> Artifact:
-    return Artifact(
-        func.name, "reference", func.signature, func, func.launch_checks, sites_of(func),
-        decisions=(f"interpreted with {len(reference.RULES)} rules",),
-    )  # fmt: skip

@@ -9,6 +9,7 @@ from ..base.errors import Code
 from ..ir import Value
 from .emit import describe
 from .interpret import Interpreter
+from .values import SliceRef
 
 
 def assign(it: Interpreter, target: ast.expr, value: Any) -> None:
@@ -22,6 +23,10 @@ def assign(it: Interpreter, target: ast.expr, value: Any) -> None:
         _unpack(it, target, value)
         return
     it.mark(target)
+    if isinstance(target, ast.Subscript) and isinstance(owner := it.eval(target.value), SliceRef):
+        assign_element(it, target, owner, it.eval(target.slice), value)
+        return
+    it.mark(target)
     if isinstance(target, ast.Subscript | ast.Attribute):
         it.em.fail(
             Code.SYNTAX,
@@ -30,6 +35,14 @@ def assign(it: Interpreter, target: ast.expr, value: Any) -> None:
             " out.store(tile)",
         )
     it.unsupported(target)
+
+
+def assign_element(
+    it: Interpreter, target: ast.Subscript, owner: SliceRef, index: Any, value: Any
+) -> None:
+    """Write one element of a slice."""
+    it.mark(target)
+    it.apply("DisjointSlice.__setitem__", [owner, index, value])
 
 
 def _unpack(it: Interpreter, target: ast.Tuple | ast.List, value: Any) -> None:

@@ -32,7 +32,8 @@ from .interpret import Captured, Flow, Interpreter
 from .minted import refuse_meeting
 from .sources import KernelSource
 from .statements import STATEMENTS
-from .values import MappedRef, OutputRef, TensorRef
+from .threads import refuse_tiles
+from .values import MappedRef, OutputRef, SliceRef, TensorRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     em.inline = lambda function, values: call(it, function, values, {})
     params = tuple(_param(spec) for spec in signature.params)
     for spec, value in zip(signature.params, params, strict=True):
-        frame.bind(spec.name, _reference(spec, value))
+        frame.bind(spec.name, _reference(spec, value, simt=em.is_simt))
         if isinstance(spec, ScalarSpec):
             em.scalars[value] = spec.name
     for name, constant in signature.constants:
@@ -70,6 +71,8 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
         it.mark(node)
         em.op("return")
     refuse_meeting(em, body)
+    if em.is_simt:
+        refuse_tiles(em, body)
     checks = _distinct(em.launch_checks)
     hidden = _used(em, body)
     signature = _with_hidden(signature, [spec for spec, _ in hidden])
@@ -99,7 +102,9 @@ def _param(spec: ParamSpec) -> Value:
     return Value(TileType(elem), spec.name)
 
 
-def _reference(spec: ParamSpec, value: Value) -> Any:
+def _reference(spec: ParamSpec, value: Value, *, simt: bool) -> Any:
+    if simt and isinstance(spec, OutputSpec | TensorSpec):
+        return SliceRef(value, spec.name, isinstance(spec, OutputSpec))
     if isinstance(spec, OutputSpec) and spec.groups is not None:
         return MappedRef(value, spec.name, spec.tile, spec.groups)
     if isinstance(spec, OutputSpec):

@@ -16,15 +16,24 @@ from ..base.dtypes import AnyDType, as_dtype, is_dtype
 from ..base.errors import Code, CompileError
 from ..lang.mapped import MappedPartitionMut
 from ..lang.parameter import CONST, Dyn, Ptr
+from ..lang.slices import DisjointSlice, Slice
 from ..lang.tensor import Tensor, TensorMut
 from .parameters import Dim, Kind, Parameter
-from .sources import FunctionSource, KernelSource, function_source
+from .sources import Dialect, FunctionSource, KernelSource, function_source
 
-TENSORS: dict[object, Kind] = {
-    TensorMut: "output",
-    MappedPartitionMut: "output",
-    Tensor: "tensor",
+TENSORS: dict[Dialect, dict[object, Kind]] = {
+    "tile": {TensorMut: "output", MappedPartitionMut: "output", Tensor: "tensor"},
+    "simt": {DisjointSlice: "output", Slice: "tensor"},
 }
+EXPECTED: dict[Dialect, str] = {
+    "tile": "tl.TensorMut, tl.Tensor, tl.Ptr, an element type, or tl.Const[...]",
+    "simt": "simt.DisjointSlice, simt.Slice, tl.Ptr, an element type, or tl.Const[...]",
+}
+READ: dict[Dialect, str] = {"tile": "tl.Tensor", "simt": "simt.Slice"}
+UNSAFE: dict[Dialect, str] = {
+    "tile": "@tw.entry(unsafe=True)", "simt": "@simt.kernel(unsafe=True)"
+}  # fmt: skip
+WRITE: dict[Dialect, str] = {"tile": "out.store(tile)", "simt": "out[i] = value"}
 TYPE_VARS = (typing.TypeVar,)
 # Before Python 3.12 and 3.14, typing_extensions has classes of its own for these.
 UNPACK = (typing.Unpack, typing_extensions.Unpack)
@@ -40,6 +49,7 @@ def capture(
     unsafe: bool = False,
     source: str | None = None,
     frame_locals: Mapping[str, Any] | None = None,
+    dialect: Dialect = "tile",
 ) -> KernelSource:
     """Capture an entry: find its source, resolve and read its annotations."""
     found = function_source(function, source)
@@ -47,9 +57,9 @@ def capture(
         raise CompileError(
             "a lambda cannot be a kernel", code=Code.ANNOTATION, hint="write it with def"
         )
-    reader = _Reader(found, found.node, function, frame_locals or {})
+    reader = _Reader(found, found.node, function, frame_locals or {}, dialect)
     positional, constants = reader.parameters(unsafe)
-    return KernelSource(found.name, found, positional, constants, unsafe, function.__doc__)
+    return KernelSource(found.name, found, positional, constants, unsafe, function.__doc__, dialect)
 
 
 class _Reader:
@@ -59,7 +69,10 @@ class _Reader:
         node: ast.FunctionDef,
         function: Callable[..., Any],
         frame_locals: Mapping[str, Any],
+        dialect: Dialect,
     ) -> None:
+        self.dialect: Dialect = dialect
+        self.tensors = TENSORS[dialect]
         self.source = source
         self.node = node
         self.function = function
@@ -89,7 +102,7 @@ class _Reader:
                 "a kernel returns nothing",
                 expected="-> None",
                 got=f"-> {ast.unparse(returns)}",
-                hint="write results with out.store(tile)",
+                hint=f"write results with {WRITE[self.dialect]}",
             )
 
     def check_places(
@@ -123,8 +136,8 @@ class _Reader:
             self.fail(
                 arg,
                 f"parameter `{arg.arg}` has no annotation",
-                expected="tl.TensorMut, tl.Tensor, an element type, or tl.Const[...]",
-                hint=f"write {arg.arg}: tl.Tensor",
+                expected=EXPECTED[self.dialect].replace("tl.Ptr, ", ""),
+                hint=f"write {arg.arg}: {READ[self.dialect]}",
             )
         value = self.annotation(arg.arg, arg.annotation)
         kind, dtype, dims = self.read(arg, value)
@@ -133,7 +146,7 @@ class _Reader:
                 arg,
                 f"raw pointer `{arg.arg}` in a safe kernel",
                 code=Code.UNSAFE,
-                hint="take a tl.Tensor, or mark the kernel @tw.entry(unsafe=True)",
+                hint=f"take a {READ[self.dialect]}, or mark the kernel {UNSAFE[self.dialect]}",
             )
         mapped = MappedPartitionMut in (value, typing.get_origin(value))
         return Parameter(arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped)
@@ -143,12 +156,12 @@ class _Reader:
     ) -> tuple[Kind, AnyDType | str | None, tuple[Dim, ...] | None]:
         origin = typing.get_origin(value)
         args: tuple[Any, ...] = typing.get_args(value)
-        if value in TENSORS:
-            return TENSORS[value], None, None
-        if origin in TENSORS:
+        if value in self.tensors:
+            return self.tensors[value], None, None
+        if origin in self.tensors:
             element, *rest = args
             dims = tuple(self.dim(arg, d) for d in rest) or None
-            return TENSORS[origin], self.element(arg, element), dims
+            return self.tensors[origin], self.element(arg, element), dims
         if origin is Ptr:
             return "pointer", self.element(arg, args[0]), None
         if CONST in getattr(value, "__metadata__", ()):
@@ -160,7 +173,7 @@ class _Reader:
         self.fail(
             arg,
             f"parameter `{arg.arg}` has an annotation that means nothing here",
-            expected="tl.TensorMut, tl.Tensor, tl.Ptr, an element type, or tl.Const[...]",
+            expected=EXPECTED[self.dialect],
             got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
         )
 

@@ -12,9 +12,19 @@ from ..base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, 
 from ..base.source import Span
 from ..ir import Block, GlobalSpec, LaunchCheck, Op, PtrType, Signature, TileType, Value
 from ..ir.builder import Builder, Given
+from ..ir.launch_expr import Expr
 from ..lang.device_global import Global
 from . import promote
-from .values import MappedRef, Memory, MintedIndex, OutputRef, PartitionRef, Space, TensorRef
+from .values import (
+    MappedRef,
+    Memory,
+    MintedIndex,
+    OutputRef,
+    PartitionRef,
+    SliceRef,
+    Space,
+    TensorRef,
+)
 
 
 class Emitter(Builder):
@@ -28,6 +38,8 @@ class Emitter(Builder):
     `unchecked` has the tiles that were loaded from an index nobody checked; `minted` says of the
     numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
     parameter for the memory of each global in use; `global_names` says how globals were found.
+    `witnesses` has the values that are a thread's own index, with the width of those in two
+    dimensions; `widths` the one that each slice is written with.
     """
 
     inline: Callable[[Any, Sequence[Any]], Any]
@@ -47,12 +59,29 @@ class Emitter(Builder):
         self.minted: dict[Value, Space] = {}
         self.hidden: dict[object, tuple[GlobalSpec, Value]] = {}
         self.global_names: dict[Global[Any], str] = {}
+        self.witnesses: dict[Value, Expr | None] = {}
+        self.widths: dict[str, Expr] = {}
 
     def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
         """Append an op, and remember which values it made."""
         op = super().op(name, *operands, regions=regions, **attrs)
         self.defining.update(dict.fromkeys(op.results, op))
         return op
+
+    @property
+    def is_simt(self) -> bool:
+        """Whether it is a kernel of threads."""
+        return self.signature.block is not None
+
+    def require_threads(self, what: str) -> None:
+        """Refuse a word of SIMT kernels elsewhere."""
+        if not self.is_simt:
+            self.fail(
+                Code.CALL,
+                f"{what} has no meaning in a tile kernel",
+                expected="a kernel decorated with @simt.kernel",
+                got="one decorated with @tw.entry",
+            )
 
     @property
     def surely_runs(self) -> bool:
@@ -187,7 +216,7 @@ class Emitter(Builder):
                 f"{what} is {describe(x)}, which has no arithmetic",
                 expected="a tile or a number",
                 got=describe(x),
-                hint=f"load a tile first: {_load_hint(x)}",
+                hint=_load_hint(x),
             )
         self.fail(
             Code.TYPE, f"{what} is not a tile", expected="a tile or a number", got=describe(x)
@@ -310,6 +339,8 @@ def describe(x: Any) -> str:
         return f"mapped output `{x.name}`"
     if isinstance(x, MintedIndex):
         return f"an index of {' and '.join(f'`{out.name}`' for out in x.origin.outputs)}"
+    if isinstance(x, SliceRef):
+        return f"slice `{x.name}`"
     if isinstance(x, Global):
         name = x.memory.dtype.name
         return f"a global of shape {x.shape}, {name}" if x.shape else f"a global {name}"
@@ -337,10 +368,14 @@ def _power_hint(n: int) -> str:
 
 
 def _load_hint(x: Memory) -> str:
+    if isinstance(x, SliceRef):
+        return f"read an element: {x.name}[i]"
     if isinstance(x, Global):
-        return "g.load()"
+        return "load a tile first: g.load()"
     if isinstance(x, TensorRef):
-        return f"tl.load_tile_like({x.name}, out) or {x.name}.load_tile(shape, index)"
+        loads = f"tl.load_tile_like({x.name}, out) or {x.name}.load_tile(shape, index)"
+        return f"load a tile first: {loads}"
     if isinstance(x, MappedRef):
-        return f"{x.name}.load(index)"
-    return f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"
+        return f"load a tile first: {x.name}.load(index)"
+    load = f"{x.name}.load()" if isinstance(x, OutputRef) else "partition.load([i, j])"
+    return f"load a tile first: {load}"

@@ -20,7 +20,15 @@ from .frame import Closure, closure
 from .interpret import Evaluate, Interpreter, suggestion
 from .loops import RangeOf
 from .rules import PROPERTIES, RULES
-from .values import FormatString, MappedRef, MintedIndex, OutputRef, PartitionRef, TensorRef
+from .values import (
+    FormatString,
+    MappedRef,
+    MintedIndex,
+    OutputRef,
+    PartitionRef,
+    SliceRef,
+    TensorRef,
+)
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -169,6 +177,8 @@ def receiver_class(x: Any) -> str | None:
         return "PartitionMut" if x.mutable else "Partition"
     if isinstance(x, MappedRef):
         return "MappedPartitionMut"
+    if isinstance(x, SliceRef):
+        return "DisjointSlice" if x.mutable else "Slice"
     return "Global" if isinstance(x, Global) else None
 
 
@@ -179,6 +189,8 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
         owner = it.em.number(owner)
     # An index is a tuple in all but its attributes.
     cls = "PartitionIndex" if isinstance(owner, MintedIndex) else receiver_class(owner)
+    if isinstance(owner, Value) and owner in it.em.witnesses and f"Index.{node.attr}" in RULES:
+        cls = "Index"
     if cls is not None:
         return _member(it, cls, owner, node.attr)
     if isinstance(owner, types.ModuleType):
@@ -234,6 +246,8 @@ def _subscript(it: Interpreter, node: ast.Subscript) -> Any:
     it.mark(node)
     if receiver_class(owner) in ("Tile", "PointerTile"):
         return it.apply("operator.getitem", [owner, index])
+    if isinstance(owner, SliceRef):
+        return it.apply(f"{receiver_class(owner)}.__getitem__", [owner, index])
     if receiver_class(owner) is not None:
         it.em.fail(
             Code.TYPE,

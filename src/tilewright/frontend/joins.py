@@ -15,13 +15,13 @@ from ..base.errors import Code
 from ..ir import TileType, Value
 from . import promote
 from .emit import Emitter, describe
-from .values import MappedRef, MintedIndex, OutputRef, PartitionRef, TensorRef
+from .values import MappedRef, MintedIndex, OutputRef, PartitionRef, SliceRef, TensorRef
 
 
 def is_record(x: Any) -> bool:
     """Whether x is an instance of a frozen dataclass of the user's."""
     params = getattr(type(x), "__dataclass_params__", None)
-    refs = (TensorRef, OutputRef, PartitionRef, MappedRef, Value, TileType)
+    refs = (TensorRef, OutputRef, PartitionRef, MappedRef, SliceRef, Value, TileType)
     return params is not None and params.frozen and not isinstance(x, refs)
 
 

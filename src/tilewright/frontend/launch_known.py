@@ -53,6 +53,11 @@ def _extent(walk: _Walk, op: Op) -> Expr | None:
     return None if param is None else ("extent", param, op.attrs["axis"])
 
 
+def _length(walk: _Walk, op: Op) -> Expr | None:
+    param = op.operands[0].tensor.param
+    return None if param is None else ("length", param)
+
+
 def _grid(walk: _Walk, op: Op) -> Expr:
     return ("grid", op.attrs["axis"])
 
@@ -128,6 +133,7 @@ def _compare(walk: _Walk, op: Op) -> Expr | None:
 _TRANSLATE: dict[str, Translate] = {
     "constant": _constant,
     "extent": _extent,
+    "length": _length,
     "num_blocks": _grid,
     "num_tiles": _tiles,
     "addi": _binary("add"),

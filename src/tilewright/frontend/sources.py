@@ -11,13 +11,15 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..base.errors import Code, CompileError
 from ..base.source import SourceFile, Span
 from .parameters import Parameter
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
+Dialect: TypeAlias = Literal["tile", "simt"]
+"""Whether a kernel is written over tiles or for one thread."""
 
 SOURCE_HINT = (
     "put the kernel in a file or a notebook cell, or make it with tw.exec(source), or pass its "
@@ -59,6 +61,7 @@ class KernelSource:
     constants: tuple[Parameter, ...]
     unsafe: bool
     doc: str | None = None
+    dialect: Dialect = "tile"
 
 
 def function_source(function: Callable[..., Any], text: str | None = None) -> FunctionSource:

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from ..base.errors import Code
-from .assign import assign
+from .assign import assign, assign_element
 from .branches import run_if
 from .calls import binary
 from .expressions import BINARY
@@ -15,6 +15,7 @@ from .inline import run_return
 from .interpret import Flow, Interpreter, Run
 from .loops import run_break, run_for, run_while
 from .rules.debug import assert_condition
+from .values import SliceRef
 
 
 def _assign(it: Interpreter, node: ast.Assign) -> Flow:
@@ -33,6 +34,11 @@ def _annassign(it: Interpreter, node: ast.AnnAssign) -> Flow:
 
 def _augassign(it: Interpreter, node: ast.AugAssign) -> Flow:
     target = node.target
+    if isinstance(target, ast.Subscript):
+        owner, index = it.eval(target.value), it.eval(target.slice)
+        if isinstance(owner, SliceRef):
+            _augment_element(it, node, target, owner, index)
+            return Flow.NEXT
     if not isinstance(target, ast.Name):
         assign(it, target, None)  # complains: nothing but names can be assigned
         return Flow.NEXT
@@ -41,6 +47,18 @@ def _augassign(it: Interpreter, node: ast.AugAssign) -> Flow:
     it.mark(node)
     assign(it, target, binary(it, BINARY[type(node.op)], current, value))
     return Flow.NEXT
+
+
+def _augment_element(
+    it: Interpreter, node: ast.AugAssign, target: ast.Subscript, owner: SliceRef, index: Any
+) -> None:
+    """`out[i] += x`: the index is looked at once, as Python does."""
+    it.mark(target)
+    key = "DisjointSlice.__getitem__" if owner.mutable else "Slice.__getitem__"
+    current = it.apply(key, [owner, index])
+    value = it.eval(node.value)
+    it.mark(node)
+    assign_element(it, target, owner, index, binary(it, BINARY[type(node.op)], current, value))
 
 
 def _expr(it: Interpreter, node: ast.Expr) -> Flow:

@@ -128,7 +128,21 @@ class MintedIndex(tuple[Any, ...]):  # noqa: SLOT001 - a tuple can have no slots
         return index
 
 
-Memory = TensorRef | OutputRef | PartitionRef | MappedRef | Global
+@dataclass(frozen=True, eq=False, slots=True)
+class SliceRef:
+    """The elements of a tensor in a row (`simt.Slice`, or `simt.DisjointSlice` if mutable)."""
+
+    value: Value
+    name: str
+    mutable: bool
+
+    @property
+    def type(self) -> TensorType:
+        """The slice's type."""
+        return self.value.tensor
+
+
+Memory = TensorRef | OutputRef | PartitionRef | MappedRef | SliceRef | Global
 """Things that name memory: no values, so they can be neither computed with nor selected."""
 
 

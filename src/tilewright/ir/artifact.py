@@ -27,12 +27,16 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The first failed check or assertion of a launch; `block` is the logical block index."""
+    """The first failed check or assertion of a launch; `block` is the logical block index.
+
+    `thread` is the place in its block of the thread of a SIMT kernel, along x, y and z.
+    """
 
     site: Site
     block: tuple[int, ...]
     index: int = 0
     extent: int = 0
+    thread: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,8 @@ def sites_of(func: Func) -> tuple[Site, ...]:
 def _site(op: Op) -> Site:
     if op.name == "check":
         return Site("check", op.span, op.attrs["tensor"], op.attrs["axis"])
+    if op.name == "check_index":
+        return Site("index", op.span, op.attrs["slice"])
     if op.name == "assert":
         return Site("assert", op.span, message=op.attrs["message"])
     types = tuple(v.tile for v in op.operands)

@@ -64,3 +64,12 @@ class AtomicMode(StrEnum):
     MAX = "max"
     MIN = "min"
     XCHG = "xchg"
+
+
+class Place(StrEnum):
+    """What a plain number of a SIMT thread is about."""
+
+    THREAD = "thread"
+    BLOCK = "block"
+    BLOCK_SIZE = "block_size"
+    GRID_SIZE = "grid_size"

@@ -1,6 +1,7 @@
 """Expressions over values known at launch: how launch checks say what must hold.
 
-Forms (nested tuples): ("const", n), ("extent", param, axis), ("scalar", param), ("grid", axis),
+Forms (nested tuples): ("const", n), ("extent", param, axis), ("length", param), ("scalar", param),
+("grid", axis),
 ("add" | "sub" | "mul" | "floordiv" | "mod" | "ceildiv" | "min" | "max", a, b),
 ("lt" | "le" | "gt" | "ge" | "eq" | "ne" | "and" | "or", a, b), ("not", a).
 """
@@ -34,6 +35,9 @@ BINARY: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchFacts:
     """What a launch knows: extents by parameter, scalars by parameter, the logical grid."""
@@ -53,6 +57,8 @@ def evaluate(expr: Expr, facts: LaunchFacts) -> Any:
             return args[0]
         case "extent":
             return facts.extents[args[0]][int(args[1])]
+        case "length":
+            return facts.extents[args[0]][0]
         case "scalar":
             return facts.scalars[args[0]]
         case "grid":
@@ -71,6 +77,8 @@ def show(expr: Expr) -> str:
             return str(args[0])
         case "extent":
             return f"{args[0]}.shape[{args[1]}]"
+        case "length":
+            return f"len({args[0]})"
         case "grid":
             return f"num_tile_blocks({args[0]})"
         case "not":
@@ -94,7 +102,7 @@ def _wrap(expr: Expr) -> str:
 
 def leaves(expr: Expr) -> list[Expr]:
     """The launch-known atoms an expression speaks of, each once, in order."""
-    if expr[0] in ("extent", "scalar", "grid"):
+    if expr[0] in ("extent", "length", "scalar", "grid"):
         return [expr]
     if expr[0] == "const":
         return []

@@ -98,7 +98,9 @@ class Signature:
     logical grid axes (at least 3). `constants` are the keyword-only `tl.Const` values. The last
     `hidden` parameters are globals that the kernel names; a launch asks for none, the front end
     adds them. `folded` says that the device runs the blocks of the grid as one row, for it has
-    not as many axes, or not as long ones.
+    not as many axes, or not as long ones. `block` is the shape of a block of threads of a
+    SIMT kernel, with as many axes as its launches have; tile kernels have none. `exact_block`
+    says that the kernel runs in no other.
     """
 
     params: tuple[ParamSpec, ...]
@@ -107,9 +109,17 @@ class Signature:
     grid_rank: int = 3
     hidden: int = 0
     folded: bool = False
+    block: Shape | None = None
+    exact_block: bool = False
 
     @property
     def globals(self) -> tuple[GlobalSpec, ...]:
         """The hidden parameters, in order."""
         last = self.params[len(self.params) - self.hidden :]
         return tuple(spec for spec in last if isinstance(spec, GlobalSpec))
+
+    @property
+    def block_dims(self) -> Shape:
+        """The threads of a block along x, y and z, of a SIMT kernel."""
+        assert self.block is not None, "only SIMT kernels have threads"
+        return self.block + (1,) * (3 - len(self.block))

@@ -13,13 +13,20 @@ _KEY = "__tilewright_rule__"
 
 def declared(function: Function) -> Function:
     """Make `function` a declaration; calling it on the host raises and says what to do."""
-    name = function.__name__
+    return _declared(function, only_in_kernels(f"tl.{function.__name__}"))
 
+
+def declared_for_threads(function: Function) -> Function:
+    """As `declared`, for a word of SIMT kernels."""
+    return _declared(function, only_in_threads(f"simt.{function.__name__}"))
+
+
+def _declared(function: Function, refusal: str) -> Function:
     @functools.wraps(function)
     def outside(*_args: object, **_keywords: object) -> NoReturn:
-        raise TypeError(only_in_kernels(f"tl.{name}"))
+        raise TypeError(refusal)
 
-    setattr(outside, _KEY, name)
+    setattr(outside, _KEY, function.__name__)
     return cast("Function", outside)
 
 
@@ -34,4 +41,13 @@ def only_in_kernels(what: str) -> str:
     return (
         f"{what} can only be used inside a kernel\n"
         "  hint: use it in a function decorated with @tw.entry, or in one that such a kernel calls"
+    )
+
+
+def only_in_threads(what: str) -> str:
+    """The text for a word of SIMT kernels that was used on the host."""
+    return (
+        f"{what} can only be used inside a SIMT kernel\n"
+        "  hint: use it in a function decorated with @simt.kernel, or in one that such a kernel"
+        " calls"
     )

@@ -103,13 +103,13 @@ class CudaRun:
         """Which words of a record are the addresses of the launch's memory."""
         self._memory_at = ctypes.addressof(self._memory)
         self._address = stub().address
-        self._hardware = hardware_grid(self._name, grid, folded=artifact.signature.folded)
+        self._hardware, self._block = _hardware(artifact, grid)
         self._idle: list[Record] = []
 
     def _new_record(self) -> Record:
         loaded = self._loaded
         context = loaded.device.context.handle
-        record = Record(context, loaded.function, self._hardware, ONE_THREAD, 0, self._words)
+        record = Record(context, loaded.function, self._hardware, self._block, 0, self._words)
         if self._reports:
             record.report = loaded.new_report()
             record.words[-1] = record.report.address
@@ -236,6 +236,14 @@ def _constant(slot: Slot, args: Sequence[Arg], hidden: Sequence[Region], grid: S
         first = len(arg.layout.shape) if slot.what == "stride" else 0
         return arg.layout.words[first + slot.axis]
     return 0
+
+
+def _hardware(artifact: Artifact, grid: Shape) -> tuple[Shape, Shape]:
+    """Blocks and threads in each, as the driver launches them."""
+    signature = artifact.signature
+    if signature.block is not None:  # its x axis comes last in a grid, as the fastest one does
+        return tuple(reversed(grid)), signature.block_dims
+    return hardware_grid(artifact.name, grid, folded=signature.folded), ONE_THREAD
 
 
 def hardware_grid(kernel: str, grid: Shape, *, folded: bool) -> Shape:

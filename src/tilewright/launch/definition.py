@@ -46,7 +46,10 @@ class Entry:
         frame_locals: dict[str, Any] | None = None,
     ) -> None:
         captured = capture(function, unsafe=unsafe, source=source, frame_locals=frame_locals)
-        self._kernel = Kernel(captured, function)
+        self._adopt(Kernel(captured, function), function)
+
+    def _adopt(self, kernel: Kernel, function: Callable[..., Any]) -> None:
+        self._kernel = kernel
         self.declared: list[Declared] = []
         """What `declare` was told."""
         functools.update_wrapper(cast("Any", self), function)
@@ -177,10 +180,10 @@ def make_entry(
     """
     if function is None:
         return functools.partial(make_entry, unsafe=unsafe, source=source)
-    return Entry(function, unsafe=unsafe, source=source, frame_locals=_locals_of_caller())
+    return Entry(function, unsafe=unsafe, source=source, frame_locals=locals_of_caller())
 
 
-def _locals_of_caller() -> dict[str, Any]:
+def locals_of_caller() -> dict[str, Any]:
     """The names where the kernel is being defined; at module level they are its globals already."""
     frame = user_frame()
     if frame is None or frame.f_locals is frame.f_globals:

@@ -10,6 +10,7 @@ from ..base.shapes import Shape
 from ..compile.options import CompileOptions
 from ..driver.protocol import Device
 from .arguments import Arg, OutputArg, ScalarArg, TensorArg
+from .blocks import Asked
 from .code import Code
 from .links import Generics, Links, scalar_type
 from .recent import Recent
@@ -27,6 +28,8 @@ class Request(NamedTuple):
     grid: Shape | None = None
     const_grid: Shape | None = None
     options: CompileOptions | None = None
+    threads: Asked | None = None
+    """What `launch_config` of a SIMT launch said."""
 
 
 CodeKey: TypeAlias = "Device | tuple[Device, Request] | tuple[Device, Request, tuple[bool, ...]]"

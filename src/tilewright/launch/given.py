@@ -9,7 +9,7 @@ import numpy as np
 from ..array.arc import Arc
 from ..array.partition import Partition
 from ..array.pointer import DevicePointer
-from ..array.tensor import Tensor
+from ..array.tensor import BorrowMut, Tensor
 
 
 class SupportsDLPack(Protocol):
@@ -23,6 +23,7 @@ class SupportsDLPack(Protocol):
 KernelArg: TypeAlias = (
     Tensor[Any]
     | Partition[Any]
+    | BorrowMut[Any]
     | Arc[Any]
     | DevicePointer[Any]
     | np.ndarray[Any, Any]

@@ -11,6 +11,7 @@ import numpy as np
 from ..base.shapes import Shape, size
 from ..driver.cpu import FailureWords, RawReport
 from ..ir.artifact import Artifact, Failure, Printed, Site
+from ..ir.signature import Signature
 from ..ir.types import PtrType, TileType
 from .report import Report
 
@@ -31,27 +32,39 @@ def report_of(artifact: Artifact, grid: Shape, raw: RawReport) -> Report:
             RuntimeWarning,
             stacklevel=2,
         )
-    failure = _failure(artifact.sites, raw.failure, grid) if raw.failure else None
-    printed = _printed(artifact.sites, raw.printed, grid) if raw.printed else ()
+    places = Places(grid, artifact.signature)
+    failure = _failure(artifact.sites, raw.failure, places) if raw.failure else None
+    printed = _printed(artifact.sites, raw.printed, places) if raw.printed else ()
     return Report(failure, tuple(printed), error=raw.problem)
 
 
-def _failure(sites: Sequence[Site], words: FailureWords, grid: Shape) -> Failure:
-    return Failure(sites[words.site], _block(words.block, grid), words.index, words.extent)
+class Places:
+    """What the numbers in a report stand for: blocks, or the threads of a SIMT kernel."""
+
+    def __init__(self, grid: Shape, signature: Signature) -> None:
+        self._simt = signature.block is not None
+        self._whole = (*grid, *reversed(signature.block_dims)) if self._simt else grid
+
+    def of(self, number: int) -> tuple[Shape, Shape | None]:
+        """The block, and the thread in it; SIMT kernels count along x, y and z."""
+        found = tuple(int(i) for i in np.unravel_index(number, self._whole))
+        return (found[2::-1], found[:2:-1]) if self._simt else (found, None)
 
 
-def _block(number: int, grid: Shape) -> Shape:
-    return tuple(int(i) for i in np.unravel_index(number, grid))
+def _failure(sites: Sequence[Site], words: FailureWords, places: Places) -> Failure:
+    block, thread = places.of(words.block)
+    return Failure(sites[words.site], block, words.index, words.extent, thread)
 
 
-def _printed(sites: Sequence[Site], records: bytes, grid: Shape) -> list[Printed]:
+def _printed(sites: Sequence[Site], records: bytes, places: Places) -> list[Printed]:
     """The print records in block order; those of one block in the order they were written."""
     found: list[tuple[int, Printed]] = []
     at = 0
     while at < len(records):
         nbytes, number, block = (int(n) for n in np.frombuffer(records, np.int64, 3, at))
         site = sites[number]
-        found.append((block, Printed(site, _block(block, grid), _values(site, records, at + 24))))
+        values = _values(site, records, at + 24)
+        found.append((block, Printed(site, places.of(block)[0], values)))
         at += nbytes
     return [record for _, record in sorted(found, key=lambda pair: pair[0])]
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..base.errors import Error, LaunchError
 from ..ir.artifact import Failure, Printed
 from ..ir.core import LaunchCheck
-from ..ir.launch_expr import Expr, LaunchFacts, evaluate, leaves, show
+from ..ir.launch_expr import COMPARISONS, Expr, LaunchFacts, evaluate, leaves, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,19 @@ def deliver(kernel: str, report: Report) -> Error | None:
 
 def failure_error(kernel: str, failure: Failure) -> LaunchError:
     """The error for a check or assertion that failed in a running kernel."""
-    site, block = failure.site, f"block {failure.block}"
+    site, block = failure.site, _where(failure)
     if site.kind == "assert":
         text = f": {site.message}" if site.message else ""
         return LaunchError(
             f"assertion failed in `{kernel}`{text}", span=site.span, got=f"{block} failed it"
+        )
+    if site.kind == "index":
+        return LaunchError(
+            f"index out of range in `{kernel}`: `{site.tensor}`",
+            span=site.span,
+            expected=f"0 <= index < {failure.extent}, the length of `{site.tensor}`",
+            got=f"{failure.index}, in {block}",
+            hint=f"compare the index first: if i < len({site.tensor})",
         )
     return LaunchError(
         f"index out of range in `{kernel}`: axis {site.axis} of `{site.tensor}`",
@@ -62,6 +70,11 @@ def failure_error(kernel: str, failure: Failure) -> LaunchError:
         expected=f"0 <= index < {failure.extent}, the number of tiles along that axis",
         got=f"{failure.index}, in {block}",
     )
+
+
+def _where(failure: Failure) -> str:
+    block = f"block {failure.block}"
+    return block if failure.thread is None else f"thread {failure.thread} of {block}"
 
 
 def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts) -> None:
@@ -74,8 +87,15 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
                 else f"`{kernel}` cannot be launched with these arguments",
                 span=check.span,
                 expected=show(check.expr),
-                got=", ".join(_known(leaf, facts) for leaf in leaves(check.expr)) or "False",
+                got=", ".join(_known(part, facts) for part in _parts(check.expr)) or "False",
             )
+
+
+def _parts(expr: Expr) -> list[Expr]:
+    """What to say of a condition that does not hold: both sides of a comparison, and what they
+    are made of."""
+    sides = [side for side in expr[1:] if side[0] != "const"] if expr[0] in COMPARISONS else []
+    return [*sides, *(leaf for leaf in leaves(expr) if leaf not in sides)]
 
 
 def _known(leaf: Expr, facts: LaunchFacts) -> str:

@@ -105,4 +105,9 @@ def _values(args: Sequence[Arg], bound: Bound) -> list[Any]:
         ScalarArg: iter(bound.numbers),
         PointerArg: iter([pointer.region.array() for pointer in bound.pointers]),
     }
-    return [next(values[type(arg)]) for arg in args]
+    return [_shaped(arg, next(values[type(arg)])) for arg in args]
+
+
+def _shaped(arg: Arg, value: Any) -> Any:
+    """An array in the shape that the kernel sees: a slice has its elements in a row."""
+    return value.reshape(arg.layout.shape) if isinstance(arg, OutputArg | TensorArg) else value

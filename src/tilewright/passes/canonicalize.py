@@ -23,7 +23,8 @@ Rules (those of single ops stand in `passes.simplify`, by family):
  6. Comparisons decided by intervals, selections by a known condition or by equal choices.
         %b = cmpi %x, %x {predicate=lt}       ->  %b = constant False
  7. Checks that intervals prove are true, and so are those of a loop variable against the bound of
-    its loop; asserts of true go; known guards and masks go.
+    its loop, and of a thread's index where a branch has compared it with the length; asserts of
+    true go; known guards and masks go.
         for %i in 0..%n {%ok = check %i, %n}  ->  for %i in 0..%n {%ok = constant True}
  8. A branch of known condition is taken; one that yields only scalars or equal values goes.
         if %true {A; yield %a} else {B}       ->  A; %a

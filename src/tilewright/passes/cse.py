@@ -30,6 +30,8 @@ from ..ir.rewrite import Rewriter, rewrite
 
 Key: TypeAlias = tuple[object, ...]
 
+LOADS = ("load_view", "load_slice")
+CHECKS = ("check", "check_index")
 COMMUTATIVE = frozenset(("addi", "muli", "mulhi", "andi", "ori", "xori", "maxi", "mini"))
 
 
@@ -47,9 +49,9 @@ class _Merger:
         self.loads: dict[Key, tuple[str, Sequence[Value]]] = {}
 
     def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
-        if op.name == "load_view" and self.memory.disturbs(place_of(op)):
+        if op.name in LOADS and self.memory.disturbs(place_of(op)):
             return self.load(r, op)
-        if op.defn.pure or op.name in ("check", "load_view"):
+        if op.defn.pure or op.name in (*CHECKS, *LOADS):
             return self.merged(r, op)
         if op.regions:
             return self.nested(r, op)

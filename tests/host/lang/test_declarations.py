@@ -9,14 +9,23 @@ import operator
 import pytest
 
 import tilewright.lang as tl
+from tilewright import simt
 from tilewright.frontend.rules import FAMILIES, PROPERTIES, RULES
 from tilewright.lang.marker import declared_name
 
-FUNCTIONS = [name for name in tl.__all__ if declared_name(getattr(tl, name)) is not None]
-CLASSES = (
-    "Tile", "PointerTile", "Tensor", "TensorMut", "Partition", "PartitionMut",
-    "MappedPartitionMut", "PartitionIndex", "Global",
-)  # fmt: skip
+OWNERS = {
+    name: space
+    for space in (simt, tl)
+    for name in space.__all__
+    if declared_name(getattr(space, name)) is not None
+}
+"""Where each word stands; those of both stand in `tl`."""
+FUNCTIONS = list(OWNERS)
+CLASSES = {
+    **dict.fromkeys(("Slice", "DisjointSlice", "Index"), simt),
+    **dict.fromkeys(("Tile", "PointerTile", "Tensor", "TensorMut", "Partition", "PartitionMut",
+                     "MappedPartitionMut", "PartitionIndex", "Global"), tl),
+}  # fmt: skip
 
 OF_THE_HOST = {f"Global.{name}" for name in ("host", "memory", "to_numpy", "copy_from", "reset")}
 """What is not for kernels: globals are made, read and written on the host."""
@@ -40,13 +49,17 @@ def shape_of(function, skip):
 
 
 def keys(prefix):
-    return sorted(key for key in RULES if key.startswith(f"{prefix}.") and key not in REFUSALS)
+    return sorted(
+        key
+        for key in RULES
+        if key.startswith(f"{prefix}.") and key not in REFUSALS and "__" not in key
+    )
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_has_a_rule_of_the_same_signature(name):
     assert name in RULES, f"tl.{name} means nothing"
-    assert shape_of(RULES[name], 1) == shape_of(getattr(tl, name), 0)
+    assert shape_of(RULES[name], 1) == shape_of(getattr(OWNERS[name], name), 0)
 
 
 @pytest.mark.parametrize("name", sorted(key for key in RULES if "." not in key))
@@ -58,14 +71,14 @@ def test_every_rule_is_declared(name):
 def test_declarations_stand_in_the_file_of_their_family(family):
     for name in FAMILIES[family]:
         if "." not in name:
-            assert getattr(tl, name).__module__ == f"tilewright.lang.{family}", name
+            assert getattr(OWNERS[name], name).__module__ == f"tilewright.lang.{family}", name
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_every_method_has_a_rule(cls):
     declared = {
         f"{cls}.{name}"
-        for base in getattr(tl, cls).__mro__
+        for base in getattr(CLASSES[cls], cls).__mro__
         if base.__module__.startswith("tilewright.")
         for name in vars(base)
         if not name.startswith("_")
@@ -76,7 +89,7 @@ def test_every_method_has_a_rule(cls):
 @pytest.mark.parametrize("key", [key for cls in CLASSES for key in keys(cls)])
 def test_methods_have_the_signature_of_their_rule(key):
     cls, _, name = key.partition(".")
-    member = inspect.getattr_static(getattr(tl, cls), name)
+    member = inspect.getattr_static(getattr(CLASSES[cls], cls), name)
     assert isinstance(member, property) == (key in PROPERTIES)
     if key not in PROPERTIES:
         assert shape_of(RULES[key], 2) == shape_of(member, 1)
@@ -108,16 +121,18 @@ def test_no_other_prefixes():
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_are_for_kernels(name):
     with pytest.raises(TypeError) as caught:
-        getattr(tl, name)()
+        getattr(OWNERS[name], name)()
     message, hint = str(caught.value).splitlines()
-    assert message == f"tl.{name} can only be used inside a kernel"
+    threads = OWNERS[name] is simt
+    what = f"simt.{name} can only be used inside a SIMT kernel"
+    assert message == (what if threads else f"tl.{name} can only be used inside a kernel")
     assert hint.startswith("  hint: ")
-    assert "@tw.entry" in hint
+    assert ("@simt.kernel" if threads else "@tw.entry") in hint
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_are_described(name):
-    first, *_ = (getattr(tl, name).__doc__ or "").splitlines()
+    first, *_ = (getattr(OWNERS[name], name).__doc__ or "").splitlines()
     assert first.endswith((".", ":"))
 
 

@@ -8,16 +8,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ...base.cuda_abi import symbol
 from ...base.stage import Stage
-from ...ir.artifact import Artifact
+from ...ir.artifact import Artifact, sites_of
 from ...ir.core import Func
 from .emit import TABLE, emit_module
 from .keeping import artifact, keeping_for
+from .lanes import Threads, emit_threads, plan_threads, print_threads
 from .object import compile_module
 from .plan import Plan, build_plan, print_plan
+from .ptx import PtxTarget, compile_ptx, emit_ptx
 from .target import CpuTarget, host_target
 
-__all__ = ["TABLE", "CpuTarget", "Module", "compile_func", "host_target", "stages"]
+__all__ = [
+    "TABLE", "CpuTarget", "Module", "compile_func", "host_target", "simt_stages", "stages",
+]  # fmt: skip
+
+TOGETHER = 64
+"""Blocks of threads that a worker takes at once, where they run as one loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,51 @@ def stages(cpu: CpuTarget) -> tuple[Stage, ...]:
         Stage("llvm", lambda plan: Module(plan, emit_module(plan, cpu)), lambda m: str(m.text)),
         Stage("object", lambda module: _artifact(module, cpu), _summary),
     )
+
+
+def simt_stages(target: str) -> tuple[Stage, ...]:
+    """The steps from the typed IR of a SIMT kernel to an artifact, for `cpu` or for a GPU."""
+    return _thread_stages(host_target()) if target == "cpu" else _ptx_stages(target)
+
+
+def _thread_stages(cpu: CpuTarget) -> tuple[Stage, ...]:
+    return (
+        Stage("threads", lambda func: plan_threads(func, cpu), print_threads, keeping_for(cpu)),
+        Stage("llvm", lambda plan: (plan, emit_threads(plan, cpu)), _second),
+        Stage("object", lambda pair: _of_threads(pair, cpu), _summary),
+    )
+
+
+def _ptx_stages(arch: str) -> tuple[Stage, ...]:
+    """PTX is the artifact's code."""
+    target = PtxTarget(arch)
+    return (
+        Stage("llvm", lambda func: (func, emit_ptx(func, target)), _second),
+        Stage("ptx", lambda pair: _ptx(pair, target), lambda made: str(made.code.decode())),
+    )
+
+
+def _second(pair: tuple[Any, str]) -> str:
+    return pair[1]
+
+
+def _ptx(pair: tuple[Func, str], target: PtxTarget) -> Artifact:
+    func, text = pair
+    return Artifact(
+        name=symbol(func.name),
+        target=target.arch,
+        signature=func.signature,
+        code=compile_ptx(text, target).encode(),
+        launch_checks=func.launch_checks,
+        sites=sites_of(func),
+        decisions=("one thread per element, through LLVM",),
+    )
+
+
+def _of_threads(pair: tuple[Threads, str], cpu: CpuTarget) -> Artifact:
+    plan, text = pair
+    together = TOGETHER if plan.merged else 1
+    return artifact(plan.func, cpu, compile_module(text, cpu), 0, together, plan.decisions)
 
 
 def _artifact(module: Module, cpu: CpuTarget) -> Artifact:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import ShapeError
+from ...base.stage import Stage
 from ...ir import Func, Value
-from ...ir.artifact import Failure, Printed, reporting_ops, sites_of
+from ...ir.artifact import Artifact, Failure, Printed, reporting_ops, sites_of
 from . import (
     arithmetic,
     atomics,
@@ -27,6 +28,8 @@ from . import (
     memory,
     pointer,
     reduction,
+    slices,
+    threads,
     token,
 )  # fmt: skip
 from . import grid as grid_family
@@ -36,7 +39,7 @@ from .machine import Data, Frame, Launch, Rule
 from .storage import Member, Memory
 from .watch import Watch
 
-__all__ = ["FAMILIES", "RULES", "Outcome", "run"]
+__all__ = ["FAMILIES", "RULES", "Outcome", "run", "stages"]
 
 FAMILIES: dict[str, dict[str, Rule]] = {
     "control": control.RULES, "grid": grid_family.RULES, "creation": creation.RULES,
@@ -44,7 +47,7 @@ FAMILIES: dict[str, dict[str, Rule]] = {
     "bitwise": bitwise.RULES, "conversion": conversion.RULES, "layout": layout.RULES,
     "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.RULES,
     "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES,
-    "token": token.RULES,
+    "token": token.RULES, "threads": threads.RULES, "slices": slices.RULES,
 }  # fmt: skip
 
 
@@ -75,6 +78,18 @@ class Outcome:
     seed: int
 
 
+def stages() -> tuple[Stage, ...]:
+    """The step from typed IR to an artifact, which is the IR itself."""
+    return (Stage("interpret", _interpretable, lambda artifact: f"{artifact.name}\n"),)
+
+
+def _interpretable(func: Func) -> Artifact:
+    return Artifact(
+        func.name, "reference", func.signature, func, func.launch_checks, sites_of(func),
+        decisions=(f"interpreted with {len(RULES)} rules",),
+    )  # fmt: skip
+
+
 def run(
     func: Func,
     arguments: Sequence[Any],
@@ -86,7 +101,8 @@ def run(
 ) -> Outcome:
     """Run a kernel on arrays (written in place), scalars and addresses, in parameter order.
 
-    Blocks run one after the other in an order drawn from `seed`. `uninitialized` names parameters
+    Blocks, or the threads of a SIMT kernel, run one after the other in an order drawn from `seed`.
+    The grid of a SIMT kernel is given with its x axis last. `uninitialized` names parameters
     whose elements must be written before they are read; `reachable` are arrays that pointers may
     reach besides the arguments. An array may be given for a pointer.
     """
@@ -95,6 +111,8 @@ def run(
         raise ShapeError(f"{func.name} has no parameter {', '.join(sorted(unknown))}")
     extra = [Member(f"reachable[{i}]", array) for i, array in enumerate(reachable)]
     watch = Watch()
+    if func.signature.block is not None:
+        watch.noun = "thread"
     storage = Memory([*members, *extra], watch)
     storage.forget(uninitialized)
     sites = dict(zip(reporting_ops(func), sites_of(func), strict=True))
@@ -102,7 +120,8 @@ def run(
     seed = _fresh_seed() if seed is None else seed
     # Overflow, division by zero and NaN are ordinary results here.
     with np.errstate(all="ignore"):
-        _run_blocks(launch, values, seed)
+        run_all = _run_blocks if func.signature.block is None else _run_threads
+        run_all(launch, values, seed)
     printed = sorted(launch.printed, key=lambda record: record[0])
     return Outcome(
         launch.failure, tuple(p for _, p in printed), tuple(watch.problems.values()), seed
@@ -127,6 +146,18 @@ def _run_blocks(launch: Launch, values: dict[Value, Data], seed: int) -> None:
         block = _logical(number, launch.grid)
         launch.memory.watch.begin(block)
         Frame(launch, number, block, dict(values)).run(launch.func.body)
+
+
+def _run_threads(launch: Launch, values: dict[Value, Data], seed: int) -> None:
+    whole = (*launch.grid, *reversed(launch.func.signature.block_dims))
+    order: list[int] = np.random.default_rng(seed).permutation(prod(whole)).tolist()
+    for number in order:
+        if launch.failure is not None:
+            return
+        x_first = tuple(reversed(_logical(number, whole)))
+        thread, place = x_first[:3], x_first[3:]
+        launch.memory.watch.begin((*place, *thread))
+        Frame(launch, number, place, dict(values), thread).run(launch.func.body)
 
 
 def _logical(number: int, grid: tuple[int, ...]) -> tuple[int, ...]:

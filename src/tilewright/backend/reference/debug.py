@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import Op
-from ...ir.artifact import Failure, Printed
+from ...ir.artifact import Printed
 from .machine import Frame, Results, Rule
 
 
@@ -18,7 +18,7 @@ def _print(frame: Frame, op: Op) -> Results:
 
 def _assert(frame: Frame, op: Op) -> Results:
     if not bool(frame.array(op.one("cond"))):
-        frame.launch.fail(Failure(frame.launch.sites[op], frame.block))
+        frame.fail(op)
     return ()
 
 

@@ -64,12 +64,14 @@ class Launch:
 
 @dataclass(slots=True)
 class Frame:
-    """One block of the grid as it runs: where it stands, and the values it has made."""
+    """One block of the grid as it runs, or one thread: where it stands, and what it has made."""
 
     launch: Launch
     number: int
     block: tuple[int, ...]
     values: dict[Value, Data]
+    thread: tuple[int, ...] | None = None
+    """The place of a thread of a SIMT kernel in its block; axes are x, y and z, as in `block`."""
 
     def run(self, block: Block) -> Jump:
         """Run a region to its terminator."""
@@ -94,6 +96,10 @@ class Frame:
         data = self.values[value]
         assert isinstance(data, np.ndarray), f"expected a tile, got {data}"
         return data
+
+    def fail(self, op: Op, index: int = 0, extent: int = 0) -> None:
+        """Report that a check or an assertion failed here."""
+        self.launch.fail(Failure(self.launch.sites[op], self.block, index, extent, self.thread))
 
     def arrays(self, op: Op) -> list[Array]:
         """The elements of all operands of an op on tiles."""

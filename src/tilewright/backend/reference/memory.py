@@ -6,7 +6,6 @@ import numpy as np
 
 from ...base.shapes import ceil_div
 from ...ir import Op, Value, ViewType
-from ...ir.artifact import Failure
 from .atomics import COMBINE
 from .exact import Array
 from .machine import Frame, Results, Rule, TensorData, filled
@@ -46,7 +45,7 @@ def _check(frame: Frame, op: Op) -> Results:
     index, extent = frame.integer(op.one("index")), frame.integer(op.one("extent"))
     ok = 0 <= index < extent
     if not ok:
-        frame.launch.fail(Failure(frame.launch.sites[op], frame.block, index, extent))
+        frame.fail(op, index, extent)
     return (np.asarray(ok),)
 
 

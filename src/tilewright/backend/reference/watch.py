@@ -64,6 +64,7 @@ class Event:
     """One access of memory: the block and op that made it, and the releases it has seen."""
 
     block: tuple[int, ...]
+    noun: str
     op: Op
     atomic: bool
     acquires: bool
@@ -73,7 +74,7 @@ class Event:
     @property
     def text(self) -> str:
         """The block and the place, for a report."""
-        return f"block {self.block} at {place_of(self.op)}"
+        return f"{self.noun} {self.block} at {place_of(self.op)}"
 
 
 def place_of(op: Op) -> str:
@@ -92,16 +93,20 @@ def _race_key(kind: str, earlier: Event, made: Event) -> Hashable:
 
 def _race_text(kind: str, earlier: Event, made: Event, name: str) -> str:
     if kind == "write":
-        return f"two blocks write {name}: {earlier.text}; {made.text}"
+        return f"two {made.noun}s write {name}: {earlier.text}; {made.text}"
     writer, reader = (earlier, made) if kind == "read" else (made, earlier)
-    head = f"one block reads what another writes, {name}"
+    head = f"one {made.noun} reads what another writes, {name}"
     return f"{head}: written by {writer.text}; read by {reader.text}"
 
 
 class Watch:
-    """Keeps the events of a launch and the problems found, each kind once for the same ops."""
+    """Keeps the events of a launch and the problems found, each kind once for the same ops.
+
+    `noun` says what runs one after the other: blocks, or the threads of a SIMT kernel.
+    """
 
     def __init__(self) -> None:
+        self.noun = "block"
         self.problems: dict[Hashable, str] = {}
         self._events: list[Event] = []
         self._block: tuple[int, ...] = ()
@@ -118,7 +123,7 @@ class Watch:
         # Atomicity inside one block says nothing to the other blocks.
         shared = ordering != Ordering.WEAK and op.attrs.get("scope") != Scope.TILE_BLOCK
         event = Event(
-            self._block, op, shared,
+            self._block, self.noun, op, shared,
             acquires=shared and ordering in ACQUIRING, releases=shared and ordering in RELEASING,
         )  # fmt: skip
         self._events.append(event)

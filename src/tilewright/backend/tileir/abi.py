@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...base.cuda_abi import symbol
 from ...base.dtypes import AnyDType, i32, i64
 from ...ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
 
-PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+__all__ = ["Slot", "slots", "symbol"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,3 @@ def _memory(spec: TensorSpec | OutputSpec, number: int) -> Iterator[Slot]:
         for axis, n in enumerate(dims):
             if n is None:
                 yield Slot(what, width, number, axis)
-
-
-def symbol(name: str) -> str:
-    """The kernel's name in the compiled code, where only ASCII letters are allowed."""
-    if PLAIN_NAME.fullmatch(name):
-        return name
-    return "kernel_" + "".join(
-        c if PLAIN_NAME.fullmatch(f"_{c}") else f"_{ord(c):x}_" for c in name
-    )

@@ -21,6 +21,8 @@ from . import (
     memory,
     pointer,
     reduction,
+    slices,
+    threads,
 )
 
 Rule: TypeAlias = Callable[..., Any]
@@ -32,6 +34,7 @@ FAMILIES: dict[str, Mapping[str, Rule]] = {
     "bitwise": bitwise.RULES, "conversion": conversion.RULES, "layout": layout.RULES,
     "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.RULES,
     "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES,
+    "threads": threads.RULES, "slices": slices.RULES,
 }  # fmt: skip
 
 
@@ -54,6 +57,6 @@ PROPERTIES: frozenset[str] = frozenset[str]().union(
     arithmetic.PROPERTIES, atomics.PROPERTIES, bitwise.PROPERTIES, comparison.PROPERTIES,
     control.PROPERTIES, conversion.PROPERTIES, creation.PROPERTIES, debug.PROPERTIES,
     grid.PROPERTIES, layout.PROPERTIES, math.PROPERTIES, matmul.PROPERTIES, memory.PROPERTIES,
-    pointer.PROPERTIES, reduction.PROPERTIES,
+    pointer.PROPERTIES, reduction.PROPERTIES, slices.PROPERTIES, threads.PROPERTIES,
 )  # fmt: skip
 """The names in RULES that are read, not called."""

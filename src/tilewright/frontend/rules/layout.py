@@ -11,6 +11,7 @@ from ...ir import Value
 from .. import promote
 from ..emit import Emitter, describe
 from ..operands import parts
+from ..values import SliceRef
 
 Rule = Callable[..., Any]
 
@@ -286,9 +287,11 @@ def _size(em: Emitter, self: Any) -> int:
     return em.tile(self).tile.size
 
 
-def _len(em: Emitter, x: Any) -> int:
+def _len(em: Emitter, x: Any) -> int | Value:
     if isinstance(x, tuple | list):  # x.shape, whose extents only the launch knows
         return len(parts(x))
+    if isinstance(x, SliceRef):
+        return em.emit("length", x.value)
     value = em.tile(x)
     if not value.tile.rank:
         em.fail(Code.RANK, "a scalar has no length", expected="a tile", got=describe(value))

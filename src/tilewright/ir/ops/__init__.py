@@ -19,6 +19,8 @@ from . import (
     memory,
     pointer,
     reduction,
+    slices,
+    threads,
     token,
 )  # fmt: skip
 
@@ -28,6 +30,7 @@ FAMILIES: dict[str, tuple[OpDef, ...]] = {
     "bitwise": bitwise.OPS, "conversion": conversion.OPS, "layout": layout.OPS,
     "reduction": reduction.OPS, "matmul": matmul.OPS, "memory": memory.OPS,
     "pointer": pointer.OPS, "atomics": atomics.OPS, "debug": debug.OPS, "token": token.OPS,
+    "threads": threads.OPS, "slices": slices.OPS,
 }  # fmt: skip
 
 OPS: dict[str, OpDef] = {op.name: op for family in FAMILIES.values() for op in family}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...analysis.guards import is_below
 from ...base.dtypes import FLOATS, bool_
 from ...ir.core import Op, Value
 from ...ir.rewrite import Rewriter
@@ -15,6 +16,13 @@ def _check(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     if index.low >= 0 and (index.high < extent.low or _is_upper_bound(facts, op)):
         return (r.constant(True, bool_),)
     return None
+
+
+def _check_index(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
+    index, length = op.one("index"), op.one("length")
+    low, high = facts.ranges.of(index)
+    proved = high < facts.ranges.of(length).low or is_below(facts.nesting, op, index, length)
+    return (r.constant(True, bool_),) if low >= 0 and proved else None
 
 
 def _is_upper_bound(facts: Facts, op: Op) -> bool:
@@ -33,6 +41,14 @@ def _without(r: Rewriter, op: Op, *names: str) -> Sequence[Value]:
     """The op again, without these optional operands."""
     given = [() if o.name in names else r.many(op.all(o.name)) for o in op.defn.operands]
     return r.op(op.name, *given, **op.attrs).results
+
+
+def _load_slice(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
+    guard = op.maybe("guard")
+    known = None if guard is None else facts.known.get(guard)
+    if known is None:
+        return None
+    return _without(r, op, "guard") if known else (r.zero(op.result.type),)
 
 
 def _load_view(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -78,4 +94,5 @@ RULES: dict[str, Rule] = {
     "load_view": _load_view, "store_view": _write("guard"), "atomic_red_view": _write("guard"),
     "load_ptr": _unmasked, "store_ptr": _write("mask"),
     "atomic_rmw": _unmasked, "atomic_cas": _unmasked,
+    "check_index": _check_index, "load_slice": _load_slice, "store_slice": _write("guard"),
 }  # fmt: skip

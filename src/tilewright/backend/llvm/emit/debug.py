@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....base.cpu_abi import LaunchWord
 from ....base.shapes import ceil_div
 from ....ir.core import Op, Value
 from ..functions.text import Value as Vec
@@ -12,6 +11,7 @@ from ..plan.nodes import Buffer, Print, itemsize
 from .access import alignment, perform_if, to_memory
 from .emitter import Emitter
 from .grid import launch_word
+from .record import RecordWords
 
 FAIL = "@tw_fail"
 COPY = "@tw_copy"
@@ -21,7 +21,7 @@ HEADER_WORDS = 3
 
 def report(emitter: Emitter, ok: Vec, op: Op, index: Vec, extent: Vec) -> None:
     """Record a failure unless ok; the first one of a launch stays, and no further block starts."""
-    emitter.helper(FAIL, _fail_text)
+    fail_helper(emitter)
     site = emitter.integer(emitter.plan.sites[op])
 
     def fail() -> None:
@@ -31,28 +31,37 @@ def report(emitter: Emitter, ok: Vec, op: Op, index: Vec, extent: Vec) -> None:
     perform_if(emitter, ok ^ 1, fail)
 
 
-def _fail_text() -> str:
+def fail_helper(emitter: Emitter) -> str:
+    """The function that records a failure: of the launch, a site, a place, an index, a bound."""
+    return emitter.helper(FAIL, lambda: _fail_text(emitter.record))
+
+
+def _fail_text(record: RecordWords) -> str:
     filled = {
-        LaunchWord.ERROR_SITE: "%site", LaunchWord.ERROR_BLOCK: "%block",
-        LaunchWord.ERROR_INDEX: "%index", LaunchWord.ERROR_EXTENT: "%extent",
+        record.site: "%site", record.block: "%block",
+        record.index: "%index", record.extent: "%extent",
     }  # fmt: skip
     stores = "\n".join(
         f"  %p{word:d} = getelementptr i64, ptr %launch, i64 {word:d}\n"
         f"  store i64 {value}, ptr %p{word:d}, align 8"
         for word, value in filled.items()
     )
-    taken, cancel = LaunchWord.ERROR_TAKEN.value, LaunchWord.CANCEL.value
+    cancel = (
+        ""
+        if record.cancel is None
+        else f"""
+  %cancel = getelementptr i64, ptr %launch, i64 {record.cancel:d}
+  store atomic i64 1, ptr %cancel seq_cst, align 8"""
+    )
     return f"""\
 define internal void {FAIL}(ptr %launch, i64 %site, i64 %block, i64 %index, i64 %extent) \
 noinline cold nounwind {{
-  %taken = getelementptr i64, ptr %launch, i64 {taken}
+  %taken = getelementptr i64, ptr %launch, i64 {record.taken:d}
   %pair = cmpxchg ptr %taken, i64 0, i64 1 seq_cst seq_cst, align 8
   %first = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %first, label %fill, label %done
 fill:
-{stores}
-  %cancel = getelementptr i64, ptr %launch, i64 {cancel}
-  store atomic i64 1, ptr %cancel seq_cst, align 8
+{stores}{cancel}
   br label %done
 done:
   ret void
@@ -68,13 +77,7 @@ def _assert(emitter: Emitter, op: Op) -> None:
 def _print(emitter: Emitter, statement: Print) -> None:
     sizes = [8 * ceil_div(_bytes(arg), 8) for arg in statement.args]
     total = emitter.integer(8 * HEADER_WORDS + sum(sizes))
-    used = launch_word(emitter, LaunchWord.PRINT_USED)
-    text = f"atomicrmw add {used}, {total} seq_cst, align 8"
-    start = emitter.body.emit(text, "i64", 1)
-    capacity = launch_word(emitter, LaunchWord.PRINT_CAPACITY)
-    room = emitter.load(capacity, "i64", align=8)
-    base = emitter.load(launch_word(emitter, LaunchWord.PRINT_BUFFER), "ptr", align=8)
-    fits = (start + total).compare("", "ule", room)
+    start, base, fits = print_room(emitter, total)
 
     def write() -> None:
         record = emitter.shifted(base, start, "i8")
@@ -87,6 +90,19 @@ def _print(emitter: Emitter, statement: Print) -> None:
             at += size
 
     perform_if(emitter, fits, write)
+
+
+def print_room(emitter: Emitter, total: Vec) -> tuple[Vec, Vec, Vec]:
+    """Take room for a record: where it starts, in which buffer, and whether it fits."""
+    record = emitter.record
+    used = launch_word(emitter, record.used)
+    start = emitter.body.emit(f"atomicrmw add {used}, {total} seq_cst, align 8", "i64", 1)
+    room = emitter.load(launch_word(emitter, record.capacity), "i64", align=8)
+    if record.buffer is None:
+        base = launch_word(emitter, record.end)
+    else:
+        base = emitter.load(launch_word(emitter, record.buffer), "ptr", align=8)
+    return start, base, (start + total).compare("", "ule", room)
 
 
 def _bytes(arg: Value | Buffer) -> int:

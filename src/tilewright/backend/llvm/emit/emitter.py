@@ -14,6 +14,7 @@ from ..functions.text import Body, vector
 from ..functions.text import Value as Vec
 from ..plan.nodes import Buffer, Literal, Plan, Stmt, Variable
 from ..target import CpuTarget
+from .record import CPU, RecordWords
 from .types import literal, register_type
 
 
@@ -43,6 +44,7 @@ class Emitter:
         self.run = run
         self.body = Body()
         self.library = Library(scales=cpu.scales)
+        self.record: RecordWords = CPU
         self.helpers: dict[str, str] = {}
         self.slots: list[str] = []
         self.names: dict[Value, Vec] = {}

@@ -44,7 +44,9 @@ from . import (
     pointer,
     reduction,
     share,
+    slices,
     stream,
+    threads,
 )  # fmt: skip
 from .access import from_memory
 from .emitter import Compute, Emitter, Tensor
@@ -76,13 +78,16 @@ SCALARS: dict[str, Callable[[Emitter, Op], None]] = {
     **{name: layout.TABLE[name] for name in ("reshape", "broadcast", "permute", "extract")},
     "constant": creation.TABLE["constant"],
     "assert": debug.TABLE["assert"],
+    **threads.TABLE,
+    **slices.TABLE,
 }  # fmt: skip
 """Ops on scalars, tensors and views that are not elementwise."""
 TABLE = merged(
     dict(arithmetic.TABLE), dict(math.TABLE), dict(comparison.TABLE), dict(bitwise.TABLE),
     dict(conversion.TABLE), dict(creation.TABLE), dict(layout.TABLE), dict(reduction.TABLE),
     dict(matmul.TABLE), dict(memory.TABLE), dict(pointer.TABLE), dict(atomics.TABLE),
-    dict(grid.TABLE), dict(debug.TABLE), dict(control.TABLE),
+    dict(grid.TABLE), dict(debug.TABLE), dict(control.TABLE), dict(threads.TABLE),
+    dict(slices.TABLE),
 )  # fmt: skip
 """How every op is written."""
 NESTS = NestWriter(TABLE, dict(COMPUTE), Reducer(COMPUTE, SCALARS))
@@ -128,20 +133,25 @@ def emit_module(plan: Plan, cpu: CpuTarget) -> str:
     emitter = Emitter(plan, cpu, run)
     _prologue(emitter)
     _blocks(emitter)
-    return _text(emitter)
+    return module_text(emitter)
 
 
 def _prologue(emitter: Emitter) -> None:
     """What holds for all blocks: arguments, buffers."""
-    slot = 0
-    for param in emitter.plan.params:
-        slot = _parameter(emitter, param, slot)
+    read_parameters(emitter)
     scratch = Vec(emitter.body, "%scratch", "ptr", 1)
     for buffer, at in emitter.plan.offsets.items():
         emitter.buffers[buffer] = emitter.shifted(scratch, emitter.integer(at), "i8")
     emitter.tiles = dict(emitter.buffers)
     stream.begin(emitter)
     share.begin(emitter)
+
+
+def read_parameters(emitter: Emitter) -> None:
+    """Read all parameters from their slots."""
+    slot = 0
+    for param in emitter.plan.params:
+        slot = _parameter(emitter, param, slot)
 
 
 def _argument(emitter: Emitter, slot: int, kind: str) -> Vec:
@@ -204,7 +214,8 @@ def _blocks(emitter: Emitter) -> None:
     emitter.do("ret void")
 
 
-def _text(emitter: Emitter) -> str:
+def module_text(emitter: Emitter) -> str:
+    """The module around what was written."""
     declarations = sorted(emitter.body.declarations | emitter.library.declarations())
     params = "ptr noalias %args, ptr %launch, i64 %begin, i64 %end, ptr noalias %scratch"
     kernel = [

@@ -1,0 +1,97 @@
+"""What lanes report: the first that fails a check or an assertion, and what each of them prints."""
+
+from __future__ import annotations
+
+from ....ir.core import Op, Value
+from ..emit import access
+from ..emit.debug import HEADER_WORDS, fail_helper, print_room
+from ..functions.text import Value as Vec
+from ..functions.text import any_lane
+from ..plan.nodes import itemsize
+from .machine import Lanes, Write
+
+
+def fail_where(lanes: Lanes, failed: Vec, op: Op, index: Vec, extent: Vec) -> None:
+    """Record a failure if a live lane has one; that of the first such lane."""
+    emitter = lanes.emitter
+    bad = lanes.mask() & emitter.splat(failed, lanes.width)
+
+    def act() -> None:
+        at = _first(lanes, bad)
+        number = lanes.place.number + at
+        words = [emitter.integer(emitter.plan.sites[op]), number]
+        words += [_lane(lanes, x, at).cast("sext", "i64") for x in (index, extent)]
+        symbol = fail_helper(emitter)
+        emitter.do(f"call void {symbol}(ptr %launch, {', '.join(map(str, words))})")
+
+    access.perform_if(emitter, any_lane(bad), act)
+
+
+def _first(lanes: Lanes, mask: Vec) -> Vec:
+    """The first lane of a mask that has one."""
+    body, kind = lanes.emitter.body, f"i{lanes.width}"
+    bits = body.emit(f"bitcast {mask} to {kind}", kind, 1)
+    symbol = f"@llvm.cttz.{kind}"
+    body.declarations.add(f"declare {kind} {symbol}({kind}, i1)")
+    found = body.emit(f"call {kind} {symbol}({bits}, i1 true)", kind, 1)
+    return found if kind == "i64" else found.cast("zext", "i64")
+
+
+def _lane(lanes: Lanes, x: Vec, at: Vec) -> Vec:
+    """One lane of a value."""
+    return x if x.lanes == 1 else lanes.emitter.body.emit(f"extractelement {x}, {at}", x.elem, 1)
+
+
+def _assert(lanes: Lanes, op: Op) -> None:
+    zero = lanes.emitter.integer(0, "i32")
+    fail_where(lanes, lanes.get(op.one("cond")) ^ 1, op, zero, zero)
+
+
+def _print(lanes: Lanes, op: Op) -> None:
+    """One record per live lane, in the order of the lanes."""
+    emitter, body = lanes.emitter, lanes.emitter.body
+    mask = lanes.mask()
+    counter = emitter.slot("i64")
+    emitter.store(emitter.integer(0), counter)
+    head, look, write, again, done = (
+        emitter.label(word) for word in ("lane", "look", "print", "next", "printed")
+    )
+    body.jump(head)
+    body.label(head)
+    at = emitter.load(counter, "i64")
+    emitter.branch(at < lanes.width, look, done)
+    body.label(look)
+    emitter.branch(_lane(lanes, mask, at), write, again)
+    body.label(write)
+    _record(lanes, op, at)
+    body.jump(again)
+    body.label(again)
+    emitter.store(emitter.load(counter, "i64") + 1, counter)
+    body.jump(head)
+    body.label(done)
+
+
+def _record(lanes: Lanes, op: Op, at: Vec) -> None:
+    emitter = lanes.emitter
+    total = emitter.integer(8 * (HEADER_WORDS + len(op.operands)))
+    start, base, fits = print_room(emitter, total)
+
+    def write() -> None:
+        record = emitter.shifted(base, start, "i8")
+        site = emitter.integer(emitter.plan.sites[op])
+        for number, word in enumerate((total, site, lanes.place.number + at)):
+            emitter.store(word, emitter.shifted(record, emitter.integer(number), "i64"), 8)
+        for number, value in enumerate(op.operands, HEADER_WORDS):
+            _write(lanes, value, at, emitter.shifted(record, emitter.integer(number), "i64"))
+
+    access.perform_if(emitter, fits, write)
+
+
+def _write(lanes: Lanes, value: Value, at: Vec, address: Vec) -> None:
+    elem = value.tile.elem
+    assert itemsize(elem) <= 8, "a scalar fits in a word"
+    stored = access.to_memory(_lane(lanes, lanes.get(value), at), elem)
+    lanes.emitter.store(stored, address, access.alignment(elem))
+
+
+TABLE: dict[str, Write] = {"assert": _assert, "print": _print}

@@ -1,0 +1,99 @@
+"""Rules of the slices family: elements read by any index, written by a witness alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...base.errors import Code
+from ...ir import Value
+from ...ir.launch_expr import show
+from .. import promote
+from ..emit import Emitter, describe
+from ..values import SliceRef
+
+
+def _read(em: Emitter, self: SliceRef, index: Any) -> Value:
+    """Any element, checked."""
+    at = em.index(index, f"an index of `{self.name}`")
+    return em.emit("load_slice", self.value, at, _inside(em, self, at))
+
+
+def _read_own(em: Emitter, self: SliceRef, index: Any) -> Value:
+    at = _witness(em, self, index, "read")
+    return em.emit("load_slice", self.value, at, _inside(em, self, at))
+
+
+def _write_own(em: Emitter, self: SliceRef, index: Any, value: Any) -> None:
+    if not self.mutable:
+        em.fail(
+            Code.READ_ONLY,
+            f"{describe(self)} is read only",
+            expected="a simt.DisjointSlice",
+            got="a simt.Slice",
+            hint="annotate the parameter simt.DisjointSlice and pass z.borrow_mut()",
+        )
+    at = _witness(em, self, index, "written")
+    stored = _stored(em, self, value)
+    em.op("store_slice", stored, self.value, at, _inside(em, self, at))
+
+
+def _stored(em: Emitter, ref: SliceRef, value: Any) -> Value:
+    """A number that may be stored as it is."""
+    dtype = ref.type.dtype
+    number = em.number(value, dtype) if promote.is_weak(value) else em.numbers(value, "value")
+    if number.tile.dtype is not dtype:
+        em.fail(
+            Code.DTYPE,
+            f"what is stored to `{ref.name}` must have its element type",
+            expected=dtype.name,
+            got=describe(number),
+            hint=f"convert it: tilewright.{dtype.__name__}(...)",
+        )
+    return number
+
+
+def _inside(em: Emitter, ref: SliceRef, index: Value) -> Value:
+    length = em.emit("length", ref.value)
+    return em.emit("check_index", index, length, slice=ref.name)
+
+
+def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str) -> Value:
+    if not isinstance(index, Value) or index not in em.witnesses:
+        em.fail(
+            Code.WITNESS,
+            f"{describe(ref)} is {verb} at an index that is no witness",
+            expected="what simt.index_1d() or simt.index_2d(width) gave, unchanged",
+            got=describe(index),
+            hint="each thread has the element of its own index; a simt.Slice may be read at any",
+        )
+    width = em.witnesses[index]
+    if width is not None:
+        _same_width(em, ref, width)
+    return index
+
+
+def _same_width(em: Emitter, ref: SliceRef, width: Any) -> None:
+    """Two threads may have one index if their rows have different widths."""
+    known = em.widths.setdefault(ref.name, width)
+    if known != width:
+        em.fail(
+            Code.WITNESS,
+            f"{describe(ref)} is indexed by witnesses of two widths",
+            expected=f"simt.index_2d({show(known)})",
+            got=f"simt.index_2d({show(width)})",
+        )
+
+
+def _dtype(em: Emitter, self: SliceRef) -> Any:
+    return self.type.dtype
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "Slice.__getitem__": _read,
+    "DisjointSlice.__getitem__": _read_own,
+    "DisjointSlice.__setitem__": _write_own,
+    "Slice.dtype": _dtype,
+    "DisjointSlice.dtype": _dtype,
+}
+PROPERTIES: frozenset[str] = frozenset(("Slice.dtype", "DisjointSlice.dtype"))

@@ -1,0 +1,68 @@
+"""The memory of SIMT kernels as type checkers see it: the elements of a tensor, in a row."""
+
+from __future__ import annotations
+
+from types import GenericAlias
+from typing import TYPE_CHECKING, Generic
+
+from typing_extensions import TypeVar
+
+from ..base.dtypes import DType
+from .marker import only_in_threads
+from .threads import Index
+
+E = TypeVar("E", bound=DType)
+E_co = TypeVar("E_co", bound=DType, covariant=True)
+
+
+class _Declared:
+    """No instances, and annotations kept as they are written."""
+
+    def __init__(self) -> None:
+        raise TypeError(only_in_threads(f"simt.{type(self).__name__}"))
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: object) -> GenericAlias:
+            return GenericAlias(cls, parameters)
+
+
+class Slice(_Declared, Generic[E_co]):
+    """Elements that all threads may read. Takes a contiguous tensor or array of any rank."""
+
+    def __len__(self) -> int:
+        """How many elements there are."""
+        ...
+
+    def __getitem__(self, index: int) -> E_co:
+        """The element at an index, which is checked."""
+        ...
+
+    @property
+    def dtype(self) -> type[E_co]:
+        """The element type."""
+        ...
+
+
+class DisjointSlice(_Declared, Generic[E]):
+    """Elements of which each thread reads and writes its own: what its witness points at.
+
+    Takes `z.borrow_mut()`, `tw.move(z)` or an op; the tensor is contiguous, of any rank.
+    """
+
+    def __len__(self) -> int:
+        """How many elements there are."""
+        ...
+
+    def __getitem__(self, index: Index) -> E:
+        """This thread's own element."""
+        ...
+
+    def __setitem__(self, index: Index, value: float) -> None:
+        """Write this thread's own element."""
+        ...
+
+    @property
+    def dtype(self) -> type[E]:
+        """The element type."""
+        ...

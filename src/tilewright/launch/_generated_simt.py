@@ -1,0 +1,409 @@
+"""SIMT kernels typed by their number of arguments. Written by tools/overloads.py; do not edit."""
+
+# The longest match comes first, so that each overload is narrower than those below it.
+# pyright: reportOverlappingOverload=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from ..array.shape import ShapeLike
+from .given import KernelArg
+from .simt import SimtEntry, SimtLaunch, make_kernel
+
+if TYPE_CHECKING:
+    from ..op.core import DeviceOp
+
+P = ParamSpec("P")
+A = TypeVar("A", bound=KernelArg)
+B = TypeVar("B", bound=KernelArg)
+C = TypeVar("C", bound=KernelArg)
+D = TypeVar("D", bound=KernelArg)
+E = TypeVar("E", bound=KernelArg)
+F = TypeVar("F", bound=KernelArg)
+G = TypeVar("G", bound=KernelArg)
+H = TypeVar("H", bound=KernelArg)
+J = TypeVar("J", bound=KernelArg)
+K = TypeVar("K", bound=KernelArg)
+M = TypeVar("M", bound=KernelArg)
+N = TypeVar("N", bound=KernelArg)
+
+
+class Simt0(SimtEntry, Generic[P]):
+    """A SIMT kernel of 0 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[()]]: ...
+
+
+class Simt1(SimtEntry, Generic[P]):
+    """A SIMT kernel of 1 positional parameter; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A]]: ...
+
+
+class Simt2(SimtEntry, Generic[P]):
+    """A SIMT kernel of 2 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B]]: ...
+
+
+class Simt3(SimtEntry, Generic[P]):
+    """A SIMT kernel of 3 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C]]: ...
+
+
+class Simt4(SimtEntry, Generic[P]):
+    """A SIMT kernel of 4 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            d: D | DeviceOp[D],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C, D]]: ...
+
+
+class Simt5(SimtEntry, Generic[P]):
+    """A SIMT kernel of 5 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            d: D | DeviceOp[D],
+            e: E | DeviceOp[E],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C, D, E]]: ...
+
+
+class Simt6(SimtEntry, Generic[P]):
+    """A SIMT kernel of 6 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            d: D | DeviceOp[D],
+            e: E | DeviceOp[E],
+            f: F | DeviceOp[F],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F]]: ...
+
+
+class Simt7(SimtEntry, Generic[P]):
+    """A SIMT kernel of 7 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            d: D | DeviceOp[D],
+            e: E | DeviceOp[E],
+            f: F | DeviceOp[F],
+            g: G | DeviceOp[G],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G]]: ...
+
+
+class Simt8(SimtEntry, Generic[P]):
+    """A SIMT kernel of 8 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            d: D | DeviceOp[D],
+            e: E | DeviceOp[E],
+            f: F | DeviceOp[F],
+            g: G | DeviceOp[G],
+            h: H | DeviceOp[H],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H]]: ...
+
+
+class Simt9(SimtEntry, Generic[P]):
+    """A SIMT kernel of 9 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            d: D | DeviceOp[D],
+            e: E | DeviceOp[E],
+            f: F | DeviceOp[F],
+            g: G | DeviceOp[G],
+            h: H | DeviceOp[H],
+            j: J | DeviceOp[J],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J]]: ...
+
+
+class Simt10(SimtEntry, Generic[P]):
+    """A SIMT kernel of 10 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            d: D | DeviceOp[D],
+            e: E | DeviceOp[E],
+            f: F | DeviceOp[F],
+            g: G | DeviceOp[G],
+            h: H | DeviceOp[H],
+            j: J | DeviceOp[J],
+            k: K | DeviceOp[K],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
+
+
+class Simt11(SimtEntry, Generic[P]):
+    """A SIMT kernel of 11 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            d: D | DeviceOp[D],
+            e: E | DeviceOp[E],
+            f: F | DeviceOp[F],
+            g: G | DeviceOp[G],
+            h: H | DeviceOp[H],
+            j: J | DeviceOp[J],
+            k: K | DeviceOp[K],
+            m: M | DeviceOp[M],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
+
+
+class Simt12(SimtEntry, Generic[P]):
+    """A SIMT kernel of 12 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self,
+            a: A | DeviceOp[A],
+            b: B | DeviceOp[B],
+            c: C | DeviceOp[C],
+            d: D | DeviceOp[D],
+            e: E | DeviceOp[E],
+            f: F | DeviceOp[F],
+            g: G | DeviceOp[G],
+            h: H | DeviceOp[H],
+            j: J | DeviceOp[J],
+            k: K | DeviceOp[K],
+            m: M | DeviceOp[M],
+            n: N | DeviceOp[N],
+            /,
+            *args: P.args,
+            **constants: P.kwargs,
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
+
+
+class Decorator(Protocol):
+    """What `@simt.kernel(...)` with options gives."""
+
+    @overload
+    def __call__(
+        self,
+        function: Callable[
+            Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None
+        ],
+        /,
+    ) -> Simt12[P]: ...
+    @overload
+    def __call__(
+        self,
+        function: Callable[
+            Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None
+        ],
+        /,
+    ) -> Simt11[P]: ...
+    @overload
+    def __call__(
+        self,
+        function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None],
+        /,
+    ) -> Simt10[P]: ...
+    @overload
+    def __call__(
+        self,
+        function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None],
+        /,
+    ) -> Simt9[P]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
+    ) -> Simt8[P]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, P], None], /
+    ) -> Simt7[P]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, P], None], /
+    ) -> Simt6[P]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, P], None], /
+    ) -> Simt5[P]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Any, Any, Any, Any, P], None], /
+    ) -> Simt4[P]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Any, Any, Any, P], None], /) -> Simt3[P]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Any, Any, P], None], /) -> Simt2[P]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Any, P], None], /) -> Simt1[P]: ...
+    @overload
+    def __call__(self, function: Callable[P, None], /) -> Simt0[P]: ...
+
+
+@overload
+def kernel(
+    function: Callable[
+        Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None
+    ],
+    /,
+) -> Simt12[P]: ...
+@overload
+def kernel(
+    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None],
+    /,
+) -> Simt11[P]: ...
+@overload
+def kernel(
+    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
+) -> Simt10[P]: ...
+@overload
+def kernel(
+    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
+) -> Simt9[P]: ...
+@overload
+def kernel(
+    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
+) -> Simt8[P]: ...
+@overload
+def kernel(
+    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, P], None], /
+) -> Simt7[P]: ...
+@overload
+def kernel(
+    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, P], None], /
+) -> Simt6[P]: ...
+@overload
+def kernel(function: Callable[Concatenate[Any, Any, Any, Any, Any, P], None], /) -> Simt5[P]: ...
+@overload
+def kernel(function: Callable[Concatenate[Any, Any, Any, Any, P], None], /) -> Simt4[P]: ...
+@overload
+def kernel(function: Callable[Concatenate[Any, Any, Any, P], None], /) -> Simt3[P]: ...
+@overload
+def kernel(function: Callable[Concatenate[Any, Any, P], None], /) -> Simt2[P]: ...
+@overload
+def kernel(function: Callable[Concatenate[Any, P], None], /) -> Simt1[P]: ...
+@overload
+def kernel(function: Callable[P, None], /) -> Simt0[P]: ...
+@overload
+def kernel(
+    *,
+    domain: int = 1,
+    block: ShapeLike | None = None,
+    unsafe: bool = False,
+    source: str | None = None,
+) -> Decorator: ...
+def kernel(
+    function: Callable[..., None] | None = None,
+    /,
+    *,
+    domain: int = 1,
+    block: ShapeLike | None = None,
+    unsafe: bool = False,
+    source: str | None = None,
+) -> Any:
+    """Turn a function into a SIMT kernel: `@simt.kernel`, or `@simt.kernel(domain=2)`.
+
+    Every thread runs the function; calling the kernel builds the op that starts them, and its
+    result is the tuple of the very objects passed. `domain` is the number of axes of its launches,
+    `block` the exact shape of their blocks. `unsafe=True` allows raw pointers, and its launches
+    are built inside `tw.unsafe()`. `source` is the text to compile where Python cannot show it.
+    """
+    return make_kernel(function, domain=domain, block=block, unsafe=unsafe, source=source)

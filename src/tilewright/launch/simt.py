@@ -1,0 +1,240 @@
+"""The object behind `@simt.kernel`, and the op that its calls give."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+
+from ..array.belonging import is_among, is_borrowed
+from ..array.create import meta
+from ..array.shape import ShapeLike
+from ..base.config import current
+from ..base.shapes import Shape
+from ..driver.protocol import Device, LaunchConfig
+from ..frontend.capture import capture
+from ..frontend.parameters import Parameter
+from ..frontend.sources import KernelSource
+from ..ir.signature import Signature
+from ..op.core import DeviceOp, is_op
+from ..op.place import Spot
+from .arguments import Bound
+from .blocks import Asked, Contract, Threads, asked_for, block_of, chosen
+from .code import Code
+from .definition import Entry, locals_of_caller
+from .form import Form, Request
+from .grid import padded
+from .kernel import Kernel
+from .kinds import is_tensor
+from .operation import Launch
+from .slices import SliceBinder, is_borrow, lengths
+from .watching import note
+
+R_co = TypeVar("R_co", covariant=True)
+
+NOTHING_ASKED = Asked()
+DEFAULT_ARCH = "sm_80"
+"""The oldest there is PTX for, so that every GPU runs it."""
+
+
+class SimtKernel(Kernel):
+    """A captured SIMT kernel with its specializations."""
+
+    def __init__(
+        self, source: KernelSource, function: Callable[..., Any], contract: Contract
+    ) -> None:
+        super().__init__(source, function)
+        self._binder = SliceBinder(source)
+        self.contract = contract
+        self._of_blocks: dict[tuple[int, Shape], Signature] = {}
+
+    def bind_plain(self, values: Sequence[Any], spot: Spot) -> None:
+        """Borrows are made for the launch, so every argument needs a closer look."""
+        return
+
+    def threads(self, form: Form, request: Request) -> Threads:
+        """Over how many threads a launch runs."""
+        asked = request.threads or NOTHING_ASKED
+        return chosen(self.name, self.contract, asked, lengths(form.args))
+
+    def signature(self, form: Form, request: Request, rank: int) -> Signature:
+        """The signature of a launch: that of its arguments, and the block."""
+        known = super().signature(form, request, len(padded(())))
+        asked = request.threads or NOTHING_ASKED
+        key = (id(known), block_of(self.name, self.contract, asked))
+        found = self._of_blocks.get(key)
+        if found is None:
+            found = self._of_blocks[key] = replace(
+                known, block=key[1], exact_block=self.contract.block is not None
+            )
+        return found
+
+    def cuda_signature(
+        self, form: Form, request: Request, grid: Shape, addresses: Sequence[int]
+    ) -> Signature:
+        """The signature of a launch on CUDA, which is told no more of memory than the CPU."""
+        return self.signature(form, request, len(grid))
+
+    def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
+        """The same code whatever the addresses are."""
+        grid = padded(self.threads(form, request).grid)
+        note(self, form, request, grid)
+        program = self._program(self.signature(form, request, len(grid)), device, request)
+        # Devices run the last axis fastest, which is x here.
+        return Code(self.name, program, form.args, tuple(reversed(grid)))
+
+
+class SimtLaunch(Launch[R_co]):
+    """A SIMT kernel with its arguments. Its result is the tuple of the very objects passed."""
+
+    _kernel: SimtKernel
+    _fresh: tuple[int, ...] = ()
+    """Which written arguments come from ops."""
+
+    def launch_config(
+        self,
+        config: LaunchConfig | None = None,
+        /,
+        *,
+        grid: ShapeLike | None = None,
+        block: ShapeLike | None = None,
+        shared_mem_bytes: int = 0,
+    ) -> Self:
+        """Say how many blocks run, of how many threads, along x, y and z.
+
+        What is left out follows from the kernel's contract and from the tensors it writes.
+        """
+        if config is not None:
+            grid, block = config.grid_dim, config.block_dim
+            shared_mem_bytes = config.shared_mem_bytes
+
+        def asking() -> Request:
+            request = self._request._replace(threads=asked_for(grid, block, shared_mem_bytes))
+            if self._bound is not None:
+                self._kernel.threads(self._bound.form, request)
+            return request
+
+        return self._asking(asking)
+
+    def grid(self, grid: ShapeLike) -> Self:
+        """Say how many blocks run; as `launch_config(grid=...)`."""
+        return self.launch_config(grid=grid)
+
+    def const_grid(self, grid: ShapeLike) -> NoReturn:
+        """Not for SIMT kernels, which are not compiled for one grid."""
+        raise TypeError("a SIMT kernel has no const_grid(); use launch_config(grid=...)")
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """The first argument that belongs to somebody else."""
+        for i, arg in enumerate(self._args):
+            # Our own references to it: here, in the arguments, in what they are bound to.
+            lent = is_borrow(arg) or is_borrowed(arg, references=2 if self._bound is None else 3)
+            if lent and not is_among(arg.borrowed if is_borrow(arg) else arg, given):
+                return f"it borrows `{self._kernel.source.parameters[i].name}`"
+        return None
+
+    def _claim_ops(self) -> None:
+        parameters = self._kernel.source.parameters
+        self._fresh = tuple(
+            i for i, arg in enumerate(self._args) if is_op(arg) and parameters[i].kind == "output"
+        )
+        super()._claim_ops()
+
+    def _bind(self, values: Sequence[Any]) -> Bound:
+        """What an op gave belongs to nobody else yet, so it may be written."""
+        given = list(values)
+        for i in self._fresh:
+            if is_tensor(given[i]):
+                given[i] = given[i].borrow_mut()
+        return super()._bind(given)
+
+    def _then_outputs(self, written: list[int]) -> DeviceOp[Any]:
+        def outputs(*results: Any) -> Any:
+            found = [results[i] for i in written]
+            tensors = tuple(x.borrowed if is_borrow(x) else x for x in found)
+            return tensors[0] if len(tensors) == 1 else tensors
+
+        return self.derived(outputs, "out")
+
+
+class SimtEntry(Entry):
+    """A SIMT kernel. Calling it with its arguments gives the op that runs it.
+
+    Arguments are values or ops that give them; constants go by keyword.
+    """
+
+    _kernel: SimtKernel
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        contract: Contract,
+        *,
+        unsafe: bool = False,
+        source: str | None = None,
+        frame_locals: dict[str, Any] | None = None,
+    ) -> None:
+        captured = capture(
+            function, unsafe=unsafe, source=source, frame_locals=frame_locals, dialect="simt"
+        )
+        self._adopt(SimtKernel(captured, function, contract), function)
+
+    def ptx(self, arch: str | None = None, *args: Any, **constants: Any) -> str:
+        """The kernel's PTX for an architecture: that of TILEWRIGHT_TARGET, or sm_80, by default.
+
+        Needs no GPU and no arguments; `args` are needed where annotations leave a type open.
+        """
+        given = args or tuple(_stand_in(self.source.name, p) for p in self.source.parameters)
+        target = arch or current().target or DEFAULT_ARCH
+        code = self.compile_for(target, *given, **constants).code
+        assert isinstance(code, bytes), "PTX is text"
+        return code.decode()
+
+    if not TYPE_CHECKING:
+        # Type checkers see the call by arity instead: `_generated_simt`.
+
+        def __call__(self, *args: Any, **constants: Any) -> SimtLaunch[Any]:
+            """Build the op that runs the kernel on these arguments."""
+            return SimtLaunch(self._kernel, args, constants)
+
+        def __getitem__(self, grid: object) -> NoReturn:
+            raise TypeError(
+                "kernels are not indexed by a grid: how many threads run follows from what is"
+                f" written; for others use {self._kernel.name}(...).launch_config(grid=..., "
+                "block=...)"
+            )
+
+
+def _stand_in(kernel: str, p: Parameter) -> Any:
+    """Something that can be compiled for in place of an argument, where its type is known."""
+    if p.dtype is None or isinstance(p.dtype, str):
+        raise TypeError(
+            f"the type of `{p.name}` of `{kernel}` does not follow from its annotation; pass"
+            " arguments to compile for, tw.meta(...) for tensors"
+        )
+    if p.kind == "scalar":
+        return p.dtype.is_bool or (1.0 if p.dtype.is_float else 1)
+    tensor = meta((1,), p.dtype)
+    return {
+        "output": tensor.borrow_mut, "tensor": lambda: tensor, "pointer": tensor.device_pointer
+    }[p.kind]()  # fmt: skip
+
+
+def make_kernel(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    domain: int = 1,
+    block: ShapeLike | None = None,
+    unsafe: bool = False,
+    source: str | None = None,
+) -> Any:
+    """Turn a function into a SIMT kernel: `@simt.kernel`, or `@simt.kernel(domain=2)`."""
+    if function is None:
+        return functools.partial(
+            make_kernel, domain=domain, block=block, unsafe=unsafe, source=source
+        )
+    names = locals_of_caller()
+    contract = Contract.of(domain, block)
+    return SimtEntry(function, contract, unsafe=unsafe, source=source, frame_locals=names)

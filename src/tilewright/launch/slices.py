@@ -1,0 +1,132 @@
+"""Binds tensors to the slices of a SIMT kernel: the elements of a contiguous tensor in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NoReturn, TypeGuard
+
+import numpy as np
+
+from ..array.arc import Arc
+from ..array.layout import MOST_KEPT, Layout, Tiling, row_major
+from ..array.partition import Partition
+from ..array.tensor import BorrowMut, Tensor
+from ..base.dtypes import AnyDType
+from ..base.errors import BorrowError, ShapeError
+from ..base.shapes import Shape, size
+from ..frontend.parameters import Parameter
+from ..op.core import is_op
+from ..op.place import here, place_of
+from .arguments import Arg, Bound, OutputArg, TensorArg
+from .binding import Binder
+from .grid import MAX_EXTENT
+from .kinds import is_tensor, kind_of
+
+
+class Flat(Tiling):
+    """The elements of a tensor in a row; `shape` is that of the tensor."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(flattened(layout.dtype, layout.shape), (1,))
+        self.shape = layout.shape
+
+
+def flattened(dtype: AnyDType, shape: Shape) -> Layout:
+    """The layout of the elements of a contiguous tensor in a row."""
+    return row_major(dtype, (size(shape),))
+
+
+@lru_cache(MOST_KEPT)
+def flat(layout: Layout) -> Flat:
+    """The elements of a tensor of this layout in a row; the same object each time."""
+    return Flat(layout)
+
+
+class SliceBinder(Binder):
+    """Binds calls of one SIMT kernel."""
+
+    def bind(self, values: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
+        """The arguments by kind; what is written is taken as the elements in a row."""
+        pairs = zip(self._parameters, values, strict=True)
+        given = [self._written(p, v) if p.kind == "output" else v for p, v in pairs]
+        return super().bind(given, keywords)
+
+    def describe(self, bound: Bound) -> tuple[Arg, ...]:
+        """What is known of each argument; tensors as their elements in a row."""
+        kernel = self._kernel.name
+        for p, region in zip(self._memory(), bound.memory, strict=True):
+            _refuse_unfit(kernel, p, region.layout)
+        return tuple(_as_slice(arg) for arg in super().describe(bound))
+
+    def _memory(self) -> list[Parameter]:
+        """The parameters with memory, in the order of `Bound.memory`."""
+        return [self._parameters[i] for i in (*self.outputs, *self.inputs)]
+
+    def _written(self, p: Parameter, value: Any) -> Partition[Any]:
+        what = f"borrowed for writing by `{self._kernel.name}`"
+        if is_borrow(value):
+            tensor, ticket = value.lend(what)
+            return Partition(tensor, flat(tensor.region.layout), ticket)
+        if is_tensor(value) and value.was_handed_over:
+            ticket = value.borrow_exclusive(what)
+            return Partition(value, flat(value.region.layout), ticket, owned=True)
+        return _refuse_unborrowed(self._kernel.name, p, value)
+
+
+def is_borrow(x: object) -> TypeGuard[BorrowMut[Any]]:
+    """Tell whether x is an exclusive borrow."""
+    return isinstance(x, BorrowMut)
+
+
+def _as_slice(arg: Arg) -> Arg:
+    if not isinstance(arg, TensorArg):
+        return arg
+    return TensorArg(arg.parameter, flattened(arg.layout.dtype, arg.layout.shape), arg.home)
+
+
+def _refuse_unfit(kernel: str, p: Parameter, layout: Layout) -> None:
+    if not layout.is_contiguous:
+        raise ShapeError(
+            f"`{p.name}` of `{kernel}` must be contiguous: a slice is its elements in a row",
+            expected="elements one after the other in memory, in row-major order",
+            got=f"shape {layout.shape}, strides {layout.strides}",
+            hint="copy it first: t.dup() of a tensor, np.ascontiguousarray(a) of an array",
+        )
+    if size(layout.shape) > MAX_EXTENT:
+        raise ShapeError(
+            f"`{p.name}` of `{kernel}` is too long for a slice",
+            expected=f"at most {MAX_EXTENT} elements",
+            got=f"shape {layout.shape}, {size(layout.shape)} elements",
+            hint="launch the kernel on parts of it: t[a:b]",
+        )
+
+
+def _refuse_unborrowed(kernel: str, p: Parameter, value: Any) -> NoReturn:
+    forms = f"pass {p.name}.borrow_mut() to write in place, or tw.move({p.name}) to give it away"
+    known: dict[type, tuple[str, str]] = {
+        Tensor: ("a plain tensor (a shared borrow)", forms),
+        Arc: ("an Arc (a shared owner)", "take the tensor out of its only handle: unwrap_arc()"),
+        Partition: ("a Partition", "pass p.unpartition().borrow_mut()"),
+        np.ndarray: ("a NumPy array", "pass tw.asarray(a).borrow_mut()"),
+    }
+    what, hint = known.get(kind_of(value), ("", ""))
+    if not what:
+        kind = "an op" if is_op(value) else type(value).__name__
+        raise TypeError(f"`{p.name}` of `{kernel}` must be {p.name}.borrow_mut(), got {kind}")
+    raise BorrowError(
+        f"`{p.name}` of `{kernel}` is written, but got {what}",
+        places=(("here", place_of(here())),),
+        hint=hint,
+    )
+
+
+def lengths(args: Sequence[Arg]) -> dict[str, Shape]:
+    """The shapes of the tensors that are written, by parameter."""
+    return {
+        arg.parameter.name: arg.tiling.shape
+        for arg in args
+        if isinstance(arg, OutputArg) and isinstance(arg.tiling, Flat)
+    }

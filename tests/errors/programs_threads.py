@@ -1,0 +1,163 @@
+"""Wrong SIMT kernels, and wrong launches of right ones."""
+
+RIGHT = """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: i32) -> None:
+    assert len(x) >= n * 2
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = x[i]
+"""
+
+PROGRAMS = {
+    "simt-index-is-no-witness": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i + 0] = 1.0
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-number-is-no-witness": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32], j: i32) -> None:
+    out[j] = 1.0
+kernel(tw.empty((4,)), 3).sync()
+""",
+    "simt-read-of-anothers-element": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = out[0]
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-chosen-witness": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32], j: i32) -> None:
+    i = simt.index_1d()
+    k = i if j > 0 else 0
+    out[k] = 1.0
+kernel(tw.empty((4,)), 1).sync()
+""",
+    "simt-width-that-varies": """
+@simt.kernel(domain=2)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_2d(simt.thread_idx() + 1)
+    if i < len(out):
+        out[i] = 1.0
+kernel(tw.empty((4, 4))).sync()
+""",
+    "simt-two-widths": """
+@simt.kernel(domain=2)
+def kernel(out: simt.DisjointSlice[f32], a: i32, b: i32) -> None:
+    i, j = simt.index_2d(a), simt.index_2d(b)
+    if i < len(out):
+        out[i] = 1.0
+    if j < len(out):
+        out[j] = 2.0
+kernel(tw.empty((4, 4)), 4, 2).sync()
+""",
+    "simt-wrong-domain": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_2d(4)
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-store-to-slice": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    i = simt.index_1d()
+    x[i] = 1.0
+kernel(tw.empty((4,)), np.zeros(4, "f4")).sync()
+""",
+    "simt-store-of-another-type": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = i
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-tile-word": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    t = tl.zeros((8,), f32)
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-tile-annotation": """
+@simt.kernel
+def kernel(out: tl.TensorMut[f32]) -> None:
+    pass
+""",
+    "simt-word-in-tile-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    i = simt.index_1d()
+launch(kernel)
+""",
+    "simt-word-on-host": """
+simt.index_1d()
+""",
+    "simt-slice-arithmetic": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    y = x + 1.0
+kernel(tw.empty((4,)), np.zeros(4, "f4")).sync()
+""",
+    "simt-plain-tensor-is-written": RIGHT + """
+z = tw.zeros((4,)).sync()
+kernel(z, np.zeros(4, "f4"), 2)
+""",
+    "simt-array-is-written": RIGHT + """
+kernel(np.zeros(4, "f4"), np.zeros(4, "f4"), 2)
+""",
+    "simt-partition-is-written": RIGHT + """
+z = tw.zeros((4,)).sync()
+kernel(z.partition_mut((4,)), np.zeros(4, "f4"), 2)
+""",
+    "simt-not-contiguous": RIGHT + """
+kernel(tw.empty((4,)), np.zeros((4, 4), "f4")[:, 1], 2).sync()
+""",
+    "simt-wrong-dtype": RIGHT + """
+kernel(tw.empty((4,)), np.zeros(4, "f8"), 2).sync()
+""",
+    "simt-size-requirement": RIGHT + """
+kernel(tw.empty((4,)), np.zeros(5, "f4"), 3).sync()
+""",
+    "simt-same-memory-twice": RIGHT + """
+z = tw.zeros((4,)).sync()
+kernel(z.borrow_mut(), z, 2)
+""",
+    "simt-index-out-of-range": RIGHT + """
+kernel(tw.empty((4,)), np.zeros(3, "f4"), 1).launch_config(block=1).sync()
+""",
+    "simt-grid-of-wrong-rank": RIGHT + """
+kernel(tw.empty((4,)), np.zeros(4, "f4"), 2).launch_config(grid=(1, 2), block=(4,)).sync()
+""",
+    "simt-block-too-large": RIGHT + """
+z = tw.zeros((4,)).sync()
+kernel(z.borrow_mut(), np.zeros(4, "f4"), 2).launch_config(block=2048)
+""",
+    "simt-block-not-exact": """
+@simt.kernel(block=64)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    pass
+kernel(tw.empty((4,))).launch_config(block=32).sync()
+""",
+    "simt-no-threads-known": """
+@simt.kernel
+def kernel(x: simt.Slice[f32]) -> None:
+    pass
+kernel(np.zeros(4, "f4")).sync()
+""",
+    "simt-rows-unknown": """
+@simt.kernel(domain=2)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    pass
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-kernel-indexed-by-grid": RIGHT + """
+kernel[1, 256]
+""",
+}  # fmt: skip

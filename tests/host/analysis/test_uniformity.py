@@ -1,0 +1,103 @@
+"""What is the same in all threads, and where they part."""
+
+from __future__ import annotations
+
+import tilewright as tw
+from tilewright import f32, i32, simt
+from tilewright.analysis.uniformity import uniformity
+from tilewright.frontend.build import build
+from tilewright.launch.inspection import Inspection
+
+
+def built(kernel, *args):
+    return build(kernel.source, Inspection(kernel._kernel, args, {}).signature)
+
+
+def used(*_: object) -> None:
+    """Makes names be used, for those who look for names that are not."""
+
+
+def named(func, name):
+    """The value that a name of the kernel stands for, wherever it was bound last."""
+    found = [v for op in func.walk() for v in op.results if v.name == name]
+    found += [v for op in func.walk() for r in op.regions for v in r.args if v.name == name]
+    return found
+
+
+def slices():
+    return tw.meta((4,)).borrow_mut(), tw.meta((4,))
+
+
+@simt.kernel
+def values(out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: i32) -> None:
+    i = simt.index_1d()
+    block = simt.block_idx()
+    own = x[i]
+    first = x[0]
+    double = n * 2
+    mixed = double + i
+    mine = out[i]
+    chosen = 1 if n > 3 else 2
+    parted = 1 if own > 3.0 else 2
+    used(block, first, mixed, mine, chosen, parted)
+
+
+def test_values():
+    func = built(values, *slices(), 1)
+    facts = uniformity(func)
+    verdicts = {
+        name: any(facts.varies(v) for v in named(func, name))
+        for name in ("i", "block", "own", "first", "double", "mixed", "mine", "chosen", "parted")
+    }
+    varying = {"i", "own", "mixed", "mine", "parted"}
+    assert {name for name, varies in verdicts.items() if varies} == varying
+
+
+@simt.kernel
+def loops(out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: i32) -> None:
+    i = simt.index_1d()
+    same = 0
+    for _ in range(n):
+        same += 2
+    other = 0
+    for _ in range(i):
+        other += 2
+    left = 0
+    while left < n:
+        left += 1
+        if x[i] > 0.0:
+            break
+
+
+def test_loops_that_threads_leave_apart_are_split():
+    func = built(loops, *slices(), 1)
+    facts = uniformity(func)
+    same, other, left = (op for op in func.walk() if op.name in ("for", "loop"))
+    assert same not in facts.split
+    assert other in facts.split
+    assert left in facts.split
+    assert [facts.varies(op.result) for op in (same, other, left)] == [False, True, True]
+
+
+@simt.kernel
+def returns(out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: i32) -> None:
+    if n > 3:
+        return
+    before = n + 1
+    used(before)
+    if x[simt.index_1d()] > 0.0:
+        inside = n + 2
+        used(inside)
+        return
+    behind = n + 3
+    used(behind)
+
+
+def test_what_follows_a_return_of_some_threads_is_divergent():
+    func = built(returns, *slices(), 1)
+    facts = uniformity(func)
+    made = {v.name: op for op in func.walk() for v in op.results}
+    assert made["before"] not in facts.divergent
+    assert made["inside"] in facts.divergent
+    assert made["behind"] in facts.divergent
+    assert None in facts.split
