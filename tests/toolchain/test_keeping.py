@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -162,3 +163,46 @@ def test_metadata_is_looked_at(store, wrong):
 def _lowered():
     z = tw.meta((1000, 512))
     return lowered(cuda_ir(fresh(), z.partition_mut((2, 512)), z))
+
+
+def _truncated(data):
+    return data[:-100]
+
+
+def _flipped(data):
+    changed = bytearray(data)
+    changed[len(data) * 3 // 4] ^= 0x10
+    return bytes(changed)
+
+
+def _foreign(data):
+    return b"\x7fELF" + bytes(500)
+
+
+@pytest.mark.parametrize("damage", [_truncated, _flipped, _foreign])
+def test_a_damaged_cubin_is_assembled_again(store, damage):
+    first = made().code
+    (entry,) = store.entries()
+    path = store.root / entry.path
+    path.write_bytes(damage(path.read_bytes()))
+    assert made().code == first
+    assert counts(store) == (0, 2, 2) and store.stats.invalid == 1
+    assert made().code == first
+    assert counts(store) == (1, 2, 2)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EACCES])
+def test_a_disk_in_trouble_fails_no_compilation(store, monkeypatch, code):
+    def refuse(*args, **kwargs):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert made().code[:4] == b"\x7fELF"
+    assert store.entries() == () and store.stats.io_errors == 1
+    assert not list(store.root.rglob("*.tmp"))
+
+
+def test_a_cache_where_no_directory_can_be(tool, tmp_path):
+    (tmp_path / "file").write_text("")
+    with override(cache_dir=str(tmp_path / "file" / "cache")):
+        assert made().code[:4] == b"\x7fELF"
