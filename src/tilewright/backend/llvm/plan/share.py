@@ -18,7 +18,7 @@ from typing import TypeAlias
 from ....base.cpu_abi import SCRATCH_ALIGNMENT
 from ....base.dtypes import i64
 from ....base.shapes import Shape, ceil_div
-from ....ir.core import Op, Value
+from ....ir.core import Value
 from ....ir.types import Elem, PtrType
 from .facts import has_pointers
 from .index import Index, row_major
@@ -27,7 +27,6 @@ from .nodes import (
     Compute,
     Effect,
     For,
-    Get,
     Grouping,
     Matmul,
     Nest,
@@ -36,7 +35,6 @@ from .nodes import (
     Read,
     ReadView,
     Row,
-    Scalar,
     Shared,
     Stmt,
     Turn,
@@ -47,6 +45,7 @@ from .nodes import (
     walk,
     writes_of,
 )  # fmt: skip
+from .roots import Roots, is_constant, roots_of
 
 SHARED_BYTES = 6 << 20
 """Room for shared tiles per worker: small beside the last cache, large beside a tile."""
@@ -80,7 +79,7 @@ def share_tiles(plan: Plan, limit: int) -> None:
     """Let neighbouring blocks share what they can, in what `limit` leaves of the scratch."""
     if has_pointers(plan.func):
         return
-    roots = _roots(plan.body)
+    roots = roots_of(plan.body)
     loops = [loop for loop in walk(plan.body) if isinstance(loop, For)]
     for loop in loops:
         _separate(loop)
@@ -98,49 +97,6 @@ def share_tiles(plan: Plan, limit: int) -> None:
         plan.together = max(together * together, TOGETHER)
     for tile, rows in chosen:
         _share(plan, tile, rows, copies)
-
-
-# What a number depends on.
-
-
-@dataclass(frozen=True, slots=True)
-class _Roots:
-    """By number of the plan what it is made of; what is the same in all blocks is left out."""
-
-    of: dict[Value, frozenset[Value]]
-    axes: dict[Value, int]
-    """Which of them are the block's place, or that of the tile it visits, and along which axis."""
-    groups: dict[Value, Shape]
-    """The groups in which tiles are visited, for their places."""
-
-
-def _roots(body: list[Stmt]) -> _Roots:
-    roots = _Roots({}, {}, {})
-    for statement in walk(body):
-        match statement:
-            case Scalar(op):
-                _note(roots, op)
-            case Get():
-                roots.of[statement.result] = frozenset((statement.result,))
-            case For():
-                roots.of[statement.iv] = frozenset((statement.iv,))
-            case _:
-                pass
-    return roots
-
-
-def _note(roots: _Roots, op: Op) -> None:
-    if op.name == "block_id":
-        roots.axes[op.result] = op.attrs["axis"]
-    elif op.name == "tile_index":
-        roots.axes.update({place: axis for axis, place in enumerate(op.results)})
-        groups: Shape = op.attrs["groups"]
-        roots.groups.update(dict.fromkeys(op.results, groups))
-    else:
-        made = frozenset(r for v in op.operands for r in roots.of.get(v, ()))
-        roots.of.update(dict.fromkeys(op.results, made))
-        return
-    roots.of.update({place: frozenset((place,)) for place in op.results})
 
 
 # Tiles that could be shared.
@@ -184,7 +140,7 @@ def _part(nest: Nest, effects: list[Effect]) -> Nest:
     return part
 
 
-def _candidates(plan: Plan, loop: For, roots: _Roots) -> list[Candidate]:
+def _candidates(plan: Plan, loop: For, roots: Roots) -> list[Candidate]:
     found: list[Candidate] = []
     for step in (s for s in loop.body if isinstance(s, Matmul)):
         for buffer in dict.fromkeys((step.lhs, step.rhs)):
@@ -195,15 +151,19 @@ def _candidates(plan: Plan, loop: For, roots: _Roots) -> list[Candidate]:
             if key is None or loop.iv not in key:
                 continue
             sources = {r for v in key for r in roots.of[v]} - {loop.iv}
-            if all(r in roots.axes for r in sources):
+            often = roots.loaded if roots.groups else frozenset[Value]()
+            if sources <= roots.axes.keys() | often:
                 places, groups = _placed(sources, roots)
                 rows = step.result.shape[-2]
                 found.append(Candidate(loop, tuple(made), buffer, key, places, groups, rows))
     return found
 
 
-def _placed(sources: set[Value], roots: _Roots) -> tuple[dict[int, Value], Shape]:
-    """The places among some numbers, by axis; where tiles are visited, a block stays the same."""
+def _placed(sources: set[Value], roots: Roots) -> tuple[dict[int, Value], Shape]:
+    """The places among some numbers, by axis; where tiles are visited, a block stays the same.
+
+    What was loaded counts for none: an expert, or a page, is often that of the tile before.
+    """
     visited = [place for place in sources if place in roots.groups]
     places = visited if roots.groups else sources
     groups = roots.groups[visited[0]] if visited else ()
@@ -226,7 +186,7 @@ def _makers(plan: Plan, loop: For, buffer: Buffer) -> list[Stmt]:
     return [writer] if whole and inside else []
 
 
-def _key(nest: Stmt, roots: _Roots) -> tuple[Value, ...] | None:
+def _key(nest: Stmt, roots: Roots) -> tuple[Value, ...] | None:
     """The numbers that a nest's tile depends on; None if it depends on more."""
     assert isinstance(nest, Nest), "a nest makes the tile"
     numbers: list[Value] = []
@@ -247,7 +207,7 @@ def _is_whole(elem: Elem) -> bool:
 def _numbers(read: Read) -> list[Value] | None:
     """The scalars a statement reads; None if it reads memory that may change."""
     match read:
-        case ReadView(access=access) if _is_constant(read):
+        case ReadView(access=access) if is_constant(read):
             given = [] if access.guard is None else [access.guard]
             return [*access.where, *given, *_in_index(read.index)]
         case Compute():
@@ -256,13 +216,6 @@ def _numbers(read: Read) -> list[Value] | None:
             return _in_index((read.axis,))
         case _:
             return None
-
-
-def _is_constant(read: ReadView) -> bool:
-    """Whether nobody writes what is read while the kernel runs."""
-    view = read.access.view
-    known = view.tensor.param is not None and not view.tensor.mutable
-    return known and view.sparse is None and view.frame is None
 
 
 def _in_index(index: Index) -> list[Value]:
@@ -275,7 +228,7 @@ Choice: TypeAlias = tuple[Candidate, tuple[Row, ...]]
 """A tile to be shared, and the rows of a group that it differs along."""
 
 
-def _chosen(found: list[Candidate], roots: _Roots) -> tuple[list[Choice], Grouping | None]:
+def _chosen(found: list[Candidate], roots: Roots) -> tuple[list[Choice], Grouping | None]:
     """What is shared by blocks that follow each other, and in which order these run."""
     axes = sorted(set(roots.axes.values()))
     if not axes:
