@@ -141,6 +141,9 @@ class FakeCuda:
     def pop_context(self) -> None:
         self.current.pop()
 
+    def device_of(self, address: int) -> int:
+        return 0
+
     def free_memory(self) -> tuple[int, int]:
         used = sum(len(block) for block in self.memory.values())
         return self.room - used, self.room

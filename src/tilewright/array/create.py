@@ -6,7 +6,7 @@ What needs a kernel to be written (`full`, `arange`, `rand`, ...) is in `tilewri
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,11 @@ from ..op.running import Steps, run_here
 from . import storage
 from .elements import LENGTHY, as_elements, host_array, is_long
 from .foreign import aliased, is_array
-from .layout import row_major
+from .layout import layout_of, row_major
 from .putting import put_upload, put_zeros
 from .region import Region, region_of_array
 from .shape import ShapeLike, as_shape
+from .strangers import memory_on_gpu
 from .tensor import Tensor, new_tensor
 from .views import in_memory
 
@@ -224,24 +225,44 @@ def asarray(
 ) -> Tensor[Any]:
     """A tensor that aliases the array's memory; kernels that write it write the array.
 
+    An array of the host gives a tensor of the CPU, one of a GPU a tensor of that GPU: by DLPack or
+    `__cuda_array_interface__`, after all that its library has put on its stream.
+
     `dtype` may name another type with the same memory form: tf32 for float32, f4e2m1fnx2 for
     uint8.
     """
+    found = None if dtype is None else as_dtype(dtype)
+    there = memory_on_gpu(array)
+    if there is not None:
+        return new_tensor(_retyped(there, found))
     source = aliased(array)
     if source is None:
         raise TypeError(
             f"asarray takes a NumPy array or what aliases one, got {type(array).__name__};"
             " use tw.from_numpy(...) to copy"
         )
-    found = None if dtype is None else as_dtype(dtype)
     if found is not None and found.np != source.dtype:
-        raise ShapeError(
-            "asarray does not convert",
-            expected=f"the array's own dtype, {source.dtype}",
-            got=found.name,
-            hint="copy and convert with tw.from_numpy(a, dtype)",
-        )
+        _refuse_conversion(str(source.dtype), found)
     return new_tensor(region_of_array(source, _host_device(device), found))
+
+
+def _retyped(region: Region, dtype: AnyDType | None) -> Region:
+    """Memory as elements of a type with the same memory form."""
+    held = region.dtype
+    if dtype is None or dtype is held:
+        return region
+    if dtype.np != held.np:
+        _refuse_conversion(held.name, dtype)
+    return Region(region.storage, layout_of(dtype, region.shape, region.strides), region.address)
+
+
+def _refuse_conversion(held: str, wanted: AnyDType) -> NoReturn:
+    raise ShapeError(
+        "asarray does not convert",
+        expected=f"the array's own dtype, {held}",
+        got=wanted.name,
+        hint="copy and convert with tw.from_numpy(a, dtype)",
+    )
 
 
 def _host_device(device: DeviceLike) -> Device:

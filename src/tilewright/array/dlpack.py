@@ -13,9 +13,11 @@ from ..base import dtypes as dt
 from ..base.dtypes import AnyDType
 
 CPU = 1
-CUDA_HOST = 3
+CUDA, CUDA_HOST, CUDA_MANAGED = 2, 3, 13
 HOST_KINDS = (CPU, CUDA_HOST)
 """Device types whose memory the host reads and writes directly."""
+GPU_KINDS = (CUDA, CUDA_MANAGED)
+"""Those whose memory is a GPU's."""
 READ_ONLY, IS_COPIED = 1, 2
 """Flags of versioned managed tensors."""
 VERSION = (1, 1)

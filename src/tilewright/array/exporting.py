@@ -6,6 +6,7 @@ import ctypes
 from typing import Any, NamedTuple
 
 from ..driver.cpu.release import PLAIN, VERSIONED, routines
+from ..driver.cuda.device import CudaDevice
 from . import dlpack
 from .dlpack import CODES, DLTensor, Plain, Versioned
 from .region import Region
@@ -28,9 +29,8 @@ class Wish(NamedTuple):
 
 def device_of(region: Region) -> tuple[int, int]:
     """DLPack's name of the device a region is on."""
-    if not region.storage.device.host_visible:
-        raise BufferError(f"memory of {region.storage.device.name} cannot be exported by DLPack")
-    return dlpack.CPU, 0
+    device = region.storage.device
+    return (dlpack.CUDA, device.ordinal) if isinstance(device, CudaDevice) else (dlpack.CPU, 0)
 
 
 def check_wish(region: Region, wish: Wish) -> None:
@@ -38,7 +38,7 @@ def check_wish(region: Region, wish: Wish) -> None:
     device = device_of(region)
     if wish.dl_device is not None and tuple(map(int, wish.dl_device)) != device:
         raise BufferError(f"this tensor can be exported to {device} only, not to {wish.dl_device}")
-    if wish.stream is not None and wish.stream != -1:
+    if wish.stream is not None and wish.stream != -1 and device[0] == dlpack.CPU:
         raise BufferError(f"memory of the host has no stream, got {wish.stream!r}")
 
 

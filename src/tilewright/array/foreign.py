@@ -11,7 +11,7 @@ from ..base.errors import ShapeError
 from ..base.shapes import Shape, row_major_strides
 from . import dlpack
 from .dlpack import DTYPES, HOST_KINDS, READ_ONLY, Code, DLTensor, Plain, Versioned
-from .layout import layout_of
+from .layout import Layout, layout_of
 from .lease import Holder
 from .ownership import Ours
 from .region import interface_of
@@ -59,27 +59,35 @@ def _imported(x: Any) -> np.ndarray[Any, Any]:
             got=f"device type {device}",
             hint="copy it to the host first",
         )
-    managed = dlpack.take(_exported_by(x))
+    managed = dlpack.take(exported_by(x))
     owner = Imported(managed.deleter or 0, ctypes.addressof(managed))
+    refuse_version(x, managed)
+    return _array(managed.tensor, is_read_only(managed), owner)
+
+
+def refuse_version(x: object, managed: Plain | Versioned) -> None:
+    """Raise for a managed tensor of a version that is not known."""
     if isinstance(managed, Versioned) and managed.major != dlpack.VERSION[0]:
         raise BufferError(
             f"{type(x).__name__} exports DLPack {managed.major}.{managed.minor}, expected 1.x"
         )
-    return _array(managed.tensor, _is_read_only(managed), owner)
 
 
-def _exported_by(x: Any) -> object:
+def exported_by(x: Any, **wishes: Any) -> object:
+    """The capsule that an object gives."""
     try:
-        return x.__dlpack__(max_version=dlpack.VERSION)
+        return x.__dlpack__(max_version=dlpack.VERSION, **wishes)
     except TypeError:  # a producer of the first version of the protocol
-        return x.__dlpack__()
+        return x.__dlpack__(**wishes)
 
 
-def _is_read_only(managed: Plain | Versioned) -> bool:
+def is_read_only(managed: Plain | Versioned) -> bool:
+    """Whether the other library asks that its memory be not written."""
     return isinstance(managed, Versioned) and bool(managed.flags & READ_ONLY)
 
 
-def _array(tensor: DLTensor, readonly: bool, owner: Imported) -> np.ndarray[Any, Any]:
+def layout_in(tensor: DLTensor) -> Layout:
+    """The layout of a tensor of DLPack."""
     code = Code(tensor.code, tensor.bits, tensor.lanes)
     dtype = DTYPES.get(code)
     if dtype is None:
@@ -91,8 +99,13 @@ def _array(tensor: DLTensor, readonly: bool, owner: Imported) -> np.ndarray[Any,
     shape: Shape = tuple(tensor.shape[: tensor.ndim])
     compact = not tensor.strides
     strides = row_major_strides(shape) if compact else tuple(tensor.strides[: tensor.ndim])
-    if 0 in shape:
-        return np.empty(shape, dtype.np)
+    return layout_of(dtype, shape, strides)
+
+
+def _array(tensor: DLTensor, readonly: bool, owner: Imported) -> np.ndarray[Any, Any]:
+    layout = layout_in(tensor)
+    if 0 in layout.shape:
+        return np.empty(layout.shape, layout.dtype.np)
     address = (tensor.data or 0) + tensor.byte_offset
-    interface = interface_of(layout_of(dtype, shape, strides), address, readonly=readonly)
-    return np.asarray(Holder(interface, owner)).view(dtype.np)
+    interface = interface_of(layout, address, readonly=readonly)
+    return np.asarray(Holder(interface, owner)).view(layout.dtype.np)

@@ -15,8 +15,10 @@ from .exporting import Wish, check_wish, device_of, export
 from .lease import EXPORT, EXPORT_MUT, VIEW, Kind, Lease
 from .order import wait_on_host
 from .ownership import Handle
+from .putting import copy_now
 from .region import Region, region_of_array
 from .storage import IMPORTS
+from .strangers import gathered, let_wait
 
 
 class Interop(Handle):
@@ -72,6 +74,9 @@ class Interop(Handle):
 
     def _exported_copy(self, wish: Wish) -> object:
         self.read_on_host("__dlpack__()")
+        if not self.region.storage.device.host_visible:
+            copied = copy_now(self.region)
+            return export(copied, None, wish, readonly=False, copied=True)[0]
         array = self.region.array().copy(order="C")
         region = region_of_array(array, self.region.storage.device, self.region.dtype)
         capsule, _ = export(region, array, wish, readonly=False, copied=True)
@@ -117,6 +122,22 @@ class Interop(Handle):
         __array_ufunc__ = None
 
         @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            region = self.region
+            if region.storage.device.host_visible or region.dtype.np.isbuiltin != 1:
+                raise AttributeError("this is no memory that CUDA's array interface has a name for")
+            self.borrow_shared("read by __cuda_array_interface__", "__cuda_array_interface__")
+            self.check_readable("__cuda_array_interface__")
+            return {
+                "version": 3,
+                "typestr": region.dtype.np.str,
+                "shape": region.shape,
+                "strides": tuple(s * region.dtype.itemsize for s in region.strides),
+                "data": (region.address if 0 not in region.shape else 0, True),
+                "stream": gathered(region).handle,
+            }
+
+        @property
         def __array_interface__(self) -> dict[str, Any]:
             region = self.region
             if region.dtype.np.isbuiltin != 1 or 0 in region.shape:
@@ -149,7 +170,10 @@ def export_to_write(region: Region, wish: Wish) -> object:
 
 def _leased_export(lent: Lease, region: Region, wish: Wish, *, readonly: bool) -> object:
     try:
-        wait_on_host([region], writes=not readonly)
+        if region.storage.device.host_visible:
+            wait_on_host([region], writes=not readonly)
+        else:
+            let_wait(region, wish.stream, writes=not readonly)
         capsule, exported = export(region, None, wish, readonly=readonly)
     except BaseException:
         lent.is_over = _over

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.shapes import size
 from ..driver.protocol import Block, Device, Event
 from ..op.context import ExecutionContext
+from . import storage
+from .layout import row_major
 from .order import hosts_turn
 from .region import Region
 from .working import put_work
@@ -69,6 +72,19 @@ def read_now(source: Region) -> np.ndarray[Any, Any]:
         stream.copy(_block_of_array(target), _block(source, device))
         stream.synchronize()
         return target
+
+
+def copy_now(source: Region) -> Region:
+    """A copy of a region in new memory of its device, when all that writes it is done."""
+    device = source.storage.device
+    layout = row_major(source.dtype, source.shape)
+    memory = storage.allocate(device, size(layout.shape) * layout.dtype.itemsize, zeroed=False)
+    target = Region(memory, layout, memory.address)
+    stream = device.streams()[0]
+    stream.copy(_block(target, device), _block(source, device))
+    stream.synchronize()
+    memory.initialized = True
+    return target
 
 
 def _block(region: Region, device: Device) -> Block:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 from weakref import ref
-
-import numpy as np
 
 from ..driver.protocol import Device
 from ..driver.stub.words import STORAGE_WORDS, Look, new_words
@@ -112,19 +110,17 @@ class Imports:
         """Some may be dead: an array that comes again soon takes its old place."""
         self._room = 0
 
-    def find(
-        self, device: Device, array: np.ndarray[Any, Any], start: int, end: int, readonly: bool
-    ) -> Storage:
-        """The storage for the bytes start .. end - 1, which `array` keeps alive."""
+    def find(self, device: Device, owner: object, start: int, end: int, readonly: bool) -> Storage:
+        """The storage for the bytes start .. end - 1, which `owner` keeps alive."""
         span = (device, start, end, readonly)
         with LOCK:
             known = self._known.get(span, _nothing)()
-            return self._add(span, array) if known is None else known
+            return self._add(span, owner) if known is None else known
 
-    def _add(self, span: _Span, array: np.ndarray[Any, Any]) -> Storage:
+    def _add(self, span: _Span, owner: object) -> Storage:
         hold_at_forks()
         device, start, end, readonly = span
-        found = Storage(device, start, end - start, array, readonly=readonly)
+        found = Storage(device, start, end - start, owner, readonly=readonly)
         self._introduce(found)
         self._note(span, found)
         return found

@@ -102,6 +102,17 @@ class Foreign(Handle):
         return f"a NumPy array of shape {self.region.shape}"
 
 
+class ForeignOnGpu(Foreign):
+    """An array of another library on a GPU, where the launch must run."""
+
+    __slots__ = ()
+
+    rooted = True
+
+    def __repr__(self) -> str:
+        return f"an array of shape {self.region.shape} on {self.region.storage.device.name}"
+
+
 class Bound:
     """The arguments of one launch, by kind and in the order of the parameters."""
 

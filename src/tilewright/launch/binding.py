@@ -14,6 +14,7 @@ from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.pointer import DevicePointer
 from ..array.region import Region, region_of_array
+from ..array.strangers import memory_on_gpu
 from ..array.tensor import BorrowMut, Tensor
 from ..base.dtypes import AnyDType
 from ..base.errors import BorrowError, LaunchError, ShapeError
@@ -23,7 +24,16 @@ from ..frontend.parameters import Dim, Kind, Parameter
 from ..frontend.sources import KernelSource
 from ..op.core import is_op
 from ..op.place import here, place_of
-from .arguments import Arg, Bound, Foreign, OutputArg, PointerArg, ScalarArg, TensorArg
+from .arguments import (
+    Arg,
+    Bound,
+    Foreign,
+    ForeignOnGpu,
+    OutputArg,
+    PointerArg,
+    ScalarArg,
+    TensorArg,
+)
 from .grid import MAX_EXTENT
 from .kinds import is_arc, is_partition, kind_of
 
@@ -115,6 +125,9 @@ class Binder:
     def _input(self, p: Parameter, value: Any) -> Handle:
         if is_arc(value):
             return value.value
+        there = memory_on_gpu(value)
+        if there is not None:
+            return ForeignOnGpu(there, value)
         return Foreign(_foreign(self._kernel.name, p, value), value)
 
     def describe(self, bound: Bound) -> tuple[Arg, ...]:

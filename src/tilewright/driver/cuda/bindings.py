@@ -91,6 +91,11 @@ class Bindings:
 
     # memory
 
+    def device_of(self, address: int) -> int:
+        """The number of the device whose memory is at an address."""
+        kind = self._module.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        return int(self._ask("cuPointerGetAttribute", kind, address))
+
     def free_memory(self) -> tuple[int, int]:
         """Bytes that nobody uses, and all of them."""
         free, total = self._ask("cuMemGetInfo")

@@ -75,6 +75,10 @@ class Calls(Protocol):
 
     # memory
 
+    def device_of(self, address: int) -> int:
+        """The number of the device whose memory is at an address."""
+        ...
+
     def free_memory(self) -> tuple[int, int]:
         """Bytes of the current device that nobody uses, and all of them."""
         ...

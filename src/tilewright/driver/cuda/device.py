@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from .calls import Calls
 from .context import Context
-from .event import Events
+from .event import CudaEvent, Events
 from .memory import DeviceMemory, DevicePool
 from .module import CudaModule
 from .progress import CudaProgress
@@ -142,6 +142,16 @@ class CudaDevice:
         """Wait for all streams."""
         for stream in tuple(self._all):
             stream.synchronize()
+
+    def hold_up(self, stream: int, event: CudaEvent) -> None:
+        """Let a stream of another library's wait for an event."""
+        if not event.done():
+            context = self.context
+            context.call(context.calls.wait_event, stream, event.mark.handle)
+
+    def owner_of(self, address: int) -> int:
+        """The number of the device that memory belongs to."""
+        return self.context.call(self._calls.device_of, address)
 
     def reclaim(self) -> None:
         """Let go of what finished work has kept alive."""

@@ -215,6 +215,25 @@ class CudaStream:
                 context.call(context.calls.wait_event, self.handle, event.mark.handle)
                 self.submitted += 1
 
+    def note(self) -> None:
+        """Know that somebody else has put something here."""
+        with self._turn:
+            self.submitted += 1
+
+    def follow(self, handle: int) -> None:
+        """Let what is put here from now on wait for all on a stream of another library's."""
+        context, calls = self.context, self.context.calls
+        event = self._events.take()
+        try:
+            with self._turn:
+                status = calls.record(context.handle, event, handle)
+                if status != SUCCESS:
+                    raise context.failure("cuEventRecord", status)
+                context.call(calls.wait_event, self.handle, event)
+                self.submitted += 1
+        finally:
+            self._events.give_back(event)
+
     # Recording
 
     def begin_capture(self) -> None:

@@ -1,0 +1,143 @@
+"""Memory of GPUs that other libraries have made, seen here without a copy, in the order of streams.
+
+What another library has put on its stream comes before what we do with its memory, and what we have
+put on ours before what it does with our memory: streams wait for each other, the host for none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.dtypes import as_dtype
+from ..base.errors import ShapeError
+from ..base.shapes import Shape, row_major_strides
+from ..driver.cuda.device import CudaDevice
+from ..driver.cuda.event import CudaEvent
+from ..driver.cuda.stream import CudaStream
+from ..driver.devices import gpus
+from . import dlpack
+from .dlpack import GPU_KINDS, Plain, Versioned
+from .foreign import exported_by, is_read_only, layout_in, refuse_version
+from .layout import Layout, layout_of
+from .order import flights_over, reserve
+from .ownership import Ours
+from .region import Region
+from .releases import Imported, sweep
+from .storage import IMPORTS
+
+LEGACY, PER_THREAD = 1, 2
+"""Numbers that stand for the default streams, in both protocols and for the driver."""
+
+
+class Seen(NamedTuple):
+    """Memory of a GPU, as another library describes it."""
+
+    device: CudaDevice
+    layout: Layout
+    address: int
+    readonly: bool
+    owner: object
+
+
+def memory_on_gpu(x: Any) -> Region | None:
+    """The memory of another library's array on a GPU; None where x is none."""
+    if isinstance(x, np.ndarray | np.generic | Ours):
+        return None
+    if hasattr(x, "__dlpack_device__"):
+        kind, ordinal = x.__dlpack_device__()
+        return _by_dlpack(x, int(ordinal)) if int(kind) in GPU_KINDS else None
+    if hasattr(x, "__cuda_array_interface__"):
+        return _by_interface(x)
+    return None
+
+
+def _by_dlpack(x: Any, ordinal: int) -> Region:
+    sweep()
+    device = gpus()[ordinal]
+    stream = device.streams()[0]
+    managed: Plain | Versioned = dlpack.take(exported_by(x, stream=stream.handle))
+    owner = Imported(managed.deleter or 0, ctypes.addressof(managed))
+    refuse_version(x, managed)
+    tensor = managed.tensor
+    address = (tensor.data or 0) + tensor.byte_offset
+    seen = Seen(device, layout_in(tensor), address, is_read_only(managed), owner)
+    stream.note()  # that it waits for the other library
+    return _ordered(seen, stream)
+
+
+def _by_interface(x: Any) -> Region:
+    known: dict[str, Any] = x.__cuda_array_interface__
+    form = np.dtype(known["typestr"])
+    shape: Shape = tuple(known["shape"])
+    strides = known.get("strides")
+    steps = row_major_strides(shape) if strides is None else _whole(strides, form)
+    address, readonly = known["data"]
+    device = _device_of(address)
+    layout = layout_of(as_dtype(form), shape, steps)
+    stream = device.streams()[0]
+    theirs = known.get("stream")
+    if theirs is not None:
+        stream.follow(int(theirs))
+    return _ordered(Seen(device, layout, int(address), bool(readonly), x), stream)
+
+
+def _whole(strides: Any, form: np.dtype[Any]) -> Shape:
+    if any(step % form.itemsize for step in strides):
+        raise ShapeError(
+            "a kernel cannot address this array",
+            expected="strides that are whole elements",
+            got=f"strides of {tuple(strides)} bytes",
+        )
+    return tuple(step // form.itemsize for step in strides)
+
+
+def _device_of(address: int) -> CudaDevice:
+    """The device on which memory is; the first one where there is none."""
+    devices = gpus()
+    return devices[devices[0].owner_of(address)] if address else devices[0]
+
+
+def _ordered(seen: Seen, stream: CudaStream) -> Region:
+    """A region of memory whose last use so far has been put on a stream."""
+    layout, address = seen.layout, seen.address
+    start, end = address + layout.low, address + layout.high
+    storage = IMPORTS.find(seen.device, seen.owner, start, end, seen.readonly)
+    region = Region(storage, layout, address)
+    flight = reserve(stream, [region], [])
+    flight.put(stream.record())
+    return region
+
+
+def let_wait(region: Region, stream: Any, *, writes: bool) -> None:
+    """Let a stream of another library wait until it may read memory of a GPU, or write it.
+
+    The stream is named as DLPack does.
+    """
+    device = region.storage.device
+    assert isinstance(device, CudaDevice)
+    if stream == -1:
+        return
+    if stream == 0 or (stream is not None and stream < 0):
+        raise BufferError(f"a stream is 1, 2, -1 or the address of one, got {stream!r}")
+    theirs = LEGACY if stream is None else int(stream)
+    for flight in flights_over([region], writes=writes):
+        event = flight.event()
+        if isinstance(event, CudaEvent):
+            device.hold_up(theirs, event)
+        elif event is not None:
+            event.wait()
+
+
+def gathered(region: Region) -> CudaStream:
+    """A stream that comes after all that writes some memory."""
+    device = region.storage.device
+    assert isinstance(device, CudaDevice)
+    stream = device.streams()[0]
+    for flight in flights_over([region]):
+        event = flight.event()
+        if event is not None:
+            stream.wait_for(event)
+    return stream
