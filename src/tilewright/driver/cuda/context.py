@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
@@ -31,8 +32,8 @@ class Context:
     """The primary context of one device, shared with all libraries of this process."""
 
     __slots__ = (
-        "__weakref__", "_is_parents", "_left", "_suspects", "calls", "handle", "is_fine", "lost",
-        "name", "ordinal",
+        "__weakref__", "_is_parents", "_left", "_suspects", "calls", "handle", "is_fine",
+        "loading", "lost", "name", "ordinal",
     )  # fmt: skip
 
     def __init__(self, calls: Calls, ordinal: int, name: str) -> None:
@@ -43,6 +44,9 @@ class Context:
         self.handle = calls.retain_context(ordinal)
         self.lost: DriverError | None = None
         """Why the device can do nothing more, once that is so."""
+        self.loading = threading.RLock()
+        """To be held by who loads code: the driver died of threads that loaded tile kernels at
+        once."""
         self.is_fine = True
         """Whether there is nothing that `check` would raise for."""
         self._is_parents = False
@@ -69,7 +73,8 @@ class Context:
                 function, one, other = self._left.popleft()
             except IndexError:  # another thread was faster
                 return
-            self.call(function, one, other)
+            with self.loading:
+                self.call(function, one, other)
 
     def check(self) -> None:
         """Raise if nothing can be done on this device any more."""

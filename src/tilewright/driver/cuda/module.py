@@ -31,13 +31,15 @@ class CudaModule:
         self._handle = 0
         self._functions: dict[str, CudaFunction] = {}
         context.tidy()
-        self._handle = context.call(context.calls.load_module, loadable(code))
+        with context.loading:
+            self._handle = context.call(context.calls.load_module, loadable(code))
 
     def function(self, name: str) -> int:
         """The driver's handle of a kernel."""
         context = self._context
         try:
-            return context.call(context.calls.find_function, self._handle, name)
+            with context.loading:  # this is where the driver really loads a kernel
+                return context.call(context.calls.find_function, self._handle, name)
         except CallError as error:
             if error.status != NOT_FOUND:
                 raise
