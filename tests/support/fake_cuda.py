@@ -145,14 +145,14 @@ class FakeCuda:
         return 0
 
     def free_memory(self) -> tuple[int, int]:
-        used = sum(len(block) for block in self.memory.values())
+        used = sum(len(block) for block in tuple(self.memory.values()))
         return self.room - used, self.room
 
     def create_pool(self, ordinal: int) -> int:
         return 50 + ordinal
 
     def pool_numbers(self, pool: int) -> PoolNumbers:
-        used = sum(len(block) for block in self.memory.values())
+        used = sum(len(block) for block in tuple(self.memory.values()))
         return PoolNumbers(used, used, used + self.reserved, used + self.reserved)
 
     def set_pool_threshold(self, pool: int, nbytes: int) -> None:

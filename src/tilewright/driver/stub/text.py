@@ -204,11 +204,15 @@ write:
   br label %do
 read:
   %free = call ptr @place(ptr %storage, ptr %lane)
-  br label %do
+  ; There was a place for it. If there is none, the same launch has it: it reads this twice.
+  %noted_already = icmp eq ptr %free, null
+  br i1 %noted_already, label %out, label %do
 do:
   %noted = phi ptr [ %last, %write ], [ %free, %read ]
   store ptr %lane, ptr %noted
   call void @set(ptr %noted, i64 1, i64 %number)
+  br label %out
+out:
   ret void
 }}
 

@@ -147,6 +147,14 @@ def test_several_streams_may_read_at_once():
     assert reserve([memory], 1, lanes[0]) == CLOSER
 
 
+def test_what_a_launch_reads_twice_needs_one_place():
+    memory, lane = Tensor(), busy_lane(unput=1)
+    for place in range(READERS - 1):
+        memory.reads(busy_lane(), 5, place)
+    assert reserve([memory, memory], 0, lane) == 6
+    assert reserve([memory], 0, busy_lane()) == CLOSER
+
+
 def test_addresses_go_where_they_belong():
     slots, places = new_words(6), (ctypes.c_int64 * 2)(4, 1)
     tensors = [Tensor(address=100), Tensor(address=200)]
