@@ -315,6 +315,9 @@ class FakeCuda:
         self._run(stream)
         return 0
 
+    def query(self, context: int, event: int) -> int:
+        return self.await_event(context, event, 0)
+
     def await_event(self, context: int, event: int, nanoseconds: int) -> int:
         return self._await(lambda: self.events[event], nanoseconds)
 

@@ -25,9 +25,9 @@ class Bindings:
     def __init__(self, module: Any) -> None:
         self._module = module
         quick = quick_calls({name: self._address(name) for name in DRIVER})
-        self._quick = quick
         self.launch = quick.launch
         self.record = quick.record
+        self.query = quick.query
         self.await_event = quick.await_event
         self.await_any = quick.await_any
 

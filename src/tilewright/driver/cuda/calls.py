@@ -229,6 +229,10 @@ class Calls(Protocol):
         """Record an event on a stream."""
         ...
 
+    def query(self, context: int, event: int, /) -> int:
+        """Whether an event has passed: SUCCESS or NOT_READY."""
+        ...
+
     def await_event(self, context: int, event: int, nanoseconds: int, /) -> int:
         """Block until an event has passed, or so long: then the status is NOT_READY."""
         ...

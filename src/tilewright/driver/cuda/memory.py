@@ -50,23 +50,17 @@ class DevicePool:
     def allocate(self, nbytes: int, *, zeroed: bool) -> DeviceMemory:
         """Memory of this size, at a multiple of 256; a DriverError if there is not enough."""
         refuse_negative(nbytes)
-        self._take_back()
         try:
-            address = self._new(nbytes)
+            address = self._context.call(self._new, nbytes, zeroed)
         except CallError as error:
             if error.status != OUT_OF_MEMORY:
                 raise
-            address = self._try_harder(nbytes)
-        memory = DeviceMemory(address, nbytes, self._returned)
-        context, stream = self._context, self._stream
-        if zeroed and nbytes:
-            context.call(context.calls.fill, address, 0, 1, nbytes, stream)
-        context.call(context.calls.synchronize, stream)
-        return memory
+            address = self._try_harder(nbytes, zeroed)
+        return DeviceMemory(address, nbytes, self._returned)
 
     def stats(self) -> MemoryStats:
         """What is in use, and what the pool has of the device."""
-        self._take_back()
+        self._context.call(self._take_back)
         return MemoryStats(*self._context.call(self._context.calls.pool_numbers, self._pool))
 
     def set_release_threshold(self, nbytes: int) -> None:
@@ -75,30 +69,36 @@ class DevicePool:
 
     def trim(self) -> None:
         """Give all unused memory back to the device."""
-        self._take_back()
         context = self._context
+        context.call(self._take_back)
         context.call(context.calls.synchronize, self._stream)
         context.call(context.calls.trim_pool, self._pool)
 
-    def _new(self, nbytes: int) -> int:
-        context = self._context
+    def _new(self, nbytes: int, zeroed: bool) -> int:
+        """New memory. For who has made the context current."""
+        self._take_back()
+        calls, stream = self._context.calls, self._stream
         # There is no memory of no bytes, but it needs an address of its own.
-        return context.call(context.calls.allocate, max(nbytes, 1), self._pool, self._stream)
+        address = calls.allocate(max(nbytes, 1), self._pool, stream)
+        if zeroed and nbytes:
+            calls.fill(address, 0, 1, nbytes, stream)
+        calls.synchronize(stream)
+        return address
 
     def _take_back(self) -> None:
-        returned, context = self._returned, self._context
+        returned, calls = self._returned, self._context.calls
         while returned:
             try:
                 address = returned.popleft()
             except IndexError:  # another thread was faster
                 return
-            context.call(context.calls.free, address, self._stream)
+            calls.free(address, self._stream)
 
-    def _try_harder(self, nbytes: int) -> int:
+    def _try_harder(self, nbytes: int, zeroed: bool) -> int:
         self._reclaim()
         self.trim()
         try:
-            return self._new(nbytes)
+            return self._context.call(self._new, nbytes, zeroed)
         except CallError as error:
             if error.status != OUT_OF_MEMORY:
                 raise

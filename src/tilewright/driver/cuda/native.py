@@ -1,9 +1,10 @@
 """LLVM text of the few calls that are made all the time: one call from Python is one step.
 
-    i32 tw_launch(record, stream, event)     launch, then record the event unless it is null
-    i32 tw_record(context, event, stream)
-    i32 tw_await(context, event, budget)     look for an event until it has passed or time is up
-    i32 tw_await_any(context, events, count, word, seen, budget)
+    tw_launch(record, stream, event)         launch, then record the event unless it is null
+    tw_record(context, event, stream)
+    tw_query(context, event)                 whether an event has passed
+    tw_await(context, event, budget)         look for an event until it has passed or time is up
+    tw_await_any(context, events, count, word, seen, budget)
 
 Each makes the context current where it is not, and leaves the thread as it found it. The results
 are the driver's own. Waiting threads look at once and often in the first millisecond; later they
@@ -12,14 +13,13 @@ sleep a sixteenth of the time they have waited.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from ..cpu.native import NativeFunction
+from ..cpu.calling import Kind, Signature
 from ..cpu.runtime import common
-from ..cpu.runtime.calls import compiled
+from ..cpu.runtime.calls import callables
 from .results import NOT_READY
 
 EAGER = 1_000_000
@@ -92,7 +92,7 @@ define internal i32 @word32(ptr %record, i64 %index) {{
   ret i32 %low
 }}
 
-define i32 @tw_launch(ptr %record, ptr %stream, ptr %event) {{
+define i64 @tw_launch(ptr %record, ptr %stream, ptr %event) {{
 entry:
   %context = load ptr, ptr %record
   %entered = call i32 @enter(ptr %context)
@@ -100,7 +100,8 @@ entry:
   br i1 %bad, label %refused, label %go
 refused:
   %why = sub i32 0, %entered
-  ret i32 %why
+  %reason = zext i32 %why to i64
+  ret i64 %reason
 go:
   %function_at = getelementptr i64, ptr %record, i64 1
   %function = load ptr, ptr %function_at
@@ -126,21 +127,24 @@ mark:
 out:
   %status = phi i32 [ %launched, %go ], [ %marked, %mark ]
   call void @leave(i32 %entered)
-  ret i32 %status
+  %answer = zext i32 %status to i64
+  ret i64 %answer
 }}
 
-define i32 @tw_record(ptr %context, ptr %event, ptr %stream) {{
+define i64 @tw_record(ptr %context, ptr %event, ptr %stream) {{
 entry:
   %entered = call i32 @enter(ptr %context)
   %bad = icmp slt i32 %entered, 0
   br i1 %bad, label %refused, label %go
 refused:
   %why = sub i32 0, %entered
-  ret i32 %why
+  %reason = zext i32 %why to i64
+  ret i64 %reason
 go:
   %status = call i32 {cuEventRecord}(ptr %event, ptr %stream)
   call void @leave(i32 %entered)
-  ret i32 %status
+  %answer = zext i32 %status to i64
+  ret i64 %answer
 }}
 """
 
@@ -165,7 +169,7 @@ sleep:
   ret void
 }}
 
-define i32 @tw_await_any(
+define i64 @tw_await_any(
     ptr %context, ptr %events, i64 %count, ptr %word, i64 %seen, i64 %budget) {{
 entry:
   %entered = call i32 @enter(ptr %context)
@@ -173,7 +177,8 @@ entry:
   br i1 %bad, label %refused, label %begin
 refused:
   %why = sub i32 0, %entered
-  ret i32 %why
+  %reason = zext i32 %why to i64
+  ret i64 %reason
 begin:
   %start = call i64 @now(i32 {clock})
   br label %look
@@ -207,17 +212,24 @@ on:
 out:
   %result = phi i32 [ %status, %ask ], [ 0, %glance ], [ {not_ready}, %clock ]
   call void @leave(i32 %entered)
-  ret i32 %result
+  %answer = zext i32 %result to i64
+  ret i64 %answer
 }}
 
-define i32 @tw_await(ptr %context, ptr %event, i64 %budget) {{
+define i64 @tw_await(ptr %context, ptr %event, i64 %budget) {{
 entry:
   %events = alloca ptr
   %word = alloca i64, align 8
   store ptr %event, ptr %events
   store i64 0, ptr %word
-  %status = call i32 @tw_await_any(ptr %context, ptr %events, i64 1, ptr %word, i64 0, i64 %budget)
-  ret i32 %status
+  %status = call i64 @tw_await_any(
+    ptr %context, ptr %events, i64 1, ptr %word, i64 0, i64 %budget)
+  ret i64 %status
+}}
+
+define i64 @tw_query(ptr %context, ptr %event) {{
+  %status = call i64 @tw_await(ptr %context, ptr %event, i64 0)
+  ret i64 %status
 }}
 """
 
@@ -232,27 +244,27 @@ def text(addresses: Mapping[str, int]) -> str:
     return common.text() + "".join(parts)
 
 
+_A, _N = Kind.ADDRESS, Kind.NUMBER
+
+SIGNATURES: dict[str, Signature] = {
+    "launch": Signature((_A, _A, _A), releases=True),  # a full queue lets it wait
+    "record": Signature((_A, _A, _A)),
+    "query": Signature((_A, _A)),
+    "await": Signature((_A, _A, _N), releases=True),
+    "await_any": Signature((_A, _A, _N, _A, _N, _N), releases=True),
+}
+
+
 class Quick(NamedTuple):
-    """The compiled calls, and what keeps their code in memory."""
+    """The compiled calls."""
 
     launch: Callable[[int, int, int], int]
     record: Callable[[int, int, int], int]
+    query: Callable[[int, int], int]
     await_event: Callable[[int, int, int], int]
     await_any: Callable[[int, int, int, int, int, int], int]
-    code: Mapping[str, NativeFunction]
-
-
-ADDRESS, NUMBER, STATUS = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 
 
 def quick_calls(addresses: Mapping[str, int]) -> Quick:
-    """Compile the calls."""
-    names = ("tw_launch", "tw_record", "tw_await", "tw_await_any")
-    code = compiled(text(addresses), names, optimize=True)
-    three = ctypes.CFUNCTYPE(STATUS, ADDRESS, ADDRESS, ADDRESS)
-    wait = ctypes.CFUNCTYPE(STATUS, ADDRESS, ADDRESS, NUMBER)
-    any_ = ctypes.CFUNCTYPE(STATUS, ADDRESS, ADDRESS, NUMBER, ADDRESS, NUMBER, NUMBER)
-    return Quick(
-        three(code["tw_launch"].address), three(code["tw_record"].address),
-        wait(code["tw_await"].address), any_(code["tw_await_any"].address), code,
-    )  # fmt: skip
+    """Compile the calls, for good."""
+    return Quick(*callables(text(addresses), SIGNATURES, optimize=True).values())

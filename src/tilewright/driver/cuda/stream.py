@@ -43,7 +43,7 @@ class CudaStream:
 
     __slots__ = (
         "__weakref__", "_device", "_dues", "_events", "_last", "_launch", "_marks",
-        "_nodes", "_owned", "_turn", "_waiting", "completed", "context", "handle", "lane",
+        "_nodes", "_owned", "_query", "_turn", "_waiting", "completed", "context", "handle", "lane",
         "number", "submitted",
     )  # fmt: skip
 
@@ -62,7 +62,8 @@ class CudaStream:
         self._dues = Dues()
         self._marks: deque[Mark] = deque()
         self._waiting = device.waiting
-        self._launch = device.context.calls.launch
+        calls = device.context.calls
+        self._launch, self._query = calls.launch, calls.query
         self._last = Mark(0, 0, self._events)
         self._nodes: list[Node] | None = None
 
@@ -97,10 +98,14 @@ class CudaStream:
     def look(self, mark: Mark, nanoseconds: int) -> bool:
         """Whether a mark has been passed, now or within some time."""
         context = self.context
-        context.check()
+        if not context.is_fine:
+            context.check()
         if mark.number <= self.completed:
             return True
-        status = context.calls.await_event(context.handle, mark.handle, nanoseconds)
+        if nanoseconds:
+            status = context.calls.await_event(context.handle, mark.handle, nanoseconds)
+        else:
+            status = self._query(context.handle, mark.handle)
         if status == SUCCESS:
             if mark.number > self.completed:
                 self.completed = mark.number
