@@ -219,10 +219,8 @@ class FakeCuda:
     def copy_within(self, target: int, source: int, nbytes: int, stream: int) -> None:
         self._put(stream, lambda: _move(target, source, nbytes), "copy_within", nbytes)
 
-    def copy_peer(
-        self, target: int, context: int, source: int, other: int, nbytes: int, stream: int
-    ) -> None:
-        self._put(stream, lambda: _move(target, source, nbytes), "copy_peer", context, other)
+    def copy_between(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        self._put(stream, lambda: _move(target, source, nbytes), "copy_between", nbytes)
 
     def fill(self, target: int, element: int, itemsize: int, count: int, stream: int) -> None:
         data = element.to_bytes(itemsize, "little") * count

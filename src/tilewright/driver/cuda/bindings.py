@@ -190,11 +190,9 @@ class Bindings:
         """Copy memory of a device."""
         self._ask("cuMemcpyDtoDAsync", target, source, nbytes, stream)
 
-    def copy_peer(
-        self, target: int, context: int, source: int, other: int, nbytes: int, stream: int
-    ) -> None:
-        """Copy memory of the device of one context to that of another."""
-        self._ask("cuMemcpyPeerAsync", target, context, source, other, nbytes, stream)
+    def copy_between(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy memory of one device to another; the driver knows them by their addresses."""
+        self._ask("cuMemcpyAsync", target, source, nbytes, stream)
 
     def fill(self, target: int, element: int, itemsize: int, count: int, stream: int) -> None:
         """Write one element over and over."""

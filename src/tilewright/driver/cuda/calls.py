@@ -161,10 +161,8 @@ class Calls(Protocol):
         """Copy bytes of a device."""
         ...
 
-    def copy_peer(
-        self, target: int, context: int, source: int, other: int, nbytes: int, stream: int
-    ) -> None:
-        """Copy bytes of the device of one context to that of another."""
+    def copy_between(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        """Copy bytes of one device to another."""
         ...
 
     def fill(self, target: int, element: int, itemsize: int, count: int, stream: int) -> None:

@@ -66,12 +66,34 @@ def _download(stream: CudaStream, target: Block, source: Block) -> None:
 
 
 def _within(stream: CudaStream, target: Block, source: Block) -> None:
-    if overlap(target, source):
+    if target.elsewhere or source.elsewhere:
+        _between_devices(stream, target, source)
+    elif overlap(target, source):
         room, memory = _between(stream, source)
         _move(stream, room, source, memory)
         _move(stream, target, room, memory)
     else:
         _move(stream, target, source, None)
+
+
+def _between_devices(stream: CudaStream, target: Block, source: Block) -> None:
+    """Our side may have gaps, which our own kernels close or make; the other one may not."""
+    if not is_packed(target if target.elsewhere else source):
+        raise DriverError(
+            "memory with gaps cannot be copied from one device to another",
+            hint="copy it on its own device first: t.dup()",
+        )
+    calls, nbytes = stream.context.calls, _nbytes(source)
+    room, memory = (None, None) if is_packed(source) and is_packed(target) else _between(
+        stream, source
+    )  # fmt: skip
+    if room is not None and not source.elsewhere:
+        _scatter(stream, room, source)
+    start = source if room is None or source.elsewhere else room
+    end = target if room is None or target.elsewhere else room
+    stream.put(memory, calls.copy_between, end.address, start.address, nbytes, stream.handle)
+    if room is not None and source.elsewhere:
+        _scatter(stream, target, room, memory)
 
 
 def _move(stream: CudaStream, target: Block, source: Block, keep: object) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -153,3 +155,29 @@ def test_the_host_does_not_copy_for_itself_here(stream):
     data = np.zeros(3, "u1")
     with pytest.raises(DriverError, match="from the host to the host"):
         stream.copy(host(data), host(data.copy()))
+
+
+@pytest.mark.parametrize("part", [np.s_[:], np.s_[1:3, ::2]])
+def test_between_devices(device, fake, stream, part):
+    data = random((4, 6), "u4")
+    here, there = Held(device, data), Held(device, data[part])
+    stream.copy(here.block(), host(data))
+    stream.copy(replace(there.block(), elsewhere=True), here.block(part))
+    assert "copy_between" in names(fake.log)
+    other = np.zeros_like(data[part])
+    stream.copy(host(other), there.block())
+    stream.synchronize()
+    assert np.array_equal(other, data[part])
+    new = Held(device, data)
+    result = np.zeros_like(data)
+    stream.copy(new.block(part), replace(there.block(), elsewhere=True))
+    stream.copy(host(result), new.block())
+    stream.synchronize()
+    assert np.array_equal(result[part], data[part])
+
+
+def test_gaps_on_another_device_are_refused(device, stream):
+    held = Held(device, np.zeros((4, 6), "u4"))
+    there = replace(held.block(np.s_[:, ::2]), elsewhere=True)
+    with pytest.raises(DriverError, match="memory with gaps"):
+        stream.copy(there, Held(device, np.zeros((4, 3), "u4")).block())
