@@ -283,3 +283,27 @@ def test_what_is_refused(tool, tmp_path, capsys, words, status, said):
     path.write_text(FILE)
     assert main(["compile", str(path), *words]) == status
     assert said in capsys.readouterr().err
+
+
+SIMT = """
+import tilewright as tw
+from tilewright import simt
+
+@simt.kernel
+def halve(z: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32]) -> None:
+    i = simt.index_1d()
+    if i < len(z):
+        z[i] = x[i] * 0.5
+"""
+
+
+def test_simt_kernels(tool, tmp_path, capsys):
+    """They compile to PTX, which is neither exported nor listed as cubins are."""
+    path = tmp_path / "threads.py"
+    path.write_text(SIMT)
+    assert main(["compile", str(path), "--arch", "sm_90"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["halve", "sm_90"]
+    assert main(["explain", str(path), "--arch", "sm_90", "--stage", "ptx"]) == 0
+    assert ".visible .entry halve(" in capsys.readouterr().out
+    assert main(["compile", str(path), "--arch", "sm_90", "-o", str(tmp_path)]) == 1
+    assert "halve.ptx('sm_90')" in capsys.readouterr().err

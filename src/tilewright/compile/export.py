@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..backend.tileir import Lowered, find_toolchain
 from ..backend.tileir.encoding.versions import version_text
+from ..base.errors import ContextError
 from ..frontend.sources import KernelSource
 from ..ir import Signature
 from ..ir.artifact import Artifact
@@ -27,6 +28,11 @@ class Made:
 
 def make(kernel: KernelSource, signature: Signature, arch: str, options: CompileOptions) -> Made:
     """Compile; the cubin may come from the disk."""
+    if kernel.dialect != "tile":
+        raise ContextError(
+            f"`{kernel.name}` is a SIMT kernel, which is exported as PTX alone",
+            hint=f"{kernel.name}.ptx({arch!r}) gives it",
+        )
     runner = Runner(kernel.name, results={})
     artifact, _ = compile_kernel(kernel, signature, arch, runner, options)
     lowered = (runner.results or {})["tile_ir"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..backend.tileir import is_architecture
+from ..backend.tileir.cubin import is_cubin
 from ..backend.tileir.listing import listings
 from ..base.config import override
 from ..frontend.sources import KernelSource
@@ -19,10 +20,9 @@ def stage_texts(
     with override(line_info=True):  # which changes no instruction, and shows where they come from
         runner = Runner(kernel.name, keep=True, store=None)
         artifact, _ = compile_kernel(kernel, signature, target, runner, options)
-    if not is_architecture(target):
-        return dict(runner.shown)
-    assert isinstance(artifact.code, bytes), "code for CUDA is bytes"
-    return {**runner.shown, **listings(artifact.code)}
+    if is_architecture(target) and is_cubin(artifact.code):
+        return {**runner.shown, **listings(artifact.code)}
+    return dict(runner.shown)
 
 
 def stage_times(kernel: KernelSource, signature: Signature, target: str) -> dict[str, float]:

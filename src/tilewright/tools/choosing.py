@@ -106,7 +106,9 @@ def _look(
 def _nothing(path: Path, kernels: dict[str, Entry]) -> str:
     name, kernel = next(iter(kernels.items()))
     shown = " ".join(
-        f"--arg '{p.name}={suggestion(p)}'" for p in kernel.source.parameters if p.kind != "scalar"
+        f"--arg '{p.name}={suggestion(p, simt=kernel.source.dialect == 'simt')}'"
+        for p in kernel.source.parameters
+        if p.kind != "scalar"
     )
     return (
         f"{path} does not say for which arguments: declare them there by {name}.declare(...),"

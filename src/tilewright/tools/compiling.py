@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from pathlib import Path
 
-from ..backend.tileir.cubin import resources
+from ..backend.tileir.cubin import is_cubin, resources
 from ..compile.store import current_store
 from ..ir.artifact import Artifact
 from ..launch.exporting import CUBIN, write
@@ -66,16 +66,12 @@ def _compile(call: Chosen, arch: str, given: Namespace, names: Counter[str]) -> 
 
 def _row(artifact: Artifact, seconds: float) -> tuple[str, ...]:
     assert isinstance(artifact.code, bytes), "code for CUDA is bytes"
-    needs = resources(artifact.code)
-    return (
-        artifact.name,
-        artifact.target,
-        in_bytes(len(artifact.code)),
-        str(needs.registers),
-        f"{needs.stack_bytes} B",
-        in_bytes(needs.shared_bytes),
-        f"{seconds:.2f} s",
-    )
+    known = ("PTX", "", "")  # the driver makes code of it, where it is loaded
+    if is_cubin(artifact.code):
+        needs = resources(artifact.code)
+        known = (str(needs.registers), f"{needs.stack_bytes} B", in_bytes(needs.shared_bytes))
+    size = in_bytes(len(artifact.code))
+    return artifact.name, artifact.target, size, *known, f"{seconds:.2f} s"
 
 
 SUBCOMMAND = Subcommand(

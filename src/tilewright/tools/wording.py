@@ -1,7 +1,7 @@
 """A kernel's arguments written as text, as in `z=f32[?,?%8]:tile(64,64)`.
 
     tensor    DTYPE[EXTENT,...]      EXTENT is a number, `?` for any, `?%8` for any multiple of 8
-    output    the same, then :tile(8,8), and :map(4,1) if it is mapped
+    output    the same, then :tile(8,8), and :map(4,1) if it is mapped; of a SIMT kernel no more
     view      the same, then :permute(1,0) and so on, any method that gives another tensor
     pointer   DTYPE*
     number    DTYPE; may be left out where the kernel says it
@@ -59,32 +59,42 @@ def _positional(kernel: Entry, p: Parameter, given: dict[str, str]) -> Any:
     text = given.pop(p.name, None)
     if p.kind == "scalar":
         return _number(p, text)
-    if text is None and p.kind == "pointer" and _own_type(p) is not None:
-        text = f"{_own_type(p)}*"
+    simt = kernel.source.dialect == "simt"
+    if text is None and _is_known(p, simt=simt):
+        text = suggestion(p, simt=simt)
     if text is None:
-        raise UsageError(
-            f"`{p.name}` of `{kernel.__name__}` is missing: --arg '{p.name}={suggestion(p)}'"
-        )
-    return _pointer(p, text) if p.kind == "pointer" else _tensor(p, text)
+        shown = f"--arg '{p.name}={suggestion(p, simt=simt)}'"
+        raise UsageError(f"`{p.name}` of `{kernel.__name__}` is missing: {shown}")
+    if p.kind == "pointer":
+        return _pointer(p, text)
+    tensor = _tensor(p, text)
+    return tensor.borrow_mut() if simt and p.kind == "output" else tensor
 
 
 def is_enough(kernel: Entry) -> bool:
-    """Whether a kernel can be called without any word: it has numbers and typed pointers alone."""
-    known = [p.kind == "scalar" or (p.kind == "pointer" and _own_type(p) is not None)
-             for p in kernel.source.parameters]  # fmt: skip
+    """Whether a kernel can be called without any word."""
+    simt = kernel.source.dialect == "simt"
+    known = [_is_known(p, simt=simt) for p in kernel.source.parameters]
     empty = inspect.Parameter.empty
     return all(known) and all(p.default is not empty for p in kernel.source.constants)
+
+
+def _is_known(p: Parameter, *, simt: bool) -> bool:
+    """Whether the kernel itself says all there is to say: threads see slices, however long."""
+    return p.kind == "scalar" or (_own_type(p) is not None and (simt or p.kind == "pointer"))
 
 
 def _own_type(p: Parameter) -> str | None:
     return None if p.dtype is None or isinstance(p.dtype, str) else p.dtype.name
 
 
-def suggestion(p: Parameter) -> str:
+def suggestion(p: Parameter, *, simt: bool = False) -> str:
     """How an argument for a parameter might be written."""
     dtype = _own_type(p) or "f32"
     if p.kind == "pointer":
         return f"{dtype}*"
+    if simt:
+        return f"{dtype}[?]"
     rank = 2 if p.dims is None else max(len(p.dims), 1)
     dims = [str(d) if isinstance(d, int) and p.kind == "tensor" else "?" for d in p.dims or ()]
     tile = f":tile({','.join(['64'] * rank)})" if p.kind == "output" else ""

@@ -8,6 +8,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from tilewright import simt
 from tilewright.launch.inspection import Inspection
 from tilewright.tools.subcommand import UsageError
 from tilewright.tools.wording import call_of, is_enough, suggestion
@@ -34,6 +35,13 @@ def generic(z: tl.TensorMut[E], a: E, *, kind: tl.Const[object] = None) -> None:
 def visiting(z: tl.MappedPartitionMut) -> None:
     for index in z.iter_indices():
         z.store(tl.zeros(z.tile_shape, z.dtype), index)
+
+
+@simt.kernel
+def threads(z: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32], a: tw.f32) -> None:
+    i = simt.index_1d()
+    if i < len(z):
+        z[i] = x[i] * a
 
 
 def signature(kernel, *words):
@@ -132,6 +140,13 @@ def test_what_cannot_be_read(name):
 def test_what_does_not_fit_the_kernel(word, said):
     with pytest.raises(UsageError, match=said):
         call_of(raw, [word])
+
+
+def test_simt_kernels():
+    z = tw.meta((64,), tw.f32)
+    same(threads, (), z.borrow_mut(), tw.meta((64,), tw.f32), 1.0)
+    same(threads, ("z=f32[?]", "x=f32[64]"), tw.meta((3,)).borrow_mut(), z, 1.0)
+    assert is_enough(threads)
 
 
 def test_suggestions_can_be_used():

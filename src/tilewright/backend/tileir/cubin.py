@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 MAGIC = b"\x7fELF"
 CUDA = 190
@@ -42,6 +43,11 @@ class Resources:
     registers: int
     stack_bytes: int
     shared_bytes: int
+
+
+def is_cubin(code: object) -> TypeGuard[bytes]:
+    """Whether code is a cubin; that of SIMT kernels is PTX."""
+    return isinstance(code, bytes) and code.startswith(MAGIC)
 
 
 def architecture(cubin: bytes) -> str:
