@@ -8,13 +8,17 @@ class per number of positional parameters. Its call gives back exactly what was 
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parent.parent / "src/tilewright/launch"
-NAMES = "ABCDEFGHJKMN"
-"""Of the type variables, one per argument; without the letters that look like digits."""
+NAMES = "ABCDEFGHJKMNQRST"
+"""Of the type variables, one per argument; without the letters that look like digits, and P."""
 MOST = len(NAMES)
+WIDTH = 100
+"""Columns of a line; the formatter would give each parameter one of its own."""
 
 HEAD = '''\
 """{title} typed by their number of arguments. Written by tools/overloads.py; do not edit."""
@@ -25,12 +29,15 @@ HEAD = '''\
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 {imports}
 if TYPE_CHECKING:
+    from typing import Concatenate, TypeAlias
+
     from ..op.core import DeviceOp
 
+# fmt: off
 P = ParamSpec("P")
 '''
 
@@ -133,12 +140,23 @@ def kernel(
 
 KINDS = (ENTRY, SIMT)
 
+UNBROKEN = "\u00a0"
+"""Where a line is not broken."""
+
+
+def wrapped(indent: str, items: Sequence[str]) -> str:
+    """Items with commas, on as many lines as they need."""
+    text = ", ".join(item.replace(" ", UNBROKEN) for item in items)
+    lines = textwrap.wrap(text, WIDTH - len(indent), break_on_hyphens=False)
+    return "".join(f"{indent}{line}\n" for line in lines).replace(UNBROKEN, " ")
+
 
 def kernel_class(kind: Kind, n: int) -> str:
     """The class of kernels with n positional parameters."""
     names = NAMES[:n]
     noun = "parameter" if n == 1 else "parameters"
-    given = "".join(f"            {x.lower()}: {x} | DeviceOp[{x}],\n" for x in names)
+    given = [f"{x.lower()}: {x} | DeviceOp[{x}]" for x in names]
+    taken = wrapped(" " * 12, ["self", *given, "/", "*args: P.args", "**constants: P.kwargs"])
     result = ", ".join(names) if names else "()"
     return f'''
 
@@ -146,25 +164,24 @@ class {kind.prefix}{n}({kind.base}, Generic[P]):
     """{kind.noun} of {n} positional {noun}; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-{given}            /,
-            *args: P.args,
-            **constants: P.kwargs,
-        ) -> {kind.launch}[tuple[{result}]]: ...
+{taken}        ) -> {kind.launch}[tuple[{result}]]: ...
 '''
 
 
 def kernel_type(n: int) -> str:
-    """The type of a function with n positional parameters."""
-    anys = "Any, " * n
-    return f"Callable[Concatenate[{anys}P], None]" if n else "Callable[P, None]"
+    """The type of functions with n positional parameters, by name."""
+    if n == 0:
+        return "    Function0: TypeAlias = Callable[P, None]\n"
+    taken = wrapped(" " * 12, ["Any"] * n + ["P"])
+    return (
+        f"    Function{n}: TypeAlias = Callable[\n        Concatenate[\n{taken}        ], None]\n"
+    )
 
 
 def overload(kind: Kind, indent: str, head: str, n: int) -> str:
     """One overload of the decorator: for n positional parameters."""
-    line = f"{indent}def {head}function: {kernel_type(n)}, /) -> {kind.prefix}{n}[P]: ..."
+    line = f"{indent}def {head}function: Function{n}[P], /) -> {kind.prefix}{n}[P]: ..."
     return f"{indent}@overload\n{line}\n"
 
 
@@ -172,6 +189,7 @@ def generated(kind: Kind) -> str:
     """The whole file."""
     order = range(MOST, -1, -1)
     variables = "".join(f'{x} = TypeVar("{x}", bound=KernelArg)\n' for x in NAMES)
+    types = "".join(kernel_type(n) for n in range(MOST + 1))
     classes = "".join(kernel_class(kind, n) for n in range(MOST + 1))
     methods = "".join(overload(kind, "    ", "__call__(self, ", n) for n in order)
     functions = "".join(overload(kind, "", f"{kind.word}(", n) for n in order)
@@ -180,7 +198,8 @@ def generated(kind: Kind) -> str:
         f"\n\n{methods}"
     )
     head = HEAD.format(title=kind.title, imports=kind.imports)
-    return f"{head}{variables}{classes}{decorator}\n\n{functions}{kind.function}"
+    names = f"{variables}\nif TYPE_CHECKING:\n{types}"
+    return f"{head}{names}{classes}{decorator}\n\n{functions}# fmt: on\n{kind.function}"
 
 
 if __name__ == "__main__":

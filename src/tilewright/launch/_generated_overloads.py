@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from .definition import Entry, make_entry
 from .given import KernelArg
 from .operation import Launch
 
 if TYPE_CHECKING:
+    from typing import Concatenate, TypeAlias
+
     from ..op.core import DeviceOp
 
+# fmt: off
 P = ParamSpec("P")
 A = TypeVar("A", bound=KernelArg)
 B = TypeVar("B", bound=KernelArg)
@@ -28,18 +31,85 @@ J = TypeVar("J", bound=KernelArg)
 K = TypeVar("K", bound=KernelArg)
 M = TypeVar("M", bound=KernelArg)
 N = TypeVar("N", bound=KernelArg)
+Q = TypeVar("Q", bound=KernelArg)
+R = TypeVar("R", bound=KernelArg)
+S = TypeVar("S", bound=KernelArg)
+T = TypeVar("T", bound=KernelArg)
+
+if TYPE_CHECKING:
+    Function0: TypeAlias = Callable[P, None]
+    Function1: TypeAlias = Callable[
+        Concatenate[
+            Any, P
+        ], None]
+    Function2: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, P
+        ], None]
+    Function3: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, P
+        ], None]
+    Function4: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, P
+        ], None]
+    Function5: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, P
+        ], None]
+    Function6: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function7: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function8: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function9: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function10: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function11: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function12: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function13: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function14: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function15: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function16: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
 
 
 class Entry0(Entry, Generic[P]):
     """A kernel of 0 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[()]]: ...
 
 
@@ -47,13 +117,8 @@ class Entry1(Entry, Generic[P]):
     """A kernel of 1 positional parameter; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A]]: ...
 
 
@@ -61,14 +126,8 @@ class Entry2(Entry, Generic[P]):
     """A kernel of 2 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B]]: ...
 
 
@@ -76,15 +135,9 @@ class Entry3(Entry, Generic[P]):
     """A kernel of 3 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
+            **constants: P.kwargs
         ) -> Launch[tuple[A, B, C]]: ...
 
 
@@ -92,16 +145,9 @@ class Entry4(Entry, Generic[P]):
     """A kernel of 4 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
+            *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D]]: ...
 
 
@@ -109,17 +155,9 @@ class Entry5(Entry, Generic[P]):
     """A kernel of 5 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E]]: ...
 
 
@@ -127,18 +165,9 @@ class Entry6(Entry, Generic[P]):
     """A kernel of 6 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F]]: ...
 
 
@@ -146,19 +175,10 @@ class Entry7(Entry, Generic[P]):
     """A kernel of 7 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
+            **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G]]: ...
 
 
@@ -166,20 +186,10 @@ class Entry8(Entry, Generic[P]):
     """A kernel of 8 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
+            *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H]]: ...
 
 
@@ -187,21 +197,10 @@ class Entry9(Entry, Generic[P]):
     """A kernel of 9 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            j: J | DeviceOp[J],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J]]: ...
 
 
@@ -209,22 +208,10 @@ class Entry10(Entry, Generic[P]):
     """A kernel of 10 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            j: J | DeviceOp[J],
-            k: K | DeviceOp[K],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
 
 
@@ -232,23 +219,11 @@ class Entry11(Entry, Generic[P]):
     """A kernel of 11 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            j: J | DeviceOp[J],
-            k: K | DeviceOp[K],
-            m: M | DeviceOp[M],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
+            **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
 
 
@@ -256,132 +231,138 @@ class Entry12(Entry, Generic[P]):
     """A kernel of 12 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            j: J | DeviceOp[J],
-            k: K | DeviceOp[K],
-            m: M | DeviceOp[M],
-            n: N | DeviceOp[N],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
+            *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
+
+
+class Entry13(Entry, Generic[P]):
+    """A kernel of 13 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+
+
+class Entry14(Entry, Generic[P]):
+    """A kernel of 14 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+
+
+class Entry15(Entry, Generic[P]):
+    """A kernel of 15 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+
+
+class Entry16(Entry, Generic[P]):
+    """A kernel of 16 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
 
 
 class Decorator(Protocol):
     """What `@tw.entry(...)` with options gives."""
 
     @overload
-    def __call__(
-        self,
-        function: Callable[
-            Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None
-        ],
-        /,
-    ) -> Entry12[P]: ...
+    def __call__(self, function: Function16[P], /) -> Entry16[P]: ...
     @overload
-    def __call__(
-        self,
-        function: Callable[
-            Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None
-        ],
-        /,
-    ) -> Entry11[P]: ...
+    def __call__(self, function: Function15[P], /) -> Entry15[P]: ...
     @overload
-    def __call__(
-        self,
-        function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None],
-        /,
-    ) -> Entry10[P]: ...
+    def __call__(self, function: Function14[P], /) -> Entry14[P]: ...
     @overload
-    def __call__(
-        self,
-        function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None],
-        /,
-    ) -> Entry9[P]: ...
+    def __call__(self, function: Function13[P], /) -> Entry13[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
-    ) -> Entry8[P]: ...
+    def __call__(self, function: Function12[P], /) -> Entry12[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, P], None], /
-    ) -> Entry7[P]: ...
+    def __call__(self, function: Function11[P], /) -> Entry11[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, P], None], /
-    ) -> Entry6[P]: ...
+    def __call__(self, function: Function10[P], /) -> Entry10[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, P], None], /
-    ) -> Entry5[P]: ...
+    def __call__(self, function: Function9[P], /) -> Entry9[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, P], None], /
-    ) -> Entry4[P]: ...
+    def __call__(self, function: Function8[P], /) -> Entry8[P]: ...
     @overload
-    def __call__(self, function: Callable[Concatenate[Any, Any, Any, P], None], /) -> Entry3[P]: ...
+    def __call__(self, function: Function7[P], /) -> Entry7[P]: ...
     @overload
-    def __call__(self, function: Callable[Concatenate[Any, Any, P], None], /) -> Entry2[P]: ...
+    def __call__(self, function: Function6[P], /) -> Entry6[P]: ...
     @overload
-    def __call__(self, function: Callable[Concatenate[Any, P], None], /) -> Entry1[P]: ...
+    def __call__(self, function: Function5[P], /) -> Entry5[P]: ...
     @overload
-    def __call__(self, function: Callable[P, None], /) -> Entry0[P]: ...
+    def __call__(self, function: Function4[P], /) -> Entry4[P]: ...
+    @overload
+    def __call__(self, function: Function3[P], /) -> Entry3[P]: ...
+    @overload
+    def __call__(self, function: Function2[P], /) -> Entry2[P]: ...
+    @overload
+    def __call__(self, function: Function1[P], /) -> Entry1[P]: ...
+    @overload
+    def __call__(self, function: Function0[P], /) -> Entry0[P]: ...
 
 
 @overload
-def entry(
-    function: Callable[
-        Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None
-    ],
-    /,
-) -> Entry12[P]: ...
+def entry(function: Function16[P], /) -> Entry16[P]: ...
 @overload
-def entry(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None],
-    /,
-) -> Entry11[P]: ...
+def entry(function: Function15[P], /) -> Entry15[P]: ...
 @overload
-def entry(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
-) -> Entry10[P]: ...
+def entry(function: Function14[P], /) -> Entry14[P]: ...
 @overload
-def entry(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
-) -> Entry9[P]: ...
+def entry(function: Function13[P], /) -> Entry13[P]: ...
 @overload
-def entry(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
-) -> Entry8[P]: ...
+def entry(function: Function12[P], /) -> Entry12[P]: ...
 @overload
-def entry(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, P], None], /
-) -> Entry7[P]: ...
+def entry(function: Function11[P], /) -> Entry11[P]: ...
 @overload
-def entry(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, P], None], /
-) -> Entry6[P]: ...
+def entry(function: Function10[P], /) -> Entry10[P]: ...
 @overload
-def entry(function: Callable[Concatenate[Any, Any, Any, Any, Any, P], None], /) -> Entry5[P]: ...
+def entry(function: Function9[P], /) -> Entry9[P]: ...
 @overload
-def entry(function: Callable[Concatenate[Any, Any, Any, Any, P], None], /) -> Entry4[P]: ...
+def entry(function: Function8[P], /) -> Entry8[P]: ...
 @overload
-def entry(function: Callable[Concatenate[Any, Any, Any, P], None], /) -> Entry3[P]: ...
+def entry(function: Function7[P], /) -> Entry7[P]: ...
 @overload
-def entry(function: Callable[Concatenate[Any, Any, P], None], /) -> Entry2[P]: ...
+def entry(function: Function6[P], /) -> Entry6[P]: ...
 @overload
-def entry(function: Callable[Concatenate[Any, P], None], /) -> Entry1[P]: ...
+def entry(function: Function5[P], /) -> Entry5[P]: ...
 @overload
-def entry(function: Callable[P, None], /) -> Entry0[P]: ...
+def entry(function: Function4[P], /) -> Entry4[P]: ...
+@overload
+def entry(function: Function3[P], /) -> Entry3[P]: ...
+@overload
+def entry(function: Function2[P], /) -> Entry2[P]: ...
+@overload
+def entry(function: Function1[P], /) -> Entry1[P]: ...
+@overload
+def entry(function: Function0[P], /) -> Entry0[P]: ...
+# fmt: on
 @overload
 def entry(*, unsafe: bool = False, source: str | None = None) -> Decorator: ...
 def entry(

@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from ..array.shape import ShapeLike
 from .given import KernelArg
 from .simt import SimtEntry, SimtLaunch, make_kernel
 
 if TYPE_CHECKING:
+    from typing import Concatenate, TypeAlias
+
     from ..op.core import DeviceOp
 
+# fmt: off
 P = ParamSpec("P")
 A = TypeVar("A", bound=KernelArg)
 B = TypeVar("B", bound=KernelArg)
@@ -28,18 +31,85 @@ J = TypeVar("J", bound=KernelArg)
 K = TypeVar("K", bound=KernelArg)
 M = TypeVar("M", bound=KernelArg)
 N = TypeVar("N", bound=KernelArg)
+Q = TypeVar("Q", bound=KernelArg)
+R = TypeVar("R", bound=KernelArg)
+S = TypeVar("S", bound=KernelArg)
+T = TypeVar("T", bound=KernelArg)
+
+if TYPE_CHECKING:
+    Function0: TypeAlias = Callable[P, None]
+    Function1: TypeAlias = Callable[
+        Concatenate[
+            Any, P
+        ], None]
+    Function2: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, P
+        ], None]
+    Function3: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, P
+        ], None]
+    Function4: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, P
+        ], None]
+    Function5: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, P
+        ], None]
+    Function6: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function7: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function8: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function9: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function10: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function11: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function12: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function13: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function14: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function15: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function16: TypeAlias = Callable[
+        Concatenate[
+            Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
 
 
 class Simt0(SimtEntry, Generic[P]):
     """A SIMT kernel of 0 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[()]]: ...
 
 
@@ -47,13 +117,8 @@ class Simt1(SimtEntry, Generic[P]):
     """A SIMT kernel of 1 positional parameter; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A]]: ...
 
 
@@ -61,14 +126,8 @@ class Simt2(SimtEntry, Generic[P]):
     """A SIMT kernel of 2 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B]]: ...
 
 
@@ -76,15 +135,9 @@ class Simt3(SimtEntry, Generic[P]):
     """A SIMT kernel of 3 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
+            **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C]]: ...
 
 
@@ -92,16 +145,9 @@ class Simt4(SimtEntry, Generic[P]):
     """A SIMT kernel of 4 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
+            *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D]]: ...
 
 
@@ -109,17 +155,9 @@ class Simt5(SimtEntry, Generic[P]):
     """A SIMT kernel of 5 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E]]: ...
 
 
@@ -127,18 +165,9 @@ class Simt6(SimtEntry, Generic[P]):
     """A SIMT kernel of 6 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F]]: ...
 
 
@@ -146,19 +175,10 @@ class Simt7(SimtEntry, Generic[P]):
     """A SIMT kernel of 7 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
+            **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G]]: ...
 
 
@@ -166,20 +186,10 @@ class Simt8(SimtEntry, Generic[P]):
     """A SIMT kernel of 8 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
+            *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H]]: ...
 
 
@@ -187,21 +197,10 @@ class Simt9(SimtEntry, Generic[P]):
     """A SIMT kernel of 9 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            j: J | DeviceOp[J],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J]]: ...
 
 
@@ -209,22 +208,10 @@ class Simt10(SimtEntry, Generic[P]):
     """A SIMT kernel of 10 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            j: J | DeviceOp[J],
-            k: K | DeviceOp[K],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
 
 
@@ -232,23 +219,11 @@ class Simt11(SimtEntry, Generic[P]):
     """A SIMT kernel of 11 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            j: J | DeviceOp[J],
-            k: K | DeviceOp[K],
-            m: M | DeviceOp[M],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
+            **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
 
 
@@ -256,132 +231,138 @@ class Simt12(SimtEntry, Generic[P]):
     """A SIMT kernel of 12 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
-
         def __call__(
-            self,
-            a: A | DeviceOp[A],
-            b: B | DeviceOp[B],
-            c: C | DeviceOp[C],
-            d: D | DeviceOp[D],
-            e: E | DeviceOp[E],
-            f: F | DeviceOp[F],
-            g: G | DeviceOp[G],
-            h: H | DeviceOp[H],
-            j: J | DeviceOp[J],
-            k: K | DeviceOp[K],
-            m: M | DeviceOp[M],
-            n: N | DeviceOp[N],
-            /,
-            *args: P.args,
-            **constants: P.kwargs,
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
+            *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
+
+
+class Simt13(SimtEntry, Generic[P]):
+    """A SIMT kernel of 13 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+
+
+class Simt14(SimtEntry, Generic[P]):
+    """A SIMT kernel of 14 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+
+
+class Simt15(SimtEntry, Generic[P]):
+    """A SIMT kernel of 15 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+
+
+class Simt16(SimtEntry, Generic[P]):
+    """A SIMT kernel of 16 positional parameters; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        def __call__(
+            self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
 
 
 class Decorator(Protocol):
     """What `@simt.kernel(...)` with options gives."""
 
     @overload
-    def __call__(
-        self,
-        function: Callable[
-            Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None
-        ],
-        /,
-    ) -> Simt12[P]: ...
+    def __call__(self, function: Function16[P], /) -> Simt16[P]: ...
     @overload
-    def __call__(
-        self,
-        function: Callable[
-            Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None
-        ],
-        /,
-    ) -> Simt11[P]: ...
+    def __call__(self, function: Function15[P], /) -> Simt15[P]: ...
     @overload
-    def __call__(
-        self,
-        function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None],
-        /,
-    ) -> Simt10[P]: ...
+    def __call__(self, function: Function14[P], /) -> Simt14[P]: ...
     @overload
-    def __call__(
-        self,
-        function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None],
-        /,
-    ) -> Simt9[P]: ...
+    def __call__(self, function: Function13[P], /) -> Simt13[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
-    ) -> Simt8[P]: ...
+    def __call__(self, function: Function12[P], /) -> Simt12[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, P], None], /
-    ) -> Simt7[P]: ...
+    def __call__(self, function: Function11[P], /) -> Simt11[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, P], None], /
-    ) -> Simt6[P]: ...
+    def __call__(self, function: Function10[P], /) -> Simt10[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, Any, P], None], /
-    ) -> Simt5[P]: ...
+    def __call__(self, function: Function9[P], /) -> Simt9[P]: ...
     @overload
-    def __call__(
-        self, function: Callable[Concatenate[Any, Any, Any, Any, P], None], /
-    ) -> Simt4[P]: ...
+    def __call__(self, function: Function8[P], /) -> Simt8[P]: ...
     @overload
-    def __call__(self, function: Callable[Concatenate[Any, Any, Any, P], None], /) -> Simt3[P]: ...
+    def __call__(self, function: Function7[P], /) -> Simt7[P]: ...
     @overload
-    def __call__(self, function: Callable[Concatenate[Any, Any, P], None], /) -> Simt2[P]: ...
+    def __call__(self, function: Function6[P], /) -> Simt6[P]: ...
     @overload
-    def __call__(self, function: Callable[Concatenate[Any, P], None], /) -> Simt1[P]: ...
+    def __call__(self, function: Function5[P], /) -> Simt5[P]: ...
     @overload
-    def __call__(self, function: Callable[P, None], /) -> Simt0[P]: ...
+    def __call__(self, function: Function4[P], /) -> Simt4[P]: ...
+    @overload
+    def __call__(self, function: Function3[P], /) -> Simt3[P]: ...
+    @overload
+    def __call__(self, function: Function2[P], /) -> Simt2[P]: ...
+    @overload
+    def __call__(self, function: Function1[P], /) -> Simt1[P]: ...
+    @overload
+    def __call__(self, function: Function0[P], /) -> Simt0[P]: ...
 
 
 @overload
-def kernel(
-    function: Callable[
-        Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None
-    ],
-    /,
-) -> Simt12[P]: ...
+def kernel(function: Function16[P], /) -> Simt16[P]: ...
 @overload
-def kernel(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None],
-    /,
-) -> Simt11[P]: ...
+def kernel(function: Function15[P], /) -> Simt15[P]: ...
 @overload
-def kernel(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
-) -> Simt10[P]: ...
+def kernel(function: Function14[P], /) -> Simt14[P]: ...
 @overload
-def kernel(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
-) -> Simt9[P]: ...
+def kernel(function: Function13[P], /) -> Simt13[P]: ...
 @overload
-def kernel(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, Any, P], None], /
-) -> Simt8[P]: ...
+def kernel(function: Function12[P], /) -> Simt12[P]: ...
 @overload
-def kernel(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, Any, P], None], /
-) -> Simt7[P]: ...
+def kernel(function: Function11[P], /) -> Simt11[P]: ...
 @overload
-def kernel(
-    function: Callable[Concatenate[Any, Any, Any, Any, Any, Any, P], None], /
-) -> Simt6[P]: ...
+def kernel(function: Function10[P], /) -> Simt10[P]: ...
 @overload
-def kernel(function: Callable[Concatenate[Any, Any, Any, Any, Any, P], None], /) -> Simt5[P]: ...
+def kernel(function: Function9[P], /) -> Simt9[P]: ...
 @overload
-def kernel(function: Callable[Concatenate[Any, Any, Any, Any, P], None], /) -> Simt4[P]: ...
+def kernel(function: Function8[P], /) -> Simt8[P]: ...
 @overload
-def kernel(function: Callable[Concatenate[Any, Any, Any, P], None], /) -> Simt3[P]: ...
+def kernel(function: Function7[P], /) -> Simt7[P]: ...
 @overload
-def kernel(function: Callable[Concatenate[Any, Any, P], None], /) -> Simt2[P]: ...
+def kernel(function: Function6[P], /) -> Simt6[P]: ...
 @overload
-def kernel(function: Callable[Concatenate[Any, P], None], /) -> Simt1[P]: ...
+def kernel(function: Function5[P], /) -> Simt5[P]: ...
 @overload
-def kernel(function: Callable[P, None], /) -> Simt0[P]: ...
+def kernel(function: Function4[P], /) -> Simt4[P]: ...
+@overload
+def kernel(function: Function3[P], /) -> Simt3[P]: ...
+@overload
+def kernel(function: Function2[P], /) -> Simt2[P]: ...
+@overload
+def kernel(function: Function1[P], /) -> Simt1[P]: ...
+@overload
+def kernel(function: Function0[P], /) -> Simt0[P]: ...
+# fmt: on
 @overload
 def kernel(
     *,

@@ -37,6 +37,10 @@ class Run(Protocol):
         """
         ...
 
+    def is_brief(self) -> bool:
+        """Whether a launch may run on the caller even where an event loop runs."""
+        ...
+
     def record(self, bound: Bound, stream: Stream) -> Recorded:
         """Put a launch on a stream that is capturing."""
         ...
@@ -99,6 +103,10 @@ class _Nothing:
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
         """It is over."""
         return QUIET
+
+    def is_brief(self) -> bool:
+        """Nothing is."""
+        return True
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
         """Nothing to record."""

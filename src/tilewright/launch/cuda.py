@@ -152,6 +152,10 @@ class CudaRun:
         self._idle.append(record)  # the driver has read it
         return self._quiet
 
+    def is_brief(self) -> bool:
+        """None runs on the caller."""
+        return False
+
     def record(self, bound: Bound, stream: Stream) -> Recorded:
         """Put a launch into a capture; its record is its own for good."""
         assert isinstance(stream, CudaStream)

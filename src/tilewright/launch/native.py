@@ -77,6 +77,10 @@ class NativeRun:
         raw = launcher.report(record)
         return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
+    def is_brief(self) -> bool:
+        """Whether launches alike were over at once."""
+        return self._launcher.is_brief()
+
     def record(self, bound: Bound, stream: Stream) -> Recorded:
         """Put a launch into a capture; its record is its own for good."""
         assert isinstance(stream, CpuStream)

@@ -43,6 +43,10 @@ class Interpreted:
         assert isinstance(stream, ImmediateStream)
         return stream.run(self._run, bound)
 
+    def is_brief(self) -> bool:
+        """It cannot be helped: it runs on the caller."""
+        return False
+
     def record(self, bound: Bound, stream: Stream) -> Recorded:
         """Interpret it at each replay."""
         assert isinstance(stream, ImmediateStream)
@@ -67,6 +71,10 @@ class Noted:
         assert isinstance(stream, NullStream)
         stream.launch(self._text)
         return lambda: QUIET
+
+    def is_brief(self) -> bool:
+        """Nothing is run at all."""
+        return False
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
         """Note it at each replay."""

@@ -33,7 +33,8 @@ def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) ->
     stream = ctx.stream
     flight = _reserve(code.kernel, bound, stream)
     try:
-        started = code.run.start(bound, stream, inline=ctx.waits)
+        inline = ctx.waits or (ctx.on_loop and code.run.is_brief())
+        started = code.run.start(bound, stream, inline=inline)
     except BaseException:
         flight.put(None)
         raise

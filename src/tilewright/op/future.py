@@ -75,7 +75,7 @@ class DeviceFuture(Generic[T_co]):
     @classmethod
     def begun(cls, op: Lazy[T], ctx: ExecutionContext) -> DeviceFuture[T]:
         """Start an op that the caller has claimed."""
-        future = DeviceFuture[T](op.name)
+        future: DeviceFuture[T] = DeviceFuture(op.name)  # [T] would take as long as all the rest
         future._go_on(Progress(op, ctx))
         return future
 

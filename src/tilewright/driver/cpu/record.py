@@ -12,6 +12,7 @@ from .runtime.words import JOB_WORDS, Job
 # Plain ints: looking up the members of an enum would take a tenth of a small launch.
 THREADS, LONG = int(Job.THREADS), int(Job.LONG)
 CANCELLED, STARVED = int(Job.CANCELLED), int(Job.STARVED)
+LASTED = int(Job.LASTED)
 
 LAUNCH = JOB_WORDS
 """Where the launch words of base.cpu_abi begin."""

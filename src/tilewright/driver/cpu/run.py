@@ -12,9 +12,11 @@ from ...base.cpu_abi import MAX_GRID_RANK
 from ...base.errors import DriverError
 from .memory import Bytes
 from .native import NativeFunction
-from .record import CANCELLED, FAILURE, STARVED, STREAM, TAKEN, USED, Record
+from .record import CANCELLED, FAILURE, LASTED, STARVED, STREAM, TAKEN, USED, Record
 
 PRINT_CAPACITY = 1 << 20
+BRIEF = 50_000
+"""Nanoseconds that a caller may spend on a run although others wait for the caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,10 @@ class Launcher:
         except IndexError:
             # Not one per thread: a launch may begin inside another one, in a signal handler.
             return self.new_record()
+
+    def is_brief(self) -> bool:
+        """Whether a run is known to take next to no time: one did before, with other numbers."""
+        return bool(self._idle) and 0 < self._idle[-1].words[LASTED] < BRIEF
 
     def new_record(self) -> Record:
         """The words of a run that is recorded, which are its own for good."""

@@ -149,7 +149,8 @@ define internal void @call_workers(ptr %state) {{
 ; Put a job at the end of a stream, as good as new but for its launch words. The lock is held.
 define internal i64 @append(ptr %queue, ptr %job) {{
 {words("queue", Queue, "SUBMITTED", "HEAD", "TAIL")}
-{words("job", Job, "NEXT", "COUNTER", "SHARED", "AT", "BEGUN")}
+{words("job", Job, "NEXT", "COUNTER", "SHARED", "AT", "BEGUN", "LASTED")}
+  store i64 0, ptr %lasted_at
   store ptr null, ptr %next_at
   store i64 0, ptr %counter_at
   store i64 0, ptr %shared_at

@@ -53,6 +53,8 @@ class Job(IntEnum):
     """Whether there was work for helpers when it ran before: then they are called first."""
     TOGETHER = 32
     """How many blocks in a row a thread had better run, since they share work."""
+    LASTED = 33
+    """How many nanoseconds were spent in it when it ran."""
 
 
 JOB_WORDS = 40
