@@ -45,7 +45,8 @@ def arguments(effort: Effort) -> Table:
     return Table(
         "host_arguments", "A launch by its tensors",
         f"One kernel over {SMALL} elements: building the op; building it, running it and waiting;"
-        " building and starting it, where another thread runs it.",
+        " building and starting it, where another thread runs it. Reading another tensor takes the"
+        " kernel itself some of the time.",
         "tensors", rows,
         goals=(
             Goal("us of a launch of 3 tensors", rows["3"]["sync"].minimum * 1e6, LAUNCH_GOAL * 1e6),

@@ -45,19 +45,21 @@ def sum8(
 
 
 @tw.entry
-def sum12(
+def sum16(
     z: tl.TensorMut, a: tl.Tensor, b: tl.Tensor, c: tl.Tensor,
     d: tl.Tensor, e: tl.Tensor, f: tl.Tensor, g: tl.Tensor,
     h: tl.Tensor, i: tl.Tensor, j: tl.Tensor, k: tl.Tensor,
+    m: tl.Tensor, n: tl.Tensor, o: tl.Tensor, p: tl.Tensor,
 ) -> None:  # fmt: skip
     """As `sum4`."""
     total = tl.load_tile_like(a, z) + tl.load_tile_like(b, z) + tl.load_tile_like(c, z)
     total = total + tl.load_tile_like(d, z) + tl.load_tile_like(e, z) + tl.load_tile_like(f, z)
     total = total + tl.load_tile_like(g, z) + tl.load_tile_like(h, z) + tl.load_tile_like(i, z)
-    z.store(total + tl.load_tile_like(j, z) + tl.load_tile_like(k, z))
+    total = total + tl.load_tile_like(j, z) + tl.load_tile_like(k, z) + tl.load_tile_like(m, z)
+    z.store(total + tl.load_tile_like(n, z) + tl.load_tile_like(o, z) + tl.load_tile_like(p, z))
 
 
-SUMS: dict[int, Any] = {1: write1, 2: sum2, 3: sum3, 4: sum4, 8: sum8, 12: sum12}
+SUMS: dict[int, Any] = {1: write1, 2: sum2, 3: sum3, 4: sum4, 8: sum8, 16: sum16}
 """By the number of tensors."""
 
 

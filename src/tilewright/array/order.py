@@ -73,9 +73,10 @@ class Flight:
         if lane is not None:
             LOCK.acquire()
             try:
-                lane.put()
                 if event is None:
-                    lane.end(self._number)
+                    lane.land(self._number)
+                else:
+                    lane.put()
             finally:
                 LOCK.release()
         if _PUTS.waiting:

@@ -34,6 +34,13 @@ class Lane:
         """One more has been put on the stream. For who holds the lock of borrow state."""
         self.words[UNPUT] -= 1
 
+    def land(self, number: int) -> None:
+        """It was put there and is over, or was not put there after all. As `put` and `end`."""
+        words, flights = self.words, self.flights
+        del flights[number]
+        words[UNPUT] -= 1
+        words[OVER] = next(iter(flights)) - 1 if flights else words[ISSUED]
+
     def end(self, number: int) -> None:
         """Nobody needs to know of this one any more. For who holds the lock of borrow state."""
         words, flights = self.words, self.flights

@@ -41,9 +41,15 @@ class Launch(Composite[R_co]):
     first, and everything is checked then.
     """
 
-    _callers = 1  # a kernel's `__call__`
     gives_back = True
     staged = False
+
+    def __new__(cls, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Self:
+        """As that of all ops, which any number of arguments and any bases would make slower."""
+        self = object.__new__(cls)
+        self._built = here(2)  # a kernel's `__call__`
+        self._uses = []
+        return self
 
     def __init__(self, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
         self._kernel, self._args, self._keywords = kernel, args, keywords

@@ -16,7 +16,6 @@ from ..array.partition import Partition
 from ..array.recording import Node
 from ..array.region import Region
 from ..array.working import on_its_way, trace_flight
-from ..driver.protocol import Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
@@ -30,8 +29,12 @@ from .taking import are_standing, mark_written, refuse_ended_borrows, settle
 def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
     code.check(bound)
-    stream = ctx.stream
-    flight = _reserve(code.kernel, bound, stream)
+    stream, flight = ctx.stream, None
+    if bound.row is not None and are_standing(bound):
+        flight = reserve_row(stream, bound.row, bound.epochs, bound.memory, len(bound.outputs))
+    if flight is None:
+        writes = written_by(bound)
+        flight = reserve(stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
     try:
         inline = ctx.waits or (ctx.on_loop and code.run.is_brief())
         started = code.run.start(bound, stream, inline=inline)
@@ -52,16 +55,6 @@ def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) ->
     outcome = ctx.outcome(op)
     on_its_way(flight, outcome)
     stream.after(partial(_finish, code.kernel, bound, started, outcome, flight))
-
-
-def _reserve(kernel: str, bound: Bound, stream: Stream) -> Flight:
-    """Note a launch that is about to be put on a stream, if its borrows still stand."""
-    if bound.row is not None and are_standing(bound):
-        memory, written = bound.memory, len(bound.outputs)
-        flight = reserve_row(stream, bound.row, bound.epochs, memory, written)
-        if flight is not None:
-            return flight
-    return reserve(stream, written_by(bound), bound.read, refuse_ended_borrows, kernel, bound)
 
 
 def _raise_failure(kernel: str, report: Report) -> None:

@@ -71,14 +71,15 @@ class Progress(Generic[T]):
 
     def _go_on(self) -> Awaited | None:
         op, self._entered = self._entered, None
+        ctx, steps = self.ctx, self._steps
         answer: Any = None
         error: Exception | None = None
         while True:
             if op is not None:
-                if self.ctx.on_loop and (op.is_lengthy() or self.ctx.stream.full()):
+                if ctx.on_loop and (op.is_lengthy() or ctx.stream.full()):
                     return self._leave_loop(op)
                 answer, error = self._enter(op)
-            if not self._steps:
+            if not steps:
                 break
             asked, answer, error = self._resume(answer, error)
             if asked is None or isinstance(asked, Slips):

@@ -30,5 +30,12 @@ def test_what_is_put_is_counted(lane):
     assert lane.words[UNPUT] == 3
 
 
+def test_what_is_over_when_it_is_put(lane):
+    lane.land(1)
+    assert lane.words[UNPUT] == 3 and lane.words[OVER] == 1
+    lane.land(3)
+    assert lane.words[UNPUT] == 2 and lane.words[OVER] == 1
+
+
 def test_memory_finds_lanes_by_their_address(lane):
     assert Lane.by_address[lane.address] is lane
