@@ -17,6 +17,7 @@ from gemm import gemm
 from rms_norm import rms_norm
 from saxpy import saxpy
 from softmax import row_softmax
+from tile_to_simt import threshold_scale
 from vector_add import add
 
 Array = npt.NDArray[np.float32]
@@ -58,6 +59,26 @@ def elementwise() -> Iterator[Case]:
     yield Case(
         "saxpy", "1000003", y,
         lambda z: saxpy(z.partition_mut((4096,)), x, 2.5).sync(), np.float32(2.5) * x + y,
+    )  # fmt: skip
+
+
+def threads() -> Iterator[Case]:
+    """Tiles and single threads in one chain."""
+    x = random(512, 1000)
+    p = np.exp(x - x.max(axis=1, keepdims=True), dtype=np.float64)
+    p /= p.sum(axis=1, keepdims=True)
+    least, scale = 0.0005, 4.0
+
+    def run(z: Tensor) -> None:
+        row_softmax(tw.empty(x.shape).partition((4, 1024)), x).then(
+            lambda probs, x: threshold_scale(z.borrow_mut(), probs.unpartition(), least, scale)
+        ).sync()
+
+    # Numbers that lie next to the threshold may fall on either side of it.
+    far = np.where(abs(p - least) > 1e-9, p, 0.0)
+    yield Case(
+        "softmax -> SIMT", "512 x 1000", poison(*x.shape), run,
+        np.where(far >= least, scale * far, 0.0), 1e-5,
     )  # fmt: skip
 
 
@@ -119,7 +140,7 @@ def main() -> int:
     """Print the table; 0 if every kernel was right."""
     print(f"{'kernel':<20}{'shape':<18}{'max error':>10}{'ms':>9}")
     wrong: list[str] = []
-    for case in (*elementwise(), *rows(), *products()):
+    for case in (*elementwise(), *rows(), *threads(), *products()):
         error, milliseconds = measure(case)
         right = error <= case.tolerance  # false for NaN too
         wrong += [] if right else [case.kernel]

@@ -13,8 +13,8 @@ import tilewright as tw
 from source_tree import ROOT
 
 FOLDER = ROOT / "examples"
-HELPERS = {"activations", "decoder"}
-"""Modules that examples import; they have no main()."""
+HELPERS = {"activations", "decoder", "tile_to_simt_from_ptx"}
+"""Modules that examples import, which have no main(); and what needs a GPU."""
 EXAMPLES = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in HELPERS)
 
 
@@ -40,6 +40,7 @@ def test_example(name, capsys, load):
     expected = {
         "hello_world": "Hello, I am tile <0, 0, 0> in a kernel with <1, 1, 1> tiles.",
         "demo": "PASS",
+        "tile_to_simt": "PASS: tile softmax -> SIMT threshold/scale passed",
     }
     assert expected.get(name, f"{name}: ") in last
 
@@ -65,3 +66,23 @@ def test_the_demo_can_fail(load, monkeypatch, capsys):
     monkeypatch.setattr(tw.Tensor, "to_numpy", lambda self: right(self) + np.float32(0.01))
     assert load("demo").main() == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("FAIL: vector_add")
+
+
+def test_the_rows_of_the_pipeline(load, capsys):
+    load("tile_to_simt").main()
+    *_, probs, gated, _ = capsys.readouterr().out.splitlines()
+    assert "0.012103 0.019955 0.032901 0.054244 0.089433 0.14745  0.243104 0.40081" in probs
+    assert "0.357732 0.5898   0.972415 1.603242" in gated
+
+
+def test_a_ptx_file_that_is_missing_says_how_to_build_it(load, tmp_path):
+    missing = tmp_path / "threshold_scale.ptx"
+    with pytest.raises(SystemExit, match=r"tilewright build examples/tile_to_simt\.py --emit ptx"):
+        load("tile_to_simt_from_ptx").load(missing, "cpu")
+
+
+def test_a_ptx_file_needs_a_gpu(load):
+    if tw.default_device().name.startswith("cuda"):
+        pytest.skip("there is one")
+    with pytest.raises(SystemExit, match="runs on NVIDIA GPUs"):
+        load("tile_to_simt_from_ptx").main()

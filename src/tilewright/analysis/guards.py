@@ -15,13 +15,12 @@ OPPOSITE = {
 }  # fmt: skip
 
 
-def is_below(nesting: Structure, op: Op, index: Value, bound: Value) -> bool:
-    """Whether a comparison says, wherever control gets to an op, that index < bound (signed)."""
-    return any(
-        found[0] is index and found[1] is bound
-        for cond, truth in _known_before(nesting, op)
-        for found in _bounds(nesting, cond, truth)
-    )
+def bounds_of(nesting: Structure, op: Op, index: Value) -> Iterator[Value]:
+    """What comparisons say that an index is below, wherever control gets to an op (signed)."""
+    for cond, truth in _known_before(nesting, op):
+        for less, more in _bounds(nesting, cond, truth):
+            if less is index:
+                yield more
 
 
 def bound_of(nesting: Structure, cond: Value, truth: bool) -> tuple[Value, Value] | None:

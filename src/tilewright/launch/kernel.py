@@ -141,11 +141,15 @@ class Kernel:
         key = (id(signature), device, request.options)
         found = self._programs.get(key)
         if found is None or found.compiled.stale() is not None:
-            compiled = self.compiled(signature, device.target, request)
+            compiled = self.compiled(signature, self.target_on(device), request)
             hidden = hidden_memory(compiled.artifact.signature, device)
             found = Program(compiled, loader_for(device)(compiled.artifact, hidden))
             self._programs[key] = found
         return found
+
+    def target_on(self, device: Device) -> str:
+        """What to compile for where a device runs the code."""
+        return device.target
 
     def signature(self, form: Form, request: Request, rank: int) -> Signature:
         """The signature of a launch."""

@@ -53,6 +53,10 @@ class SimtKernel(Kernel):
         """Borrows are made for the launch, so every argument needs a closer look."""
         return
 
+    def target_on(self, device: Device) -> str:
+        """Drivers compile PTX for their GPU, so one may ask for that of an older one."""
+        return device.target if device.host_visible else current().target or device.target
+
     def threads(self, form: Form, request: Request) -> Threads:
         """Over how many threads a launch runs."""
         asked = request.threads or NOTHING_ASKED

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from ..base.errors import Error
-from . import cache, compiling, doctor, explaining, run
+from . import building, cache, compiling, doctor, explaining, run
 from .subcommand import FINE, MISUSED, WRONG, Subcommand, UsageError
 
 SUBCOMMANDS: tuple[Subcommand, ...] = (
     run.SUBCOMMAND,
     compiling.SUBCOMMAND,
+    building.SUBCOMMAND,
     explaining.SUBCOMMAND,
     cache.SUBCOMMAND,
     doctor.SUBCOMMAND,

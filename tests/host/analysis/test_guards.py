@@ -105,3 +105,25 @@ def test_a_number_below_a_length_may_be_negative():
 
     with pytest.raises(tw.LaunchError, match="`x`"):
         below(tw.empty((4,)), np.zeros(4, np.float32), -1).launch_config(block=4).sync()
+
+
+@simt.kernel
+def promised(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    assert len(x) >= len(out)
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = x[i]
+
+
+@simt.kernel
+def promised_otherwise(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    assert len(x) <= len(out)
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = x[i]
+
+
+def test_what_the_launch_promises_proves_a_check():
+    args = tw.meta((4,)).borrow_mut(), tw.meta((4,))
+    assert checks_left(promised, *args) == 0
+    assert checks_left(promised_otherwise, tw.meta((4,)).borrow_mut(), tw.meta((4,))) == 1

@@ -13,6 +13,7 @@ from ...analysis.ranges import Ranges, ranges
 from ...analysis.structure import Structure, structure
 from ...analysis.uses import use_counts
 from ...ir.core import Func, Op, Value
+from ...ir.launch_expr import Expr
 from ...ir.rewrite import Rewriter
 
 
@@ -24,6 +25,8 @@ class Facts:
     ranges: Ranges
     nesting: Structure
     uses: Counter[Value]
+    promised: frozenset[Expr] = frozenset()
+    """Conditions that the host checks before every launch."""
 
     def is_number(self, value: Value, number: Number) -> bool:
         """Whether all elements of a value surely are this number, to the bit."""
@@ -39,7 +42,8 @@ class Facts:
 def facts_of(func: Func) -> Facts:
     """Gather the facts about a function."""
     known = constants(func)
-    return Facts(known, ranges(func, known), structure(func), use_counts(func))
+    promised = frozenset(check.expr for check in func.launch_checks)
+    return Facts(known, ranges(func, known), structure(func), use_counts(func), promised)
 
 
 Rule: TypeAlias = Callable[[Facts, Rewriter, Op], Sequence[Value] | None]

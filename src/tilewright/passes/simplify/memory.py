@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis.guards import is_below
+from ...analysis.guards import bounds_of
 from ...base.dtypes import FLOATS, bool_
 from ...ir.core import Op, Value
 from ...ir.rewrite import Rewriter
@@ -21,8 +21,27 @@ def _check(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
 def _check_index(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
     index, length = op.one("index"), op.one("length")
     low, high = facts.ranges.of(index)
-    proved = high < facts.ranges.of(length).low or is_below(facts.nesting, op, index, length)
+    proved = high < facts.ranges.of(length).low or _is_below_length(facts, op)
     return (r.constant(True, bool_),) if low >= 0 and proved else None
+
+
+def _is_below_length(facts: Facts, op: Op) -> bool:
+    """Whether the index was compared with the length, or one that is promised to be no more."""
+    index, length = op.one("index"), op.one("length")
+    return any(
+        bound is length or _is_promised(facts, bound, length)
+        for bound in bounds_of(facts.nesting, op, index)
+    )
+
+
+def _is_promised(facts: Facts, less: Value, more: Value) -> bool:
+    """Whether the launch promises that one slice is no longer than another."""
+    small, large = (facts.made_by(value, "length") for value in (less, more))
+    if small is None or large is None:
+        return False
+    a, b = (("length", op.one("slice").tensor.param) for op in (small, large))
+    forms = (("le", a, b), ("ge", b, a), ("eq", a, b), ("eq", b, a), ("lt", a, b), ("gt", b, a))
+    return any(form in facts.promised for form in forms)
 
 
 def _is_upper_bound(facts: Facts, op: Op) -> bool:
