@@ -65,6 +65,7 @@ ENTRY = Kind(
     file="_generated_overloads.py",
     title="Kernels",
     imports="""\
+from ..frontend.preconditions import Asked, Preconditions
 from .definition import Entry, make_entry
 from .given import KernelArg
 from .operation import Launch
@@ -77,21 +78,37 @@ from .operation import Launch
     launch="Launch",
     function='''\
 @overload
-def entry(*, unsafe: bool = False, source: str | None = None) -> Decorator: ...
+def entry(
+    *,
+    unsafe: bool = False,
+    source: str | None = None,
+    preconditions: Preconditions = (),
+    deny_in_kernel_checks: bool = False,
+    unchecked_accesses: bool = False,
+) -> Decorator: ...
 def entry(
     function: Callable[..., None] | None = None,
     /,
     *,
     unsafe: bool = False,
     source: str | None = None,
+    preconditions: Preconditions = (),
+    deny_in_kernel_checks: bool = False,
+    unchecked_accesses: bool = False,
 ) -> Any:
     """Turn a function into a kernel: `@tw.entry`, or `@tw.entry(unsafe=True)`.
 
     Calling the kernel builds the op that runs it; its result is the tuple of the very objects
     passed. `unsafe=True` allows raw pointers, and its launches are built inside `tw.unsafe()`.
     `source` is the text to compile where Python cannot show it.
+
+    `preconditions` are conditions on extents, such as `tw.dim("x", 1) == tw.dim("y", 0)`: each
+    launch checks them, and the compiler believes them. With `deny_in_kernel_checks=True` it is an
+    error if the kernel must check an index itself; with `unchecked_accesses=True`, which needs
+    `unsafe=True`, nobody checks any.
     """
-    return make_entry(function, unsafe=unsafe, source=source)
+    asked = Asked(preconditions, deny_in_kernel_checks, unchecked_accesses)
+    return make_entry(function, unsafe=unsafe, source=source, asked=asked)
 ''',
 )
 

@@ -63,6 +63,7 @@ from .base.errors import (
 from .base.tile_order import OWNED
 from .compile.options import CompileOptions
 from .driver.protocol import Device, LaunchConfig, Stream
+from .frontend.preconditions import dim
 from .frontend.sources import execute as _execute
 from .graph import CudaGraph, Scope
 from .graph import capture as _capture
@@ -183,6 +184,7 @@ __all__ = [
     "default_policy",
     "device",
     "devices",
+    "dim",
     "empty",
     "empty_like",
     "entry",

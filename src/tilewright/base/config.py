@@ -38,6 +38,7 @@ class Config:
     tileiras_path: str = ""
     tileiras_timeout: int = 300
     line_info: bool = False
+    checks: str = "placed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,17 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(word.strip() for word in text.split(",") if word.strip())
 
 
+CHECKS = ("placed", "pinned", "forced")
+"""Ways to place the checks of a kernel; all but the first are for tests and measurements."""
+
+
+def _checks(text: str) -> str:
+    key = text.strip().lower()
+    if key not in CHECKS:
+        raise ValueError(text)
+    return key
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("device", "name", _text, "the first GPU, else the CPU",
             "Where work runs unless a program says otherwise: `cuda`, `cuda:1`, `cpu` or"
@@ -117,6 +129,10 @@ SETTINGS: tuple[Setting, ...] = (
             "How long the assembler may take for one kernel; 0 means as long as it likes."),
     Setting("line_info", "0 or 1", _switch, "0",
             "Let profilers and debuggers of CUDA kernels show lines of Python."),
+    Setting("checks", "`placed`, `pinned` or `forced`", _checks, "`placed`",
+            "Where checks of indices go: `pinned` keeps those that the kernel must make where the"
+            " source has them, `forced` lets the kernel make all of them. Read when a kernel is"
+            " compiled."),
 )  # fmt: skip
 
 

@@ -8,8 +8,8 @@ from ..backend.tileir.listing import listings
 from ..base.config import override
 from ..frontend.sources import KernelSource
 from ..ir import Signature
-from .options import CompileOptions
-from .pipeline import PLAIN, compile_kernel
+from .options import PLAIN, CompileOptions
+from .pipeline import compile_kernel
 from .runner import Runner
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from ..backend.tileir import Wishes
+from ..base.config import CHECKS
 
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """Hints for the code generator of CUDA kernels; None leaves the choice to it.
+    """Hints for the code generator, most of them for CUDA; None leaves the choice to it.
 
     `occupancy`, `num_cta_in_cga` and `num_worker_warps_per_cta` are hints on the kernel;
     `allow_tma` and `latency` on all its accesses of tiles that say nothing themselves.
@@ -17,7 +18,9 @@ class CompileOptions:
     how many blocks of a product run together for reuse, 1 for the order of launch. `whole_first`
     reads tiles that lie inside their tensor by a way of their own, without padding. `scaled_exp`
     computes f32 `exp` as `exp2` of a scaled argument, with a relative error of 2**-17; by default
-    that is done where the result is only seen in 16 bits.
+    that is done where the result is only seen in 16 bits. `checks` is for tests and measurements:
+    `pinned` leaves each check that the kernel must make where the source has it, `forced` leaves
+    all of them there.
 
     >>> CompileOptions(occupancy=2).occupancy
     2
@@ -32,6 +35,7 @@ class CompileOptions:
     block_group: int | None = None
     whole_first: bool | None = None
     scaled_exp: bool | None = None
+    checks: str | None = None
 
     def __post_init__(self) -> None:
         _check("occupancy", self.occupancy, tuple(range(1, 33)))
@@ -40,14 +44,20 @@ class CompileOptions:
         _check("max_divisibility", self.max_divisibility, (1, 2, 4, 8, 16))
         _check("latency", self.latency, tuple(range(1, 11)))
         _check("block_group", self.block_group, tuple(range(1, 65)))
+        if self.checks not in (None, *CHECKS):
+            raise ValueError(f"checks must be one of {', '.join(CHECKS)}, got {self.checks!r}")
 
     @property
     def wishes(self) -> Wishes:
         """The same for the backend, which knows no options."""
-        return Wishes(**asdict(self))
+        return Wishes(**{k: v for k, v in asdict(self).items() if k != "checks"})
 
 
 def _check(name: str, value: int | None, allowed: tuple[int, ...]) -> None:
     if value is not None and value not in allowed:
         shown = f"1 to {allowed[-1]}" if len(allowed) > 6 else ", ".join(map(str, allowed))
         raise ValueError(f"{name} must be one of {shown}, got {value!r}")
+
+
+PLAIN = CompileOptions()
+"""No wishes."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ..backend import llvm, reference, tileir
-from ..base.stage import Stage
+from dataclasses import replace
+
+from ..backend import tileir
 from ..frontend.build import Built, build_captured
-from ..frontend.sources import Dialect, KernelSource
+from ..frontend.sources import KernelSource
 from ..ir import Signature
 from ..ir.artifact import Artifact
 from ..passes.canonicalize import canonicalize
@@ -16,15 +17,22 @@ from ..passes.desugar import desugar
 from ..passes.hoist import hoist
 from ..passes.order_memory import order_memory
 from ..passes.place_checks import place_checks
+from ..passes.prove_checks import prove_checks
 from ..passes.split_loops import split_loops
-from .options import CompileOptions
+from .checks import LEFT_OUT, accepted
+from .options import PLAIN, CompileOptions
 from .runner import Runner
+from .targets import stages
 
 PASSES = (
+    # First, so that no access of the source is forgotten.
+    prove_checks,
     canonicalize,
     cse,
     hoist,
     split_loops,
+    # What hoisting has moved lets more checks move.
+    place_checks,
     # Splitting leaves constant conditions behind, and copies that are now equal.
     canonicalize,
     cse,
@@ -34,10 +42,8 @@ PASSES = (
     dce,
 )
 
-CUDA_PASSES = (place_checks, desugar, canonicalize, cse, dce, order_memory)
+CUDA_PASSES = (desugar, canonicalize, cse, dce, order_memory)
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
-
-PLAIN = CompileOptions()
 
 
 def compile_kernel(
@@ -51,25 +57,15 @@ def compile_kernel(
     run = runner or Runner(kernel.name)
     built: Built = run.step("frontend", lambda _: build_captured(kernel, signature), None)
     func = run.verified("frontend", built.func)
+    checks = options.checks or run.config.checks
     for pass_ in PASSES:
-        func = run.pass_(pass_, func)
+        if pass_.__name__ not in LEFT_OUT[checks]:
+            func = run.pass_(pass_, func)
     func = run.verified("passes", func)
+    obligations = accepted(kernel, func, checks)
     tiles_on_cuda = tileir.is_architecture(target) and kernel.dialect == "tile"
     for pass_ in CUDA_PASSES if tiles_on_cuda else ():
         func = run.pass_(pass_, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)
     assert isinstance(result, Artifact)
-    return result, built
-
-
-def stages(
-    target: str, options: CompileOptions = PLAIN, dialect: Dialect = "tile"
-) -> tuple[Stage, ...]:
-    """The backend's own steps."""
-    if target in ("reference", "null"):
-        return reference.stages()
-    if dialect == "simt":
-        return llvm.simt_stages(target)
-    if target == "cpu":
-        return llvm.stages(llvm.host_target())
-    return tileir.stages_for(target, options.wishes)
+    return replace(result, obligations=obligations), built

@@ -197,7 +197,7 @@ def checked_index(
 ) -> tuple[tuple[Value, ...], Value | None]:
     """The index as values, and a guard that is false where a check failed.
 
-    A constant that surely lies inside needs no check; one that surely lies outside is refused.
+    A constant that surely lies outside is refused.
     """
     given = index_parts(em, index, view.view.rank, name)
     values = unchecked_index(em, view, name, index)
@@ -213,16 +213,17 @@ def checked_part(
     em: Emitter, view: Value, name: str, axis: int, part: Any, guard: Value | None
 ) -> Value | None:
     """One number of an index, checked; gives a guard that is also false where this check failed."""
-    if _surely_inside(em, view.view, name, axis, part):
+    if not em.checked:
         return guard
+    _refuse_outside(em, view.view, name, axis, part)
     value = em.index(part, f"index[{axis}]")
     return _and(em, guard, _check(em, view, name, axis, value))
 
 
-def _surely_inside(em: Emitter, view: ViewType, name: str, axis: int, part: Any) -> bool:
-    count = static_tile_count(view, axis)
+def _refuse_outside(em: Emitter, view: ViewType, name: str, axis: int, part: Any) -> None:
     if isinstance(part, Value):
-        return False
+        return
+    count = static_tile_count(view, axis)
     if part < 0 or (count is not None and part >= count):
         em.fail(
             Code.INDEX,
@@ -231,7 +232,6 @@ def _surely_inside(em: Emitter, view: ViewType, name: str, axis: int, part: Any)
             got=str(part),
             hint="indices count tiles, not elements",
         )
-    return count is not None
 
 
 def _check(em: Emitter, view: Value, name: str, axis: int, value: Value) -> Value:

@@ -30,6 +30,7 @@ from .expressions import EXPRESSIONS
 from .frame import Frame
 from .interpret import Captured, Flow, Interpreter
 from .minted import refuse_meeting
+from .preconditions import require
 from .sources import KernelSource
 from .statements import STATEMENTS
 from .threads import refuse_tiles
@@ -51,7 +52,10 @@ def build(kernel: KernelSource, signature: Signature) -> Func:
 
 def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     """The IR together with what it captured."""
-    em = Emitter(signature, unsafe=kernel.unsafe)
+    em = Emitter(signature, unsafe=kernel.unsafe, checked=not kernel.terms.unchecked_accesses)
+    for check in kernel.terms.preconditions:
+        require(kernel.name, check, signature)
+        em.require_at_launch(check)
     frame = Frame(kernel.source)
     it = Interpreter(em, frame, EXPRESSIONS, STATEMENTS)
     em.inline = lambda function, values: call(it, function, values, {})

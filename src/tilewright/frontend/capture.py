@@ -19,6 +19,7 @@ from ..lang.parameter import CONST, Dyn, Ptr
 from ..lang.slices import DisjointSlice, Slice
 from ..lang.tensor import Tensor, TensorMut
 from .parameters import Dim, Kind, Parameter
+from .preconditions import NOTHING_ASKED, Asked
 from .sources import Dialect, FunctionSource, KernelSource, function_source
 
 TENSORS: dict[Dialect, dict[object, Kind]] = {
@@ -50,6 +51,7 @@ def capture(
     source: str | None = None,
     frame_locals: Mapping[str, Any] | None = None,
     dialect: Dialect = "tile",
+    asked: Asked = NOTHING_ASKED,
 ) -> KernelSource:
     """Capture an entry: find its source, resolve and read its annotations."""
     found = function_source(function, source)
@@ -59,7 +61,10 @@ def capture(
         )
     reader = _Reader(found, found.node, function, frame_locals or {}, dialect)
     positional, constants = reader.parameters(unsafe)
-    return KernelSource(found.name, found, positional, constants, unsafe, function.__doc__, dialect)
+    terms = asked.terms(found.name, positional, unsafe=unsafe)
+    return KernelSource(
+        found.name, found, positional, constants, unsafe, function.__doc__, dialect, terms
+    )
 
 
 class _Reader:

@@ -34,6 +34,7 @@ class Emitter(Builder):
     `depth` counts the conditions and loops around the current place; `left` says that control may
     have left the function before it. Only where code surely runs in every block may an assertion
     become a launch check.
+    Accesses are `checked` unless the kernel has said that they shall not be.
     `scalars` names the scalar parameters; `defining` has the op that made each value;
     `unchecked` has the tiles that were loaded from an index nobody checked; `minted` says of the
     numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
@@ -44,10 +45,11 @@ class Emitter(Builder):
 
     inline: Callable[[Any, Sequence[Any]], Any]
 
-    def __init__(self, signature: Signature, *, unsafe: bool) -> None:
+    def __init__(self, signature: Signature, *, unsafe: bool, checked: bool = True) -> None:
         super().__init__(Block())
         self.signature = signature
         self.unsafe = unsafe
+        self.checked = checked
         self.unsafe_depth = 0
         self.depth = 0
         self.left = False

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 from ..base.errors import Code, CompileError
 from ..base.source import SourceFile, Span
 from .parameters import Parameter
+from .preconditions import PLAIN, Terms
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
 Dialect: TypeAlias = Literal["tile", "simt"]
@@ -62,6 +63,7 @@ class KernelSource:
     unsafe: bool
     doc: str | None = None
     dialect: Dialect = "tile"
+    terms: Terms = PLAIN
 
 
 def function_source(function: Callable[..., Any], text: str | None = None) -> FunctionSource:

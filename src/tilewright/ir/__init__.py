@@ -1,6 +1,6 @@
 """Typed IR as data: types, values, declared ops, builder, printer, verifier, rewriting."""
 
-from .core import Block, Func, LaunchCheck, Op, Value
+from .core import Block, Func, LaunchCheck, Obligation, Op, Placement, Value
 from .ops import FAMILIES, OPS
 from .signature import (
     GlobalSpec,
@@ -23,9 +23,11 @@ __all__ = [
     "Func",
     "GlobalSpec",
     "LaunchCheck",
+    "Obligation",
     "Op",
     "OutputSpec",
     "ParamSpec",
+    "Placement",
     "PointerSpec",
     "PtrType",
     "ScalarSpec",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..base.source import Span
-from .core import Func, LaunchCheck, Op
+from .core import Func, LaunchCheck, Obligation, Op
 from .opdef import Effect
 from .signature import Signature
 from .types import TileType
@@ -55,7 +55,7 @@ class Artifact:
     `code` is the backend's own: an object file for the CPU, the function itself for the reference.
     `scratch_bytes` is what each worker must hand in, `together` how many blocks in a row one had
     better run. On a GPU `occupancy` blocks share a processor, or one takes a `cluster` of them.
-    `decisions` are lines for `explain()`.
+    `decisions` are lines for `explain()`, `obligations` say where checks went.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Artifact:
     occupancy: int = 1
     cluster: int = 1
     decisions: tuple[str, ...] = ()
+    obligations: tuple[Obligation, ...] = ()
 
     def resident(self, processors: int) -> int:
         """How many blocks so many processors run at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from ..base.source import Span
@@ -110,22 +111,59 @@ class LaunchCheck:
 
     `expr` is nested tuples: ("ge", a, b), ("extent", param, axis), ("tiles", param, axis, tile),
     ("grid", axis), ("scalar", param), ("const", n), ... as listed in `ir.launch_expr`.
+    It must hold `where` all these hold; one that stands for checks `of_blocks` need not hold for a
+    launch that runs no block.
     """
 
     expr: tuple[Any, ...]
     message: str
     span: Span | None
+    where: tuple[tuple[Any, ...], ...] = ()
+    of_blocks: bool = False
+
+
+class Placement(Enum):
+    """Where a check has gone; the later ones cost more."""
+
+    PROVED = "proved"
+    AT_LAUNCH = "at launch"
+    HOISTED = "hoisted"
+    IN_PLACE = "in place"
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """That an access must lie inside of a tensor along one axis, and what has become of it.
+
+    `reason` says why its check is where it is, `advice` how to get rid of it.
+    """
+
+    span: Span | None
+    tensor: str
+    axis: int
+    placement: Placement
+    reason: str
+    advice: str = ""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What it has in common with the checks that stand for it."""
+        return self.span, self.tensor, self.axis
 
 
 @dataclass(eq=False, slots=True)
 class Func:
-    """One kernel for one signature: parameters in order, a body, what to check before a launch."""
+    """One kernel for one signature: parameters in order, a body, what to check before a launch.
+
+    `obligations` are those of all accesses, once the ladder has placed them.
+    """
 
     name: str
     signature: Signature
     params: tuple[Value, ...]
     body: Block
     launch_checks: tuple[LaunchCheck, ...] = ()
+    obligations: tuple[Obligation, ...] = ()
 
     def walk(self) -> Iterator[Op]:
         """All ops of the body in order."""

@@ -100,9 +100,17 @@ def _wrap(expr: Expr) -> str:
     return f"({show(expr)})" if symbol and infix else show(expr)
 
 
+LEAVES = ("extent", "length", "scalar", "grid")
+
+
+def parts(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions that an expression is made of."""
+    return () if expr[0] in ("const", *LEAVES) else expr[1:]
+
+
 def leaves(expr: Expr) -> list[Expr]:
     """The launch-known atoms an expression speaks of, each once, in order."""
-    if expr[0] in ("extent", "length", "scalar", "grid"):
+    if expr[0] in LEAVES:
         return [expr]
     if expr[0] == "const":
         return []

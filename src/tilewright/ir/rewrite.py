@@ -10,6 +10,7 @@ copy is made. Nothing is emitted into a block that already has its terminator.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from ..base.dtypes import f8e8m0fnu, i64
@@ -120,4 +121,4 @@ def rewrite(func: Func, visit: Visitor) -> Func:
 
 def with_body(func: Func, body: Block) -> Func:
     """The same function with another body."""
-    return Func(func.name, func.signature, func.params, body, func.launch_checks)
+    return replace(func, body=body)

@@ -61,7 +61,8 @@ class Program:
     def __init__(self, compiled: Compiled, run_over: RunOver) -> None:
         self.compiled = compiled
         self.run_over = run_over
-        asked = [leaf for check in compiled.artifact.launch_checks for leaf in leaves(check.expr)]
+        checks = compiled.artifact.launch_checks
+        asked = [leaf for c in checks for expr in (c.expr, *c.where) for leaf in leaves(expr)]
         self.asks_numbers = any(leaf[0] == "scalar" for leaf in asked)
         """Whether the launch checks depend on the numbers of a launch."""
 

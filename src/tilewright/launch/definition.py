@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from ..compile.checks import Checks
 from ..compile.options import CompileOptions
 from ..frontend.capture import capture
+from ..frontend.preconditions import NOTHING_ASKED, Asked
 from ..frontend.sources import KernelSource
 from ..ir.artifact import Artifact
 from ..op.place import user_frame
 from .exporting import Exported, write
-from .inspection import Inspection, recompiles
+from .inspection import Inspection, explained, latest, recompiles
 from .kernel import Kernel
 from .operation import Launch
 
@@ -44,8 +46,11 @@ class Entry:
         unsafe: bool = False,
         source: str | None = None,
         frame_locals: dict[str, Any] | None = None,
+        asked: Asked = NOTHING_ASKED,
     ) -> None:
-        captured = capture(function, unsafe=unsafe, source=source, frame_locals=frame_locals)
+        captured = capture(
+            function, unsafe=unsafe, source=source, frame_locals=frame_locals, asked=asked
+        )
         self._adopt(Kernel(captured, function), function)
 
     def _adopt(self, kernel: Kernel, function: Callable[..., Any]) -> None:
@@ -139,8 +144,29 @@ class Entry:
         options: CompileOptions | None = None,
         **constants: Any,
     ) -> str:
-        """What the compiler decided for such arguments, and what each launch checks."""
+        """What the compiler decided for such arguments, and where each check went.
+
+        Without arguments: what it decided for the latest launch, or the latest compilation.
+        """
+        if not args:
+            return explained(latest(self._kernel))
         return self.inspection(args, constants, device, options).decisions()
+
+    def checks(
+        self,
+        *args: Any,
+        device: str | None = None,
+        options: CompileOptions | None = None,
+        **constants: Any,
+    ) -> Checks:
+        """How many checks of accesses are proved, made at launch, hoisted, or made in place.
+
+        Without arguments: in the latest compilation.
+        """
+        if not args:
+            return Checks.of(latest(self._kernel).obligations)
+        artifact = self.inspection(args, constants, device, options).artifact()
+        return Checks.of(artifact.obligations)
 
     def explain_recompile(self) -> str:
         """Why each compilation so far happened."""
@@ -172,15 +198,13 @@ def make_entry(
     *,
     unsafe: bool = False,
     source: str | None = None,
+    asked: Asked = NOTHING_ASKED,
 ) -> Any:
-    """Turn a function into a kernel: `@tw.entry`, or `@tw.entry(unsafe=True)`.
-
-    `unsafe=True` allows raw pointers; its launches are built inside `tw.unsafe()`. `source` is the
-    text to compile where Python cannot show it.
-    """
+    """Turn a function into a kernel, as `entry` says."""
     if function is None:
-        return functools.partial(make_entry, unsafe=unsafe, source=source)
-    return Entry(function, unsafe=unsafe, source=source, frame_locals=locals_of_caller())
+        return functools.partial(make_entry, unsafe=unsafe, source=source, asked=asked)
+    names = locals_of_caller()
+    return Entry(function, unsafe=unsafe, source=source, frame_locals=names, asked=asked)
 
 
 def locals_of_caller() -> dict[str, Any]:

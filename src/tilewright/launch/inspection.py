@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import compile as compiler
+from ..analysis.ladder import shown
 from ..backend.tileir import ARCHITECTURES, is_architecture
 from ..base.errors import ContextError
 from ..base.shapes import Shape
+from ..compile.checks import lines as check_lines
 from ..compile.export import Made, make
 from ..compile.inspect import stage_texts
 from ..compile.options import CompileOptions
 from ..ir.artifact import Artifact
-from ..ir.launch_expr import show
 from ..ir.signature import Signature
 from ..op.core import is_op
 from .arguments import Arg, OutputArg
@@ -94,11 +95,29 @@ class Inspection:
 
     def decisions(self) -> str:
         """What the compiler decided, and what each launch checks, one line each."""
-        artifact = self.artifact()
-        lines = [f"{artifact.name} for {self.target}", *artifact.decisions]
-        lines += [f"hidden parameter: global `{g.name}`" for g in artifact.signature.globals]
-        lines += [f"checked at launch: {show(check.expr)}" for check in artifact.launch_checks]
-        return "\n".join(lines)
+        return explained(self.artifact())
+
+
+def explained(artifact: Artifact) -> str:
+    """What the compiler decided, what each launch checks, and where each check went."""
+    # A CPU also says which one it is.
+    target = artifact.target.split()[0]
+    lines = [f"{artifact.name} for {target}", *artifact.decisions]
+    lines += [f"hidden parameter: global `{g.name}`" for g in artifact.signature.globals]
+    lines += [f"checked at launch: {shown(check)}" for check in artifact.launch_checks]
+    return "\n".join([*lines, *check_lines(artifact.obligations)])
+
+
+def latest(kernel: Kernel) -> Artifact:
+    """The latest compilation of a kernel."""
+    history = compiler.history(kernel.source)
+    if not history:
+        raise ContextError(
+            f"`{kernel.name}` has not been compiled",
+            hint="launch it first, or pass arguments; tw.meta(...) stands for tensors",
+        )
+    key = history[-1].key
+    return compiler.find(kernel.source, key.signature, key.target, key.options).artifact
 
 
 def _checked(target: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import Error, LaunchError
+from ..base.shapes import size
 from ..ir.artifact import Failure, Printed
 from ..ir.core import LaunchCheck
 from ..ir.launch_expr import COMPARISONS, Expr, LaunchFacts, evaluate, leaves, show
@@ -79,16 +80,32 @@ def _where(failure: Failure) -> str:
 
 def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts) -> None:
     """Evaluate the conditions a kernel puts on its launch; raise for the first that fails."""
-    for check in checks:
-        if not evaluate(check.expr, facts):
-            raise LaunchError(
-                f"`{kernel}` cannot be launched with these arguments: {check.message}"
-                if check.message
-                else f"`{kernel}` cannot be launched with these arguments",
-                span=check.span,
-                expected=show(check.expr),
-                got=", ".join(_known(part, facts) for part in _parts(check.expr)) or "False",
-            )
+    check = refusal(checks, facts)
+    if check is not None:
+        raise LaunchError(
+            _headline(kernel, check),
+            span=check.span,
+            expected=show(check.expr),
+            got=", ".join(_known(part, facts) for part in _parts(check.expr)) or "False",
+        )
+
+
+def refusal(checks: Sequence[LaunchCheck], facts: LaunchFacts) -> LaunchCheck | None:
+    """The first condition that a launch does not meet."""
+    return next((check for check in checks if not _passes(check, facts)), None)
+
+
+def _headline(kernel: str, check: LaunchCheck) -> str:
+    if check.of_blocks:
+        return f"index out of range in `{kernel}`: {check.message}"
+    refused = f"`{kernel}` cannot be launched with these arguments"
+    return f"{refused}: {check.message}" if check.message else refused
+
+
+def _passes(check: LaunchCheck, facts: LaunchFacts) -> bool:
+    if check.of_blocks and not size(facts.grid):
+        return True
+    return evaluate(check.expr, facts) or not all(evaluate(e, facts) for e in check.where)
 
 
 def _parts(expr: Expr) -> list[Expr]:
@@ -98,17 +115,17 @@ def _parts(expr: Expr) -> list[Expr]:
     return [*sides, *(leaf for leaf in leaves(expr) if leaf not in sides)]
 
 
-def _known(leaf: Expr, facts: LaunchFacts) -> str:
-    return f"{show(leaf)} = {evaluate(leaf, facts)}"
+def _known(part: Expr, facts: LaunchFacts) -> str:
+    return f"{show(part)} = {evaluate(part, facts)}"
 
 
 def printed_text(record: Printed) -> str:
     """One print record as Python would print it."""
-    parts = [
+    texts = [
         part if isinstance(part, str) else _formatted(record.values[part[0]], part[1])
         for part in record.site.template
     ]
-    return "".join(parts)
+    return "".join(texts)
 
 
 def _formatted(value: Any, spec: str) -> str:

@@ -6,7 +6,7 @@ branches whose condition is known, and drop what control cannot reach. Sweeps un
 
 Non-goals: removing what is merely unused (`dce`), merging equal ops (`cse`), moving ops (`hoist`);
 identities that are true of numbers but not of floats (x + 0.0, x - x, x * 0.0, reassociation);
-proving checks by reasoning about symbols, but for one plain case (rule 7).
+checks (`prove_checks`).
 
 Rules (those of single ops stand in `passes.simplify`, by family):
 
@@ -22,10 +22,9 @@ Rules (those of single ops stand in `passes.simplify`, by family):
         %z = reshape (reshape %x) {shape}     ->  %z = reshape %x {shape}
  6. Comparisons decided by intervals, selections by a known condition or by equal choices.
         %b = cmpi %x, %x {predicate=lt}       ->  %b = constant False
- 7. Checks that intervals prove are true, and so are those of a loop variable against the bound of
-    its loop, and of a thread's index where a branch has compared it with the length; asserts of
-    true go; known guards and masks go.
-        for %i in 0..%n {%ok = check %i, %n}  ->  for %i in 0..%n {%ok = constant True}
+ 7. Checks of a thread's index that intervals prove are true, or that stand where a branch has
+    compared it with the length; asserts of true go; known guards and masks go.
+        store_view %t, %v, %i, %true          ->  store_view %t, %v, %i
  8. A branch of known condition is taken; one that yields only scalars or equal values goes.
         if %true {A; yield %a} else {B}       ->  A; %a
  9. A `for` that surely runs never gives its inits; once: it is its body. So is a `loop` or a

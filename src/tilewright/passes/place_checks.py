@@ -77,7 +77,8 @@ class _Placer:
             operands = op.operands
             if op.name == "check" and op.one("index") is iv:
                 operands = (_first_failing(r, lower, upper, op.one("extent")), op.one("extent"))
-            moved = Op(op.defn, operands, op.sizes, op.attrs, (Value(I1),), op.regions, op.span)
+            attrs = {**op.attrs, "hoisted": True} if op.name == "check" else op.attrs
+            moved = Op(op.defn, operands, op.sizes, attrs, (Value(I1),), op.regions, op.span)
             r.block.ops.append(moved)
             r.op("yield", [moved.result])
         with r.at(otherwise):

@@ -68,10 +68,10 @@ def second_axis(out: tl.TensorMut[f32], x: tl.Tensor[f32], n: i32) -> None:
     out.store(tiles.load((0, n)))
 
 
-def launch(kernel, args, shape, tile):
+def launch(kernel, args, shape, tile, **options):
     z = Output(shape, f32)
     with pytest.raises(tw.LaunchError) as caught:
-        kernel(z.cut(*tile), *args).sync()
+        kernel(z.cut(*tile), *args).compile_options(**options).sync()
     z.result()  # nothing outside was written
     return str(caught.value)
 
@@ -91,8 +91,16 @@ CASES = {
 def test_where_indices_go_wrong(device, name):
     kernel, args, shape, tile, what, limit, got = CASES[name]
     with tw.device(device):
-        text = launch(kernel, args, shape, tile)
+        text = launch(kernel, args, shape, tile, checks="forced")
     assert what in text and limit in text and f"got: {got}, in block (0, 0, 0)" in text
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_host_can_see_is_told_before_anything_runs(device, name):
+    kernel, args, shape, tile, what, *_ = CASES[name]
+    with tw.device(device):
+        text = launch(kernel, args, shape, tile)
+    assert text.startswith("index out of range in `") and what in text and " = " in text
 
 
 @tw.entry

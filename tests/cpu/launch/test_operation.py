@@ -113,11 +113,14 @@ def test_too_many_prints_are_cut_with_a_warning(capsys):
 @pytest.mark.parametrize(("n", "index", "block"), [(1, 2, (1, 0, 0)), (-1, -1, (0, 0, 0))])
 def test_failed_checks(device, n, index, block):
     z = poisoned((4, 4))
+    launch = far(z.partition_mut((2, 4)), np.ones((4, 4), "f4"), n)
     with pytest.raises(tw.LaunchError) as caught:
-        far(z.partition_mut((2, 4)), np.ones((4, 4), "f4"), n).sync()
+        launch.compile_options(checks="forced").sync()
     text = str(caught.value)
     assert "index out of range in `far`: axis 0 of `x`" in text
     assert f"got: {index}, in block {block}" in text
+    with pytest.raises(tw.LaunchError, match=f"axis 0 of `x`(.|\n)*n = {n}"):
+        far(z.partition_mut((2, 4)), np.ones((4, 4), "f4"), n).sync()
     far(z.partition_mut((2, 4)), np.ones((4, 4), "f4"), 0).sync()
     assert (z.to_numpy() == 1).all()
 

@@ -17,8 +17,9 @@ def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
 
 
 @tw.entry
-def at(z: tl.TensorMut, x: tl.Tensor, i: tw.i32) -> None:
-    z.store(x.load_tile(z.shape, (i,)))
+def at(z: tl.TensorMut, x: tl.Tensor, where: tl.Tensor[tw.i32]) -> None:
+    """Only the running kernel knows the index."""
+    z.store(x.load_tile(z.shape, where.load_tile((1,), 0).item()))
 
 
 @pytest.fixture
@@ -29,6 +30,11 @@ def stream():
 @pytest.fixture
 def tensors():
     return [tw.from_numpy(np.random.default_rng().random(64, "f4")).sync() for _ in range(3)]
+
+
+@pytest.fixture
+def far():
+    return tw.from_numpy(np.array([1 << 20], np.int32)).sync()
 
 
 def test_launches_of_one_stream_are_noted_by_number_alone(tensors, stream):
@@ -43,10 +49,10 @@ def test_launches_of_one_stream_are_noted_by_number_alone(tensors, stream):
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + y.to_numpy())
 
 
-def test_an_earlier_failure_is_heard_where_the_memory_is_read(tensors, stream):
+def test_an_earlier_failure_is_heard_where_the_memory_is_read(tensors, stream, far):
     z, x, y = tensors
     p = z.partition_mut(16)
-    at(p, x, 1 << 20).start_on(stream)
+    at(p, x, far).start_on(stream)
     for _ in range(3):
         add(p, x, y).start_on(stream)
     with pytest.raises(tw.LaunchError, match="index out of range in `at`"):
@@ -56,19 +62,19 @@ def test_an_earlier_failure_is_heard_where_the_memory_is_read(tensors, stream):
     np.testing.assert_array_equal(z.to_numpy(), 2 * x.to_numpy())
 
 
-def test_an_earlier_failure_is_heard_where_the_memory_is_copied(tensors, stream):
+def test_an_earlier_failure_is_heard_where_the_memory_is_copied(tensors, stream, far):
     z, x, y = tensors
     p = z.partition_mut(16)
-    at(p, x, 1 << 20).start_on(stream)
+    at(p, x, far).start_on(stream)
     add(p, x, y).start_on(stream)
     with pytest.raises(tw.LaunchError, match="index out of range in `at`"):
         z.copy_to_host().sync()
 
 
-def test_a_failed_launch_that_is_waited_for_leaves_nothing_behind(tensors, stream):
+def test_a_failed_launch_that_is_waited_for_leaves_nothing_behind(tensors, stream, far):
     z, x, y = tensors
     with pytest.raises(tw.LaunchError, match="index out of range"):
-        at(z.partition_mut(16), x, 1 << 20).sync_on(stream)
+        at(z.partition_mut(16), x, far).sync_on(stream)
     assert flights_over([z.region], writes=True) == []
     add(z.partition_mut(16), x, y).sync_on(stream)
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + y.to_numpy())

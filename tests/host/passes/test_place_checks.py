@@ -31,7 +31,7 @@ def test_what_does_not_change_is_checked_once():
         %one = constant {value=1, dtype=i32}
         %runs = cmpi %n, %m {predicate=lt}
         %ok = if %runs : tile<bool> {
-          %a = check %n, %m {tensor='x'}
+          %a = check %n, %m {tensor='x', hoisted=True}
           yield %a
         } else {
           %b = constant {value=True, dtype=bool}
@@ -66,7 +66,7 @@ def test_a_counted_index_is_checked_at_the_round_that_fails():
           %last = subi %m, %c
           %least = mini %last, %m
           %first = maxi %n, %least
-          %a = check %first, %m {tensor='x'}
+          %a = check %first, %m {tensor='x', hoisted=True}
           yield %a
         } else {
           %b = constant {value=True, dtype=bool}

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from ...base.dtypes import AnyDType
 from ...base.errors import Code
 from ...base.shapes import Shape, ceil_div
-from ...ir import LaunchCheck, Value
+from ...ir import Value
 from ..access import (
     access_hints,
     block_index,
@@ -113,47 +113,27 @@ def _load_tile_like(em: Emitter, src: Any, dst: Any, *, padding: Any = 0) -> Val
             got=str(source.tile),
             hint=f"a block may only read its own region: {source.name}.load()",
         )
+    _refuse_fewer(em, source, out)
     view = make_view(em, source, out.tile, padding=padding)
     index = block_index(em, len(out.tile))
-    guard = _cover(em, source, out, view, index)
-    return load(em, view, index, guard)
+    return load(em, view, *checked_index(em, view, source.name, index))
 
 
-def _cover(
-    em: Emitter, src: TensorRef | OutputRef, dst: OutputRef, view: Value, index: Shape | Any
-) -> Value | None:
-    """See to it that src has a tile wherever dst has one, on each axis."""
-    if src.type.param is None:  # made from a raw pointer: the host does not know its extents
-        return checked_index(em, view, src.name, index)[1]
-    for axis, size in enumerate(dst.tile):
-        _cover_axis(em, src, dst, axis, size)
-    return None
-
-
-def _cover_axis(
-    em: Emitter, src: TensorRef | OutputRef, dst: OutputRef, axis: int, size: int
-) -> None:
-    needed, there = dst.type.shape[axis], src.type.shape[axis]
-    message = (
-        f"`{src.name}` must have at least as many tiles of {size} on axis {axis} as `{dst.name}`"
-    )
-    if needed is not None and there is not None:
-        if ceil_div(needed, size) > ceil_div(there, size):
-            em.fail(
-                Code.SHAPE,
-                message,
-                expected=f"{src.name}.shape[{axis}] > {(ceil_div(needed, size) - 1) * size}",
-                got=f"{src.name}.shape[{axis}] = {there}, {dst.name} has {needed}",
-            )
-        return
-    tiles: list[tuple[Any, ...]] = [
-        ("ceildiv", ("const", known) if known is not None else ("extent", name, axis),
-         ("const", size))
-        for name, known in ((dst.type.param, needed), (src.type.param, there))
-    ]  # fmt: skip
+def _refuse_fewer(em: Emitter, src: TensorRef | OutputRef, dst: OutputRef) -> None:
+    """Refuse a source that surely has no tile where dst has one."""
     if dst.partial:
-        tiles[0] = ("grid", axis)
-    em.require_at_launch(LaunchCheck(("le", *tiles), message, em.span))
+        return
+    for axis, size in enumerate(dst.tile):
+        needed, there = dst.type.shape[axis], src.type.shape[axis]
+        if needed is None or there is None or ceil_div(needed, size) <= ceil_div(there, size):
+            continue
+        em.fail(
+            Code.SHAPE,
+            f"`{src.name}` must have at least as many tiles of {size} on axis {axis}"
+            f" as `{dst.name}`",
+            expected=f"{src.name}.shape[{axis}] > {(ceil_div(needed, size) - 1) * size}",
+            got=f"{src.name}.shape[{axis}] = {there}, {dst.name} has {needed}",
+        )
 
 
 # --- tensors -----------------------------------------------------------------------------------

@@ -88,8 +88,9 @@ OPS = (
             "How many tiles the view has along tile axis `axis`: ceil(extent / step), or of the"
             " frame where it has one.", attrs={"axis": 0}),
     declare("check", "tile", "index extent", _check,
-            "Whether 0 <= index < extent; if not, the launch's error record says so.",
-            attrs={"tensor": "", "axis": 0}, effects=Effect.CHECK),
+            "Whether 0 <= index < extent; if not, the launch's error record says so. One that"
+            " stands for the rounds of a loop is `hoisted`.",
+            attrs={"tensor": "", "axis": 0, "hoisted": False}, effects=Effect.CHECK),
     declare("load_view", "tile", "view index* guard?", _load,
             "The tile at index; the view's padding outside the tensor, everywhere if not guard.",
             attrs=ACCESS, effects=Effect.READ),

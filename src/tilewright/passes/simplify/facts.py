@@ -42,7 +42,7 @@ class Facts:
 def facts_of(func: Func) -> Facts:
     """Gather the facts about a function."""
     known = constants(func)
-    promised = frozenset(check.expr for check in func.launch_checks)
+    promised = frozenset(check.expr for check in func.launch_checks if not check.where)
     return Facts(known, ranges(func, known), structure(func), use_counts(func), promised)
 
 

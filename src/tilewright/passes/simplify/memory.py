@@ -1,4 +1,4 @@
-"""Checks that cannot fail, asserts that hold, and accesses whose guard or mask is known."""
+"""Checks of threads and asserts that hold, and accesses whose guard or mask is known."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from ...base.dtypes import FLOATS, bool_
 from ...ir.core import Op, Value
 from ...ir.rewrite import Rewriter
 from .facts import Facts, Rule
-
-
-def _check(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    index, extent = facts.ranges.of(op.one("index")), facts.ranges.of(op.one("extent"))
-    if index.low >= 0 and (index.high < extent.low or _is_upper_bound(facts, op)):
-        return (r.constant(True, bool_),)
-    return None
 
 
 def _check_index(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -42,14 +35,6 @@ def _is_promised(facts: Facts, less: Value, more: Value) -> bool:
     a, b = (("length", op.one("slice").tensor.param) for op in (small, large))
     forms = (("le", a, b), ("ge", b, a), ("eq", a, b), ("eq", b, a), ("lt", a, b), ("gt", b, a))
     return any(form in facts.promised for form in forms)
-
-
-def _is_upper_bound(facts: Facts, op: Op) -> bool:
-    """Whether the index counts a loop that ends before the very extent."""
-    loop = facts.nesting.owner.get(op.one("index"))
-    if loop is None or loop.name != "for" or loop.regions[0].args[0] is not op.one("index"):
-        return False
-    return loop.one("upper") is op.one("extent")
 
 
 def _assert(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -109,7 +94,7 @@ def _unmasked(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
 
 
 RULES: dict[str, Rule] = {
-    "check": _check, "assert": _assert,
+    "assert": _assert,
     "load_view": _load_view, "store_view": _write("guard"), "atomic_red_view": _write("guard"),
     "load_ptr": _unmasked, "store_ptr": _write("mask"),
     "atomic_rmw": _unmasked, "atomic_cas": _unmasked,

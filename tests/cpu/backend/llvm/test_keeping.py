@@ -54,9 +54,10 @@ def test_what_comes_back_is_what_was_made():
 
 def test_every_field_is_saved_or_comes_from_the_function():
     """A new field of Artifact must be thought of here, or it would be lost on the way."""
-    from_function = {"name", "target", "signature", "launch_checks", "sites"}
+    from_function = {"name", "target", "signature", "launch_checks", "sites", "obligations"}
     saved = {"code", "scratch_bytes", "together", "decisions"}
-    assert from_function | saved == {f.name for f in fields(Artifact)}
+    of_gpus = {"occupancy", "cluster"}
+    assert from_function | saved | of_gpus == {f.name for f in fields(Artifact)}
 
 
 def test_places_are_those_of_the_function_at_hand():

@@ -25,8 +25,8 @@ def number(z: tl.TensorMut) -> None:
 
 
 @tw.entry
-def guarded(z: tl.TensorMut, x: tl.Tensor, n: tw.i32) -> None:
-    z.store(x.partition((8,)).load([n]))
+def guarded(z: tl.TensorMut, x: tl.Tensor, where: tl.Tensor[tw.i32]) -> None:
+    z.store(x.partition((8,)).load([where.load_tile((1,), 0).item()]))
 
 
 def text(func, **wishes) -> str:
@@ -66,7 +66,7 @@ def test_promises_can_be_limited():
 def test_a_kernel_without_reports_has_no_hidden_parameter():
     z = tw.meta((64,))
     assert "ptr<i64>" not in text(cuda_ir(copy, z.partition_mut((8,)), z))
-    assert "ptr<i64>" in text(cuda_ir(guarded, z.partition_mut((8,)), z, 3))
+    assert "ptr<i64>" in text(cuda_ir(guarded, z.partition_mut((8,)), z, tw.meta((1,), tw.i32)))
 
 
 def test_outputs_go_through_the_view_of_the_whole():

@@ -1,0 +1,118 @@
+"""What is known of an integer in terms of the launch: bounds that hold, and its range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from ..base.dtypes import AnyDType, int_range
+from .linear import Linear, number
+from .proofs import Prover
+
+MOST = 4
+"""Bounds kept of one value on each side."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cause:
+    """Something that makes values differ between blocks and rounds: a grid axis, a loop.
+
+    `ties` are the causes that it depends on in turn.
+    """
+
+    ties: frozenset[Cause] = frozenset()
+
+
+def tied(causes: frozenset[Cause]) -> frozenset[Cause]:
+    """Causes with all that they depend on."""
+    return causes.union(*(cause.ties for cause in causes))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The range of a value over all blocks and rounds, if all `needs` are 0 or more.
+
+    `varies` has what it depends on besides the launch. It is `exact` if both ends are values that
+    occur, `dense` if every number between them occurs too.
+    """
+
+    low: Linear
+    high: Linear
+    needs: frozenset[Linear] = frozenset()
+    varies: frozenset[Cause] = frozenset()
+    exact: bool = True
+    dense: bool = True
+
+    @property
+    def point(self) -> Linear | None:
+        """The value, where the launch alone decides it."""
+        return self.low if self.low == self.high and not self.varies else None
+
+    def apart(self, other: Span) -> bool:
+        """Whether two values vary independently of each other."""
+        return not tied(self.varies) & tied(other.varies)
+
+    def moved(self, move: Callable[[Linear], Linear], *, dense: bool = False) -> Span:
+        """The range of a growing function of the value."""
+        return replace(self, low=move(self.low), high=move(self.high), dense=self.dense and dense)
+
+    def turned(self) -> Span:
+        """The range of the negated value."""
+        return replace(self, low=self.high.times(-1), high=self.low.times(-1))
+
+    def joined(self, other: Span, low: Linear, high: Linear) -> Span:
+        """The range of a function of two values that is monotone in each."""
+        apart = self.apart(other)
+        return Span(
+            low, high, self.needs | other.needs, self.varies | other.varies,
+            exact=apart and self.exact and other.exact, dense=apart and self.dense and other.dense,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a value: each of `lows` and `highs` surely bounds it; `span` may be None."""
+
+    lows: tuple[Linear, ...]
+    highs: tuple[Linear, ...]
+    span: Span | None = None
+
+    @property
+    def point(self) -> Linear | None:
+        """The value, where the launch alone decides it without wrapping."""
+        return None if self.span is None or self.span.needs else self.span.point
+
+    def with_span(self, span: Span | None) -> Known:
+        """The same bounds with another range."""
+        return replace(self, span=span)
+
+
+def unknown(dtype: AnyDType) -> Known:
+    """Anything that fits the type."""
+    low, high = int_range(dtype)
+    return Known((number(low),), (number(high),))
+
+
+def known_point(form: Linear) -> Known:
+    """A value that the launch decides."""
+    return Known((form,), (form,), Span(form, form))
+
+
+def few(forms: Iterable[Linear]) -> tuple[Linear, ...]:
+    """The first few different ones."""
+    return tuple(dict.fromkeys(forms))[:MOST]
+
+
+def fitted(prover: Prover, dtype: AnyDType, exact: Known) -> Known:
+    """What is known of a result that wraps where it leaves its type."""
+    low, high = int_range(dtype)
+    fits = any(prover.holds(form.shifted(-low)) for form in exact.lows) and any(
+        prover.holds(number(high).minus(form)) for form in exact.highs
+    )
+    bounds = exact if fits else unknown(dtype)
+    span = exact.span
+    if span is not None and not fits:
+        needs = (span.low.shifted(-low), number(high).minus(span.high))
+        unproved = frozenset(form for form in needs if not prover.holds(form))
+        span = replace(span, needs=span.needs | unproved)
+    return bounds.with_span(span)

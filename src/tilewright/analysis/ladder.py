@@ -1,0 +1,165 @@
+"""Decides where each check of a function goes: proved, checked at launch, or left in the kernel.
+
+The first rung that decides wins:
+
+1. Proved: bounds that hold in every launch put the index inside, for all blocks and rounds.
+2. At launch: the access surely runs in some block, and the ends of its index are numbers that the
+   launch knows and that occur. The host compares them once; the launch is refused if and only if
+   a block would have failed (or if index arithmetic that the bounds rest on would wrap).
+3. Left in the kernel, for `place_checks` to move before the loop where it can.
+
+Proofs rest on nothing but what every launch checks first, so they hold whatever the data is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..ir.core import Func, LaunchCheck, Op, Placement
+from ..ir.launch_expr import Expr, leaves, show
+from .known import Known, Span
+from .linear import Linear, condition
+from .proofs import Prover
+from .symbolic import Checked, Path, checked
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Where one check goes, and why; `launch` is what the host checks in its place."""
+
+    op: Op
+    placement: Placement
+    reason: str
+    advice: str = ""
+    launch: tuple[LaunchCheck, ...] = ()
+
+
+def decide(func: Func) -> list[Decision]:
+    """The decision for each check of a function, in order."""
+    prover = Prover(func.signature, func.launch_checks)
+    return [_Rungs(prover, func, check).decide() for check in checked(func, prover)]
+
+
+class _Rungs:
+    """The rungs for one check."""
+
+    def __init__(self, prover: Prover, func: Func, check: Checked) -> None:
+        self.prover = prover
+        self.func = func
+        self.check = check
+        self.tensor = f"`{check.op.attrs['tensor']}`"
+        self.axis: int = check.op.attrs["axis"]
+
+    def decide(self) -> Decision:
+        index, count = self.check.index, self.check.extent.point
+        if count is None:
+            return self.stays(
+                f"how many tiles {self.tensor} has is known to the kernel alone",
+                "pass the tensor as a parameter instead of a pointer",
+            )
+        if (bound := self.inside(index, count)) is not None:
+            return Decision(self.check.op, Placement.PROVED, self.proof(index, bound, count))
+        if not self.check.path.sure:
+            return self.stays(
+                "it runs under a condition that only the kernel knows",
+                f"move the access out of the branch, or keep its index below"
+                f" {show(count.expr())} by min(...)",
+            )
+        if self.inside(index, count, (count.shifted(-1),)) is not None:
+            return self.at_launch([count.shifted(-1)])
+        return self.by_span(index.span, count)
+
+    # --- rung 1 ----------------------------------------------------------------------------------
+
+    def inside(self, index: Known, count: Linear, given: Sequence[Linear] = ()) -> Linear | None:
+        """An upper bound of an index that surely lies inside; None where that is not sure."""
+        holds = self.prover.holds
+        if not any(holds(low, given) for low in index.lows):
+            return None
+        return next(
+            (high for high in index.highs if holds(count.minus(high).shifted(-1), given)), None
+        )
+
+    def proof(self, index: Known, bound: Linear, count: Linear) -> str:
+        limit = show(count.expr())
+        if index.point is not None and index.point.number is not None:
+            text = f"{index.point.number} < {limit}"
+        else:
+            text = f"index <= {show(bound.expr())} < {limit}"
+        return text + self.given()
+
+    def given(self) -> str:
+        """The conditions that let the extent be written as another."""
+        leaf: Expr = ("extent", self.check.op.attrs["tensor"], self.axis)
+        believed = [c.expr for c in self.func.launch_checks if leaf in leaves(c.expr)]
+        return f", given {' and '.join(map(show, believed))}" if believed else ""
+
+    # --- rung 2 ----------------------------------------------------------------------------------
+
+    def by_span(self, span: Span | None, count: Linear) -> Decision:
+        if span is None:
+            return self.stays(
+                "its index comes from data, or from a value that a loop carries",
+                f"count with `for i in range({show(count.expr())})`, or bring the index inside:"
+                f" min(max(i, 0), {show(count.shifted(-1).expr())})",
+            )
+        if not span.exact or span.varies & self.check.path.restricted:
+            return self.stays(
+                f"its index is at most {show(span.high.expr())}, which may never be reached",
+                f"bring it inside: min(i, {show(count.shifted(-1).expr())})",
+            )
+        goals = [span.low, count.minus(span.high).shifted(-1)]
+        return self.at_launch([g for g in goals if not self.prover.holds(g)], span)
+
+    def at_launch(self, goals: Sequence[Linear], span: Span | None = None) -> Decision:
+        path, needs = self.check.path, span.needs if span is not None else frozenset[Linear]()
+        too_few = f"axis {self.axis} of {self.tensor}"
+        fits = f"{too_few}, whose index wraps around"
+        checks = [
+            # Guards may rest on these: they are asked for in any case.
+            *self.conditions(_ordered(path.needs), Path(), fits),
+            *self.conditions(_ordered(needs), path, fits),
+            *self.conditions(goals, path, too_few),
+        ]
+        reason = " and ".join(map(shown, checks))
+        return Decision(self.check.op, Placement.AT_LAUNCH, reason, launch=tuple(checks))
+
+    def conditions(
+        self, goals: Sequence[Linear], path: Path, message: str
+    ) -> Iterator[LaunchCheck]:
+        for goal in goals:
+            where = tuple(guard for guard in path.guards if self.matters(guard, goal))
+            span = self.check.op.span
+            yield LaunchCheck(condition(goal), message, span, where, of_blocks=True)
+
+    def matters(self, guard: Expr, goal: Linear) -> bool:
+        """Whether a goal may fail where a guard does not hold."""
+        return not self.prover.holds(goal, tuple(self.prover.forms(negated(guard))))
+
+    # --- rung 3 ----------------------------------------------------------------------------------
+
+    def stays(self, reason: str, advice: str) -> Decision:
+        return Decision(self.check.op, Placement.IN_PLACE, reason, advice)
+
+
+def _ordered(forms: frozenset[Linear]) -> list[Linear]:
+    return sorted(forms, key=lambda form: repr(form.expr()))
+
+
+def shown(check: LaunchCheck) -> str:
+    """What the host checks, in words."""
+    where = " and ".join(map(show, check.where))
+    return f"{show(check.expr)}, where {where}" if where else show(check.expr)
+
+
+def negated(expr: Expr) -> Expr:
+    """The opposite of a condition."""
+    if expr[0] == "not":
+        inner: Expr = expr[1]
+        return inner
+    opposite = _OPPOSITE.get(expr[0])
+    return ("not", expr) if opposite is None else (opposite, *expr[1:])
+
+
+_OPPOSITE = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}

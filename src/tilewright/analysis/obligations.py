@@ -1,0 +1,41 @@
+"""What has become of every obligation at the end: from a finished function to where checks are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..ir.core import Func, Obligation, Op, Placement
+
+RANK = {placement: number for number, placement in enumerate(Placement)}
+
+SETTLED = "it is never reached, or the same as a check before it"
+FORCED = "all checks are forced"
+
+
+def settled(func: Func) -> tuple[Obligation, ...]:
+    """The obligations of a function, placed where its checks are now."""
+    left: dict[tuple[object, ...], Obligation] = {}
+    for op in func.walk():
+        if op.name == "check":
+            found = _of_check(op)
+            left[found.key] = worse(left.get(found.key), found)
+    placed = [_placed(o, left.pop(o.key, None)) for o in func.obligations]
+    return (*placed, *left.values())
+
+
+def worse(old: Obligation | None, new: Obligation) -> Obligation:
+    """Of two with one key, the one that costs more."""
+    return new if old is None or RANK[old.placement] < RANK[new.placement] else old
+
+
+def _of_check(op: Op) -> Obligation:
+    placement = Placement.HOISTED if op.attrs["hoisted"] else Placement.IN_PLACE
+    return Obligation(op.span, op.attrs["tensor"], op.attrs["axis"], placement, FORCED)
+
+
+def _placed(decided: Obligation, left: Obligation | None) -> Obligation:
+    if left is not None:
+        return replace(decided, placement=left.placement)
+    if decided.placement is Placement.IN_PLACE:
+        return replace(decided, placement=Placement.PROVED, reason=SETTLED, advice="")
+    return decided

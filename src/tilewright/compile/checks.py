@@ -1,0 +1,88 @@
+"""The checks of a compiled kernel in numbers and in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple, NoReturn
+
+from ..analysis.obligations import settled
+from ..base.errors import Code, CompileError
+from ..base.source import Span
+from ..frontend.sources import KernelSource
+from ..ir.core import Func, Obligation, Placement
+
+IN_KERNEL = (Placement.HOISTED, Placement.IN_PLACE)
+
+
+class Checks(NamedTuple):
+    """How many checks of accesses went where: one for each access and axis of the source."""
+
+    proved: int = 0
+    at_launch: int = 0
+    hoisted: int = 0
+    in_place: int = 0
+
+    @classmethod
+    def of(cls, obligations: Sequence[Obligation]) -> Checks:
+        """Count them."""
+        found = Counter(o.placement for o in obligations)
+        return cls(*(found[placement] for placement in Placement))
+
+    @property
+    def in_kernel(self) -> int:
+        """How many are left for the kernel to make."""
+        return self.hoisted + self.in_place
+
+    def __str__(self) -> str:
+        pairs = zip(Placement, self, strict=True)
+        return "  ".join(f"{placement.value}: {number}" for placement, number in pairs)
+
+
+def lines(obligations: Sequence[Obligation]) -> Iterator[str]:
+    """Every access, where each of its checks went and why, and the totals."""
+    for span, group in groupby(obligations, key=lambda o: o.span):
+        yield f"access {_place(span)}"
+        for o in group:
+            yield f"  axis {o.axis} of `{o.tensor}`, {o.placement.value}: {o.reason}"
+            if o.advice:
+                yield f"    to avoid it, {o.advice}"
+    yield str(Checks.of(obligations))
+
+
+def _place(span: Span | None) -> str:
+    if span is None:
+        return "somewhere"
+    line = span.file.line(span.line) or ""
+    end = span.end_column if span.end_line == span.line else len(line)
+    return f"{span.file.name.rsplit('/', 1)[-1]}:{span.line}: {line[span.column : end].strip()}"
+
+
+LEFT_OUT: dict[str, tuple[str, ...]] = {
+    "placed": (),
+    "pinned": ("place_checks",),
+    "forced": ("prove_checks", "place_checks"),
+}
+"""The passes that each way to place checks does without."""
+
+
+def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[Obligation, ...]:
+    """Where all checks are in the end; raises if one is left that the kernel denies."""
+    obligations = settled(func)
+    if kernel.terms.deny_in_kernel_checks and checks == "placed":
+        for o in obligations:
+            if o.placement in IN_KERNEL:
+                _deny(kernel.name, o)
+    return obligations
+
+
+def _deny(kernel: str, o: Obligation) -> NoReturn:
+    raise CompileError(
+        f"`{kernel}` denies checks in the kernel, but axis {o.axis} of `{o.tensor}` needs one here",
+        code=Code.INDEX,
+        span=o.span,
+        expected="an index that is proved or checked at launch",
+        got=f"a check {o.placement.value}: {o.reason}",
+        hint=f"{o.advice}; or drop deny_in_kernel_checks",
+    )

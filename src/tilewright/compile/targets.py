@@ -1,0 +1,21 @@
+"""What each target makes of a function once the passes are done: the stages of its backend."""
+
+from __future__ import annotations
+
+from ..backend import llvm, reference, tileir
+from ..base.stage import Stage
+from ..frontend.sources import Dialect
+from .options import PLAIN, CompileOptions
+
+
+def stages(
+    target: str, options: CompileOptions = PLAIN, dialect: Dialect = "tile"
+) -> tuple[Stage, ...]:
+    """The backend's own steps for a target."""
+    if target in ("reference", "null"):
+        return reference.stages()
+    if dialect == "simt":
+        return llvm.simt_stages(target)
+    if target == "cpu":
+        return llvm.stages(llvm.host_target())
+    return tileir.stages_for(target, options.wishes)

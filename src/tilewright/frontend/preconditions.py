@@ -1,0 +1,199 @@
+"""Conditions on a kernel's arguments that its decorator declares: `dim("x", 1) == dim("y", 0)`.
+
+They are checked at each launch, and the compiler believes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..base.errors import Code, CompileError
+from ..ir import LaunchCheck, OutputSpec, Signature, TensorSpec
+from ..ir.launch_expr import Expr, leaves, show
+from .parameters import Parameter
+
+DECLARED = "a declared precondition does not hold"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Precondition:
+    """A condition on extents."""
+
+    expr: Expr
+
+    def __and__(self, other: Precondition) -> Precondition:
+        return Precondition(("and", self.expr, other.expr))
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"the precondition {show(self.expr)} is not known before a launch; join several by a"
+            " tuple, or by &"
+        )
+
+    def __repr__(self) -> str:
+        return f"<precondition {show(self.expr)}>"
+
+
+class Dim:
+    """An extent of an argument, or what is computed from extents; comparing gives a condition."""
+
+    __slots__ = ("expr",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+
+    def __add__(self, other: Dim | int) -> Dim:
+        return Dim(("add", self.expr, _expr(other)))
+
+    def __sub__(self, other: Dim | int) -> Dim:
+        return Dim(("sub", self.expr, _expr(other)))
+
+    def __mul__(self, other: Dim | int) -> Dim:
+        return Dim(("mul", self.expr, _expr(other)))
+
+    def __floordiv__(self, other: Dim | int) -> Dim:
+        return Dim(("floordiv", self.expr, _expr(other)))
+
+    def __mod__(self, other: Dim | int) -> Dim:
+        return Dim(("mod", self.expr, _expr(other)))
+
+    def __eq__(  # type: ignore[override]
+        self,
+        other: Dim | int,  # pyright: ignore[reportIncompatibleMethodOverride]
+    ) -> Precondition:
+        return Precondition(("eq", self.expr, _expr(other)))
+
+    def __ne__(  # type: ignore[override]
+        self,
+        other: Dim | int,  # pyright: ignore[reportIncompatibleMethodOverride]
+    ) -> Precondition:
+        return Precondition(("ne", self.expr, _expr(other)))
+
+    def __lt__(self, other: Dim | int) -> Precondition:
+        return Precondition(("lt", self.expr, _expr(other)))
+
+    def __le__(self, other: Dim | int) -> Precondition:
+        return Precondition(("le", self.expr, _expr(other)))
+
+    def __gt__(self, other: Dim | int) -> Precondition:
+        return Precondition(("gt", self.expr, _expr(other)))
+
+    def __ge__(self, other: Dim | int) -> Precondition:
+        return Precondition(("ge", self.expr, _expr(other)))
+
+    def __repr__(self) -> str:
+        return f"<{show(self.expr)}>"
+
+
+def _expr(value: Dim | int) -> Expr:
+    if isinstance(value, Dim):
+        return value.expr
+    if isinstance(value, bool) or not isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"preconditions are about extents and ints, got {value!r}")
+    return ("const", value)
+
+
+def dim(parameter: str, axis: int) -> Dim:
+    """The extent of a tensor parameter along an axis, for `@tw.entry(preconditions=...)`.
+
+    >>> dim("x", 1) == dim("y", 0)
+    <precondition x.shape[1] == y.shape[0]>
+    >>> dim("x", 0) % 64 == 0
+    <precondition (x.shape[0] % 64) == 0>
+    """
+    return Dim(("extent", parameter, axis))
+
+
+Preconditions: TypeAlias = Precondition | Sequence[Precondition]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an entry declares of its launches, and what it asks of its checks."""
+
+    preconditions: tuple[LaunchCheck, ...] = ()
+    deny_in_kernel_checks: bool = False
+    unchecked_accesses: bool = False
+
+
+PLAIN = Terms()
+"""Those of most entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The terms as the decorator takes them."""
+
+    preconditions: Preconditions = ()
+    deny_in_kernel_checks: bool = False
+    unchecked_accesses: bool = False
+
+    def terms(self, kernel: str, parameters: Sequence[Parameter], *, unsafe: bool) -> Terms:
+        """The same for a kernel with these parameters."""
+        if self.unchecked_accesses and not unsafe:
+            raise CompileError(
+                f"`{kernel}` must be unsafe to leave its accesses unchecked",
+                code=Code.UNSAFE,
+                hint="write @tw.entry(unsafe=True, unchecked_accesses=True)",
+            )
+        conditions = declared(kernel, self.preconditions, parameters)
+        return Terms(conditions, self.deny_in_kernel_checks, self.unchecked_accesses)
+
+
+NOTHING_ASKED = Asked()
+
+
+def declared(
+    kernel: str, given: Preconditions, parameters: Sequence[Parameter]
+) -> tuple[LaunchCheck, ...]:
+    """The conditions as launch checks; they may speak of nothing but tensor parameters."""
+    listed = (given,) if isinstance(given, Precondition) else tuple(given)
+    for condition in listed:
+        if not isinstance(condition, Precondition):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise CompileError(
+                f"`{kernel}` declares something that is no precondition",
+                code=Code.ANNOTATION,
+                expected='conditions such as tw.dim("x", 1) == tw.dim("y", 0)',
+                got=repr(condition),
+            )
+        for leaf in leaves(condition.expr):
+            _check_leaf(kernel, leaf, parameters)
+    return tuple(LaunchCheck(c.expr, DECLARED, None) for c in listed)
+
+
+def require(kernel: str, check: LaunchCheck, signature: Signature) -> None:
+    """Refuse a condition on an axis that an argument has not."""
+    ranks = {s.name: len(s.shape) for s in signature.params if isinstance(s, _TENSORS)}
+    for _, name, axis in leaves(check.expr):
+        if axis >= ranks[name]:
+            raise CompileError(
+                f"a precondition of `{kernel}` speaks of axis {axis} of `{name}`",
+                code=Code.RANK,
+                expected=f"an axis below {ranks[name]}, the rank of the argument",
+                got=str(axis),
+            )
+
+
+_TENSORS = (TensorSpec, OutputSpec)
+
+
+def _check_leaf(kernel: str, leaf: Expr, parameters: Sequence[Parameter]) -> None:
+    _, name, axis = leaf
+    tensors = {p.name: p for p in parameters if p.kind in ("tensor", "output")}
+    if name not in tensors:
+        raise CompileError(
+            f"a precondition of `{kernel}` speaks of `{name}`, which is no tensor of it",
+            code=Code.ANNOTATION,
+            expected=f"one of {', '.join(f'`{n}`' for n in tensors) or 'no tensors'}",
+            got=f"`{name}`",
+        )
+    if isinstance(axis, bool) or not isinstance(axis, int) or axis < 0:
+        raise CompileError(
+            f"a precondition of `{kernel}` speaks of axis {axis!r} of `{name}`",
+            code=Code.ANNOTATION,
+            expected="an axis, counted from 0",
+            got=repr(axis),
+        )

@@ -1,0 +1,58 @@
+"""Takes checks out of a kernel that are proved, or that the host can make once for all blocks.
+
+Goals: a kernel whose accesses follow from its loops and its grid has no check in it; what it must
+be launched with is known before it runs. `analysis.ladder` decides; this only carries it out.
+To be run first, so that every access of the source is seen, and noted as an obligation.
+
+Non-goals: moving what is left (`place_checks`), conditions that the user wrote.
+
+Rules:
+
+1. A check that is proved, or made at launch, is true.
+       for %i in 0..(num_tiles %v) {%ok = check %i, (num_tiles %v)}  ->  %ok = constant True
+2. A check equal to one before it is the one before it: see `cse`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..analysis.ladder import Decision, decide
+from ..analysis.obligations import worse
+from ..base.dtypes import bool_
+from ..ir.core import Func, LaunchCheck, Obligation, Op, Placement, Value
+from ..ir.rewrite import Rewriter, rewrite
+
+
+def prove_checks(func: Func) -> Func:
+    """Apply the rules above."""
+    decisions = decide(func)
+    gone = {d.op for d in decisions if d.placement in (Placement.PROVED, Placement.AT_LAUNCH)}
+
+    def visit(r: Rewriter, op: Op) -> Sequence[Value] | None:
+        return (r.constant(True, bool_),) if op in gone else None
+
+    return replace(
+        rewrite(func, visit),
+        launch_checks=_distinct(func.launch_checks, decisions),
+        obligations=_obligations(decisions),
+    )
+
+
+def _distinct(known: Sequence[LaunchCheck], found: Sequence[Decision]) -> tuple[LaunchCheck, ...]:
+    """Each condition once: where it was asked for first."""
+    checks = {(check.expr, check.where): check for check in known}
+    for check in (check for decision in found for check in decision.launch):
+        checks.setdefault((check.expr, check.where), check)
+    return tuple(checks.values())
+
+
+def _obligations(decisions: Sequence[Decision]) -> tuple[Obligation, ...]:
+    """One per access and axis; a loop that was unrolled has several checks for each."""
+    found: dict[tuple[object, ...], Obligation] = {}
+    for d in decisions:
+        tensor, axis = d.op.attrs["tensor"], d.op.attrs["axis"]
+        new = Obligation(d.op.span, tensor, axis, d.placement, d.reason, d.advice)
+        found[new.key] = worse(found.get(new.key), new)
+    return tuple(found.values())
