@@ -18,9 +18,10 @@ from tilewright.backend.tileir import abi
 from tilewright.base.dtypes import AnyDType, bool_
 from tilewright.compile.options import CompileOptions
 from tilewright.compile.pipeline import CUDA_PASSES, PASSES
+from tilewright.compile.runner import Runner
 from tilewright.frontend.build import build
-from tilewright.ir import Func, Signature
-from tilewright.ir.artifact import Artifact, sites_of
+from tilewright.ir import Func
+from tilewright.ir.artifact import Artifact
 from tilewright.ir.rewrite import rewrite
 from tilewright.launch.inspection import Inspection
 
@@ -53,15 +54,17 @@ def entry(
         grid = [min(_processors(), math.prod(grid))]
         output = output.map(groups, grid[0])
     given = [_meta(i) if hasattr(i, "data_ptr") else i for i in inputs]
-    func = _ir(kernel, (output, *given), constants, unchecked=unchecked)
-    wishes = CompileOptions(**(options or {})).wishes
-    artifact = tileir.compile_func(func, f"sm_{_capability()}", wishes)
-    run = _Launch(artifact, func, (out, *inputs), [*grid, 1, 1][:3])
-    return Entry(run, out, _setting(tile, options))
+    wanted = CompileOptions(**(options or {}))
+    if unchecked:
+        artifact = _unchecked(kernel, (output, *given), constants, wanted)
+    else:
+        artifact = kernel.compile_for(_target(), output, *given, options=wanted, **constants)
+    run = _Launch(artifact, (out, *inputs), [*grid, 1, 1][:3])
+    return Entry(run, out, _setting(tile, {**constants, **(options or {})}))
 
 
-def _setting(tile: Sequence[int], options: Mapping[str, Any] | None) -> str:
-    given = [f"{name}={value}" for name, value in (options or {}).items()]
+def _setting(tile: Sequence[int], more: Mapping[str, Any]) -> str:
+    given = [f"{name}={value}" for name, value in more.items()]
     return ", ".join(["x".join(map(str, tile)), *given])
 
 
@@ -69,15 +72,17 @@ def _meta(tensor: Tensor) -> Any:
     return tw.meta(tuple(tensor.shape), DTYPES[str(tensor.dtype)])
 
 
-def _ir(kernel: Any, args: Sequence[Any], constants: Mapping[str, Any], *, unchecked: bool) -> Func:
-    inner = kernel._kernel  # what launches use as well
-    signature: Signature = Inspection(inner, args, constants, f"sm_{_capability()}").signature
-    func = build(kernel.source, signature)
-    if unchecked:
-        func = waived(func)
+def _unchecked(
+    kernel: Any, args: Sequence[Any], constants: Mapping[str, Any], options: CompileOptions
+) -> Artifact:
+    """A kernel compiled as launches do, but for its checks."""
+    signature = Inspection(kernel._kernel, args, constants, _target()).signature
+    func = waived(build(kernel.source, signature))
     for step in (*PASSES, *CUDA_PASSES):
         func = step(func)
-    return func
+    stages = tileir.stages_for(_target(), options.wishes)
+    artifact: Artifact = Runner(func.name).stages(stages, func)
+    return artifact
 
 
 def waived(func: Func) -> Func:
@@ -88,9 +93,7 @@ def waived(func: Func) -> Func:
 class _Launch:
     """A compiled kernel with its arguments, ready to be put on torch's current stream."""
 
-    def __init__(
-        self, artifact: Artifact, func: Func, args: Sequence[Any], grid: Sequence[int]
-    ) -> None:
+    def __init__(self, artifact: Artifact, args: Sequence[Any], grid: Sequence[int]) -> None:
         self._driver: Any = importlib.import_module("cuda.bindings.driver")
         self._library = self._ask(self._driver.cuModuleLoadData(artifact.code))
         self._function = self._ask(
@@ -99,7 +102,7 @@ class _Launch:
         self._grid = tuple(grid)
         lib = peers.torch()
         self._record = lib.zeros(RECORD_BYTES, dtype=lib.uint8, device="cuda")
-        slots = abi.slots(func.signature, reports=bool(sites_of(func)))
+        slots = abi.slots(artifact.signature, reports=bool(artifact.sites))
         self._values = list(_values(slots, args, grid, self._record.data_ptr()))
         addresses = [ctypes.addressof(value) for value in self._values]
         self._arguments = (ctypes.c_void_p * len(addresses))(*addresses)
@@ -147,6 +150,6 @@ def _processors() -> int:
 
 
 @cache
-def _capability() -> int:
+def _target() -> str:
     major, minor = peers.torch().cuda.get_device_capability()
-    return int(major) * 10 + int(minor)
+    return f"sm_{major}{minor}"

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
+
+from tilewright.base.shapes import Shape
 
 from .. import kernels, peers
 from ..case import NotAvailable
-from .case import COPY, CUTILE, OURS, TORCH, TRITON, Case, Entry, Row, Settings, Tensor
+from .case import (
+    COPY,
+    CUTILE,
+    HINTED,
+    OURS,
+    PERSISTENT,
+    TORCH,
+    TRITON,
+    WAIVED,
+    Case,
+    Entry,
+    Row,
+    Settings,
+    Tensor,
+)
 from .ours import entry
 
 EPS = 1e-5
+Hints: TypeAlias = Mapping[str, int | bool]
+
 COPY_GOAL = {COPY: 0.95}
 PEERS = {TRITON: "triton_kernels", CUTILE: "cutile_kernels"}
 
@@ -55,8 +73,29 @@ def _copied(x: Tensor) -> dict[str, Settings]:
     return {COPY: lambda: [Entry(lambda: out.copy_(x), out)]}
 
 
-def _ours(kernel: Any, out: Tensor, tile: tuple[int, ...], *args: Any, **how: Any) -> Settings:
-    return lambda: [entry(kernel, _poison(out), tile, *args, **how)]
+def _ours(kernel: Any, out: Tensor, *args: Any, tiles: Sequence[Shape], **how: Any) -> Settings:
+    """A kernel of ours, as it is, with one of a few tile shapes."""
+    return lambda: [entry(kernel, _poison(out), tile, *args, **how) for tile in tiles]
+
+
+def _hinted(
+    kernel: Any, out: Tensor, *args: Any, tiles: Sequence[Shape], hints: Sequence[Hints], **how: Any
+) -> dict[str, Settings]:
+    """The same with hints, to see what they would gain."""
+
+    def settings() -> list[Entry]:
+        return [
+            entry(kernel, _poison(out), tile, *args, options=given, **how)
+            for tile in tiles
+            for given in hints
+        ]
+
+    return {HINTED: settings}
+
+
+def _hints(*pairs: tuple[int, int]) -> list[Hints]:
+    """Hints from warps and occupancies."""
+    return [{"num_worker_warps_per_cta": warps, "occupancy": blocks} for warps, blocks in pairs]
 
 
 # --- memory --------------------------------------------------------------------------------------
@@ -65,22 +104,34 @@ def _ours(kernel: Any, out: Tensor, tile: tuple[int, ...], *args: Any, **how: An
 def _add(n: int, dtype: str) -> Case:
     x, y = (_random(n, dtype=dtype) for _ in range(2))
     contestants = {
-        OURS: _ours(kernels.add, x, (2048,), x, y),
+        OURS: _ours(kernels.add, x, x, y, tiles=[(1024,), (2048,)]),
+        **_hinted(kernels.add, x, x, y, tiles=[(1024,), (2048,)], hints=_hints((4, 4), (8, 4))),
         TORCH: _torch(lambda: x + y),
         **_others("add", x, x, y),
     }
     return Case(contestants, lambda: x + y, 1e-2)
 
 
-def _rows_per_tile(n: int) -> int:
-    return max(1, 4096 // n)
+def _row_tiles(n: int) -> list[Shape]:
+    """Whole rows, a few of them where they are short."""
+    return list(dict.fromkeys((max(1, size // n), n) for size in (2048, 4096, 8192)))
+
+
+ROW_HINTS = _hints((4, 4), (4, 7), (8, 4), (8, 2), (8, 1))
+
+
+def _row_contestants(kernel: Any, x: Tensor, *args: Any) -> dict[str, Settings]:
+    tiles = _row_tiles(x.shape[1])
+    return {
+        OURS: _ours(kernel, x, x, *args, tiles=tiles),
+        **_hinted(kernel, x, x, *args, tiles=tiles, hints=ROW_HINTS),
+    }
 
 
 def _softmax(rows: int, n: int, dtype: str) -> Case:
     x, lib = _random(rows, n, dtype=dtype), peers.torch()
-    tile = _rows_per_tile(n), n
     contestants = {
-        OURS: _ours(kernels.softmax, x, tile, x),
+        **_row_contestants(kernels.softmax, x),
         TORCH: _torch(lambda: lib.softmax(x, 1)),
         **_others("softmax", x, x),
         **_copied(x),
@@ -92,7 +143,7 @@ def _rms_norm(rows: int, n: int, dtype: str) -> Case:
     x, weight = _random(rows, n, dtype=dtype), _random(n, dtype=dtype)
     norm = peers.torch().nn.functional.rms_norm
     contestants = {
-        OURS: _ours(kernels.rms_norm, x, (_rows_per_tile(n), n), x, weight, EPS),
+        **_row_contestants(kernels.rms_norm, x, weight, EPS),
         TORCH: _torch(lambda: norm(x, (n,), weight, EPS)),
         **_others("rms_norm", x, x, weight, EPS),
         **_copied(x),
@@ -104,9 +155,8 @@ def _layer_norm(rows: int, n: int, dtype: str) -> Case:
     x = _random(rows, n, dtype=dtype)
     weight, bias = (_random(n, dtype=dtype) for _ in range(2))
     norm = peers.torch().nn.functional.layer_norm
-    tile = _rows_per_tile(n) * (2 if n == 4096 else 1), n
     contestants = {
-        OURS: _ours(kernels.layer_norm, x, tile, x, weight, bias, EPS),
+        **_row_contestants(kernels.layer_norm, x, weight, bias, EPS),
         TORCH: _torch(lambda: norm(x, (n,), weight, bias, EPS)),
         **_others("layer_norm", x, x, weight, bias, EPS),
         **_copied(x),
@@ -118,11 +168,15 @@ def _layer_norm(rows: int, n: int, dtype: str) -> Case:
     return Case(contestants, expected, 1e-2)
 
 
+TURNED = [(128, 128), (64, 128)]
+
+
 def _transpose(rows: int, columns: int, dtype: str) -> Case:
     x = _random(rows, columns, dtype=dtype)
     out = _poison(x, columns, rows)
     contestants = {
-        OURS: _ours(kernels.transpose, out, (128, 128), x),
+        OURS: _ours(kernels.transpose, out, x, tiles=TURNED),
+        **_hinted(kernels.transpose, out, x, tiles=TURNED, hints=[{"block_group": 1}]),
         TORCH: _torch(lambda: x.T.contiguous()),
         **_others("transpose", out, x),
         **_copied(x),
@@ -132,21 +186,30 @@ def _transpose(rows: int, columns: int, dtype: str) -> Case:
 
 # --- products ------------------------------------------------------------------------------------
 
-PERSISTENT, WAIVED = f"{OURS}, persistent", f"{OURS}, checks waived"
+
+def _large_gemm(z: Tensor, x: Tensor, y: Tensor) -> dict[str, Settings]:
+    tiles = [(128, 128), (128, 256)]
+    mine = {
+        OURS: _ours(kernels.gemm, z, x, y, tiles=tiles),
+        WAIVED: _ours(kernels.gemm, z, x, y, tiles=tiles, unchecked=True),
+    }
+    if x.shape[1] % 8 or y.shape[1] % 8:  # rows that bulk copies cannot read
+        return mine | _hinted(kernels.gemm, z, x, y, tiles=tiles, hints=[{"whole_first": True}])
+    persistent = partial(_ours, kernels.persistent_gemm, z, x, y, tiles=[(128, 256)])
+    return mine | {PERSISTENT: persistent(groups=(8, 1), BK=32)}
 
 
 def _gemm(m: int, n: int, k: int, dtype: str) -> Case:
     x, y = _random(m, k, dtype=dtype), _random(k, n, dtype=dtype)
     z = _poison(x, m, n)
-    ours = partial(_ours, kernels.gemm, z)
+    mine: dict[str, Settings]
     if m <= 64:
-        mine = {OURS: ours((16 if m <= 16 else 64, 64), x, y, BK=128)}
+        high = 16 if m <= 16 else 64
+        mine = {OURS: _ours(kernels.gemm, z, x, y, tiles=[(high, 64), (high, 128)], BK=128)}
     elif m <= 1024:
-        mine = {OURS: ours((64, 128), x, y)}
+        mine = {OURS: _ours(kernels.gemm, z, x, y, tiles=[(64, 128), (128, 128)])}
     else:
-        mine = {OURS: ours((128, 128), x, y), WAIVED: ours((128, 128), x, y, unchecked=True)}
-    if m > 1024 and not (n % 8 or k % 8):
-        mine[PERSISTENT] = _ours(kernels.persistent_gemm, z, (128, 256), x, y, groups=(8, 1), BK=32)
+        mine = _large_gemm(z, x, y)
     contestants = {**mine, TORCH: _torch(lambda: x @ y), **_others("gemm", z, x, y)}
     return Case(contestants, lambda: x @ y, 2e-2)
 
@@ -154,7 +217,7 @@ def _gemm(m: int, n: int, k: int, dtype: str) -> Case:
 def _batched(batch: int, n: int, dtype: str) -> Case:
     x, y = (_random(batch, n, n, dtype=dtype) for _ in range(2))
     contestants = {
-        OURS: _ours(kernels.batch_gemm, x, (1, 128, 128), x, y),
+        OURS: _ours(kernels.batch_gemm, x, x, y, tiles=[(1, 128, 128), (1, 128, 256)]),
         TORCH: _torch(lambda: x @ y),
         **_others("gemm", x, x, y),
     }
@@ -179,10 +242,19 @@ def _attention(
     q = _random(heads, queries, depth, dtype=dtype)
     k, v = (_random(heads // group, keys, depth, dtype=dtype) for _ in range(2))
     scale = float(depth**-0.5)
-    height = 16 if queries <= 16 else 128
-    width = 128 if depth == 128 and queries > 16 else 64
-    constants: Mapping[str, Any] = {"BN": width, "CAUSAL": causal, "GROUP": group}
-    ours = partial(_ours, kernels.attention, q, (1, height, depth), q, k, v, scale, **constants)
+    heights = [16] if queries <= 16 else [64, 128]
+    tiles = [(1, height, depth) for height in heights]
+
+    common: Mapping[str, Any] = {"CAUSAL": causal, "GROUP": group}
+
+    def ours(**how: Any) -> Settings:
+        """Of a few numbers of queries and keys per step."""
+        made = [
+            _ours(kernels.attention, q, q, k, v, scale, tiles=tiles, **common, BN=step, **how)
+            for step in (64, 128)
+        ]
+        return lambda: [one for settings in made for one in settings()]
+
     dot = partial(_scaled_dot_product, causal, q, k, v)
     contestants = {
         OURS: ours(),

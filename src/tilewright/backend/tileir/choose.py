@@ -28,6 +28,8 @@ from .views import tile_view, tiles_per_frame
 
 PRODUCTS = ("mmaf", "mmai", "mmaf_scaled")
 ACCESSES = ("load_view", "store_view", "atomic_red_view")
+BY_ROWS: Shape = (1, 1, 1)
+"""The order of blocks that counts the last grid axis up first; launches count the first one."""
 
 
 def _yielded(branch: Op, value: Value) -> list[Value]:
@@ -192,7 +194,7 @@ class _Chooser:
             return False
         if self.wishes.whole_first is not None:
             return self.wishes.whole_first
-        return not self.products
+        return not self.products or not self.is_bulk()
 
     # --- functions -----------------------------------------------------------------------------
 
@@ -240,31 +242,32 @@ class _Chooser:
 
     def warps_and_occupancy(self) -> dict[str, tuple[int, str]]:
         """Warps of a block and blocks that share a multiprocessor, where the table says so."""
-        share, warps, why = self.share()
-        blocks = (share.crowded if self.crowded() else None) or share.blocks
+        warps, blocks, why = self.share_of_products() if self.products else self.share_of_tiles()
         wanted = {"occupancy": blocks, "num_worker_warps_per_cta": warps}
         return {name: (n, why) for name, n in wanted.items() if n is not None}
 
-    def share(self) -> tuple[Share, int | None, str]:
-        """The row of the table that a block falls under, its warps, and why."""
-        if self.products:
-            return self.share_of_products()
+    def share_of_tiles(self) -> tuple[int | None, int | None, str]:
+        """Warps and blocks of a kernel without products, and why."""
         most = max(self.tiles(), default=0)
         reduces = any(op.name in ("reduce", "scan") for op in self.func.walk())
         row = found(self.policy.rows if reduces else self.policy.copies, most)
-        return row, row.warps, f"tiles of {most} elements{' are reduced' if reduces else ''}"
+        why = f"tiles of {most} elements{' are reduced' if reduces else ''}"
+        if row.crowded is not None and self.crowded():
+            return *row.crowded, f"{why}, several at a time"
+        return row.warps, row.blocks, why
 
-    def share_of_products(self) -> tuple[Share, int | None, str]:
+    def share_of_products(self) -> tuple[int | None, int | None, str]:
+        """Warps and blocks of a kernel with products, and why."""
         chain = self.chain()
         if not chain:
             most = max(op.result.tile.size for op in self.products)
             table, how = self.kind_of_product()
             row = found(table, most)
-            return row, row.warps, f"an accumulator of {most} elements{how}"
+            return row.warps, row.blocks, f"an accumulator of {most} elements{how}"
         row = found(self.policy.chains, chain)
         height = max(op.result.tile.shape[-2] for op in self.products)
         warps = 8 if height >= self.policy.tall else 4
-        return row, warps, f"chained products of {chain} elements, {height} rows"
+        return warps, row.blocks, f"chained products of {chain} elements, {height} rows"
 
     def kind_of_product(self) -> tuple[Sequence[Share], str]:
         """The table for blocks with one product, and what it is called."""
@@ -311,12 +314,16 @@ class _Chooser:
         ]
 
     def order(self) -> Shape | None:
-        """The order of blocks: those that load the same tiles close to each other."""
-        looped = any(o.name in LOOPS for op in self.products for o in self.nesting.ancestors(op))
-        axes = {op.attrs["axis"] for op in self.func.walk() if op.name == "block_id"}
-        group = self.policy.group if self.wishes.block_group is None else self.wishes.block_group
-        if self.func.signature.folded or not looped or self.wishes.block_group == 1:
+        """The order of blocks: those that share tiles, or pages of memory, close to each other."""
+        axes = tuple(sorted({op.attrs["axis"] for op in self.func.walk() if op.name == "block_id"}))
+        wished = self.wishes.block_group
+        if self.func.signature.folded or wished == 1 or len(axes) < 2:
             return None
-        if self.chain():
-            return (1, 1, 1)
-        return {(0, 1): (group, 1, 1), (0, 1, 2): (1, group, 1)}.get(tuple(sorted(axes)))
+        if not self.products:
+            turns = any(op.name == "permute" for op in self.func.walk())
+            return BY_ROWS if turns and max(self.tiles(), default=0) >= self.policy.page else None
+        if not any(o.name in LOOPS for op in self.products for o in self.nesting.ancestors(op)):
+            return None
+        group = self.policy.group if wished is None else wished
+        grouped = {(0, 1): (group, 1, 1), (0, 1, 2): (1, group, 1)}
+        return BY_ROWS if self.chain() else grouped.get(axes)

@@ -13,13 +13,13 @@ class Share:
     """How blocks up to a size share a multiprocessor; None leaves it to the assembler.
 
     A block that holds several rows of that size, such as one and its weights, needs registers for
-    all of them: then `crowded` blocks share a multiprocessor, where that is given.
+    all of them: then the warps and blocks of `crowded` hold, where that is given.
     """
 
     elements: int
     warps: int | None = None
     blocks: int | None = None
-    crowded: int | None = None
+    crowded: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Policy:
     """Blocks that feed one product into another, by the elements of all results of one round."""
     tall: int
     """From so many rows on, chained products are work for 8 warps."""
+    page: int
+    """From so many elements in one access on, blocks that turn tiles run row by row."""
     group: int
     """Blocks of a product are run in groups of so many along the first axis, for reuse."""
     bulk_copies: bool
@@ -59,9 +61,9 @@ HOPPER = Policy(
     rows=(
         Share(2048, warps=4),
         Share(4096, warps=4, blocks=7),
-        Share(8192, warps=4, blocks=4),
+        Share(8192, warps=8, blocks=4, crowded=(4, 4)),
         # Registers for 64 elements per thread, and for as many weights where there are some.
-        Share(16384, warps=8, blocks=3, crowded=2),
+        Share(16384, warps=8, blocks=3, crowded=(8, 2)),
         Share(1 << 24, warps=8, blocks=1),
     ),
     products=(
@@ -75,6 +77,7 @@ HOPPER = Policy(
     gathers=(Share(8192), Share(1 << 24, warps=8)),
     chains=(Share(24576, blocks=2), Share(1 << 24, blocks=1)),
     tall=128,
+    page=2048,
     group=8,
     bulk_copies=True,
 )
