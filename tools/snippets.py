@@ -4,7 +4,8 @@
 
 A page is one program: its blocks, in order, become one file in which every line keeps its number,
 so that a checker's or a traceback's line is the line of the page. A block marked ```python skip
-(a fragment, or a kernel that is wrong on purpose) is left out.
+(a fragment, or a kernel that is wrong on purpose) is left out; so is one marked with the name of a
+library that need not be installed, such as ```python torch.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,11 +51,15 @@ def blocks(text: str) -> list[Block]:
 
 def extract(text: str) -> str:
     """Keep the lines inside Python blocks; every other line becomes empty."""
-    kept = [""] * len(text.splitlines())
-    for block in blocks(text):
-        if block.language == "python":
-            kept[block.first : block.first + len(block.lines)] = block.lines
-    return "\n".join(kept) + "\n"
+    return lines_of(text, [block for block in blocks(text) if block.language == "python"])
+
+
+def lines_of(text: str, kept: Iterable[Block]) -> str:
+    """Keep the lines inside some blocks; every other line becomes empty."""
+    lines = [""] * len(text.splitlines())
+    for block in kept:
+        lines[block.first : block.first + len(block.lines)] = block.lines
+    return "\n".join(lines) + "\n"
 
 
 def module_name(page: Path) -> str:

@@ -15,19 +15,31 @@ sys.path.insert(0, str(ROOT / "tools"))
 import snippets
 
 PAGES = snippets.pages()
-WITH_CODE = [page for page in PAGES if snippets.extract(page.read_text(encoding="utf-8")).strip()]
+
+
+def programs(text: str) -> dict[snippets.Block, str]:
+    """The blocks of a page that are run, and what each needs: ```python torch needs torch."""
+    found = {b: b.language.removeprefix("python").strip() for b in snippets.blocks(text)
+             if b.language.startswith("python")}  # fmt: skip
+    return {block: needed for block, needed in found.items() if needed != "skip"}
+
+
+WITH_CODE = [page for page in PAGES if programs(page.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=relative)
 def test_page_runs(page: Path, tmp_path, monkeypatch, capsys, request):
     """A page is one program; an ```output block holds what the block before it prints."""
     text = page.read_text(encoding="utf-8")
+    runs = programs(text)
+    for library in {needed for needed in runs.values() if needed}:
+        pytest.importorskip(library)
     module = tmp_path / f"{page.stem}.py"
-    module.write_text(snippets.extract(text), encoding="utf-8")
+    module.write_text(snippets.lines_of(text, runs), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     namespace, printed, outputs = {"__name__": "__main__"}, [], []
     for block in snippets.blocks(text):
-        if block.language == "python":
+        if block in runs:
             code = compile("\n" * block.first + "\n".join(block.lines), str(module), "exec")
             exec(code, namespace)
             printed = capsys.readouterr().out.replace(f"{tmp_path}/", "").splitlines()

@@ -125,6 +125,8 @@ def _is_contiguous(shape: Shape, strides: Shape) -> bool:
 
 
 def _is_injective(shape: Shape, strides: Shape) -> bool:
+    if 0 in shape:
+        return True  # there are no indices
     reach = 1
     for stride, extent in sorted((abs(s), n) for s, n in zip(strides, shape, strict=True) if n > 1):
         if stride < reach:

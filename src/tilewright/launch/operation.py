@@ -117,6 +117,17 @@ class Launch(Composite[R_co]):
         base = options or self._request.options or DEFAULT_OPTIONS
         return self._asking(lambda: self._request._replace(options=replace(base, **changes)))
 
+    def compile(self) -> Self:
+        """Compile and load the kernel for these arguments now; the op is not run by that."""
+        if self._bound is None:
+            self.mark_refused()
+            raise LaunchError(
+                f"`{self.name}` cannot be compiled before its argument ops have run",
+                hint="compile a launch on tensors, or on tw.meta(...)",
+            )
+        self._kernel.code(self._bound, self._request)
+        return self
+
     def _asking(self, request: Callable[[], Request]) -> Self:
         """Change what the launch asks for; one that is refused does not warn when dropped."""
         try:

@@ -194,3 +194,20 @@ def test_large_outputs_are_streamed(rng, monkeypatch):
         assert np.array_equal(z.to_numpy(), x + x)
         assert memory[0 if start else -1] == 99
     assert seen == [False, True, True]
+
+
+@tw.entry
+def add_one_more(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    z.store(tl.load_tile_like(x, z) + 1.0)
+
+
+def test_compile_loads_the_code_and_runs_nothing():
+    z, x = tw.zeros((8,)).sync(), tw.ones((8,)).sync()
+    launch = add_one_more(z.partition_mut((4,)), x)
+    assert launch.is_lengthy()
+    assert launch.compile() is launch
+    assert not launch.is_lengthy()
+    launch.close()
+    assert not z.to_numpy().any()
+    with pytest.raises(tw.LaunchError, match="before its argument ops have run"):
+        add_one_more(tw.zeros((8,)).partition((4,)), x).compile()

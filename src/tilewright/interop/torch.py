@@ -1,0 +1,169 @@
+"""Kernels as operators of PyTorch, known to autograd, `torch.compile` and `opcheck`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..base.dtypes import AnyDType
+from ..base.errors import DeviceError, Error
+from ..launch import Entry, Launch
+from .wrapping import KernelFunction, Tiles, by_output
+
+if TYPE_CHECKING:
+    from ..frontend.parameters import Parameter
+
+torch: Any = import_module("torch")
+"""Any: type checkers need not have it installed."""
+
+Made: TypeAlias = str | Callable[..., Any]
+"""How a result is made: like the input of that name, or by a function of all inputs by name."""
+
+
+class TorchOp:
+    """A kernel that PyTorch calls. Tensors are used where they are, none is copied."""
+
+    def __init__(
+        self, name: str, function: KernelFunction, made: Mapping[str, Made] | None
+    ) -> None:
+        self._function = function
+        self._made = made
+        self.schema = _schema(function, functional=made is not None)
+        """What PyTorch knows of it: types, and which arguments are written."""
+        self.definition: Any = torch.library.custom_op(
+            name, self._run, mutates_args=() if made else function.outputs, schema=self.schema
+        )
+        """PyTorch's own object, for `register_vmap` and the like."""
+        self.definition.register_fake(self._results)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Run it as PyTorch runs its operators."""
+        return self.definition(*args, **keywords)
+
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
+    ) -> None:
+        """Say how gradients are made, as `torch.library.CustomOpDef.register_autograd` takes it."""
+        self.definition.register_autograd(backward, setup_context=setup_context)
+
+    def compile(self, *args: Any) -> None:
+        """Compile and load the kernel for such arguments, without running it."""
+        launch = self._launch(self._named(args, self._results(*args)))
+        launch.compile()
+        launch.close()
+
+    def _run(self, *args: Any) -> Any:
+        """What PyTorch calls: with tensors that have memory, below autograd."""
+        results = self._results(*args)
+        values = self._named(args, results)
+        _end(self._launch(values), _device_of(values.values()))
+        return results
+
+    def _results(self, *args: Any) -> Any:
+        """The tensors that are given back, not yet written; for tensors without memory too."""
+        if self._made is None:
+            return None
+        inputs = {p.name: arg for p, arg in zip(self._function.inputs, args, strict=True)}
+        made = [_made_by(self._made[name], inputs) for name in self._function.outputs]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _named(self, args: Sequence[Any], results: Any) -> dict[str, Any]:
+        """All arguments of the kernel by name."""
+        function = self._function
+        if self._made is None:
+            return {p.name: arg for p, arg in zip(function.parameters, args, strict=True)}
+        made: Sequence[Any] = (results,) if len(function.outputs) == 1 else results
+        inputs = [p.name for p in function.inputs]
+        return dict(zip([*function.outputs, *inputs], [*made, *args], strict=True))
+
+    def _launch(self, values: Mapping[str, Any]) -> Launch[Any]:
+        # A tensor that wants gradients does not export its memory; what autograd needs it knows.
+        seen = {name: v.detach() if _is_tensor(v) else v for name, v in values.items()}
+        return self._function.launch(seen)
+
+
+def custom_op(
+    name: str,
+    kernel: Entry,
+    *,
+    tiles: Tiles,
+    outputs: Mapping[str, Made] | Made | None = None,
+    constants: Mapping[str, Any] | None = None,
+) -> TorchOp:
+    """Make a kernel an operator of PyTorch, called `name`, such as "mylib::softmax".
+
+    Its schema, what it mutates and what it gives for tensors without memory follow from the
+    kernel's signature. Without `outputs` the operator takes the kernel's arguments, and writes its
+    outputs in place. With it, it makes them and gives them back: like an input (`outputs="x"`), or
+    by a function of the inputs (`outputs={"z": lambda x, y: x.new_empty(...)}`); only then can it
+    have gradients. `tiles` cuts outputs: a shape, or a function of theirs, for all or by name.
+    """
+    function = KernelFunction(kernel, tiles, constants or {})
+    return TorchOp(name, function, None if outputs is None else by_output(function, outputs))
+
+
+def _made_by(made: Made, inputs: Mapping[str, Any]) -> Any:
+    if not isinstance(made, str):
+        return made(**inputs)
+    like = inputs[made]
+    return like.new_empty(like.shape)
+
+
+def _schema(function: KernelFunction, *, functional: bool) -> str:
+    """The operator's signature as PyTorch writes it."""
+    parameters = function.inputs if functional else function.parameters
+    marks = {name: f"Tensor(a{i}!)" for i, name in enumerate(function.outputs)}
+    types = [marks.get(p.name) or _type_of(p) for p in parameters]
+    taken = ", ".join(f"{kind} {p.name}" for kind, p in zip(types, parameters, strict=True))
+    count = len(function.outputs) if functional else 0
+    given = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
+    return f"({taken}) -> {given}"
+
+
+def _type_of(parameter: Parameter) -> str:
+    if parameter.kind == "tensor":
+        return "Tensor"
+    dtype: AnyDType | str | None = parameter.dtype
+    if dtype is None or isinstance(dtype, str):
+        return "Scalar"  # of any type
+    return "bool" if dtype.is_bool else "float" if dtype.is_float else "SymInt"
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def _device_of(values: Any) -> Any:
+    return next(value.device for value in values if _is_tensor(value))
+
+
+def _end(launch: Launch[Any], device: Any) -> None:
+    """Run a launch where PyTorch expects its work."""
+    if device.type not in _ENDINGS:
+        launch.close()
+        raise DeviceError(
+            f"`{launch.name}` cannot run on {device}",
+            expected=f"tensors of {' or '.join(_ENDINGS)}",
+            got=str(device),
+        )
+    _ENDINGS[device.type](launch)
+
+
+def refuse_unloaded(launch: Launch[Any]) -> None:
+    """Raise if a launch would have to be compiled or loaded, which must not happen in a capture."""
+    if launch.is_lengthy():
+        launch.close()
+        raise Error(
+            f"`{launch.name}` is not loaded, and a capture is under way in which it cannot be",
+            hint="call .compile(...) of the operator with such arguments before the capture",
+        )
+
+
+def _sync(launch: Launch[Any]) -> None:
+    """PyTorch's own work on the CPU is done when the call returns, and so is ours."""
+    launch.sync()
+
+
+_ENDINGS: dict[str, Callable[[Launch[Any]], None]] = {"cpu": _sync}
+"""By PyTorch's name for a kind of device: how work is put where its other work is."""

@@ -1,0 +1,119 @@
+"""A kernel as a function of its inputs, for frameworks that make the memory of results themselves.
+
+What is read from the kernel's own signature: which parameters are written, which are read, which
+are numbers. What it cannot say is given: how outputs are cut into tiles, and its constants.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
+
+from ..array.create import asarray
+from ..array.shape import ShapeLike
+from ..base.shapes import Shape
+from ..launch import Entry, Launch
+
+if TYPE_CHECKING:
+    from ..frontend.parameters import Parameter
+
+T = TypeVar("T")
+
+Tile: TypeAlias = ShapeLike | Callable[[Shape], ShapeLike]
+"""The tiles of an output: a shape, or a function of the output's shape."""
+Tiles: TypeAlias = Tile | Mapping[str, Tile]
+"""One for all outputs, or one for each by name."""
+
+
+class KernelFunction:
+    """What is known of a kernel before it is called, and how to launch it on arrays."""
+
+    def __init__(self, kernel: Entry, tiles: Tiles, constants: Mapping[str, Any]) -> None:
+        self.kernel = kernel
+        self.name = kernel.__name__
+        self.parameters: Sequence[Parameter] = kernel.source.parameters
+        self._constants = dict(constants)
+        self._refuse_pointers()
+        self._refuse_constants()
+        self._tiles = self._tiles_by_name(tiles)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The parameters that the kernel writes."""
+        return tuple(p.name for p in self.parameters if p.kind == "output")
+
+    @property
+    def inputs(self) -> tuple[Parameter, ...]:
+        """The others: tensors and numbers."""
+        return tuple(p for p in self.parameters if p.kind != "output")
+
+    def launch(self, values: Mapping[str, Any]) -> Launch[Any]:
+        """The launch on these arrays and numbers, by name; outputs are written in place."""
+        given = [self._argument(p, values[p.name]) for p in self.parameters]
+        kernel: Any = self.kernel  # type checkers see the call by arity
+        launch: Launch[Any] = kernel(*given, **self._constants)
+        return launch
+
+    def _argument(self, parameter: Parameter, value: Any) -> Any:
+        if parameter.kind != "output":
+            return value
+        tile = self._tiles[parameter.name]
+        target = asarray(value)
+        return target.partition_mut(tile(target.shape) if callable(tile) else tile)
+
+    def _tiles_by_name(self, tiles: Tiles) -> dict[str, Tile]:
+        found = _by_name(self.outputs, tiles)
+        if set(found) != set(self.outputs):
+            raise TypeError(
+                f"`tiles` of `{self.name}` names its outputs {_listed(self.outputs)},"
+                f" got {_listed(found)}"
+            )
+        return found
+
+    def _refuse_pointers(self) -> None:
+        wrong = [p.name for p in self.parameters if p.kind == "pointer" or p.mapped]
+        if wrong:
+            raise TypeError(
+                f"`{self.name}` cannot be a function of arrays: {_listed(wrong)} is a raw pointer,"
+                " or an output that is mapped; write an op that launches it"
+            )
+        if not self.outputs:
+            raise TypeError(f"`{self.name}` has no output, and so no result")
+
+    def _refuse_constants(self) -> None:
+        """Constants are of the compilation, not of the call: all are given beforehand."""
+        constants = self.kernel.source.constants
+        known = [p.name for p in constants]
+        needed = {p.name for p in constants if p.default is inspect.Parameter.empty}
+        if not needed <= set(self._constants) <= set(known):
+            raise TypeError(
+                f"`constants` of `{self.name}` gives its constants {_listed(known)},"
+                f" got {_listed(self._constants)}"
+            )
+
+
+def by_output(function: KernelFunction, outputs: Mapping[str, T] | T) -> dict[str, T]:
+    """How each output is made, by name; a name stands for "like that input"."""
+    found: dict[str, T] = _by_name(function.outputs, outputs)
+    tensors = [p.name for p in function.inputs if p.kind == "tensor"]
+    likes = [like for like in found.values() if isinstance(like, str)]
+    if set(found) != set(function.outputs) or not set(likes) <= set(tensors):
+        raise TypeError(
+            f"`outputs` of `{function.name}` says for each of {_listed(function.outputs)} which of"
+            f" {_listed(tensors)} it is like, or how it is made; got {outputs!r}"
+        )
+    return found
+
+
+def _by_name(names: Sequence[str], given: Any) -> dict[str, Any]:
+    """What is given for each name, or for all of them."""
+    return dict(given) if _is_mapping(given) else dict.fromkeys(names, given)
+
+
+def _is_mapping(x: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(x, Mapping)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+import tilewright as tw
+from host.interop.kernels import (
+    many_numbers,
+    refuse_negative,
+    scale,
+    softmax,
+    sum_and_difference,
+    whole_rows,
+)
+from source_tree import ROOT
+from tilewright.interop.jax import custom_op
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+def some(*shape):
+    return jnp.asarray(np.random.default_rng().standard_normal(shape, dtype=np.float32))
+
+
+@pytest.fixture(params=[lambda f: f, jax.jit], ids=["eager", "jit"])
+def way(request):
+    return request.param
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (1, 1), (3, 7), (4, 8), (5, 9), (37, 1009)])
+def test_values(way, shape):
+    soft, x = way(custom_op(softmax, tiles=whole_rows, outputs="x")), some(*shape)
+    found = soft(x)
+    assert isinstance(found, jax.Array) and found.shape == shape
+    np.testing.assert_allclose(found, jax.nn.softmax(x, 1), rtol=1e-5, atol=1e-7)
+
+
+def test_inside_of_other_work(way):
+    soft, x = custom_op(softmax, tiles=whole_rows, outputs="x"), some(8, 33)
+    found = way(lambda x: soft(2 * x).T @ x + 1)(x)
+    np.testing.assert_allclose(found, jax.nn.softmax(2 * x, 1).T @ x + 1, rtol=1e-4, atol=1e-5)
+
+
+def test_large_arrays(way):
+    """Larger than what is copied at once anywhere on the way."""
+    twice, x = way(custom_op(scale, tiles=(4096,), outputs="x")), some(3_000_001)
+    np.testing.assert_array_equal(twice(x, 2.0), 2 * x)
+
+
+def test_several_results_numbers_and_constants(way):
+    two = way(
+        custom_op(
+            sum_and_difference, tiles=(64,),
+            outputs={"s": "x", "d": lambda x, y: jax.ShapeDtypeStruct(y.shape, y.dtype)},
+        )
+    )  # fmt: skip
+    x, y = some(100), some(100)
+    s, d = two(x, y)
+    np.testing.assert_array_equal([s, d], [x + y, x - y])
+    for twice in (False, True):
+        many = way(custom_op(many_numbers, tiles=64, outputs="x", constants={"TWICE": twice}))
+        np.testing.assert_allclose(many(0.5, 3, True, x), (1 + twice) * (x * 0.5 + 3), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32", "int8"])
+def test_element_types(way, dtype):
+    many = way(custom_op(many_numbers, tiles=64, outputs="x", constants={"TWICE": False}))
+    x = (jnp.arange(100) % 8).astype(dtype)
+    found = many(2.0, 3, True, x)
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(found, (x * 2 + 3).astype(dtype))
+
+
+def test_vmap_runs_it_again_and_again(way):
+    soft, x = custom_op(softmax, tiles=whole_rows, outputs="x"), some(3, 5, 9)
+    found = way(jax.vmap(soft))(x)
+    np.testing.assert_allclose(found, jax.nn.softmax(x, 2), rtol=1e-5, atol=1e-7)
+
+
+def test_what_a_kernel_refuses(way):
+    op, x = way(custom_op(refuse_negative, tiles=(64,), outputs="x")), jnp.ones(64)
+    np.testing.assert_array_equal(op(x), x)
+    with pytest.raises(Exception, match="negative"):
+        op(-x).block_until_ready()
+    np.testing.assert_array_equal(op(x), x)
+
+
+def test_wrong_calls():
+    op = custom_op(scale, tiles=(64,), outputs="x")
+    with pytest.raises(TypeError, match="`scale` takes x, factor, got 1 arguments"):
+        op(jnp.ones(4))
+    with pytest.raises(TypeError, match="`outputs` of `scale` says"):
+        custom_op(scale, tiles=(64,), outputs="y")
+    assert issubclass(tw.LaunchError, Exception)
+
+
+def test_example(capsys):
+    path = ROOT / "examples" / "interop" / "jax_softmax.py"
+    spec = importlib.util.spec_from_file_location("examples_jax_softmax", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main()
+    assert capsys.readouterr().out.startswith("jax_softmax: ")

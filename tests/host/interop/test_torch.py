@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import gc
+import importlib.util
+import itertools
+import weakref
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tilewright as tw
+from host.interop.kernels import (
+    many_numbers,
+    refuse_negative,
+    scale,
+    softmax,
+    sum_and_difference,
+    whole_rows,
+)
+from source_tree import ROOT
+from tilewright.interop.torch import custom_op, refuse_unloaded
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+_numbers = itertools.count()
+
+
+def named(name):
+    """Each operator of the process has a name of its own."""
+    return f"tilewright_tests::{name}_{next(_numbers)}"
+
+
+@pytest.fixture(scope="module")
+def soft():
+    return custom_op(named("softmax"), softmax, tiles=whole_rows, outputs="x")
+
+
+@pytest.fixture(scope="module")
+def scale_():
+    return custom_op(named("scale"), scale, tiles=(256,))
+
+
+SHAPES = [(0, 5), (1, 1), (3, 7), (4, 8), (5, 9), (37, 1009)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_operator_that_makes_its_result(soft, shape):
+    x = torch.randn(shape)
+    torch.testing.assert_close(soft(x), torch.softmax(x, 1))
+    torch.testing.assert_close(soft(x=x.T.contiguous().T), torch.softmax(x, 1))
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 1009])
+def test_an_operator_that_writes_its_output(scale_, n):
+    z, x = torch.full((n,), torch.nan), torch.randn(n)
+    assert scale_(z, x, 2.5) is None
+    torch.testing.assert_close(z, x * 2.5)
+
+
+def test_strided_tensors_are_used_in_place(scale_):
+    z, x = torch.zeros(2, 10).T, torch.randn(10, 3)
+    scale_(z[:, 1], x[:, 2], 2.0)
+    torch.testing.assert_close(z, torch.stack([torch.zeros(10), x[:, 2] * 2], 1))
+
+
+def test_the_schema_is_the_kernel_s(soft, scale_):
+    assert soft.schema == "(Tensor x) -> Tensor"
+    assert scale_.schema == "(Tensor(a0!) z, Tensor x, float factor) -> ()"
+    two = custom_op(named("two"), sum_and_difference, tiles=(64,), outputs="x")
+    assert two.schema == "(Tensor x, Tensor y) -> (Tensor, Tensor)"
+    both = custom_op(named("two"), sum_and_difference, tiles={"s": (64,), "d": (64,)})
+    assert both.schema == "(Tensor(a0!) s, Tensor(a1!) d, Tensor x, Tensor y) -> ()"
+    many = custom_op(named("many"), many_numbers, tiles=64, constants={"TWICE": True})
+    assert many.schema == "(Tensor(a0!) z, float a, SymInt n, bool flag, Tensor x) -> ()"
+
+
+def test_several_results_numbers_and_constants():
+    two = custom_op(
+        named("two"), sum_and_difference, tiles=(64,),
+        outputs={"s": "x", "d": lambda x, y: y.new_empty(y.shape)},
+    )  # fmt: skip
+    x, y = torch.randn(100), torch.randn(100)
+    s, d = two(x, y)
+    torch.testing.assert_close((s, d), (x + y, x - y))
+    for twice in (False, True):
+        many = custom_op(
+            named("many"), many_numbers, tiles=64, outputs="x", constants={"TWICE": twice}
+        )
+        found = many(0.5, 3, True, x)
+        torch.testing.assert_close(found, (1 + twice) * (x * 0.5 + 3))
+        assert many(0.5, 3, False, x).abs().max() == 0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16", "int32", "int8"])
+def test_element_types(dtype):
+    many = custom_op(named("many"), many_numbers, tiles=64, outputs="x", constants={"TWICE": False})
+    x = torch.arange(100).remainder(8).to(getattr(torch, dtype))
+    found = many(2.0, 3, True, x)
+    assert found.dtype == x.dtype
+    torch.testing.assert_close(found, (x * 2 + 3).to(x.dtype))
+
+
+def test_opcheck(soft, scale_):
+    """Schema, autograd registration, tensors without memory, dynamic shapes."""
+    torch.library.opcheck(soft.definition, (torch.randn(5, 9),))
+    torch.library.opcheck(scale_.definition, (torch.zeros(300), torch.randn(300), 2.0))
+    two = custom_op(named("two"), sum_and_difference, tiles=(64,), outputs="x")
+    torch.library.opcheck(two.definition, (torch.randn(70), torch.randn(70)))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compiled_programs_call_it(soft, scale_, backend, dynamic):
+    torch.compiler.reset()
+
+    def program(x):
+        y = soft(x * 2) + 1
+        z = torch.empty_like(y)
+        scale_(z.view(-1), y.view(-1), 3.0)
+        return z
+
+    compiled = torch.compile(program, fullgraph=True, backend=backend, dynamic=dynamic)
+    for rows in (3, 5, 8):
+        x = torch.randn(rows, 33)
+        torch.testing.assert_close(compiled(x), 3 * (torch.softmax(x * 2, 1) + 1))
+
+
+def test_compiled_code_calls_it(soft):
+    if not importlib.util.find_spec("torch._inductor"):
+        pytest.skip("no inductor")
+    torch.compiler.reset()
+    compiled = torch.compile(lambda x: soft(x) * 2, fullgraph=True)
+    x = torch.randn(6, 20)
+    try:
+        found = compiled(x)
+    except torch._dynamo.exc.BackendCompilerFailed as error:
+        pytest.skip(f"PyTorch cannot compile here: {str(error).splitlines()[0]}")
+    torch.testing.assert_close(found, 2 * torch.softmax(x, 1))
+
+
+def test_gradients():
+    op = custom_op(named("scale"), scale, tiles=(64,), outputs="x")
+
+    def backward(ctx, dz):
+        return op(dz, ctx.factor), None
+
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    op.register_autograd(backward, setup_context=setup_context)
+    x = torch.randn(100, requires_grad=True)
+    (op(x, 3.0) * torch.arange(100.0)).sum().backward()
+    torch.testing.assert_close(x.grad, 3 * torch.arange(100.0))
+    torch.library.opcheck(op.definition, (x, 2.0))
+
+
+def test_without_gradients_it_says_so(soft):
+    x = torch.randn(3, 4, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"[Nn]o autograd|not implemented|Autograd|gradient"):
+        soft(x).sum().backward()
+
+
+def test_tensors_that_want_gradients_are_read_in_place(soft):
+    x = torch.randn(3, 4, requires_grad=True)
+    torch.testing.assert_close(soft(x), torch.softmax(x, 1), check_stride=True)
+    with torch.no_grad():
+        torch.testing.assert_close(soft(x), torch.softmax(x, 1))
+
+
+def test_tensors_without_memory(soft):
+    found = soft(torch.empty(7, 9, device="meta"))
+    assert found.shape == (7, 9) and found.device.type == "meta"
+
+
+def test_what_a_kernel_refuses():
+    op = custom_op(named("refuse"), refuse_negative, tiles=(64,), outputs="x")
+    x = torch.rand(64)
+    torch.testing.assert_close(op(x), x)
+    with pytest.raises(tw.LaunchError, match="negative"):
+        op(-x)
+    torch.testing.assert_close(op(x), x)
+
+
+def test_wrong_tensors(scale_):
+    x = torch.randn(10)
+    with pytest.raises(tw.BorrowError, match="write and read one tensor"):
+        scale_(x, x, 2.0)
+    with pytest.raises(tw.Error):
+        scale_(torch.zeros(10, dtype=torch.float64), x, 2.0)
+
+
+def test_nothing_is_kept(soft):
+    x = torch.randn(64, 64)
+    y = soft(x)
+    refs = [weakref.ref(x), weakref.ref(y)]
+    del x, y
+    gc.collect()
+    assert [ref() for ref in refs] == [None, None]
+
+
+def test_compile_loads_it_without_running():
+    op = custom_op(named("refuse"), refuse_negative, tiles=(64,), outputs="x")
+    x = -torch.rand(64)
+    op.compile(x)
+    launch = op._launch(op._named((x,), op._results(x)))
+    refuse_unloaded(launch)
+    launch.close()
+
+
+def test_what_is_not_loaded_cannot_be_captured(golden):
+    op = custom_op(named("loading"), sum_and_difference, tiles=(32,), outputs="x")
+    x = torch.rand(77, dtype=torch.float32)
+    launch = op._launch(op._named((x, x), op._results(x, x)))
+    with pytest.raises(tw.Error) as caught:
+        refuse_unloaded(launch)
+    golden(str(caught.value))
+
+
+@pytest.mark.parametrize("outputs", ["y_", {"s": "x"}, {"s": "x", "d": "factor"}])
+def test_wrong_outputs(outputs):
+    with pytest.raises(
+        TypeError, match="`outputs` of `sum_and_difference` says for each of `s`, `d`"
+    ):
+        custom_op(named("two"), sum_and_difference, tiles=(64,), outputs=outputs)
+
+
+@pytest.mark.parametrize("name", ["torch_softmax", "torch_rms_norm"])
+def test_examples(name, capsys):
+    path = ROOT / "examples" / "interop" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main()
+    assert capsys.readouterr().out.startswith(f"{name}: ")
