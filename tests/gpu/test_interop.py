@@ -110,3 +110,24 @@ def test_streams_know_each_other():
     assert kind == 0
     external = torch.cuda.ExternalStream(handle)
     external.synchronize()
+
+
+def test_operators_of_torch_are_in_the_order_of_its_stream():
+    doubled = pytest.importorskip("tilewright.interop.torch").custom_op(
+        "tilewright_gpu_tests::double", double, tiles=(1024,), outputs="x"
+    )
+    stream = torch.cuda.Stream()
+    for _ in range(10):
+        with torch.cuda.stream(stream):
+            x = torch.zeros(1 << 20, device="cuda")
+            torch.cuda._sleep(20_000_000)
+            x += 3
+            y = doubled(x)
+            x.zero_()  # after it was read
+            z = y + 1  # after it was written
+        stream.synchronize()
+        assert (z == 7).all()
+    torch.library.opcheck(doubled.definition, (torch.rand(1000, device="cuda"),))
+    compiled = torch.compile(lambda x: doubled(x) + 1, fullgraph=True, backend="aot_eager")
+    x = torch.rand(3000, device="cuda")
+    torch.testing.assert_close(compiled(x), 2 * x + 1)

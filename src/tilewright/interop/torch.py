@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..array.create import asarray
+from ..array.strangers import LEGACY, let_wait
+from ..array.tensor import Tensor
 from ..base.dtypes import AnyDType
 from ..base.errors import DeviceError, Error
 from ..launch import Entry, Launch
@@ -49,15 +52,15 @@ class TorchOp:
 
     def compile(self, *args: Any) -> None:
         """Compile and load the kernel for such arguments, without running it."""
-        launch = self._launch(self._named(args, self._results(*args)))
+        launch = self.launch(*args)
         launch.compile()
         launch.close()
 
     def _run(self, *args: Any) -> Any:
         """What PyTorch calls: with tensors that have memory, below autograd."""
         results = self._results(*args)
-        values = self._named(args, results)
-        _end(self._launch(values), _device_of(values.values()))
+        seen = _seen(self._named(args, results))
+        _end(self._function.launch(seen), args, seen.values())
         return results
 
     def _results(self, *args: Any) -> Any:
@@ -77,10 +80,9 @@ class TorchOp:
         inputs = [p.name for p in function.inputs]
         return dict(zip([*function.outputs, *inputs], [*made, *args], strict=True))
 
-    def _launch(self, values: Mapping[str, Any]) -> Launch[Any]:
-        # A tensor that wants gradients does not export its memory; what autograd needs it knows.
-        seen = {name: v.detach() if _is_tensor(v) else v for name, v in values.items()}
-        return self._function.launch(seen)
+    def launch(self, *args: Any) -> Launch[Any]:
+        """The launch that such a call would run."""
+        return self._function.launch(_seen(self._named(args, self._results(*args))))
 
 
 def custom_op(
@@ -130,16 +132,19 @@ def _type_of(parameter: Parameter) -> str:
     return "bool" if dtype.is_bool else "float" if dtype.is_float else "SymInt"
 
 
+def _seen(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Tensors of PyTorch as ours, in the same memory; numbers as they are."""
+    # One that wants gradients does not export its memory; what autograd needs it knows.
+    return {name: asarray(v.detach()) if _is_tensor(v) else v for name, v in values.items()}
+
+
 def _is_tensor(value: object) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-def _device_of(values: Any) -> Any:
-    return next(value.device for value in values if _is_tensor(value))
-
-
-def _end(launch: Launch[Any], device: Any) -> None:
+def _end(launch: Launch[Any], args: Sequence[Any], seen: Iterable[Any]) -> None:
     """Run a launch where PyTorch expects its work."""
+    device = next(arg.device for arg in args if _is_tensor(arg))
     if device.type not in _ENDINGS:
         launch.close()
         raise DeviceError(
@@ -147,7 +152,7 @@ def _end(launch: Launch[Any], device: Any) -> None:
             expected=f"tensors of {' or '.join(_ENDINGS)}",
             got=str(device),
         )
-    _ENDINGS[device.type](launch)
+    _ENDINGS[device.type](launch, device, seen)
 
 
 def refuse_unloaded(launch: Launch[Any]) -> None:
@@ -160,10 +165,27 @@ def refuse_unloaded(launch: Launch[Any]) -> None:
         )
 
 
-def _sync(launch: Launch[Any]) -> None:
+def _finish(launch: Launch[Any], device: Any, seen: Iterable[Any]) -> None:
     """PyTorch's own work on the CPU is done when the call returns, and so is ours."""
     launch.sync()
 
 
-_ENDINGS: dict[str, Callable[[Launch[Any]], None]] = {"cpu": _sync}
+def _start_in_order(launch: Launch[Any], device: Any, seen: Iterable[Any]) -> None:
+    """Start between what is on PyTorch's current stream and what will be put there.
+
+    Seeing its tensors has let our stream wait for that one.
+    """
+    if torch.cuda.is_current_stream_capturing():
+        refuse_unloaded(launch)
+    launch.start()
+    theirs = torch.cuda.current_stream(device).cuda_stream or LEGACY
+    for value in seen:
+        if isinstance(value, Tensor):
+            let_wait(value.region, theirs, writes=True)
+
+
+_ENDINGS: dict[str, Callable[[Launch[Any], Any, Iterable[Any]], None]] = {
+    "cpu": _finish,
+    "cuda": _start_in_order,
+}
 """By PyTorch's name for a kind of device: how work is put where its other work is."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
 from ..array.create import asarray
 from ..array.shape import ShapeLike
+from ..array.tensor import Tensor
 from ..base.shapes import Shape
 from ..launch import Entry, Launch
 
@@ -59,7 +60,7 @@ class KernelFunction:
         if parameter.kind != "output":
             return value
         tile = self._tiles[parameter.name]
-        target = asarray(value)
+        target = value if _is_tensor(value) else asarray(value)
         return target.partition_mut(tile(target.shape) if callable(tile) else tile)
 
     def _tiles_by_name(self, tiles: Tiles) -> dict[str, Tile]:
@@ -109,6 +110,10 @@ def by_output(function: KernelFunction, outputs: Mapping[str, T] | T) -> dict[st
 def _by_name(names: Sequence[str], given: Any) -> dict[str, Any]:
     """What is given for each name, or for all of them."""
     return dict(given) if _is_mapping(given) else dict.fromkeys(names, given)
+
+
+def _is_tensor(x: object) -> TypeGuard[Tensor[Any]]:
+    return isinstance(x, Tensor)
 
 
 def _is_mapping(x: object) -> TypeGuard[Mapping[str, Any]]:

@@ -203,7 +203,7 @@ def test_compile_loads_it_without_running():
     op = custom_op(named("refuse"), refuse_negative, tiles=(64,), outputs="x")
     x = -torch.rand(64)
     op.compile(x)
-    launch = op._launch(op._named((x,), op._results(x)))
+    launch = op.launch(x)
     refuse_unloaded(launch)
     launch.close()
 
@@ -211,7 +211,7 @@ def test_compile_loads_it_without_running():
 def test_what_is_not_loaded_cannot_be_captured(golden):
     op = custom_op(named("loading"), sum_and_difference, tiles=(32,), outputs="x")
     x = torch.rand(77, dtype=torch.float32)
-    launch = op._launch(op._named((x, x), op._results(x, x)))
+    launch = op.launch(x, x)
     with pytest.raises(tw.Error) as caught:
         refuse_unloaded(launch)
     golden(str(caught.value))
