@@ -120,7 +120,10 @@ class Ticket:
 
 def mark(words: Words, what: Look, is_so: bool) -> None:
     """Tell launches whether something about memory needs a closer look."""
-    words[LOOK] = words[LOOK] | what if is_so else words[LOOK] & ~what
+    look = words[LOOK]
+    now = look | what if is_so else look & ~what
+    if now != look:
+        words[LOOK] = now
 
 
 class Neighbour(NamedTuple):
@@ -287,12 +290,13 @@ class BorrowState:
                 state._end(use, used, spare, writes=writes)
 
     def _end(self, use: Use, extent: Extent | None, spare: Ticket | None, *, writes: bool) -> None:
-        ticket = self.exclusive
+        ticket = self._exclusive
         while ticket is not None and (spare is None or not spare.comes_from(ticket)):
             ticket.ended = use
             ticket = ticket.parent
-        self.exclusive = ticket
-        if self.writers:
+        if ticket is not self._exclusive:
+            self.exclusive = ticket
+        if self._writers:
             self.writers = _without_ended(self.writers, use, extent, spare)
         if writes:
             self.words[EPOCH] += 1

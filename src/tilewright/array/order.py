@@ -204,7 +204,7 @@ class Order:
         self.mark()
 
     def has_plain(self) -> bool:
-        """Whether plain launches ever used the memory."""
+        """Whether plain launches have used the memory since it was last found that none does."""
         words = self.words
         return words[WRITE] != 0 or words[READ] != 0
 
@@ -228,9 +228,10 @@ class Order:
             if its_start < end and start < its_end and (writes or it_writes)
         ]
         if self.has_plain():
-            found += self.writers()
-            if writes:
-                found += self.readers()
+            last, readers = self.writers(), self.readers()
+            if not (last or readers):
+                self.words[WRITE:STORAGE_WORDS] = [0] * (STORAGE_WORDS - WRITE)
+            found += last + readers if writes else last
         return found
 
     def add(self, span: Span) -> None:

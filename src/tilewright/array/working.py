@@ -53,7 +53,8 @@ def put_work(
         flight.put(None)
         raise
     on_its_way(flight, outcome)
-    stream.after(partial(_settle, outcome, partial(_asked, report, given), (writes, reads, keep)))
+    kept = (writes, reads, keep)
+    stream.after(partial(_settle, flight, outcome, partial(_asked, report, given), kept))
 
 
 def on_its_way(flight: Flight, outcome: Outcome) -> None:
@@ -76,6 +77,10 @@ def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exceptio
     return None if report is None else report(given)
 
 
-def _settle(outcome: Outcome, ask: Callable[[], Exception | None], keep: object) -> None:
+def _settle(
+    flight: Flight, outcome: Outcome, ask: Callable[[], Exception | None], keep: object
+) -> None:
     """The device has passed the work; until then this call has kept its memory."""
     outcome.settle(ask())
+    if outcome.error is None:
+        flight.end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import TypeAlias
 
 Words: TypeAlias = "ctypes.Array[ctypes.c_int64]"
@@ -42,8 +42,8 @@ class StorageWord(IntEnum):
 STORAGE_WORDS = int(StorageWord.READ) + 2 * READERS
 
 
-class Look(IntFlag):
-    """What a launch cannot judge by numbers alone."""
+class Look(IntEnum):
+    """What a launch cannot judge by numbers alone; bits, and plain ints once they are combined."""
 
     EXCLUSIVE = 1
     """All of it is borrowed exclusively."""
