@@ -15,7 +15,7 @@ from ..compile.export import Made, make
 from ..compile.inspect import stage_texts
 from ..compile.options import CompileOptions
 from ..ir.artifact import Artifact
-from ..ir.signature import Signature
+from ..ir.signature import OutputSpec, Signature
 from ..op.core import is_op
 from .arguments import Arg, OutputArg
 from .grid import padded
@@ -103,6 +103,11 @@ def explained(artifact: Artifact) -> str:
     # A CPU also says which one it is.
     target = artifact.target.split()[0]
     lines = [f"{artifact.name} for {target}", *artifact.decisions]
+    lines += [
+        f"visit the tiles of {spec.name} in groups of {spec.groups}"
+        for spec in artifact.signature.params
+        if isinstance(spec, OutputSpec) and spec.groups is not None
+    ]
     lines += [f"hidden parameter: global `{g.name}`" for g in artifact.signature.globals]
     lines += [f"checked at launch: {shown(check)}" for check in artifact.launch_checks]
     return "\n".join([*lines, *check_lines(artifact.obligations)])

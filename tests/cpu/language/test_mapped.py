@@ -359,3 +359,47 @@ def test_loops_over_parts_made_of_the_same_extents(device):
         z = Output((7,), i32)
         halves(z.cut(1).map((1,), 3), np.ones(6, np.int32)).sync()
     assert z.result().tolist() == [2, 2, 2, 3, 3, 3, 3]
+
+
+# --- on the host ---------------------------------------------------------------------------------
+
+
+def test_launches_give_back_the_mapped_partition(device):
+    with tw.device(device):
+        mapped = tw.empty((6,), i32).partition((2,)).map(lambda p: p.map((1,), 2)).sync()
+        result, *_ = double(mapped, np.arange(6, dtype=np.int32)).sync()
+        assert result is mapped
+        assert result.unpartition().to_numpy().tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def test_graphs_replay_persistent_kernels(device):
+    with tw.device(device):
+        x, y = tw.zeros((6,), i32).sync(), tw.zeros((6,), i32).sync()
+        op = double(y.partition_mut((2,)).map((1,), 2), x)
+        graph = op.graph()
+        for start in (1, 50):
+            x.copy_from(np.arange(start, start + 6, dtype=np.int32)).sync()
+            graph.launch().sync()
+            assert y.to_numpy().tolist() == [2 * n for n in range(start, start + 6)]
+
+
+def test_a_helper_may_take_a_mapped_output(device):
+    def put(z: tl.AnyMappedPartitionMut[i32], index: tl.PartitionIndex, number: int) -> None:
+        z.store(tl.full(z.shape, number, i32), index)
+
+    @tw.entry
+    def kernel(z: tl.MappedPartitionMut[i32]) -> None:
+        for index in z.iter_indices():
+            put(z, index, index[0])
+
+    with tw.device(device):
+        z = Output((5,), i32)
+        kernel(z.cut(2).map((1,), 3)).sync()
+    assert z.result().tolist() == [0, 0, 1, 1, 2]
+
+
+def test_explain_says_how_tiles_are_visited():
+    z = tw.meta((64, 64))
+    text = gemm.explain(z.partition_mut((16, 16)).map((8, 1)), z, z)
+    assert "visit the tiles of z in groups of (8, 1)" in text
+    assert "between the tiles that a block visits" in text
