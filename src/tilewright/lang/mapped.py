@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Self, TypeAlias
 
 from .marker import only_in_kernels
-from .tensor import Declared, Dims, Index, Padding
+from .tensor import Dims, Index, Padding, Tiled
 from .tile import E_co, Tile
 
 Span: TypeAlias = tuple[Index, Index]
@@ -31,37 +31,8 @@ class PartitionIndex(tuple[int, ...]):
         ...
 
 
-class AnyMappedPartitionMut(Declared, Generic[E_co]):
+class AnyMappedPartitionMut(Tiled[E_co], Generic[E_co]):
     """A mapped output of any rank: what a helper function takes, whatever its dims."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one tile, constants."""
-        ...
-
-    @property
-    def grid(self) -> tuple[int, ...]:
-        """The number of tiles along each axis."""
-        ...
-
-    @property
-    def dtype(self) -> type[E_co]:
-        """The element type."""
-        ...
-
-    @property
-    def rank(self) -> int:
-        """The number of axes."""
-        ...
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes, by NumPy's name."""
-        ...
-
-    def num_tiles(self, axis: int = 0) -> int:
-        """Give the number of tiles along an axis."""
-        ...
 
     def iter_indices(self) -> Iterable[PartitionIndex]:
         """Visit the tiles of this block, in the order that `map` says; to be used by `for`.

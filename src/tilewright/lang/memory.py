@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .mapped import AnyMappedPartitionMut
 from .marker import declared
-from .tensor import AnyTensor, AnyTensorMut, Padding, Partition
+from .tensor import AnyTensor, AnyTensorMut, Padding, Tiled
 from .tile import E, Tile
 
 
@@ -34,7 +33,7 @@ def store_tile(out: AnyTensorMut[Any], tile: Tile[Any]) -> None:
 
 
 @declared
-def num_tiles(partition: Partition[Any] | AnyMappedPartitionMut[Any], axis: int = 0) -> int:
+def num_tiles(partition: Tiled[Any], axis: int = 0) -> int:
     """Give the number of tiles of a partition along an axis."""
     ...
 
@@ -46,8 +45,6 @@ def get_tensor_shape(tensor: AnyTensor[Any] | AnyTensorMut[Any]) -> tuple[int, .
 
 
 @declared
-def get_index_space_shape(
-    partition: Partition[Any] | AnyMappedPartitionMut[Any],
-) -> tuple[int, ...]:
+def get_index_space_shape(partition: Tiled[Any]) -> tuple[int, ...]:
     """Give the number of tiles along each axis of a partition; the same as `p.grid`."""
     ...

@@ -149,8 +149,8 @@ class TensorMut(AnyTensorMut[E_co], Generic[E_co, *Dims]):
     """
 
 
-class Partition(Declared, Generic[E_co]):
-    """A tensor cut into tiles, made by `x.partition(shape)`; tiles are loaded by index."""
+class Tiled(Declared, Generic[E_co]):
+    """What is cut into tiles: a partition made in the kernel, or a mapped output."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -180,6 +180,10 @@ class Partition(Declared, Generic[E_co]):
     def num_tiles(self, axis: int = 0) -> int:
         """Give the number of tiles along an axis."""
         ...
+
+
+class Partition(Tiled[E_co], Generic[E_co]):
+    """A tensor cut into tiles, made by `x.partition(shape)`; tiles are loaded by index."""
 
     def load(
         self, index: IndexLike, *, latency: int | None = None, allow_tma: bool | None = None

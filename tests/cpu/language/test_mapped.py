@@ -302,6 +302,23 @@ def test_the_launch_says_how_many_blocks(device):
         assert set(z.to_numpy() % 100) == {7}
 
 
+@tw.entry
+def counts(z: tl.MappedPartitionMut) -> None:
+    assert z.rank == z.ndim == 2
+    assert z.dtype is i32
+    grid = tl.get_index_space_shape(z)
+    number = z.grid[0] * 1000 + z.num_tiles(1) * 100 + tl.num_tiles(z) * 10 + grid[1]
+    for index in z.iter_indices():
+        z.store(tl.full(z.shape, number, i32), index)
+
+
+def test_a_mapped_output_knows_its_tiles(device):
+    with tw.device(device):
+        z = Output((5, 2), i32)
+        counts(z.cut(2, 1).map((1, 1))).sync()
+    assert (z.result() == 3232).all()
+
+
 @tw.entry(unsafe=True)
 def anywhere(z: tl.MappedPartitionMut) -> None:
     z.store(tl.full(z.shape, tl.block_id(0), i32), z.index(0))

@@ -12,7 +12,7 @@ from ...base.dtypes import AnyDType
 from ...base.errors import Code
 from ...base.shapes import Shape, ceil_div
 from ...ir import LaunchCheck, Value
-from ..access import access_hints, checked_part, load, make_view, store, tile_count
+from ..access import access_hints, checked_part, load, make_view, store
 from ..emit import Emitter, describe
 from ..minted import Indices, whole, within
 from ..values import MappedRef, MintedIndex, Origin
@@ -179,11 +179,6 @@ def _shape(em: Emitter, self: Any) -> Shape:
     return tuple(self.tile)
 
 
-def _grid(em: Emitter, self: Any) -> tuple[int | Value, ...]:
-    view = make_view(em, self, self.tile)
-    return tuple(tile_count(em, view, k) for k in range(len(self.tile)))
-
-
 def _dtype(em: Emitter, self: Any) -> AnyDType:
     dtype: AnyDType = self.type.dtype
     return dtype
@@ -191,10 +186,6 @@ def _dtype(em: Emitter, self: Any) -> AnyDType:
 
 def _rank(em: Emitter, self: Any) -> int:
     return len(self.tile)
-
-
-def _num_tiles(em: Emitter, self: Any, axis: Any = 0) -> int | Value:
-    return _grid(em, self)[em.static_axis(axis, len(self.tile))]
 
 
 RULES: dict[str, Callable[..., Any]] = {
@@ -206,13 +197,11 @@ RULES: dict[str, Callable[..., Any]] = {
     "MappedPartitionMut.load": _load,
     "MappedPartitionMut.index": _index,
     "MappedPartitionMut.shape": _shape,
-    "MappedPartitionMut.grid": _grid,
     "MappedPartitionMut.dtype": _dtype,
     "MappedPartitionMut.rank": _rank,
     "MappedPartitionMut.ndim": _rank,
-    "MappedPartitionMut.num_tiles": _num_tiles,
     "PartitionIndex.at": _at,
 }
 PROPERTIES: frozenset[str] = frozenset(
-    f"MappedPartitionMut.{name}" for name in ("shape", "grid", "dtype", "rank", "ndim")
+    f"MappedPartitionMut.{name}" for name in ("shape", "dtype", "rank", "ndim")
 )

@@ -277,13 +277,20 @@ def _partition_num_tiles(em: Emitter, self: Any, axis: Any = 0) -> int | Value:
 
 
 def _count(em: Emitter, x: Any, axis: Any) -> int | Value:
-    ref = partition(em, x, "partition")
-    return tile_count(em, ref.view, em.static_axis(axis, ref.view.view.rank))
+    view = _tiles(em, x)
+    return tile_count(em, view, em.static_axis(axis, view.view.rank))
 
 
 def _partition_grid(em: Emitter, self: Any) -> tuple[int | Value, ...]:
-    ref = partition(em, self, "partition")
-    return tuple(tile_count(em, ref.view, k) for k in range(ref.view.view.rank))
+    view = _tiles(em, self)
+    return tuple(tile_count(em, view, k) for k in range(view.view.rank))
+
+
+def _tiles(em: Emitter, x: Any) -> Value:
+    """The view of what is cut into tiles: a partition, or a mapped output."""
+    if isinstance(x, MappedRef):
+        return make_view(em, x, x.tile)
+    return partition(em, x, "partition").view
 
 
 def _get_index_space_shape(em: Emitter, partition: Any) -> tuple[int | Value, ...]:
@@ -348,6 +355,8 @@ RULES: dict[str, Callable[..., Any]] = {
     "PartitionMut.store": _store_partition,
     "PartitionMut.store_unchecked": _store_unchecked,
     "PartitionMut.num_tiles": _partition_num_tiles,
+    "MappedPartitionMut.num_tiles": _partition_num_tiles,
+    "MappedPartitionMut.grid": _partition_grid,
     "PartitionMut.grid": _partition_grid,
     "PartitionMut.shape": _partition_shape,
     "PartitionMut.dtype": _dtype,
