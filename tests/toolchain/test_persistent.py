@@ -11,6 +11,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
 from tilewright.backend.tileir.assembler import Job, assemble
+from tilewright.backend.tileir.cubin import resources
 from tilewright.backend.tileir.program.text import program_text
 
 
@@ -88,13 +89,14 @@ def remarks_of(made, tool, folder):
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16", "row-major", "groups of both"])
-def test_bulk_copies_and_tensor_cores(name, tool, tmp_path):
+def test_bulk_copies_tensor_cores_and_no_spilling(name, tool, tmp_path):
     made = lowered(PROGRAMS[name]())
     remarks = remarks_of(made, tool, tmp_path)
     assert len(re.findall("TMA (?:Load|Store)", remarks)) >= len(made.choices.accesses) == 3
     assert "Tensor-core SM90" in remarks
     assert "remark[failed]" not in remarks
     assert "remark[missed]" not in remarks
+    assert resources((tmp_path / "k").read_bytes()).stack_bytes == 0
 
 
 def test_stores_do_not_wait_for_each_other():
