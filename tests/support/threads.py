@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
+import tilewright.lang as tl
 from tilewright import bf16, bool_, f16, f32, f64, i8, i32, i64, simt, u8, u32
 
 Array = np.ndarray[Any, Any]
@@ -154,6 +155,27 @@ def placed(out: simt.DisjointSlice[i32]) -> None:
         out[i] = same * 1000000 + t * 1000 + b * 10 + simt.grid_dim()
 
 
+@simt.kernel(unsafe=True)
+def histogram(counts: tl.Ptr[i32], x: simt.Slice[i32], bins: i32) -> None:
+    i = simt.index_1d()
+    if i < len(x) and x[i] >= 0:
+        tl.atomic_add(counts.offset(x[i] % bins), 1)
+
+
+@simt.kernel(unsafe=True)
+def reversed_by_pointer(target: tl.Ptr[f32], source: tl.Ptr[f32], n: i32) -> None:
+    i = simt.index_1d()
+    if i < n:
+        tl.store_ptr(target.offset(n - 1 - i), tl.load_ptr(source.offset(i)) + 1.0)
+
+
+@simt.kernel(unsafe=True)
+def claimed(slots: tl.Ptr[i32], out: simt.DisjointSlice[i32], x: simt.Slice[i32]) -> None:
+    i = simt.index_1d()
+    if i < len(out) and x[i] % 3 != 0:
+        out[i] = tl.atomic_cas(slots.offset(i), -1, x[i])
+
+
 @dataclass(frozen=True)
 class Case:
     """A kernel, fresh arguments of n elements, and how it is launched."""
@@ -220,3 +242,7 @@ def run_on(device: str, case: Case, args: Sequence[Any]) -> list[Array]:
         borrowed = [t.borrow_mut() for t in tensors]
         case.config(case.kernel(*borrowed, *args[case.outputs :])).sync()
         return [t.to_numpy() for t in tensors]
+
+
+UNSAFE = {"histogram": histogram, "reversed": reversed_by_pointer, "claimed": claimed}
+"""Kernels with raw pointers, which no table of arguments describes."""

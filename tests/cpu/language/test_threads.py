@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from support.threads import CASES, run_on, threshold
+from support.threads import CASES, claimed, histogram, reversed_by_pointer, run_on, threshold
 from tilewright import f32, i32, simt
 
 SIZES = (1, 2, 31, 32, 33, 100, 257)
@@ -87,3 +87,35 @@ class TestFailures:
             shown(z.borrow_mut(), np.arange(400, dtype=np.float32) / 2).sync()
         lines = capsys.readouterr().out.splitlines()
         assert lines == [f"thread {i} {i / 2:.2f}" for i in (3, 103, 203, 303)]
+
+
+@pytest.mark.parametrize("n", [1, 33, 1000])
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+class TestPointers:
+    def test_atomics_lose_nothing(self, device, n):
+        x = np.random.default_rng(n).integers(-3, 50, n, np.int32)
+        with tw.device(device), tw.unsafe():
+            counts = tw.zeros((7,), tw.i32).sync()
+            launch = histogram(counts.device_pointer(), x, 7)
+            launch.launch_config(grid=-(-n // 64), block=64).sync()
+            expected = np.bincount(x[x >= 0] % 7, minlength=7)
+            np.testing.assert_array_equal(counts.to_numpy(), expected)
+
+    def test_loads_and_stores(self, device, n):
+        x = np.random.default_rng(n).random(n, np.float32)
+        with tw.device(device), tw.unsafe():
+            source, target = tw.from_numpy(x).sync(), tw.zeros((n,)).sync()
+            pointers = target.device_pointer(), source.device_pointer()
+            reversed_by_pointer(*pointers, n).launch_config(grid=-(-n // 64), block=64).sync()
+            np.testing.assert_array_equal(target.to_numpy(), (x + np.float32(1))[::-1])
+
+    def test_compare_and_swap(self, device, n):
+        x = np.random.default_rng(n).integers(0, 50, n, np.int32)
+        slots = np.where(np.arange(n) % 2 == 0, -1, 77).astype(np.int32)
+        with tw.device(device), tw.unsafe():
+            held, out = tw.from_numpy(slots).sync(), tw.full((n,), -5, tw.i32).sync()
+            claimed(held.device_pointer(), out.borrow_mut(), x).sync()
+            tried = x % 3 != 0
+            np.testing.assert_array_equal(out.to_numpy(), np.where(tried, slots, -5))
+            swapped = tried & (slots == -1)
+            np.testing.assert_array_equal(held.to_numpy(), np.where(swapped, x, slots))

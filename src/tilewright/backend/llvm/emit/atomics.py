@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....base.dtypes import AnyDType, f32
-from ....ir.attrs import AtomicMode
+from ....base.errors import Code, CompileError
+from ....ir.attrs import AtomicMode, Ordering, Scope
+from ....ir.core import Op
 from ..functions.text import Value as Vec
 from ..functions.text import branch, repeat
 from ..plan.nodes import AtomicPointer, Buffer
@@ -15,6 +17,7 @@ from .emitter import Emitter
 from .floats import NARROW
 from .frame import Frame
 from .layout import write_element
+from .record import CUDA
 from .types import memory_type
 
 INTEGER_WORDS = {
@@ -81,10 +84,35 @@ def exchange(
     return seen, emitter.body.emit(f"extractvalue {kind} {pair}, 1", "i1", 1)
 
 
+SCOPES = {Scope.TILE_BLOCK: ' syncscope("block")', Scope.DEVICE: ' syncscope("device")'}
+"""How fences of GPUs spell whom they are for; the whole system has no word."""
+
+
+def _fence(emitter: Emitter, op: Op, *orders: Ordering) -> None:
+    """LLVM's updates have neither order nor scope on GPUs: fences around them do."""
+    if emitter.record is not CUDA or op.attrs["ordering"] not in orders:
+        return
+    emitter.do(f"fence{SCOPES.get(op.attrs['scope'], '')} acq_rel")
+
+
+def _refuse_system(emitter: Emitter, op: Op) -> None:
+    if emitter.record is CUDA and op.attrs["scope"] is Scope.SYSTEM:
+        raise CompileError(
+            "an atomic update of system scope has no form for GPUs here",
+            code=Code.TARGET,
+            span=op.span,
+            expected="Scope.DEVICE or Scope.TILE_BLOCK, or atomic_cas",
+        )
+
+
 def _atomic_rmw(frame: Frame, effect: AtomicPointer) -> None:
     def act(address: Vec, value: Vec) -> Vec:
-        mode, dtype = effect.op.attrs["mode"], effect.op.result.tile.dtype
-        return update(frame.emitter, mode, dtype, address, value)
+        op, emitter = effect.op, frame.emitter
+        _refuse_system(emitter, op)
+        _fence(emitter, op, Ordering.RELEASE, Ordering.ACQ_REL)
+        old = update(emitter, op.attrs["mode"], op.result.tile.dtype, address, value)
+        _fence(emitter, op, Ordering.ACQUIRE, Ordering.ACQ_REL)
+        return old
 
     missing = frame.emitter.literal(effect.op.result.tile.dtype, 0, 1)
     _guarded(frame, effect, missing, act)

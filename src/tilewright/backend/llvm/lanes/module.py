@@ -20,13 +20,15 @@ from ..functions.text import Value as Vec
 from ..functions.text import where
 from ..plan.nodes import Plan, Stmt
 from ..target import CpuTarget
-from . import access, control, numbers, report
+from . import access, control, numbers, pointers, report
 from .machine import Lanes, Place, Write
 from .plan import Threads, plan_threads, print_threads
 
 __all__ = ["Threads", "emit_threads", "plan_threads", "print_threads"]
 
-TABLE: dict[str, Write] = {**numbers.TABLE, **access.TABLE, **control.TABLE, **report.TABLE}
+TABLE: dict[str, Write] = {
+    **numbers.TABLE, **access.TABLE, **control.TABLE, **report.TABLE, **pointers.TABLE,
+}  # fmt: skip
 """How every op of a SIMT kernel is written for lanes."""
 LINE = 64
 

@@ -9,6 +9,7 @@ from ..functions.text import Value as Vec
 from ..functions.text import any_lane
 from ..plan.nodes import itemsize
 from .machine import Lanes, Write
+from .pointers import each_lane, lane
 
 
 def fail_where(lanes: Lanes, failed: Vec, op: Op, index: Vec, extent: Vec) -> None:
@@ -20,7 +21,7 @@ def fail_where(lanes: Lanes, failed: Vec, op: Op, index: Vec, extent: Vec) -> No
         at = _first(lanes, bad)
         number = lanes.place.number + at
         words = [emitter.integer(emitter.plan.sites[op]), number]
-        words += [_lane(lanes, x, at).cast("sext", "i64") for x in (index, extent)]
+        words += [lane(lanes, x, at).cast("sext", "i64") for x in (index, extent)]
         symbol = fail_helper(emitter)
         emitter.do(f"call void {symbol}(ptr %launch, {', '.join(map(str, words))})")
 
@@ -37,11 +38,6 @@ def _first(lanes: Lanes, mask: Vec) -> Vec:
     return found if kind == "i64" else found.cast("zext", "i64")
 
 
-def _lane(lanes: Lanes, x: Vec, at: Vec) -> Vec:
-    """One lane of a value."""
-    return x if x.lanes == 1 else lanes.emitter.body.emit(f"extractelement {x}, {at}", x.elem, 1)
-
-
 def _assert(lanes: Lanes, op: Op) -> None:
     zero = lanes.emitter.integer(0, "i32")
     fail_where(lanes, lanes.get(op.one("cond")) ^ 1, op, zero, zero)
@@ -49,26 +45,7 @@ def _assert(lanes: Lanes, op: Op) -> None:
 
 def _print(lanes: Lanes, op: Op) -> None:
     """One record per live lane, in the order of the lanes."""
-    emitter, body = lanes.emitter, lanes.emitter.body
-    mask = lanes.mask()
-    counter = emitter.slot("i64")
-    emitter.store(emitter.integer(0), counter)
-    head, look, write, again, done = (
-        emitter.label(word) for word in ("lane", "look", "print", "next", "printed")
-    )
-    body.jump(head)
-    body.label(head)
-    at = emitter.load(counter, "i64")
-    emitter.branch(at < lanes.width, look, done)
-    body.label(look)
-    emitter.branch(_lane(lanes, mask, at), write, again)
-    body.label(write)
-    _record(lanes, op, at)
-    body.jump(again)
-    body.label(again)
-    emitter.store(emitter.load(counter, "i64") + 1, counter)
-    body.jump(head)
-    body.label(done)
+    each_lane(lanes, lanes.mask(), lambda at: _record(lanes, op, at))
 
 
 def _record(lanes: Lanes, op: Op, at: Vec) -> None:
@@ -90,7 +67,7 @@ def _record(lanes: Lanes, op: Op, at: Vec) -> None:
 def _write(lanes: Lanes, value: Value, at: Vec, address: Vec) -> None:
     elem = value.tile.elem
     assert itemsize(elem) <= 8, "a scalar fits in a word"
-    stored = access.to_memory(_lane(lanes, lanes.get(value), at), elem)
+    stored = access.to_memory(lane(lanes, lanes.get(value), at), elem)
     lanes.emitter.store(stored, address, access.alignment(elem))
 
 
