@@ -4,8 +4,10 @@ itself, or by the launches of its program."""
 from __future__ import annotations
 
 import ast
+import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -55,11 +57,14 @@ def add_arguments(parser: ArgumentParser) -> None:
                         dest="options", help="of tw.CompileOptions: occupancy=2")  # fmt: skip
 
 
-def calls(given: Namespace) -> list[Chosen]:
-    """The kernels and arguments that a command line asks for; at least one."""
+def calls(given: Namespace, *, explaining: bool = False) -> list[Chosen]:
+    """The kernels and arguments that a command line asks for; at least one.
+
+    To explain a file's kernels, its program is run where nothing else says how they are called.
+    """
     options = _options(given.options)
     if given.launched:
-        return list(_launched(given.file, given.kernel))
+        return _launched(given.file, given.kernel, own=explaining)
     kernels = chosen(given.file, given.kernel)
     if given.words:
         return [_by_hand(kernels, given.words, options)]
@@ -68,6 +73,8 @@ def calls(given: Namespace) -> list[Chosen]:
         for name, kernel in kernels.items()
         for declared in kernel.declared or _without_words(kernel)
     ]
+    if not found and explaining:
+        return _launched(given.file, given.kernel, own=True)
     if not found:
         raise UsageError(_nothing(given.file, kernels))
     return found
@@ -116,17 +123,21 @@ def _nothing(path: Path, kernels: dict[str, Entry]) -> str:
     )
 
 
-def _launched(path: Path, name: str | None) -> Iterator[Chosen]:
+def _launched(path: Path, name: str | None, *, own: bool) -> list[Chosen]:
+    """What a file's program launches, each kind once; with `own` only kernels of the file."""
     seen: list[Needed] = []
-    with watching(seen.append):
+    # What the program prints is not the command's answer.
+    with watching(seen.append), redirect_stdout(sys.stderr):
         status = run_program(path, ())
     if status:
         raise UsageError(f"{path} ended with status {status}")
-    wanted = [needed for needed in seen if name in (None, needed.kernel.name)]
-    if not wanted:
-        raise UsageError(f"{path} launches no kernel{f' `{name}`' if name else ''}")
-    for needed in wanted:
-        yield Chosen(needed.kernel.name, partial(Inspection.of_launch, needed))
+    if name is not None:
+        seen = [needed for needed in seen if needed.kernel.name == name]
+    elif own:
+        seen = [n for n in seen if Path(n.kernel.source.source.file.name).name == path.name]
+    if not seen:
+        raise UsageError(f"{path} launches no kernel{f' `{name}`' if name else ' of its own'}")
+    return [Chosen(n.kernel.name, partial(Inspection.of_launch, n)) for n in seen]
 
 
 def _options(words: list[str]) -> CompileOptions | None:

@@ -23,7 +23,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(given: Namespace) -> int:
-    for number, call in enumerate(calls(given)):
+    for number, call in enumerate(calls(given, explaining=True)):
         inspection = call.look(given.arch or HERE)
         if number:
             say()

@@ -48,12 +48,12 @@ def hello(n: tw.i32) -> None:
 
 @pytest.fixture
 def asked(tmp_path):
-    def ask(text, *words):
+    def ask(text, *words, **how):
         path = tmp_path / "kernels.py"
         path.write_text(text)
         parser = ArgumentParser()
         choosing.add_arguments(parser)
-        return calls(parser.parse_args([str(path), *words]))
+        return calls(parser.parse_args([str(path), *words]), **how)
 
     return ask
 
@@ -83,6 +83,13 @@ def test_declared_in_the_file(asked):
 def test_launched_by_the_program(asked):
     found = asked(FILE + PROGRAM, "--launched", "--kernel", "scale")
     assert tiles(found) == [(4,), (2,)]
+
+
+def test_to_explain_a_file_its_program_is_asked(asked, capsys):
+    found = asked(FILE + PROGRAM + "    print('done')", explaining=True)
+    assert [call.name for call in found] == ["scale", "scale"]
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "done\n")
 
 
 def test_a_kernel_without_tensors_needs_nothing(asked):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
+from source_tree import ROOT
 from tilewright.base.errors import ShapeError
 from tilewright.tools import command
 from tilewright.tools.command import SUBCOMMANDS, main
@@ -90,6 +93,12 @@ def test_as_a_module():
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.startswith("tilewright ")
+
+
+def test_the_installed_program_is_this_one():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, name = project["scripts"]["tilewright"].partition(":")
+    assert getattr(importlib.import_module(module), name) is main
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path):
