@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from ....analysis.ladder import shown
 from ....base.cuda_abi import LAUNCH_WORDS, MAX_GRID, LaunchWord
 from ....ir.artifact import Artifact
 from ....ir.launch_expr import show
@@ -33,7 +34,7 @@ def describe(artifact: Artifact) -> dict[str, Any]:
         "constants": {name: str(value) for name, value in signature.constants},
         "slots": [_slot(slot, name) for slot, name in zip(found, names, strict=True)],
         "launch": _launch(signature),
-        "checks": [show(check.expr) for check in artifact.launch_checks],
+        "checks": [shown(check) for check in artifact.launch_checks],
         "record": _record() if artifact.sites else None,
         "sites": [f"{s.kind} {s.tensor or s.message}".strip() for s in artifact.sites],
         "resources": asdict(resources(artifact.code)),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ....analysis.ladder import shown
 from ....base.cuda_abi import LAUNCH_WORDS, MAX_GRID, LaunchWord
 from ....base.dtypes import AnyDType
 from ....ir.artifact import Artifact
-from ....ir.launch_expr import Expr, leaves, show
+from ....ir.launch_expr import Expr, leaves
 from ....ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
 from ..abi import Slot
 from .grid import logical_grid
@@ -199,7 +200,10 @@ def _limits(signature: Signature) -> Iterator[tuple[str, str]]:
 
 def _launch_checks(artifact: Artifact) -> Iterator[tuple[str, str]]:
     for check in artifact.launch_checks:
-        yield expression(check.expr, artifact.signature) or "", show(check.expr)
+        expr: Expr = check.expr
+        for condition in check.where:
+            expr = ("or", ("not", condition), expr)
+        yield expression(expr, artifact.signature) or "", shown(check)
 
 
 def expression(expr: Expr, signature: Signature) -> str | None:
