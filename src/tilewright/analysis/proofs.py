@@ -203,7 +203,9 @@ def _equalities(
         form = algebra.of(("sub", expr[1], expr[2]))
         if not _note_divisor(form, divisors):
             _note_equal(form, equal, divisors)
-    return equal, divisors
+    # What was written before the last condition was known is written by all of them.
+    final = Algebra(equal, divisors)
+    return {leaf: final.of(form.expr()) for leaf, form in equal.items()}, divisors
 
 
 def _fixed(signature: Signature) -> dict[Expr, Linear]:
