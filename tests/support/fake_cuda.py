@@ -46,8 +46,9 @@ class FakeCuda:
         self.current: list[int] = []
         self.queues: dict[int, deque[Callable[[], None]]] = {}
         self.held: set[int] = set()
-        self.events: dict[int, bool] = {}
-        self.waits: dict[int, int] = {}
+        self.events: dict[int, list[bool]] = {}
+        self.waits: dict[int, list[bool]] = {}
+        """What work waits for: an event as it was when the wait was put."""
         self.functions: dict[int, str] = {}
         self.parameters: dict[str, int] = {}
         self.capturing: dict[int, list[list[Any]]] = {}
@@ -76,7 +77,7 @@ class FakeCuda:
         queue, moved = self.queues[stream], False
         while queue and stream not in self.held and not self.lost:
             event = self.waits.get(id(queue[0]))
-            if event is not None and not self.events[event]:
+            if event is not None and not event[0]:
                 break
             queue.popleft()()
             moved = True
@@ -89,7 +90,7 @@ class FakeCuda:
             return
         self.log.append((*entry, stream))
         if wait:
-            self.waits[id(work)] = wait
+            self.waits[id(work)] = self.events[wait]
         self.queues[stream].append(work)
         self.release() if not self.held else self._run(stream)
 
@@ -199,7 +200,7 @@ class FakeCuda:
 
     def create_event(self) -> int:
         number = next(self._numbers)
-        self.events[number] = True
+        self.events[number] = [True]
         return number
 
     def destroy_event(self, event: int, _: int = 0) -> None:
@@ -308,8 +309,8 @@ class FakeCuda:
         status = self._status("record")
         if status:
             return status
-        self.events[event] = False
-        self.queues[stream].append(lambda: self.events.__setitem__(event, True))
+        self.events[event] = passed = [False]
+        self.queues[stream].append(lambda: passed.__setitem__(0, True))
         self._run(stream)
         return 0
 
@@ -317,7 +318,7 @@ class FakeCuda:
         return self.await_event(context, event, 0)
 
     def await_event(self, context: int, event: int, nanoseconds: int) -> int:
-        return self._await(lambda: self.events[event], nanoseconds)
+        return self._await(lambda: self.events[event][0], nanoseconds)
 
     def await_any(
         self, context: int, events: int, count: int, word: int, seen: int, nanoseconds: int
@@ -325,7 +326,8 @@ class FakeCuda:
         handles = (ctypes.c_int64 * count).from_address(events)
         there = ctypes.c_int64.from_address(word)
         return self._await(
-            lambda: there.value != seen or any(self.events[event] for event in handles), nanoseconds
+            lambda: there.value != seen or any(self.events[event][0] for event in handles),
+            nanoseconds,
         )
 
     def _await(self, passed: Callable[[], bool], nanoseconds: int) -> int:
