@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from ..backend.tileir import Wishes
 from ..base.config import CHECKS
@@ -46,6 +47,19 @@ class CompileOptions:
         _check("block_group", self.block_group, tuple(range(1, 65)))
         if self.checks not in (None, *CHECKS):
             raise ValueError(f"checks must be one of {', '.join(CHECKS)}, got {self.checks!r}")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that are not left to the code generator, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def over(self, other: CompileOptions) -> CompileOptions:
+        """These, and where they leave a choice open, those of another.
+
+        >>> CompileOptions(occupancy=2).over(CompileOptions(occupancy=4, latency=3)).given
+        {'occupancy': 2, 'latency': 3}
+        """
+        return replace(other, **self.given)
 
     @property
     def wishes(self) -> Wishes:

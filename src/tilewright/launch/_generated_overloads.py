@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
+from ..compile.hints import GivenHints
 from ..frontend.preconditions import Asked, Preconditions
 from .definition import Entry, make_entry
 from .given import KernelArg
@@ -372,6 +373,7 @@ def entry(
     preconditions: Preconditions = (),
     deny_in_kernel_checks: bool = False,
     unchecked_accesses: bool = False,
+    hints: GivenHints = None,
 ) -> Decorator: ...
 def entry(
     function: Callable[..., None] | None = None,
@@ -382,6 +384,7 @@ def entry(
     preconditions: Preconditions = (),
     deny_in_kernel_checks: bool = False,
     unchecked_accesses: bool = False,
+    hints: GivenHints = None,
 ) -> Any:
     """Turn a function into a kernel: `@tw.entry`, or `@tw.entry(unsafe=True)`.
 
@@ -393,6 +396,10 @@ def entry(
     launch checks them, and the compiler believes them. With `deny_in_kernel_checks=True` it is an
     error if the kernel must check an index itself; with `unchecked_accesses=True`, which needs
     `unsafe=True`, nobody checks any.
+
+    `hints` are for the code generator on CUDA: a `CompileOptions`, or a mapping from architectures
+    to them, such as `{"sm_90": tw.CompileOptions(occupancy=2)}`, where `"default"` holds for what
+    an architecture does not say. What a launch asks by `.compile_options(...)` goes before them.
     """
     asked = Asked(preconditions, deny_in_kernel_checks, unchecked_accesses)
-    return make_entry(function, unsafe=unsafe, source=source, asked=asked)
+    return make_entry(function, unsafe=unsafe, source=source, asked=asked, hints=hints)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ..compile.checks import Checks
+from ..compile.hints import GivenHints, Hints
 from ..compile.options import CompileOptions
 from ..frontend.capture import capture
 from ..frontend.preconditions import NOTHING_ASKED, Asked
@@ -16,7 +17,7 @@ from ..frontend.sources import KernelSource
 from ..ir.artifact import Artifact
 from ..op.place import user_frame
 from .exporting import Exported, write
-from .inspection import Inspection, explained, latest, recompiles
+from .inspection import Inspection, explained_latest, latest, recompiles
 from .kernel import Kernel
 from .operation import Launch
 
@@ -47,11 +48,13 @@ class Entry:
         source: str | None = None,
         frame_locals: dict[str, Any] | None = None,
         asked: Asked = NOTHING_ASKED,
+        hints: GivenHints = None,
     ) -> None:
         captured = capture(
             function, unsafe=unsafe, source=source, frame_locals=frame_locals, asked=asked
         )
-        self._adopt(Kernel(captured, function), function)
+        carried = Hints.of(captured.name, hints)
+        self._adopt(Kernel(captured, function, carried), function)
 
     def _adopt(self, kernel: Kernel, function: Callable[..., Any]) -> None:
         self._kernel = kernel
@@ -149,7 +152,7 @@ class Entry:
         Without arguments: what it decided for the latest launch, or the latest compilation.
         """
         if not args:
-            return explained(latest(self._kernel))
+            return explained_latest(self._kernel)
         return self.inspection(args, constants, device, options).decisions()
 
     def checks(
@@ -199,12 +202,15 @@ def make_entry(
     unsafe: bool = False,
     source: str | None = None,
     asked: Asked = NOTHING_ASKED,
+    hints: GivenHints = None,
 ) -> Any:
     """Turn a function into a kernel, as `entry` says."""
     if function is None:
-        return functools.partial(make_entry, unsafe=unsafe, source=source, asked=asked)
+        return functools.partial(make_entry, unsafe=unsafe, source=source, asked=asked, hints=hints)
     names = locals_of_caller()
-    return Entry(function, unsafe=unsafe, source=source, frame_locals=names, asked=asked)
+    return Entry(
+        function, unsafe=unsafe, source=source, frame_locals=names, asked=asked, hints=hints
+    )
 
 
 def locals_of_caller() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..ir.signature import OutputSpec, Signature
 from ..op.core import is_op
 from .arguments import Arg, OutputArg
 from .grid import padded
-from .kernel import DEFAULT_OPTIONS, Kernel
+from .kernel import Kernel
 from .links import by_hand
 from .run import LOADERS
 from .watching import Needed
@@ -69,6 +69,10 @@ class Inspection:
             return self._kernel.signature(self._form, self._request, len(self._grid))
         return self._kernel.cuda_signature(self._form, self._request, self._grid, self._addresses)
 
+    @property
+    def _options(self) -> CompileOptions:
+        return self._kernel.options(self.target, self._request)
+
     def artifact(self) -> Artifact:
         """The compiled code."""
         return self._kernel.compiled(self.signature, self.target, self._request).artifact
@@ -81,13 +85,11 @@ class Inspection:
                 expected=", ".join(ARCHITECTURES),
                 got=self.target,
             )
-        options = self._request.options or DEFAULT_OPTIONS
-        return make(self._kernel.source, self.signature, self.target, options)
+        return make(self._kernel.source, self.signature, self.target, self._options)
 
     def stages(self) -> dict[str, str]:
         """The text of every stage of the compilation, by name, in order."""
-        options = self._request.options or DEFAULT_OPTIONS
-        return stage_texts(self._kernel.source, self.signature, self.target, options)
+        return stage_texts(self._kernel.source, self.signature, self.target, self._options)
 
     def ir(self) -> str:
         """The IR as backends get it."""
@@ -95,14 +97,15 @@ class Inspection:
 
     def decisions(self) -> str:
         """What the compiler decided, and what each launch checks, one line each."""
-        return explained(self.artifact())
+        origins = self._kernel.hints.origins(self._options, self.target)
+        return _explained(self.artifact(), origins)
 
 
-def explained(artifact: Artifact) -> str:
-    """What the compiler decided, what each launch checks, and where each check went."""
+def _explained(artifact: Artifact, origins: Sequence[str]) -> str:
+    """What the compiler decided, who asked it to, what launches check, where each check went."""
     # A CPU also says which one it is.
     target = artifact.target.split()[0]
-    lines = [f"{artifact.name} for {target}", *artifact.decisions]
+    lines = [f"{artifact.name} for {target}", *artifact.decisions, *origins]
     lines += [
         f"visit the tiles of {spec.name} in groups of {spec.groups}"
         for spec in artifact.signature.params
@@ -113,16 +116,26 @@ def explained(artifact: Artifact) -> str:
     return "\n".join([*lines, *check_lines(artifact.obligations)])
 
 
+def explained_latest(kernel: Kernel) -> str:
+    """What the compiler decided for the latest compilation of a kernel."""
+    key = _latest_key(kernel)
+    return _explained(latest(kernel), kernel.hints.origins(key.options, key.target))
+
+
 def latest(kernel: Kernel) -> Artifact:
     """The latest compilation of a kernel."""
+    key = _latest_key(kernel)
+    return compiler.find(kernel.source, key.signature, key.target, key.options).artifact
+
+
+def _latest_key(kernel: Kernel) -> compiler.Key:
     history = compiler.history(kernel.source)
     if not history:
         raise ContextError(
             f"`{kernel.name}` has not been compiled",
             hint="launch it first, or pass arguments; tw.meta(...) stands for tensors",
         )
-    key = history[-1].key
-    return compiler.find(kernel.source, key.signature, key.target, key.options).artifact
+    return history[-1].key
 
 
 def _checked(target: str) -> str:

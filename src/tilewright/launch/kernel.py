@@ -16,6 +16,7 @@ from .. import compile as compiler
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.shapes import Shape
 from ..compile.cache import Compiled
+from ..compile.hints import NO_HINTS, Hints
 from ..compile.options import CompileOptions
 from ..driver.protocol import Device
 from ..frontend.sources import KernelSource
@@ -47,8 +48,11 @@ FORMS = 256
 class Kernel:
     """A captured kernel with its specializations."""
 
-    def __init__(self, source: KernelSource, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, source: KernelSource, function: Callable[..., Any], hints: Hints = NO_HINTS
+    ) -> None:
         self.source = source
+        self.hints = hints
         self.name = source.name
         self.unsafe = source.unsafe
         self._binder = Binder(source)
@@ -173,8 +177,11 @@ class Kernel:
 
     def compiled(self, signature: Signature, target: str, request: Request) -> Compiled:
         """The compiled code for a host device or a CUDA architecture; compiled now if not yet."""
-        options = request.options or DEFAULT_OPTIONS
-        return compiler.find(self.source, signature, target, options)
+        return compiler.find(self.source, signature, target, self.options(target, request))
+
+    def options(self, target: str, request: Request) -> CompileOptions:
+        """The options of a launch, and where it leaves a choice open, the kernel's hints."""
+        return (request.options or DEFAULT_OPTIONS).over(self.hints.on(target))
 
 
 def _key(bound: Bound, request: Request) -> CodeKey:

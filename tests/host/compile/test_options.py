@@ -51,3 +51,10 @@ def test_they_are_values():
 def test_unknown_names():
     with pytest.raises(TypeError, match="warps"):
         CompileOptions(warps=2)
+
+
+def test_options_over_others():
+    mine, others = CompileOptions(allow_tma=False, occupancy=2), CompileOptions(allow_tma=True)
+    assert mine.over(others) == mine
+    assert others.over(mine).given == {"allow_tma": True, "occupancy": 2}
+    assert CompileOptions().over(mine) == mine.over(CompileOptions()) == mine

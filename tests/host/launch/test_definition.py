@@ -52,6 +52,48 @@ def test_kernels_in_functions_see_local_names():
     assert (z == 4).all()
 
 
+def hinted(**hints):
+    @tw.entry(**hints)
+    def neg(z: tl.TensorMut, x: tl.Tensor) -> None:
+        z.store(-tl.load_tile_like(x, z))
+
+    return neg
+
+
+def options_of(kernel, target, options=None):
+    x = tw.meta((8, 8))
+    return kernel.inspection((x.partition_mut((4, 4)), x), {}, target, options)._options.given
+
+
+def test_hints_of_a_kernel_hold_where_a_launch_says_nothing():
+    hopper = tw.CompileOptions(occupancy=2, num_worker_warps_per_cta=8)
+    neg = hinted(hints={"sm_90": hopper, "default": tw.CompileOptions(allow_tma=False)})
+    assert options_of(neg, "sm_90") == {**hopper.given, "allow_tma": False}
+    assert options_of(neg, "sm_80") == {"allow_tma": False}
+    asked = tw.CompileOptions(occupancy=4, allow_tma=True)
+    assert options_of(neg, "sm_90", asked) == {**asked.given, "num_worker_warps_per_cta": 8}
+    assert options_of(hinted(hints=hopper), "sm_80") == hopper.given
+    assert options_of(hinted(hints=None), "sm_90") == {}
+
+
+def test_the_host_ignores_hints():
+    neg = hinted(hints=tw.CompileOptions(occupancy=2))
+    x = np.arange(64, dtype="f4").reshape(8, 8)
+    with tw.device("reference"):
+        z = neg(tw.empty((8, 8)).partition((4, 4)), x).out().to_numpy().sync()
+    assert (z == -x).all()
+    assert options_of(neg, "reference") == options_of(neg, "cpu") == {}
+    assert "asked for" not in neg.explain()
+    assert neg.explain_recompile() == "1. reference: first launch"
+
+
+@pytest.mark.parametrize("hints", [2, {"sm_75": tw.CompileOptions()}, {"sm_90": 2}])
+def test_wrong_hints_are_refused_where_the_kernel_is_defined(hints):
+    with pytest.raises(tw.CompileError, match="`neg`") as caught:
+        hinted(hints=hints)
+    assert caught.value.expected and caught.value.got and caught.value.hint
+
+
 def test_source_by_hand():
     names = tw.exec(
         "import tilewright as tw, tilewright.lang as tl\n"

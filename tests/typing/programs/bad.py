@@ -15,6 +15,10 @@ def add(z: tl.TensorMut[f32], x: tl.Tensor[f32], y: tl.Tensor[f32]) -> None:
     z.partition((2, 2))  # error: a host method in a kernel
 
 
+tw.entry(hints=2)  # error: hints are options
+tw.entry(hints={"sm_90": 2})  # error: by architecture too
+
+
 @tw.entry
 def gemm(z: tl.TensorMut[f32], x: tl.Tensor[f32], *, BK: tl.Const[int]) -> None:
     z.store(x.load_tile(z.shape, (0, 0)))

@@ -62,6 +62,16 @@ def poke(p: tl.Ptr[f32], *, OFFSET: tl.Const[int]) -> None:
     tl.store_ptr_tko(p, tl.zeros((), f32))
 
 
+@tw.entry(hints={"sm_90": tw.CompileOptions(occupancy=2), "default": tw.CompileOptions(latency=3)})
+def double(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    z.store(tl.load_tile_like(x, z) * 2)
+
+
+@tw.entry(hints=tw.CompileOptions(num_worker_warps_per_cta=8))
+def halve(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    z.store(tl.load_tile_like(x, z) / 2)
+
+
 @tw.kernel
 def hello() -> None:
     print("hello")
@@ -76,6 +86,7 @@ assert_type(p, tw.Partition[f32])
 launch = add(p, a, a)
 assert_type(launch, tw.Launch[tuple[tw.Partition[f32], Array, Array]])
 assert_type(launch.sync(), tuple[tw.Partition[f32], Array, Array])
+assert_type(double(p, a), tw.Launch[tuple[tw.Partition[f32], Array]])
 assert_type(add(p, z, 1).sync(), tuple[tw.Partition[f32], tw.Tensor[f32], int])
 
 probs = tw.empty((4096, 1000)).partition((8, 1024))
