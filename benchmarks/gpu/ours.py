@@ -8,8 +8,8 @@ from __future__ import annotations
 import ctypes
 import importlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import tilewright as tw
@@ -48,19 +48,37 @@ def entry(
 
     `unchecked` leaves out what a safe kernel checks while it runs.
     """
+    wanted = CompileOptions(**(options or {}))
+    run = _prepared(kernel, out, tile, inputs, groups, unchecked, wanted, constants)
+    return Entry(run, out, _setting(tile, {**constants, **(options or {})}))
+
+
+def direct(kernel: Any, out: Tensor, tile: tuple[int, ...], *inputs: Any) -> Launch:
+    """A kernel of ours and its arguments, as the driver takes them."""
+    return _prepared(kernel, out, tile, inputs, None, False, CompileOptions(), {})
+
+
+def _prepared(
+    kernel: Any,
+    out: Tensor,
+    tile: tuple[int, ...],
+    inputs: Sequence[Any],
+    groups: tuple[int, ...] | None,
+    unchecked: bool,
+    wanted: CompileOptions,
+    constants: Mapping[str, Any],
+) -> Launch:
     output = _meta(out).partition_mut(tile)
     grid = [math.ceil(n / t) for n, t in zip(out.shape, tile, strict=True)]
     if groups is not None:
         grid = [min(_processors(), math.prod(grid))]
         output = output.map(groups, grid[0])
     given = [_meta(i) if hasattr(i, "data_ptr") else i for i in inputs]
-    wanted = CompileOptions(**(options or {}))
     if unchecked:
         artifact = _unchecked(kernel, (output, *given), constants, wanted)
     else:
         artifact = kernel.compile_for(_target(), output, *given, options=wanted, **constants)
-    run = _Launch(artifact, (out, *inputs), [*grid, 1, 1][:3])
-    return Entry(run, out, _setting(tile, {**constants, **(options or {})}))
+    return Launch(artifact, (out, *inputs), [*grid, 1, 1][:3])
 
 
 def _setting(tile: Sequence[int], more: Mapping[str, Any]) -> str:
@@ -90,7 +108,7 @@ def waived(func: Func) -> Func:
     return rewrite(func, lambda r, op: (r.constant(True, bool_),) if op.name == "check" else None)
 
 
-class _Launch:
+class Launch:
     """A compiled kernel with its arguments, ready to be put on torch's current stream."""
 
     def __init__(self, artifact: Artifact, args: Sequence[Any], grid: Sequence[int]) -> None:
@@ -108,11 +126,15 @@ class _Launch:
         self._arguments = (ctypes.c_void_p * len(addresses))(*addresses)
 
     def __call__(self) -> None:
-        stream = peers.torch().cuda.current_stream().cuda_stream
-        where = ctypes.addressof(self._arguments)
-        self._ask(
-            self._driver.cuLaunchKernel(self._function, *self._grid, 1, 1, 1, 0, stream, where, 0)
-        )
+        """Put it there; raises what the driver refuses."""
+        self._ask(self.call_on(peers.torch().cuda.current_stream().cuda_stream)())
+
+    def call_on(self, stream: int) -> Callable[[], tuple[Any, ...]]:
+        """The driver's call and nothing else, which gives its answer; while this object lives."""
+        return partial(
+            self._driver.cuLaunchKernel,
+            self._function, *self._grid, 1, 1, 1, 0, stream, ctypes.addressof(self._arguments), 0,
+        )  # fmt: skip
 
     @staticmethod
     def _ask(answer: tuple[Any, ...]) -> Any:

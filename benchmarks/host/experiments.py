@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 import tilewright as tw
 
 from ..data import poison, random
+from ..records import Figures
 from ..timing import Effort
 from . import kernels
 from .probes import Probe, measured, repeated
 from .report import Goal, Table
-from .work import SMALL, WIDTH, Loop, built, chain, replays, small, started, wide
+from .work import SMALL, WIDTH, Loop, built, chain, placed, replays, small, started, wide
 
 Experiment: TypeAlias = Callable[[Effort], Table]
 
@@ -25,6 +26,8 @@ SLOPE_GOAL = 0.3e-6
 """Seconds for each further tensor, at most."""
 NODE_GOAL = 0.25
 """Of a launch, for a node of a graph, at most."""
+GPU_NODE_GOAL = 1.2e-6
+"""Seconds of a node of a long graph on a GPU, at most."""
 
 
 @contextmanager
@@ -42,16 +45,16 @@ def arguments(effort: Effort) -> Table:
     rows = {str(n): measured(_endings(n), effort) for n in kernels.SUMS}
     least, most = min(kernels.SUMS), max(kernels.SUMS)
     grown = rows[str(most)]["sync"].minimum - rows[str(least)]["sync"].minimum
+    goals = (
+        Goal("us of a launch of 3 tensors", rows["3"]["sync"].minimum * 1e6, LAUNCH_GOAL * 1e6),
+        Goal("us for each further tensor", grown / (most - least) * 1e6, SLOPE_GOAL * 1e6),
+    )
     return Table(
         "host_arguments", "A launch by its tensors",
         f"One kernel over {SMALL} elements: building the op; building it, running it and waiting;"
-        " building and starting it, where another thread runs it. Reading another tensor takes the"
+        " building and starting it, while others run it. Reading another tensor takes the"
         " kernel itself some of the time.",
-        "tensors", rows,
-        goals=(
-            Goal("us of a launch of 3 tensors", rows["3"]["sync"].minimum * 1e6, LAUNCH_GOAL * 1e6),
-            Goal("us for each further tensor", grown / (most - least) * 1e6, SLOPE_GOAL * 1e6),
-        ),
+        "tensors", rows, goals=goals if _on_host() else (),
     )  # fmt: skip
 
 
@@ -65,24 +68,32 @@ def _endings(count: int) -> dict[str, Probe]:
 
 
 CHAINS = (10, 1000)
+MANY = 100
+"""Nodes beyond which the start of a graph on a GPU does not count."""
 
 
 def chains(effort: Effort) -> Table:
     """A chain, and replays of one."""
     rows = {f"{n} ops": measured(_ways(n), effort) for n in CHAINS}
-    goals = [
-        Goal(
-            f"a node of {n} against a launch",
-            rows[f"{n} ops"]["graph replay"].minimum / rows[f"{n} ops"]["sync each"].minimum,
-            NODE_GOAL,
-        )
-        for n in CHAINS
-    ]
+    goals = [_node_goal(n, rows[f"{n} ops"]) for n in CHAINS if _on_host() or n > MANY]
     return Table(
         "host_graph", "Chains and graphs",
         f"Launches of three tensors of {SMALL} elements one after the other; all of them.",
         "length", rows, goals=goals,
     )  # fmt: skip
+
+
+def _node_goal(length: int, cells: Mapping[str, Figures]) -> Goal:
+    """A node against a launch; on a GPU, which has its own time between kernels, by the clock."""
+    replay = cells["graph replay"].minimum
+    if _on_host():
+        share = replay / cells["sync each"].minimum
+        return Goal(f"a node of {length} against a launch", share, NODE_GOAL)
+    return Goal(f"us of a node of {length}", replay / length * 1e6, GPU_NODE_GOAL * 1e6)
+
+
+def _on_host() -> bool:
+    return tw.default_device().host_visible
 
 
 def _ways(length: int) -> dict[str, Probe]:
@@ -145,7 +156,7 @@ def streams(effort: Effort) -> Table:
 def _pieces(tile: int) -> list[tuple[Any, Any]]:
     """Outputs and inputs that have nothing to do with each other."""
     return [
-        (tw.asarray(poison((ELEMENTS,))).partition_mut(tile), tw.asarray(random((ELEMENTS,))))
+        (placed(poison((ELEMENTS,))).partition_mut(tile), placed(random((ELEMENTS,))))
         for _ in range(STREAMS)
     ]
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from .report import Report, Table
 
-STYLES = (("o", "#0072b2"), ("s", "#d55e00"), ("^", "#009e73"), ("D", "#cc79a7"))
+STYLES = (
+    ("o", "#0072b2"), ("s", "#d55e00"), ("^", "#009e73"), ("D", "#cc79a7"), ("v", "#56b4e9"),
+    ("P", "#e69f00"), ("X", "#000000"), ("<", "#f0e442"), (">", "#999999"), ("*", "#882255"),
+)  # fmt: skip
 """Shape and colour of each column; told apart without colours, too."""
 
 
@@ -26,13 +30,18 @@ def draw(report: Report, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
+def _points(table: Table, column: str) -> tuple[list[int], list[float]]:
+    """The rows that have this column, and its seconds there."""
+    there = {int(row): cells[column] for row, cells in table.rows.items() if column in cells}
+    return list(there), [figure.minimum for figure in there.values()]
+
+
 def _panel(axes: Any, table: Table) -> None:
-    x = [int(row) for row in table.rows]
-    for column, (shape, colour) in zip(table.columns, STYLES, strict=False):
-        seconds = [cells[column].minimum for cells in table.rows.values()]
+    for column, (shape, colour) in zip(table.columns, cycle(STYLES), strict=False):
+        x, seconds = _points(table, column)
         y = [1 / s if table.per_second else s * 1e6 for s in seconds]
         axes.plot(x, y, marker=shape, color=colour, label=column, markersize=4, linewidth=1.2)
-    _scale(axes, x)
+    _scale(axes, [int(row) for row in table.rows])
     axes.set_xlabel(table.label, fontsize=8)
     axes.set_ylabel("a second" if table.per_second else "us", fontsize=8)
     axes.set_title(table.title, fontsize=10)

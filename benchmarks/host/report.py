@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from ..records import Figures
 from ..table import duration, table
@@ -37,11 +38,13 @@ class Table:
     per_second: bool = False
     """Whether to show how many a second there are, at best, and not seconds."""
     goals: Sequence[Goal] = ()
+    absent: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Ways that could not take part, and why."""
 
     @property
     def columns(self) -> list[str]:
-        """The ways, in order."""
-        return [*next(iter(self.rows.values()))] if self.rows else []
+        """The ways, in order; a row may lack some."""
+        return list(dict.fromkeys(way for cells in self.rows.values() for way in cells))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,31 @@ class Report:
     tables: Sequence[Table]
     profile: Sequence[str] = field(default_factory=list[str])
     """Where a launch spends its time, as lines of text."""
+    title: str = "What the host costs"
+    stem: str = "host"
+    """The name of its files, without what follows the dot."""
 
 
 def to_json(report: Report) -> str:
     """Everything, with all figures in seconds."""
     return json.dumps(asdict(report), indent=1) + "\n"
+
+
+def from_json(text: str) -> Report:
+    """A report as it comes out of JSON."""
+    data = json.loads(text)
+    given: dict[str, Any] = {**data, "tables": [_table(each) for each in data["tables"]]}
+    return Report(**given)
+
+
+def _table(data: Mapping[str, Any]) -> Table:
+    rows = {
+        row: {way: Figures(**figure) for way, figure in cells.items()}
+        for row, cells in data["rows"].items()
+    }
+    goals = [Goal(**goal) for goal in data["goals"]]
+    given: dict[str, Any] = {**data, "rows": rows, "goals": goals}
+    return Table(**given)
 
 
 HOW = """\
@@ -71,9 +94,9 @@ def markdown(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    yield from ("# What the host costs", "")
+    yield from (f"# {report.title}", "")
     yield from table(("machine", ""), list(report.machine.items()))
-    yield from ("", HOW, "![the tables drawn](host.png)", "")
+    yield from ("", HOW, f"![the tables drawn]({report.stem}.png)", "")
     for each in report.tables:
         yield from (f"## {each.title}", "", each.about, "")
         yield from table((each.label, *each.columns), _cells(each))
@@ -81,6 +104,8 @@ def _lines(report: Report) -> Iterator[str]:
         if each.goals:
             yield from table(("wanted", "most", "found", ""), [_goal(goal) for goal in each.goals])
             yield ""
+        if each.absent:
+            yield from (*(f"- {way}: {why}" for way, why in each.absent.items()), "")
     if report.profile:
         yield from ("## Profile", "", PROFILE, "", "```text", *report.profile, "```")
 
@@ -92,7 +117,10 @@ makes calls look dearer than they are: time of the function itself, most first."
 
 def _cells(shown: Table) -> list[list[str]]:
     text = _rate if shown.per_second else _time
-    return [[row, *(text(f) for f in cells.values())] for row, cells in shown.rows.items()]
+    return [
+        [row, *(text(cells[way]) if way in cells else "" for way in shown.columns)]
+        for row, cells in shown.rows.items()
+    ]
 
 
 def _time(figure: Figures) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import tilewright as tw
 
+from ..case import Array
 from ..data import poison, random
 from .probes import Probe
 
@@ -17,16 +18,35 @@ WIDTH = 2048
 """The width of the experiment with execution modes."""
 
 
+def placed(array: Array) -> tw.Tensor[Any]:
+    """A tensor of the default device that holds what the array does."""
+    return tw.from_numpy(array).sync()
+
+
+def inputs(count: int) -> list[Array]:
+    """What the kernel with so many tensors reads: the first one is its output."""
+    return [random((SMALL,)) for _ in range(count - 1)]
+
+
+def output() -> tw.Tensor[Any]:
+    """What it writes."""
+    return placed(poison((SMALL,)))
+
+
 def small(count: int) -> tuple[Any, ...]:
     """Arguments of the kernel with so many tensors: an output, cut, and inputs."""
-    tensors = [tw.asarray(random((SMALL,))) for _ in range(count - 1)]
-    return (tw.asarray(poison((SMALL,))).partition_mut(SMALL), *tensors)
+    return cut(output(), inputs(count))
+
+
+def cut(z: tw.Tensor[Any], arrays: Sequence[Array]) -> tuple[Any, ...]:
+    """An output and inputs as a kernel gets them."""
+    return (z.partition_mut(SMALL), *map(placed, arrays))
 
 
 def wide() -> tuple[Any, ...]:
     """Arguments of `scale`."""
     y, x, g = poison((WIDTH,), "f2"), random((WIDTH,), "f2"), random((WIDTH,), "f2")
-    return (tw.asarray(y).partition_mut(WIDTH), tw.asarray(x), tw.asarray(g))
+    return (placed(y).partition_mut(WIDTH), placed(x), placed(g))
 
 
 def chain(kernel: Any, arguments: tuple[Any, ...], length: int) -> tw.DeviceOp[Any]:

@@ -7,10 +7,13 @@ import pytest
 
 import tilewright as tw
 from benchmarks.host import experiments, kernels
-from benchmarks.host.__main__ import PROFILE, chosen, folder, main, parse
+from benchmarks.host.__main__ import PROFILE, chosen, effort, folder, main, parse, run, stem
 from benchmarks.host.profile import launch_profile
+from benchmarks.host.report import Table
 from benchmarks.host.work import chain, small, wide
 from benchmarks.timing import Effort
+from support.fake_cuda import FakeCuda
+from tilewright.driver.cuda.device import CudaDevice
 
 ONCE = Effort(seconds=0.0, rounds=1)
 
@@ -53,3 +56,23 @@ def test_only_whole_runs_replace_the_results(capsys):
     assert chosen(["graph"]) == ["host_graph"]
     assert main(["--list"]) == 0
     assert PROFILE in capsys.readouterr().out
+
+
+def test_a_failing_experiment_leaves_the_others(capsys):
+    def failing(_):
+        raise ValueError("no such thing")
+
+    made = Table("t", "T", "", "N", {})
+    tables, failed = run({"bad": failing, "good": lambda _: made}, ONCE)
+    assert tables == [made] and failed == ["bad"]
+    assert "bad failed: ValueError: no such thing" in capsys.readouterr().err
+
+
+def test_runs_on_a_gpu_have_files_of_their_own():
+    assert stem(tw.default_device()) == "host"
+    assert stem(CudaDevice(FakeCuda(), 0)) == "host_cuda"
+
+
+def test_seconds_may_be_given():
+    assert effort(parse(["--seconds", "0.5"])).seconds == 0.5
+    assert effort(parse(["--quick", "--device", "cpu"])).rounds == 1

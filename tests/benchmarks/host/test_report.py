@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from benchmarks.host.files import read, write
 from benchmarks.host.plot import draw
 from benchmarks.host.report import Goal, Report, Table, markdown, to_json
 from benchmarks.records import Figures
@@ -39,3 +40,22 @@ def test_a_picture_is_written(tmp_path, tables):
     words = Table("t", "T", "", "", {"a launch": CELLS})
     draw(Report({"cpu": "a"}, [*tables, words]), tmp_path / "p.png")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_way_may_lack_in_some_rows(tmp_path):
+    rows = {"1": {"sync": CELLS["sync"]}, "10": CELLS}
+    table = Table("t", "T", "", "N", rows, absent={"start, 1": "too short"})
+    page = markdown(Report({}, [table]))
+    assert "| 1 | 2 us (3 us) |  |" in page and "- start, 1: too short" in page
+    pytest.importorskip("matplotlib")
+    draw(Report({}, [table]), tmp_path / "p.png")
+
+
+def test_a_report_is_read_as_it_was_written(tmp_path):
+    goals = [Goal("a node", 0.2, 0.25)]
+    table = Table("t", "T", "About.", "N", {"1": CELLS}, goals=goals, absent={"a": "b"})
+    report = Report({"cpu": "a"}, [table, RATES], ["a line"], stem="host_cuda")
+    write(report, tmp_path)
+    again = read(tmp_path / "host_cuda.json")
+    assert markdown(again) == markdown(report) == (tmp_path / "host_cuda.md").read_text()
+    assert "(host_cuda.png)" in markdown(again)
