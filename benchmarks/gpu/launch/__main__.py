@@ -40,9 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.draw is not None:
         write(read(given.draw), given.out)
         return 0
+    described = machine()
     with tw.device("cuda"):
         tables, failed = run(EXPERIMENTS, Effort(given.seconds, USUAL.rounds))
-    report = Report(machine(), tables, title="What a launch costs the host", stem="launch")
+    report = Report(described, tables, title="What a launch costs the host", stem="launch")
     write(report, given.out)
     print(markdown(report))
     print(f"results are in {given.out}" + (f"; failed: {', '.join(failed)}" if failed else ""))

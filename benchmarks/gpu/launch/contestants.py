@@ -21,7 +21,7 @@ from ..ours import direct
 
 CHAINED, PREPARED = f"{OURS}, chained", f"{OURS}, graph"
 DRIVER, TORCH_GRAPH = "cuLaunchKernel", f"{TORCH}, graph"
-CUTILE_GRAPH = f"{CUTILE}, {TORCH_GRAPH}"
+CUTILE_GRAPH = f"{CUTILE} in {TORCH}'s graph"
 
 Inputs: TypeAlias = Sequence[Array]
 

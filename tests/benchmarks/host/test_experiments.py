@@ -68,6 +68,11 @@ def test_a_failing_experiment_leaves_the_others(capsys):
     assert "bad failed: ValueError: no such thing" in capsys.readouterr().err
 
 
+def test_tensors_live_on_the_default_device():
+    with tw.device(CudaDevice(FakeCuda(), 0)) as device:
+        assert all(tensor.device is device for tensor in (*small(3)[1:], *wide()[1:]))
+
+
 def test_runs_on_a_gpu_have_files_of_their_own():
     assert stem(tw.default_device()) == "host"
     assert stem(CudaDevice(FakeCuda(), 0)) == "host_cuda"
