@@ -156,9 +156,10 @@ def main() -> None:
             x = rng.standard_normal((tokens, inner)).astype(dtype.np)
             w = rng.standard_normal((experts, inner, columns)).astype(dtype.np)
             gates = rng.random((tokens, each), dtype=np.float32)
+            a, b = tw.from_numpy(x, dtype).sync(), tw.from_numpy(w, dtype).sync()
             for most in (1, experts):
                 choices = rng.integers(0, most, (tokens, each)).astype(np.int32)
-                out = layer(tw.asarray(x, dtype), tw.asarray(w, dtype), choices, gates)
+                out = layer(a, b, choices, gates)
                 np.testing.assert_allclose(
                     out.to_numpy().astype(np.float64),
                     expected(x, w, choices, gates),

@@ -57,7 +57,7 @@ def main() -> None:
             x, y = matrix(rows, inner, dtype), matrix(inner, columns, dtype)
             z = tw.full((rows, columns), float("nan"), dtype).sync()
             tiles = z.partition_mut((64, 64)).map((8, 1))
-            persistent_gemm(tiles, tw.asarray(x, dtype), tw.asarray(y, dtype)).sync()
+            persistent_gemm(tiles, tw.from_numpy(x, dtype), tw.from_numpy(y, dtype)).sync()
             check(z.to_numpy(), x, y, off)
     print("persistent_gemm: f32, f16 and bf16 at the edges of tiles agree with NumPy")
 

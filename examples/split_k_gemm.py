@@ -97,7 +97,7 @@ def main() -> None:
     for dtype, off in TOLERANCE.items():
         for rows, inner, columns in (1, 1, 1), (31, 33, 32), (33, 1000, 65):
             x, y = matrix(rows, inner, dtype), matrix(inner, columns, dtype)
-            a, b = tw.asarray(x, dtype), tw.asarray(y, dtype)
+            a, b = tw.from_numpy(x, dtype).sync(), tw.from_numpy(y, dtype).sync()
             for splits in (1, 3, 5):
                 check(split_k(a, b, splits).to_numpy(), x, y, off)
                 check(split_k_atomic(a, b, splits).to_numpy(), x, y, off)

@@ -55,6 +55,8 @@ def _moved(item: pytest.Item, device: str) -> bool:
     """Let a test run on a device instead of the CPU; whether it is to run at all."""
     callspec = getattr(item, "callspec", None)
     asked = None if callspec is None else callspec.params.get("device")
+    if item.get_closest_marker("cpu_alone"):
+        return False
     if asked == "cpu":
         callspec.params["device"] = device
         item.name = item.name.replace("cpu", device)

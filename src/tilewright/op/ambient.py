@@ -23,6 +23,8 @@ class _Process:
 
     device: Device | None = None
     """As `set_default_device` says."""
+    looked: bool = False
+    """Whether devices were looked for."""
     best: Device | None = None
     """The one to use else, once it was looked for."""
 
@@ -53,6 +55,7 @@ def default_device() -> Device:
     if chosen is None:
         name = current().device
         chosen = get_device(name) if name else _best()
+        _Process.looked = True
     return chosen
 
 
@@ -109,14 +112,18 @@ def default_policy(device: Device | str | None = None) -> SchedulingPolicy:
     return policy_of_device(as_device(device))
 
 
-def unprepared(home: Device | None) -> Device | None:
-    """The device of an op that lives on `home`, if its first use has still to be prepared."""
-    device = home or default_device()
-    return None if device in _PREPARED else device
+def is_prepared(home: Device | None) -> bool:
+    """Whether the first use of the device of an op that lives on `home` is not lengthy any more.
+
+    Looking for GPUs is lengthy too, so that is not done here.
+    """
+    known = home or _CHOSEN.get().device or _Process.device or _Process.looked
+    return bool(known) and (home or default_device()) in _PREPARED
 
 
-def prepare(device: Device) -> None:
+def prepare(home: Device | None) -> None:
     """Do what an event loop should not be kept busy with."""
+    device = home or default_device()
     device.prepare()
     _forget_in_children()
     _PREPARED.add(device)
@@ -140,7 +147,7 @@ def _forget_in_children() -> None:
 def _forget() -> None:
     _POLICIES.clear()
     _PREPARED.clear()
-    _Process.best = None
+    _Process.best, _Process.looked = None, False
 
 
 def set_default_policy(policy: SchedulingPolicy, device: Device | str | None = None) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from functools import partial
+from contextvars import copy_context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..base.errors import BorrowError, Error
 from ..driver.protocol import Stream
-from .ambient import choose_stream, prepare, unprepared
+from .ambient import choose_stream, is_prepared, prepare
 from .awaiting import running_library
 from .context import ExecutionContext
 from .future import DeviceFuture, done_elsewhere
@@ -164,9 +164,9 @@ class Endings(Lazy[T_co]):
             )
         self._refuse_nested(name)
         self.claim("await", 1)
-        device = unprepared(self.home)
-        if device is not None:
-            yield from done_elsewhere(partial(prepare, device))
+        if not is_prepared(self.home):
+            context = copy_context()
+            yield from done_elsewhere(lambda: context.run(prepare, self.home))
         ctx = ExecutionContext(choose_stream(name, self.home))
         ctx.on_loop = True
         return (yield from DeviceFuture.begun(self, ctx).__await__())

@@ -34,7 +34,7 @@ ELSEWHERE = Signal()
 class Progress(Generic[T]):
     """An op that is being run, up to the next event that must be waited for."""
 
-    __slots__ = ("_entered", "_name", "_running", "_steps", "ctx", "result")
+    __slots__ = ("_entered", "_name", "_running", "_steps", "_waited", "ctx", "result")
 
     result: T
     """What the op gave; there when `advance` has returned None."""
@@ -45,6 +45,7 @@ class Progress(Generic[T]):
         self._entered: Lazy[Any] | None = op
         self._steps: list[Steps[Any]] = []
         self._running: list[Lazy[Any]] = []
+        self._waited = False
 
     def advance(self) -> Awaited | None:
         """Go on until an event must be waited for, which is given, or the result is there.
@@ -73,7 +74,7 @@ class Progress(Generic[T]):
         op, self._entered = self._entered, None
         ctx, steps = self.ctx, self._steps
         answer: Any = None
-        error: Exception | None = None
+        error = self._failure() if self._waited else None
         while True:
             if op is not None:
                 if ctx.on_loop and (op.is_lengthy() or ctx.stream.full()):
@@ -87,10 +88,20 @@ class Progress(Generic[T]):
             else:
                 if asked is ELSEWHERE:
                     self.ctx.on_loop = False
+                self._waited = asked is not ELSEWHERE
                 return asked
         if error is not None:
             raise error
         self.result = answer
+        return None
+
+    def _failure(self) -> Exception | None:
+        """The first error of the work before the event that has passed: nothing may follow it."""
+        self._waited = False
+        try:
+            raise_first_error(self.ctx.outcomes)
+        except Exception as error:
+            return error
         return None
 
     def _leave_loop(self, op: Lazy[Any]) -> Awaited:

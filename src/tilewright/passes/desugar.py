@@ -8,8 +8,9 @@ Non-goals: beauty (run `canonicalize` and `dce` afterwards), guarding divisions 
 
 Rules (zeros stand in for values of an exit that was not taken; nobody reads them):
 
-1. A `for` with a `break`, or one that something inside leaves for good, becomes a `loop` with its
-   induction variable carried along. The step never runs past the upper bound, so it cannot wrap.
+1. A `for` with a `break`, or one that something inside leaves for good, or whose step is known at
+   launch alone and may wrap, becomes a `loop` with its induction variable carried along. The step
+   never runs past the upper bound, so it cannot wrap.
        for i in lower..upper {A; continue}
     -> loop (i = lower) {if (i >= upper) {break} else {yield}; A; continue (i + step)}
 2. A `leave` or `return` that leaves a loop breaks out of it with a flag and its values, and is
@@ -97,7 +98,7 @@ class _Loops:
     def loop(self, r: Rewriter, op: Op) -> Sequence[Value]:
         targets = tuple(dict.fromkeys(self.nesting.target.get(e) for e in self.nesting.leaves(op)))
         breaks = any(e.name == "break" for e in self.nesting.exits.get(op, []))
-        if not targets and (op.name == "loop" or not breaks):
+        if not targets and (op.name == "loop" or not (breaks or self.may_run_past(op))):
             self.around.append(_Loop(op))
             results = r.copy(op).results
             self.around.pop()
@@ -144,12 +145,24 @@ class _Loops:
             r.op("yield")
         r.op("if", done, regions=(stop, go))
 
+    def may_run_past(self, op: Op) -> bool:
+        """Whether the assembler's own loop may run on past the greatest integer.
+
+        With steps that are constants it does not.
+        """
+        low, high = self.ranges.of(op.one("step"))
+        return low != high and self.may_wrap(op)
+
+    def may_wrap(self, op: Op) -> bool:
+        """Whether the last count and a step more may be greater than any integer."""
+        furthest = self.ranges.of(op.one("upper")).high - 1 + self.ranges.of(op.one("step")).high
+        return furthest > int_range(op.one("step").tile.dtype)[1]
+
     def step(self, r: Rewriter, op: Op, count: Value) -> Value:
         """The next count, at most the upper bound."""
         upper, step = r.many((op.one("upper"), op.one("step")))
-        by, dtype = self.ranges.of(op.one("step")), step.tile.dtype
-        furthest = self.ranges.of(op.one("upper")).high - 1 + by.high
-        if by == (1, 1) or furthest <= int_range(dtype)[1]:
+        dtype = step.tile.dtype
+        if self.ranges.of(op.one("step")) == (1, 1) or not self.may_wrap(op):
             return r.emit("addi", count, step)
         # The way left to the upper bound is exact if read as unsigned.
         left = _recast(r, r.emit("subi", upper, count), UNSIGNED[dtype])

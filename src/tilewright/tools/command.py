@@ -7,10 +7,10 @@ import sys
 import traceback
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from ..base.errors import Error
 from . import building, cache, compiling, doctor, explaining, run
+from .machine import own_version
 from .subcommand import FINE, MISUSED, WRONG, Subcommand, UsageError
 
 SUBCOMMANDS: tuple[Subcommand, ...] = (
@@ -60,9 +60,7 @@ def make_parser() -> ArgumentParser:
     """The parser of all subcommands."""
     parser = ArgumentParser("tilewright", description="Safe tile kernels in Python.",
                             epilog=STATUSES)  # fmt: skip
-    parser.add_argument(
-        "--version", action="version", version=f"tilewright {version('tilewright')}"
-    )
+    parser.add_argument("--version", action="version", version=f"tilewright {own_version()}")
     parser.add_argument("--debug", action="store_true", help="show errors with their traceback")
     each = parser.add_subparsers(metavar="COMMAND", required=True)
     for subcommand in SUBCOMMANDS:

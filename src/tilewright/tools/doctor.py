@@ -17,7 +17,7 @@ from ..base.errors import CompileError
 from ..compile.store import current_store, refusal
 from ..driver.cuda.bindings import SINCE
 from ..driver.cuda.finding import NEWER
-from .machine import ask_driver
+from .machine import SELF, ask_driver, own_version
 from .subcommand import FINE, WRONG, Subcommand, aligned, in_bytes, say
 
 OLDEST_DRIVER = (SINCE // 1000, SINCE % 1000 // 10)
@@ -36,7 +36,7 @@ class Finding:
 
 
 def _tilewright() -> Iterator[Finding]:
-    yield Finding("tilewright", version("tilewright"))
+    yield Finding(SELF, own_version())
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     yield Finding("Python", f"{platform.python_version()} on {system}")
     defaults = Config()
@@ -53,7 +53,13 @@ def _cpu() -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     """All that Tilewright needs, and what its `cuda` extra brings."""
-    for line in requires("tilewright") or ():
+    try:
+        lines = requires(SELF) or ()
+    except PackageNotFoundError:
+        text = f"{SELF} is not installed, so nothing says what it needs"
+        yield Finding("packages", text, "wrong", f"pip install {SELF}")
+        return
+    for line in lines:
         needed, _, condition = line.partition(";")
         if condition and '"cuda"' not in condition.replace("'", '"'):
             continue

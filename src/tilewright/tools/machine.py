@@ -8,11 +8,21 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+SELF = "tilewright"
 PROBE = Path(__file__).with_name("driver_probe.py")
 PATIENCE_SECONDS = 20.0
+
+
+def own_version() -> str:
+    """The version of this package; it has none where it runs from its sources uninstalled."""
+    try:
+        return version(SELF)
+    except PackageNotFoundError:
+        return "from sources"
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,7 @@ def test_what_a_live_graph_writes_cannot_be_given_away():
     tw.move(z)
 
 
+@pytest.mark.cpu_alone
 def test_a_view_of_the_output_blocks_the_next_replay():
     z, x = poisoned(), some()
     graph = scale(z.partition_mut(4), x, 2.0).graph()

@@ -31,12 +31,12 @@ CREATIONS = {
 @pytest.mark.parametrize("name", CREATIONS)
 def test_every_ending_makes_the_same(name):
     make = CREATIONS[name]
-    expected = make().to_numpy().sync()
+    made = make().sync()
+    expected, stream = made.to_numpy(), made.device.new_stream()
 
     async def awaited():
         return (await make()).to_numpy()
 
-    stream = tw.default_device().new_stream()
     for found in (
         make().sync_on(stream).to_numpy(), make().start().to_numpy(), asyncio.run(awaited()),
         make().into_future().result().to_numpy(), make().shared().sync().to_numpy(),

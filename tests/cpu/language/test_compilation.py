@@ -47,6 +47,7 @@ def history(kernel):
     return [c.reason for c in compiler.history(kernel.source)]
 
 
+@pytest.mark.cpu_alone
 def test_what_is_compiled_again(device, rng):
     kernel = fresh()
     x = rng.standard_normal((9, 9)).astype(np.float32)
@@ -76,6 +77,7 @@ def test_what_is_compiled_again(device, rng):
     assert lines[3] == f"4. {device}: constant TIMES: 1 -> 3"
 
 
+@pytest.mark.cpu_alone
 def test_a_changed_global_compiles_again(device, rng, monkeypatch):
     kernel = fresh()
     x = rng.standard_normal(9).astype(np.float32)
@@ -89,6 +91,7 @@ def test_a_changed_global_compiles_again(device, rng, monkeypatch):
     assert "`SCALE`, which it captured, has changed" in kernel.explain_recompile()
 
 
+@pytest.mark.cpu_alone
 def test_a_global_of_another_module_counts_too(device, monkeypatch):
     @tw.entry
     def mixed(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
@@ -106,6 +109,7 @@ def test_a_global_of_another_module_counts_too(device, monkeypatch):
     assert "`FACTOR`" in mixed.explain_recompile()
 
 
+@pytest.mark.cpu_alone
 def test_a_changed_closure_compiles_again(device):
     offset = 1.0
 
@@ -195,6 +199,7 @@ def test_eight_threads_hear_of_one_error(device):
 # --- what can be seen --------------------------------------------------------------------------
 
 
+@pytest.mark.cpu_alone
 def test_compiled_from_descriptions_alone(device, rng):
     """Tensors without memory are enough to compile; the launch finds the code ready."""
     kernel = fresh()
@@ -210,6 +215,7 @@ def test_compiled_from_descriptions_alone(device, rng):
     assert history(kernel) == ["first launch"]
 
 
+@pytest.mark.cpu_alone
 def test_ir_and_stages(device):
     kernel = fresh()
     with tw.device(device):

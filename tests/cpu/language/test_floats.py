@@ -38,7 +38,9 @@ def check(device, dtype, a, b):
     r = rounder(dtype)
     expected = [computed(lambda x, y, f=f: f(x, y, r), dtype, a, b) for f in table.values()]
     expected += [np.asarray(f(wide(a), wide(b)), bool) for f in truths.values()]
-    assert_all(texts, got, expected, a, b)
+    divisions = [t for t in table if "/" in t or "div" in t]
+    rough = dict.fromkeys(divisions, 2) if (device, dtype) == ("cuda", f32) else None
+    assert_all(texts, got, expected, a, b, ulps=rough)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -55,10 +57,20 @@ def test_boundary_shapes(device, dtype, rng):
 
 
 def test_flushing_is_allowed_not_needed(device, rng):
-    """The CPU and the reference keep subnormal numbers also where they may flush them."""
+    """The CPU and the reference keep subnormal numbers also where they may flush them.
+
+    GPUs flush what they read, too.
+    """
     a, b = float_pairs(f32, rng)
     got = run([*FLUSHING], device, {"a": a, "b": b}, f32, tile=(16,))
     expected = [computed(lambda x, y, f=f: f(x, y, None), f32, a, b) for f in FLUSHING.values()]
+    if device == "cuda":
+        tiny = np.finfo(np.float32).tiny
+        flushed = (np.where(np.abs(x) < tiny, np.copysign(np.float32(0), x), x) for x in (a, b))
+        a, b = flushed
+        got = [np.where(np.abs(x) < tiny, np.float32(0), x) for x in got]
+        kept = [computed(lambda x, y, f=f: f(x, y, None), f32, a, b) for f in FLUSHING.values()]
+        expected = [np.where(np.abs(x) < tiny, np.float32(0), x) for x in kept]
     assert_all([*FLUSHING], got, expected, a, b)
 
 
@@ -70,7 +82,9 @@ def test_multiply_and_add(device, dtype, rng):
     texts = ["tl.fma(a, b, c)", "tl.fma(a, b, 1.5)", "tl.fma(a, 3, c)"]
     half, three = (np.full(a.shape, x, dtype.np) for x in (1.5, 3))
     expected = [fma(dtype, a, b, c), fma(dtype, a, b, half), fma(dtype, a, three, c)]
-    assert_all(texts, run(texts, device, inputs, dtype, tile=(16,)), expected, a, b, c)
+    rough = dict.fromkeys(texts, 1) if (device, dtype) == ("cuda", bf16) else None
+    got = run(texts, device, inputs, dtype, tile=(16,))
+    assert_all(texts, got, expected, a, b, c, ulps=rough)
     # One kernel each: a product that is used twice is computed once, and not fused.
     for text, x, y, z in (
         ("a * b + c", a, b, c), ("c + a * b", a, b, c), ("a * b - c", a, b, -c),

@@ -313,6 +313,9 @@ def test_dropout(device, n, rng):
     bits = numpy_mix(numpy_mix(np.arange(n, dtype=np.uint32)) ^ np.uint32(seed))
     uniform = (bits >> np.uint32(8)).astype(np.float32) / np.float32(1 << 24)
     expected = np.where(uniform >= 0.25, x / np.float32(0.75), np.float32(0))
-    assert (z.result() == expected).all()
+    if device == "cuda":  # where a quotient may be 2 ulp off
+        np.testing.assert_array_max_ulp(z.result(), expected, 2)
+    else:
+        assert (z.result() == expected).all()
     if n > 1000:
         assert 0.2 < (z.result() == 0).mean() < 0.3

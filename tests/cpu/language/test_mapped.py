@@ -86,7 +86,7 @@ def test_products(device, dtype, size, groups, rng):
     y = rng.standard_normal((k, n)).astype(dtype.np)
     with tw.device(device):
         z = Output((m, n), dtype)
-        gemm(z.cut(16, 16).map(groups), tw.asarray(x), tw.asarray(y)).sync()
+        gemm(z.cut(16, 16).map(groups), tw.from_numpy(x), tw.from_numpy(y)).sync()
     expected = x.astype(np.float32) @ y.astype(np.float32)
     tolerance = {tw.f32: 1e-4, tw.f16: 1e-2, tw.bf16: 5e-2}[dtype]
     np.testing.assert_allclose(
@@ -415,6 +415,7 @@ def test_a_helper_may_take_a_mapped_output(device):
     assert z.result().tolist() == [0, 0, 1, 1, 2]
 
 
+@pytest.mark.cpu_alone
 def test_explain_says_how_tiles_are_visited():
     z = tw.meta((64, 64))
     text = gemm.explain(z.partition_mut((16, 16)).map((8, 1)), z, z)

@@ -93,6 +93,7 @@ def test_a_global_that_means_the_same_is_not_a_change(monkeypatch):
     assert len(scale.explain_recompile().splitlines()) == 1
 
 
+@pytest.mark.cpu_alone
 def test_every_form_notices_a_changed_global(monkeypatch):
     scale = scaling()
     for factor in (2, 3):
@@ -162,6 +163,7 @@ def test_element_types_differ_between_launches():
             assert (z == x).all()
 
 
+@pytest.mark.cpu_alone
 def test_more_shapes_than_are_remembered(rng):
     scale = scaling()
     for n in [*range(1, kernels.FORMS + 40), 1, 2, 3]:
@@ -214,6 +216,7 @@ def test_requests_differ_between_launches():
 # Ownership
 
 
+@pytest.mark.cpu_alone
 def test_borrows_are_checked_on_every_launch():
     scale, z, x = scaling(), poisoned(4), tw.ones(4).sync()
     p = z.partition_mut(4)
@@ -249,6 +252,7 @@ def test_a_form_does_not_stand_for_memory():
         scale(tw.meta(4).partition(4), ones(4)).sync()
 
 
+@pytest.mark.cpu_alone
 def test_a_form_does_not_stand_for_a_device(device):
     other = "reference" if device.name == "cpu" else "cpu"
     scale, x = scaling(), tw.ones(4).sync()

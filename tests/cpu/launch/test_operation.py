@@ -144,6 +144,7 @@ def test_pointers(device):
     assert t.to_numpy().tolist() == [0, 7, 0]
 
 
+@pytest.mark.cpu_alone
 def test_compiled_once_from_many_threads(rng):
     @tw.entry
     def twice(z: tl.TensorMut, x: tl.Tensor) -> None:

@@ -38,3 +38,14 @@ def test_a_failure_that_was_started_is_raised_where_its_data_is_read():
         tw.value(z).to_numpy().sync()
     notes = caught.value.__notes__
     assert len(notes) == len(set(notes))
+
+
+@pytest.mark.parametrize("end", ENDINGS)
+def test_nothing_follows_a_failure_that_the_host_has_waited_past(end):
+    """Also where the data it waited for is not what the failed kernel was to write."""
+    x, called = tw.ones((4,)).sync(), []
+    launch = refuse(tw.zeros((4,)).partition((4,)), x)
+    chain = launch.then(lambda z, x: x.to_host_vec()).map(called.append)
+    with pytest.raises(tw.LaunchError):
+        ENDINGS[end](chain)
+    assert called == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 import tilewright as tw
 import tilewright.lang as tl
 
@@ -13,6 +15,7 @@ def negate(z: tl.TensorMut, x: tl.Tensor) -> None:
     z.store(-tl.load_tile_like(x, z))
 
 
+@pytest.mark.cpu_alone
 def test_work_is_timed_where_it_is_done():
     """Not from when the host put it there to when the host heard of it."""
     x, z, stream = tw.ones((1000,)).sync(), tw.zeros((1000,)).sync(), tw.device("cpu")
