@@ -158,9 +158,11 @@ def near(a: Array, b: Array, most: int) -> Array:
     """Where floats differ by at most so many ulp, or a subnormal number was flushed."""
     x, y = wide(a), wide(b)
     limits = ml_dtypes.finfo(b.dtype)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        distance = np.abs(x - y)
     ulp = np.maximum(2.0 ** np.floor(np.log2(np.abs(y) + (y == 0))), float(limits.tiny))
     flushed = (x == 0) & (np.abs(y) <= float(limits.tiny))
-    return np.asarray((np.abs(x - y) <= most * ulp * float(limits.eps)) | flushed)
+    return np.asarray((distance <= most * ulp * float(limits.eps)) | flushed)
 
 
 def alike(a: Array, b: Array) -> Array:

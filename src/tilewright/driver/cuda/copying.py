@@ -58,11 +58,16 @@ def _download(stream: CudaStream, target: Block, source: Block) -> None:
         _scatter(stream, room, source)
     stream.put((memory, device_memory), calls.copy_out, staged.address, room.address, nbytes,
                stream.handle)  # fmt: skip
-    write = partial(copy_on_host, target, staged)
+    write = partial(_take_down, target, staged, memory)
     if stream.is_capturing:
         stream.add_hooks(None, write)
     else:
         stream.after(write)
+
+
+def _take_down(target: Block, staged: Block, memory: object) -> None:
+    """Write what has come to its place; until then the pinned `memory` may not be used again."""
+    copy_on_host(target, staged)
 
 
 def _within(stream: CudaStream, target: Block, source: Block) -> None:

@@ -85,8 +85,10 @@ class CudaDevice:
         return self._open.progress
 
     def prepare(self) -> None:
-        """Open the device, and have streams."""
+        """Open the device, have streams, and use its memory and the host's for the first time."""
         self.streams()
+        self.allocate(1, zeroed=True)
+        self.staging.allocate(1)
 
     @property
     def blocks_at_once(self) -> int:

@@ -8,6 +8,8 @@ import pytest
 from support.fake_cuda import names
 from support.numbers import fresh_rng
 from tilewright.base.errors import DriverError
+from tilewright.driver.blocks import copy_on_host
+from tilewright.driver.cuda import copying
 from tilewright.driver.protocol import Block
 
 SHAPES = [(0,), (1,), (7,), (3, 5), (2, 3, 4), (2, 1, 3, 5)]
@@ -181,3 +183,20 @@ def test_gaps_on_another_device_are_refused(device, stream):
     there = replace(held.block(np.s_[:, ::2]), elsewhere=True)
     with pytest.raises(DriverError, match="memory with gaps"):
         stream.copy(there, Held(device, np.zeros((4, 3), "u4")).block())
+
+
+def test_what_has_come_is_taken_before_its_room_is_used_again(device, stream, monkeypatch):
+    data, result = random((7,), "u4"), np.zeros(7, "u4")
+    held, met = Held(device, data), []
+    stream.copy(held.block(), host(data))
+
+    def take(target, staged):
+        met.append(device.staging.allocate(data.nbytes).address != staged.address)
+        copy_on_host(target, staged)
+
+    stream.synchronize()
+    monkeypatch.setattr(copying, "copy_on_host", take)
+    stream.copy(host(result), held.block())
+    stream.synchronize()
+    assert met == [True]
+    assert np.array_equal(result, data)
