@@ -9,7 +9,7 @@ from ...base.errors import ContextError, DriverError
 from ..protocol import LaunchConfig, Stream
 from .context import Context
 from .record import Record
-from .results import NOT_FOUND, CallError
+from .results import NO_BINARY_FOR_GPU, NOT_FOUND, CallError
 from .stream import CudaStream
 
 ELF, FATBIN = b"\x7fELF", b"\x50\xed\x55\xba"
@@ -32,7 +32,7 @@ class CudaModule:
         self._functions: dict[str, CudaFunction] = {}
         context.tidy()
         with context.loading:
-            self._handle = context.call(context.calls.load_module, loadable(code))
+            self._handle = _load(context, loadable(code))
 
     def function(self, name: str) -> int:
         """The driver's handle of a kernel."""
@@ -53,6 +53,20 @@ class CudaModule:
     def __del__(self) -> None:
         if self._handle:
             self._context.leave(self._context.calls.unload_module, self._handle, 0)
+
+
+def _load(context: Context, code: bytes) -> int:
+    try:
+        return context.call(context.calls.load_module, code)
+    except CallError as error:
+        if error.status != NO_BINARY_FOR_GPU:
+            raise
+    major, minor = context.calls.capability(context.ordinal)
+    raise DriverError(
+        "the code was compiled for another architecture",
+        expected=f"code for sm_{major}{minor}, which {context.name} is",
+        hint=f"compile it for this one: --arch sm_{major}{minor}",
+    )
 
 
 class CudaFunction:

@@ -22,7 +22,6 @@ RESTART = "restart the process: CUDA refuses all further work in one whose kerne
 
 HINTS: Mapping[int, str] = MappingProxyType({
     200: "the code is damaged, or none for a GPU",
-    NO_BINARY_FOR_GPU: "the code was compiled for another architecture; compile it for this one",
     218: "the PTX is not valid, or newer than the driver knows",
     221: "the driver's PTX compiler is missing: install all of the driver's libraries",
     222: "the PTX is newer than the driver knows: update the driver",

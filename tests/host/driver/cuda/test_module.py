@@ -6,6 +6,7 @@ import pytest
 
 from tilewright.base.errors import ContextError, DriverError
 from tilewright.driver.cuda.module import ELF_HEADER, SECTION, loadable
+from tilewright.driver.cuda.results import NO_BINARY_FOR_GPU
 from tilewright.driver.host import CPU
 from tilewright.driver.protocol import LaunchConfig
 
@@ -88,3 +89,11 @@ def test_modules_are_unloaded_after_their_last_function(device, fake):
     gc.collect()
     device.new_stream()
     assert ("module", fake.ended[0][1]) in fake.ended
+
+
+def test_code_for_another_architecture_names_the_one_here(device, fake):
+    fake.fail("load_module", NO_BINARY_FOR_GPU)
+    with pytest.raises(DriverError, match="for another architecture") as caught:
+        device.load_module(elf())
+    assert "expected: code for sm_90, which cuda:0 is" in str(caught.value)
+    assert device.load_module(elf()) is not None, "the next is loaded"
