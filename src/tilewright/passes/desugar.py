@@ -78,6 +78,12 @@ def _values(target: Op | None) -> tuple[Type, ...]:
     return () if target is None else tuple(v.type for v in target.results)
 
 
+def _counts_tiles(op: Op) -> bool:
+    """Whether a loop visits tiles of a mapped output, which launches keep far from that end."""
+    body = op.regions[0]
+    return any(each.name == "tile_index" and body.args[0] in each.operands for each in body.ops)
+
+
 @dataclass(eq=False)
 class _Loops:
     nesting: Structure
@@ -151,7 +157,7 @@ class _Loops:
         With steps that are constants it does not.
         """
         low, high = self.ranges.of(op.one("step"))
-        return low != high and self.may_wrap(op)
+        return low != high and self.may_wrap(op) and not _counts_tiles(op)
 
     def may_wrap(self, op: Op) -> bool:
         """Whether the last count and a step more may be greater than any integer."""
