@@ -93,6 +93,7 @@ from .launch import (
     entry,
     load_module_from_bytes,
     load_module_from_file,
+    load_module_from_ptx,
 )
 from .op import (
     DeviceFuture,
@@ -210,6 +211,7 @@ __all__ = [
     "linspace",
     "load_module_from_bytes",
     "load_module_from_file",
+    "load_module_from_ptx",
     "memcpy",
     "meta",
     "move",

@@ -1,4 +1,4 @@
-"""What the host tests share: texts of errors without the places of this machine."""
+"""What the host tests share: texts of errors without places, devices on a driver in Python."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+
+from support.fake_cuda import FakeCuda
+from tilewright.driver import devices
+from tilewright.driver.cuda.device import CudaDevice
 
 HERE = Path(__file__).parent
 
@@ -25,3 +29,23 @@ def without_places():
 def places(without_places):
     """The text of an error, with its places made independent of line numbers."""
     return lambda error: without_places(f"{type(error).__name__}: {error}")
+
+
+@pytest.fixture
+def fake_cuda():
+    """A CUDA driver in Python, with two devices."""
+    return FakeCuda(2)
+
+
+@pytest.fixture
+def fake_gpus(fake_cuda, monkeypatch):
+    """The devices of that driver, which are those that are found."""
+    made = tuple(CudaDevice(fake_cuda, number) for number in range(2))
+    monkeypatch.setattr(devices._Gpus, "found", made)
+    return made
+
+
+@pytest.fixture
+def fake_gpu(fake_gpus):
+    """The first of them."""
+    return fake_gpus[0]

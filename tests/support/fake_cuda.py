@@ -50,7 +50,10 @@ class FakeCuda:
         self.waits: dict[int, list[bool]] = {}
         """What work waits for: an event as it was when the wait was put."""
         self.functions: dict[int, str] = {}
-        self.parameters: dict[str, int] = {}
+        self.parameters: dict[str, tuple[int, ...]] = {}
+        """The sizes of the parameters of kernels, where the driver shall know them."""
+        self.shared: dict[str, int] = {}
+        """The shared memory that was asked for, by kernel."""
         self.capturing: dict[int, list[list[Any]]] = {}
         self.graphs: dict[int, list[list[Any]]] = {}
         self.ended: list[tuple[str, int]] = []
@@ -241,8 +244,15 @@ class FakeCuda:
         self.functions[number] = name
         return number
 
-    def parameter_count(self, function: int) -> int | None:
+    def kernel_names(self, module: int) -> list[str]:
+        return [name for name in self.kernels if not name.startswith(("copy_", "fill_"))]
+
+    def parameter_sizes(self, function: int) -> tuple[int, ...] | None:
         return self.parameters.get(self.functions[function])
+
+    def allow_shared(self, function: int, nbytes: int) -> None:
+        self._check("allow_shared")
+        self.shared[self.functions[function]] = nbytes
 
     def begin_capture(self, stream: int) -> None:
         self._check("begin_capture")

@@ -243,6 +243,11 @@ class Function(Protocol):
         """Its name in the module."""
         ...
 
+    @property
+    def parameter_sizes(self) -> Sequence[int] | None:
+        """The bytes of each parameter, where that is known."""
+        ...
+
     def put_on(
         self,
         stream: Stream,

@@ -4,7 +4,12 @@ from ._generated_overloads import entry
 from .definition import Entry
 from .given import KernelArg
 from .operation import Launch
-from .raw import AsyncKernelLaunch, load_module_from_bytes, load_module_from_file
+from .raw import (
+    AsyncKernelLaunch,
+    load_module_from_bytes,
+    load_module_from_file,
+    load_module_from_ptx,
+)
 
 __all__ = [
     "AsyncKernelLaunch",
@@ -14,4 +19,5 @@ __all__ = [
     "entry",
     "load_module_from_bytes",
     "load_module_from_file",
+    "load_module_from_ptx",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..op.core import DeviceOp
 from ..op.place import here, place_of
 from .scalars import check_scalar, slot_of
 
+DEFAULT_GPU = "cuda"
+"""Where PTX is loaded if no device is named: it runs nowhere else."""
+
 
 class AsyncKernelLaunch(DeviceOp[None]):
     """Launches a function of a module; give it arguments in order, then a `LaunchConfig`.
@@ -28,13 +31,12 @@ class AsyncKernelLaunch(DeviceOp[None]):
     as they are `t.device_pointer()`; plain addresses are ordered with nothing.
     """
 
-    effect = True
     holds = ("_memory",)
 
     def __init__(self, function: Function) -> None:
         self._function = function
         self._slots: list[int] = []
-        self._memory: list[Region] = []
+        self._memory: list[tuple[int, Region]] = []
         self._config: LaunchConfig | None = None
 
     @property
@@ -45,7 +47,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
     @property
     def home(self) -> Device | None:
         """Where the memory it was given lives."""
-        return self._memory[0].storage.device if self._memory else None
+        return self._memory[0][1].storage.device if self._memory else None
 
     def spend(self) -> None:
         """Let go of the memory."""
@@ -59,8 +61,9 @@ class AsyncKernelLaunch(DeviceOp[None]):
                 f"push_arg of `{self.name}` takes a number whose type is known,"
                 f" got {type(value).__name__}; write tw.u32(n) or tw.f32(x)"
             )
-        name = f"argument {len(self._slots)}"
-        self._slots.append(slot_of(dtype, check_scalar(self.name, name, dtype, value)))
+        number = check_scalar(self.name, self._next, dtype, value)
+        self._refuse_unfit(f"{dtype.name}, {dtype.itemsize} bytes", dtype.itemsize)
+        self._slots.append(slot_of(dtype, number))
         return self
 
     def push_device_ptr(self, pointer: DevicePointer[Any] | int) -> Self:
@@ -71,16 +74,41 @@ class AsyncKernelLaunch(DeviceOp[None]):
                 places=(("here", place_of(here())),),
                 hint="write `with tw.unsafe():` around push_device_ptr(...)",
             )
+        self._refuse_unfit("an address, 8 bytes", 8)
         if isinstance(pointer, DevicePointer):
-            self._memory.append(pointer.region)
+            self._memory.append((len(self._slots), pointer.region))
             self._slots.append(pointer.address)
         else:
             self._slots.append(pointer)
         return self
 
+    @property
+    def _next(self) -> str:
+        """The argument that is pushed next, in words."""
+        return f"argument {len(self._slots)}"
+
+    def _refuse_unfit(self, what: str, nbytes: int) -> None:
+        """Raise if the kernel, where it is known what it takes, takes something else here."""
+        sizes = self._function.parameter_sizes
+        if sizes is None:
+            return
+        place = len(self._slots)
+        if place >= len(sizes):
+            self._refuse(f"`{self.name}` takes no more arguments", f"{len(sizes)} arguments", what)
+        elif sizes[place] != nbytes:
+            self._refuse(
+                f"{self._next} of `{self.name}` has the wrong size", f"{sizes[place]} bytes", what
+            )
+
+    def _refuse(self, message: str, expected: str, got: str) -> NoReturn:
+        """Raise for a launch that will not be; it does not warn when dropped."""
+        self.mark_refused()
+        raise LaunchError(message, expected=expected, got=got, places=(("here", place_of(here())),))
+
     def set_launch_config(self, config: LaunchConfig) -> Self:
-        """Say over how many blocks it runs."""
+        """Say over how many blocks it runs; from now on it can."""
         self._config = config
+        self.effect = True
         return self
 
     def execute(self, ctx: ExecutionContext) -> None:
@@ -91,15 +119,26 @@ class AsyncKernelLaunch(DeviceOp[None]):
                 f"`{self.name}` has no launch config",
                 hint="call set_launch_config(tw.LaunchConfig(grid_dim=...)) before it is started",
             )
+        self._refuse_elsewhere(ctx.device)
+        memory = [region for _, region in self._memory]
 
         def put() -> FunctionRun:
             return self._function.put_on(ctx.stream, config, self._slots, inline=ctx.waits)
 
-        put_work(
-            ctx, self, put, writes=self._memory, keep=self._function, report=FunctionRun.problem
-        )
-        for region in self._memory:
+        put_work(ctx, self, put, writes=memory, keep=self._function, report=FunctionRun.problem)
+        for region in memory:
             region.mark_written()
+
+    def _refuse_elsewhere(self, device: Device) -> None:
+        """Raise if memory it was given lives on another device than it runs on."""
+        for place, region in self._memory:
+            home = region.storage.device
+            if home is not device:
+                self._refuse(
+                    f"argument {place} of `{self.name}` lives on another device than it runs on",
+                    f"memory of {device.name}",
+                    f"memory of {home.name}",
+                )
 
 
 def _dtype_of(value: Any) -> AnyDType | None:
@@ -114,9 +153,15 @@ def _is_numpy_scalar(value: object) -> bool:
     return isinstance(value, np.generic)
 
 
-def load_module_from_file(path: str | Path, device: Device | str | None = None) -> Module:
-    """Load compiled code from a file: on the CPU an object file by the calling convention of its
-    kernels."""
+def load_module_from_ptx(ptx: str | bytes, device: Device | str | int | None = None) -> Module:
+    """Load PTX, which the driver compiles for the GPU at hand; the default GPU if none is named."""
+    code = ptx.encode() if isinstance(ptx, str) else ptx
+    return load_module_from_bytes(code, DEFAULT_GPU if device is None else device)
+
+
+def load_module_from_file(path: str | Path, device: Device | str | int | None = None) -> Module:
+    """Load compiled code from a file: PTX, a cubin or a fatbin on a GPU; on the CPU an object file
+    by the calling convention of its kernels. A number stands for the GPU of that number."""
     try:
         code = Path(path).read_bytes()
     except OSError as error:
@@ -127,6 +172,6 @@ def load_module_from_file(path: str | Path, device: Device | str | None = None) 
     return load_module_from_bytes(code, device)
 
 
-def load_module_from_bytes(code: bytes, device: Device | str | None = None) -> Module:
+def load_module_from_bytes(code: bytes, device: Device | str | int | None = None) -> Module:
     """Load compiled code."""
-    return as_device(device).load_module(code)
+    return as_device(f"cuda:{device}" if isinstance(device, int) else device).load_module(code)

@@ -43,6 +43,11 @@ class CpuFunction:
         """Its symbol."""
         return self._native.symbol
 
+    @property
+    def parameter_sizes(self) -> None:
+        """Not known: object files do not say."""
+        return
+
     def put_on(
         self,
         stream: Stream,

@@ -7,7 +7,8 @@ from typing import Any
 
 from .calls import PoolNumbers, Shot
 from .native import DRIVER, quick_calls
-from .results import SUCCESS, CallError, refusal
+from .ptx_log import complaints
+from .results import INVALID_PTX, INVALID_VALUE, SUCCESS, CallError, refusal, with_words
 
 SINCE = 13000
 """The version of the driver's functions that are called."""
@@ -201,8 +202,14 @@ class Bindings:
     # code
 
     def load_module(self, code: bytes) -> int:
-        """Load code."""
-        return int(self._ask("cuModuleLoadData", code))
+        """Load code; of PTX that is not valid, say why."""
+        try:
+            return int(self._ask("cuModuleLoadData", code))
+        except CallError as error:
+            if error.status != INVALID_PTX:
+                raise
+            words = complaints(self._address("cuModuleLoadDataEx"), code)
+            raise with_words(error, words) from None
 
     def unload_module(self, module: int, _: int = 0) -> None:
         """Forget a module."""
@@ -212,12 +219,27 @@ class Bindings:
         """A kernel of a module."""
         return int(self._ask("cuModuleGetFunction", module, name.encode()))
 
-    def parameter_count(self, function: int) -> int | None:
-        """How many parameters a kernel has."""
-        number = 0
-        while int(self._module.cuFuncGetParamInfo(function, number)[0]) == SUCCESS:
-            number += 1
-        return number or None
+    def kernel_names(self, module: int) -> list[str]:
+        """The kernels of a module."""
+        count = int(self._ask("cuModuleGetFunctionCount", module))
+        found: Sequence[Any] = self._ask("cuModuleEnumerateFunctions", count, module)
+        names: list[bytes] = [self._ask("cuFuncGetName", function) for function in found]
+        return [name.decode(errors="replace") for name in names]
+
+    def parameter_sizes(self, function: int) -> tuple[int, ...] | None:
+        """The bytes of each parameter of a kernel."""
+        sizes: list[int] = []
+        while True:
+            status, _, nbytes = self._module.cuFuncGetParamInfo(function, len(sizes))
+            if int(status) == SUCCESS:
+                sizes.append(int(nbytes))
+            else:  # there is none of this number, or the driver does not know
+                return tuple(sizes) if int(status) == INVALID_VALUE else None
+
+    def allow_shared(self, function: int, nbytes: int) -> None:
+        """Let a kernel be launched with so much shared memory."""
+        kind = self._module.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self._ask("cuFuncSetAttribute", function, kind, nbytes)
 
     # graphs
 

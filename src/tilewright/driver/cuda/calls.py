@@ -183,8 +183,16 @@ class Calls(Protocol):
         """A kernel of a module."""
         ...
 
-    def parameter_count(self, function: int) -> int | None:
-        """How many parameters a kernel has; None where the driver does not say."""
+    def kernel_names(self, module: int) -> list[str]:
+        """The kernels of a module."""
+        ...
+
+    def parameter_sizes(self, function: int) -> tuple[int, ...] | None:
+        """The bytes of each parameter of a kernel; None where the driver does not say."""
+        ...
+
+    def allow_shared(self, function: int, nbytes: int) -> None:
+        """Let a kernel be launched with more shared memory than all of them may have."""
         ...
 
     # graphs

@@ -19,6 +19,8 @@ ELF_HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 NO_BYTES = 8
 """The type of sections that take no room in the file."""
+COMMON_SHARED = 48 << 10
+"""Bytes of shared memory that every kernel may be launched with."""
 
 
 class CudaModule:
@@ -43,7 +45,13 @@ class CudaModule:
         except CallError as error:
             if error.status != NOT_FOUND:
                 raise
-            raise DriverError(f"the module has no kernel `{name}`", got=error.got) from None
+        names = context.call(context.calls.kernel_names, self._handle)
+        raise DriverError(
+            f"the module has no kernel `{name}`",
+            expected=", ".join(sorted(names)) or "none: the module has no kernels",
+            got=name,
+            hint='kernels of CUDA C++ keep their names when declared extern "C"',
+        )
 
     def load_function(self, name: str) -> CudaFunction:
         """The kernel of that name."""
@@ -72,13 +80,14 @@ def _load(context: Context, code: bytes) -> int:
 class CudaFunction:
     """A kernel; its parameters are numbers and addresses of at most 8 bytes."""
 
-    __slots__ = ("_context", "_count", "_handle", "_module", "name")
+    __slots__ = ("_context", "_handle", "_module", "_shared", "name", "parameter_sizes")
 
     def __init__(self, module: CudaModule, name: str, handle: int, context: Context) -> None:
         self.name = name
         self._module = module  # keeps the code
         self._handle, self._context = handle, context
-        self._count = context.call(context.calls.parameter_count, handle)
+        self._shared = COMMON_SHARED
+        self.parameter_sizes = context.call(context.calls.parameter_sizes, handle)
 
     def put_on(
         self,
@@ -97,17 +106,25 @@ class CudaFunction:
                 expected=f"a stream of {context.name}",
                 got=repr(stream),
             )
-        if self._count is not None and len(slots) != self._count:
+        sizes = self.parameter_sizes
+        if sizes is not None and len(slots) != len(sizes):
             raise DriverError(
                 f"`{self.name}` cannot be launched with these arguments",
-                expected=f"{self._count} arguments",
+                expected=f"{len(sizes)} arguments",
                 got=str(len(slots)),
             )
+        self._allow_shared(config.shared_mem_bytes)
         grid, block = _three(config.grid_dim), _three(config.block_dim)
         words = [slot - (1 << 64) if slot >> 63 == 1 else slot for slot in slots]
         record = Record(context.handle, self._handle, grid, block, config.shared_mem_bytes, words)
         stream.launch(record, f"`{self.name}`", (self, keep))
         return CudaFunctionRun(context)
+
+    def _allow_shared(self, nbytes: int) -> None:
+        """More than every kernel may have must be asked for; the driver knows how much there is."""
+        if nbytes > self._shared:
+            self._context.call(self._context.calls.allow_shared, self._handle, nbytes)
+            self._shared = nbytes
 
     def __repr__(self) -> str:
         return f"Function({self.name!r})"

@@ -8,10 +8,12 @@ from types import MappingProxyType
 from ...base.errors import DriverError
 
 SUCCESS = 0
+INVALID_VALUE = 1
 OUT_OF_MEMORY = 2
 NOT_INITIALIZED = 3
 NO_DEVICE = 100
 NO_BINARY_FOR_GPU = 209
+INVALID_PTX = 218
 NOT_FOUND = 500
 NOT_READY = 600
 
@@ -46,3 +48,12 @@ def refusal(call: str, status: int, name: str, text: str) -> CallError:
     )
     error.status = status
     return error
+
+
+def with_words(error: CallError, words: str) -> CallError:
+    """The error for a refused call, with what was said beside its status, if anything."""
+    if not words:
+        return error
+    known = CallError(error.message, got=f"{error.got}\n{words}", hint=error.hint)
+    known.status = error.status
+    return known

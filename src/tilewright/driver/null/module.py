@@ -30,6 +30,11 @@ class NullFunction:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @property
+    def parameter_sizes(self) -> None:
+        """Not known: there is no code."""
+        return
+
     def put_on(
         self,
         stream: Stream,

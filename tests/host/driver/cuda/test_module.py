@@ -54,7 +54,7 @@ def test_functions_are_launched_over_blocks(device, fake):
 
 
 def test_a_wrong_number_of_arguments_is_refused_where_the_driver_knows(device, fake):
-    fake.kernels["f"], fake.parameters["f"] = lambda values, grid: None, 2
+    fake.kernels["f"], fake.parameters["f"] = lambda values, grid: None, (8, 4)
     function = device.load_module(PTX).load_function("f")
     with pytest.raises(DriverError, match="cannot be launched with these arguments"):
         function.put_on(device.new_stream(), LaunchConfig((1,)), [1])
@@ -67,9 +67,29 @@ def test_streams_of_other_devices_are_refused(device, fake):
         function.put_on(CPU.new_stream(), LaunchConfig((1,)), [])
 
 
-def test_a_missing_function_is_named(device):
-    with pytest.raises(DriverError, match="has no kernel `nothing`"):
+def test_a_missing_function_is_named(device, fake):
+    fake.kernels["scale"] = fake.kernels["add"] = lambda values, grid: None
+    with pytest.raises(DriverError, match="has no kernel `nothing`") as caught:
         device.load_module(PTX).load_function("nothing")
+    assert "expected: add, scale" in str(caught.value)
+    assert 'hint: kernels of CUDA C++ keep their names when declared extern "C"' in str(
+        caught.value
+    )
+
+
+def test_more_shared_memory_than_all_kernels_have_is_asked_for_once(device, fake):
+    fake.kernels["f"] = lambda values, grid: None
+    function, stream = device.load_module(PTX).load_function("f"), device.new_stream()
+    function.put_on(stream, LaunchConfig((1,), (32,), 48 << 10), [])
+    assert fake.shared == {}
+    function.put_on(stream, LaunchConfig((1,), (32,), 100_000), [])
+    assert fake.shared == {"f": 100_000}
+    fake.fail("allow_shared", 1)
+    function.put_on(stream, LaunchConfig((1,), (32,), 99_000), [])
+    with pytest.raises(DriverError, match="refused allow_shared"):
+        function.put_on(stream, LaunchConfig((1,), (32,), 1 << 20), [])
+    launched = [entry for entry in fake.log if entry[0] == "launch"]
+    assert len(launched) == 3, "what was refused has not been launched"
 
 
 def test_too_many_axes_are_refused(device, fake):
