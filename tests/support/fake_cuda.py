@@ -25,6 +25,7 @@ from tilewright.driver.protocol import Block
 
 Kernel = Callable[[list[int], tuple[int, int, int]], None]
 TOTAL = 1 << 30
+MOST_SHARED, MOST_THREADS = 1 << 17, 1024
 
 
 class FakeCuda:
@@ -41,6 +42,10 @@ class FakeCuda:
         self.reserved = 0
         """Bytes that a pool keeps though nobody uses them."""
         self.trims = 0
+        self.tried: list[bytes] = []
+        """Code that was loaded in another process first."""
+        self.needed: dict[str, int] = {}
+        """Bytes that the blocks of a kernel share anyway, by its name."""
         self.lost = 0
         self.failing: dict[str, deque[int]] = defaultdict(deque)
         self.current: list[int] = []
@@ -132,6 +137,9 @@ class FakeCuda:
 
     def elapsed(self, start: int, end: int) -> float:
         return 1.5
+
+    def most_shared(self, ordinal: int) -> int:
+        return MOST_SHARED
 
     def retain_context(self, ordinal: int) -> int:
         return 10 + ordinal
@@ -230,6 +238,10 @@ class FakeCuda:
         data = element.to_bytes(itemsize, "little") * count
         self._put(stream, lambda: _write(target, data), "fill", itemsize, count)
 
+    def try_out(self, ordinal: int, code: bytes) -> None:
+        self.tried.append(code)
+        self._check("try_out")
+
     def load_module(self, code: bytes) -> int:
         self._check("load_module")
         return next(self._numbers)
@@ -253,6 +265,12 @@ class FakeCuda:
     def allow_shared(self, function: int, nbytes: int) -> None:
         self._check("allow_shared")
         self.shared[self.functions[function]] = nbytes
+
+    def shared_bytes(self, function: int) -> int:
+        return self.needed.get(self.functions[function], 0)
+
+    def most_threads(self, function: int) -> int:
+        return MOST_THREADS
 
     def begin_capture(self, stream: int) -> None:
         self._check("begin_capture")

@@ -12,8 +12,8 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright.backend.tileir.abi import slots
-from tilewright.backend.tileir.cubin import sections
 from tilewright.base.config import override
+from tilewright.base.cubin import sections
 from tilewright.base.cuda_abi import LaunchWord
 from tilewright.tools.command import main
 

@@ -11,9 +11,9 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright.backend.tileir import listing
-from tilewright.backend.tileir.cubin import sections
 from tilewright.backend.tileir.toolchain import find_program
 from tilewright.base.config import override
+from tilewright.base.cubin import sections
 
 HERE = Path(__file__).read_text().splitlines()
 

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from ..base.errors import DriverError
 from .cpu import copying
 from .cpu.caching import HostMemory, HostPool, clear
-from .cpu.module import CpuModule
+from .cpu.module import CpuModule, check_object
 from .cpu.pool import default, streams
 from .cpu.progress import CpuProgress
 from .cpu.stream import CpuStream
@@ -67,7 +67,7 @@ class HostDevice(ABC, Generic[S]):
         """A new stream."""
 
     @abstractmethod
-    def load_module(self, code: bytes) -> Module:
+    def load_module(self, code: bytes, *, trusted: bool = False) -> Module:
         """Load code made for this device."""
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> HostMemory:
@@ -136,8 +136,10 @@ class CpuDevice(HostDevice[CpuStream]):
         """One per thread that a launch may use."""
         return default().threads()
 
-    def load_module(self, code: bytes) -> CpuModule:
+    def load_module(self, code: bytes, *, trusted: bool = False) -> CpuModule:
         """Load an object file whose functions follow base.cpu_abi."""
+        if not trusted:
+            check_object(code)
         return CpuModule(code)
 
     def _make(self, number: int) -> CpuStream:
@@ -156,7 +158,7 @@ class ReferenceDevice(HostDevice[ImmediateStream]):
 
     __slots__ = ()
 
-    def load_module(self, code: bytes) -> Module:
+    def load_module(self, code: bytes, *, trusted: bool = False) -> Module:
         """There is no code for it: it interprets kernels."""
         raise DriverError(
             "the reference device runs no raw code",

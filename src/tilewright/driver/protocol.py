@@ -331,8 +331,12 @@ class Device(Protocol):
         """Do now, on any thread, what the first uses of the device would have to wait for."""
         ...
 
-    def load_module(self, code: bytes) -> Module:
-        """Load code made for this device; a DriverError if it is not."""
+    def load_module(self, code: bytes, *, trusted: bool = False) -> Module:
+        """Load code made for this device; a DriverError if it is not.
+
+        Code that is not `trusted` is looked at, and where that does not say enough tried elsewhere,
+        so that damaged code does no harm while it is loaded.
+        """
         ...
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> Memory:

@@ -159,9 +159,14 @@ def load_module_from_ptx(ptx: str | bytes, device: Device | str | int | None = N
     return load_module_from_bytes(code, DEFAULT_GPU if device is None else device)
 
 
-def load_module_from_file(path: str | Path, device: Device | str | int | None = None) -> Module:
+def load_module_from_file(
+    path: str | Path, device: Device | str | int | None = None, *, trusted: bool = False
+) -> Module:
     """Load compiled code from a file: PTX, a cubin or a fatbin on a GPU; on the CPU an object file
-    by the calling convention of its kernels. A number stands for the GPU of that number."""
+    by the calling convention of its kernels. A number stands for the GPU of that number.
+
+    Machine code for a GPU is loaded in another process first, which takes a while, so that damaged
+    code ends that one; not so if it is `trusted`."""
     try:
         code = Path(path).read_bytes()
     except OSError as error:
@@ -169,9 +174,12 @@ def load_module_from_file(path: str | Path, device: Device | str | int | None = 
             f"the module {str(path)!r} cannot be read: {error.strerror}",
             hint="build it first, or check the path",
         ) from None
-    return load_module_from_bytes(code, device)
+    return load_module_from_bytes(code, device, trusted=trusted)
 
 
-def load_module_from_bytes(code: bytes, device: Device | str | int | None = None) -> Module:
-    """Load compiled code."""
-    return as_device(f"cuda:{device}" if isinstance(device, int) else device).load_module(code)
+def load_module_from_bytes(
+    code: bytes, device: Device | str | int | None = None, *, trusted: bool = False
+) -> Module:
+    """Load compiled code, as `load_module_from_file` does."""
+    chosen = as_device(f"cuda:{device}" if isinstance(device, int) else device)
+    return chosen.load_module(code, trusted=trusted)

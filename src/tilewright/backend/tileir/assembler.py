@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.config import child_environment, current
+from ...base.elf import MAGIC
 from ...base.errors import Code, CompileError
 from ...base.source import Span
-from .cubin import MAGIC
 from .toolchain import INSTALL, MISLEADING, Toolchain, architectures
 
 PATIENCE_SECONDS = 1.0

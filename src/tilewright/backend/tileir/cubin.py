@@ -1,4 +1,4 @@
-"""Reads what a cubin, which is an ELF file, says of itself: its architecture, what kernels need."""
+"""Reads what a cubin says its kernels need."""
 
 from __future__ import annotations
 
@@ -7,30 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-MAGIC = b"\x7fELF"
-CUDA = 190
-"""The machine's number in ELF files."""
-HEAD = struct.Struct("<16xHHIQQQIHHHHHH")
-SECTION = struct.Struct("<IIQQQQ")
-NO_BITS = 8
-"""A section that takes room at run time and none in the file."""
+from ...base.cubin import sections
+from ...base.elf import MAGIC
+
 INFO, SHARED = ".nv.info", ".nv.shared."
 SIZED = 4
 """Attributes whose value has a length before it."""
 FRAME_SIZE, REGISTERS = 0x11, 0x2F
-
-
-class InvalidCubinError(ValueError):
-    """Bytes that are no cubin; says what is wrong with them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One section: its name, its bytes, and how many it has at run time."""
-
-    name: str
-    data: bytes
-    nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +33,6 @@ def is_cubin(code: object) -> TypeGuard[bytes]:
     return isinstance(code, bytes) and code.startswith(MAGIC)
 
 
-def architecture(cubin: bytes) -> str:
-    """What a cubin is for, such as `sm_90`."""
-    fields = _head(cubin)
-    return f"sm_{fields[6] >> 8 & 0xFF}"
-
-
 def resources(cubin: bytes) -> Resources:
     """What the kernels of a cubin need at most."""
     found: dict[int, int] = {}
@@ -67,29 +44,6 @@ def resources(cubin: bytes) -> Resources:
         elif section.name.startswith(SHARED):
             shared = max(shared, section.nbytes)
     return Resources(found.get(REGISTERS, 0), found.get(FRAME_SIZE, 0), shared)
-
-
-def sections(cubin: bytes) -> Iterator[Section]:
-    """All sections of a cubin."""
-    *_, start, _, _, _, _, size, count, names = _head(cubin)
-    try:
-        heads = [SECTION.unpack_from(cubin, start + i * size) for i in range(count)]
-        texts = heads[names][4]
-        for name, kind, _, _, offset, nbytes in heads:
-            end = cubin.index(b"\0", texts + name)
-            data = b"" if kind == NO_BITS else cubin[offset : offset + nbytes]
-            yield Section(cubin[texts + name : end].decode("latin-1"), data, nbytes)
-    except (struct.error, IndexError, ValueError, OverflowError):
-        raise InvalidCubinError("its sections cannot be read") from None
-
-
-def _head(cubin: bytes) -> tuple[int, ...]:
-    if not cubin.startswith(MAGIC) or len(cubin) < HEAD.size:
-        raise InvalidCubinError("it is no ELF file")
-    fields: tuple[int, ...] = HEAD.unpack_from(cubin)
-    if fields[1] != CUDA:
-        raise InvalidCubinError(f"it is for machine {fields[1]}, not for CUDA")
-    return fields
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, int]]:

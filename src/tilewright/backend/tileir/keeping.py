@@ -9,10 +9,10 @@ from __future__ import annotations
 from hashlib import sha256
 
 from ...base.config import current
+from ...base.cubin import architecture
 from ...base.stage import Facts, Keeping, Saved
 from ...ir.artifact import Artifact, sites_of
 from .abi import symbol
-from .cubin import architecture
 from .encoding.versions import version_text
 from .lowered import Lowered
 from .toolchain import Toolchain

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from ...base.config import child_environment
-from .cubin import sections
+from ...base.cubin import sections
 from .toolchain import MISLEADING, find_program
 
 PTX = ".nv_debug_ptx_txt"

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...base.elf import MAGIC, InvalidElfError, read_elf
 from ...base.errors import ContextError, DriverError
 from ..protocol import LaunchConfig, Stream
 from .native import NativeFunction, check_format, load
 from .record import Record
 from .run import Launcher
 from .stream import CpuStream
+
+
+def check_object(code: bytes) -> None:
+    """Raise for an object file that is not whole; of what it does nothing is known."""
+    check_format(code)
+    if code.startswith(MAGIC):
+        try:
+            read_elf(code)
+        except InvalidElfError as error:
+            raise DriverError(
+                "native code cannot be loaded: the object file is damaged",
+                got=str(error),
+                hint="build it again",
+            ) from None
 
 
 class CpuModule:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any
 
 from .calls import PoolNumbers, Shot
 from .native import DRIVER, quick_calls
 from .ptx_log import complaints
 from .results import INVALID_PTX, INVALID_VALUE, SUCCESS, CallError, refusal, with_words
+from .trial import trial_on
 
 SINCE = 13000
 """The version of the driver's functions that are called."""
@@ -23,8 +25,9 @@ NAME_BYTES = 256
 class Bindings:
     """`calls.Calls` of this process; `module` is `cuda.bindings.driver`."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, library: str) -> None:
         self._module = module
+        self._trial = cache(partial(trial_on, library))
         quick = quick_calls({name: self._address(name) for name in DRIVER})
         self.launch = quick.launch
         self.record = quick.record
@@ -72,6 +75,12 @@ class Bindings:
     def processors(self, ordinal: int) -> int:
         """How many multiprocessors a device has."""
         kind = self._module.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        return int(self._ask("cuDeviceGetAttribute", kind, ordinal))
+
+    def most_shared(self, ordinal: int) -> int:
+        """How many bytes a block may share at most."""
+        kinds = self._module.CUdevice_attribute
+        kind = kinds.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         return int(self._ask("cuDeviceGetAttribute", kind, ordinal))
 
     def retain_context(self, ordinal: int) -> int:
@@ -201,6 +210,12 @@ class Bindings:
 
     # code
 
+    def try_out(self, ordinal: int, code: bytes) -> None:
+        """Load code in another process."""
+        call, status = self._trial(ordinal).attempt(code)
+        if status != SUCCESS:
+            raise self.describe(call, status)
+
     def load_module(self, code: bytes) -> int:
         """Load code; of PTX that is not valid, say why."""
         try:
@@ -240,6 +255,16 @@ class Bindings:
         """Let a kernel be launched with so much shared memory."""
         kind = self._module.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._ask("cuFuncSetAttribute", function, kind, nbytes)
+
+    def shared_bytes(self, function: int) -> int:
+        """Bytes that each block of a kernel shares."""
+        kind = self._module.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+        return int(self._ask("cuFuncGetAttribute", kind, function))
+
+    def most_threads(self, function: int) -> int:
+        """How many threads a block of a kernel may have."""
+        kind = self._module.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+        return int(self._ask("cuFuncGetAttribute", kind, function))
 
     # graphs
 

@@ -53,6 +53,10 @@ class Calls(Protocol):
         """How many multiprocessors a device has."""
         ...
 
+    def most_shared(self, ordinal: int) -> int:
+        """How many bytes a block may share on a device, at most."""
+        ...
+
     def retain_context(self, ordinal: int) -> int:
         """The primary context of a device, which all libraries of a process share."""
         ...
@@ -171,6 +175,10 @@ class Calls(Protocol):
 
     # code
 
+    def try_out(self, ordinal: int, code: bytes) -> None:
+        """Load code in another process, which may die of it; raises what went wrong there."""
+        ...
+
     def load_module(self, code: bytes) -> int:
         """Load a cubin, a fatbin, or PTX that ends with a zero."""
         ...
@@ -193,6 +201,14 @@ class Calls(Protocol):
 
     def allow_shared(self, function: int, nbytes: int) -> None:
         """Let a kernel be launched with more shared memory than all of them may have."""
+        ...
+
+    def shared_bytes(self, function: int) -> int:
+        """Bytes of memory that each block of a kernel shares, besides what a launch adds."""
+        ...
+
+    def most_threads(self, function: int) -> int:
+        """How many threads a block of a kernel may have."""
         ...
 
     # graphs

@@ -95,15 +95,15 @@ class CudaDevice:
         """One per multiprocessor."""
         return self._calls.processors(self.ordinal)
 
-    def load_module(self, code: bytes) -> CudaModule:
+    def load_module(self, code: bytes, *, trusted: bool = False) -> CudaModule:
         """Load a cubin, a fatbin or PTX."""
-        return CudaModule(self.context, code)
+        return CudaModule(self.context, code, trusted=trusted)
 
     def helper(self, name: str) -> int:
         """One of our own kernels for memory with gaps."""
         with self._making:
             if self._helpers is None:
-                self._helpers = CudaModule(self.context, ptx())
+                self._helpers = CudaModule(self.context, ptx(), trusted=True)
             return self._helpers.function(name)
 
     def allocate(self, nbytes: int, *, zeroed: bool) -> DeviceMemory:

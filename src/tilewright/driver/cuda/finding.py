@@ -70,7 +70,7 @@ def _forget() -> None:
 
 def load_driver() -> Calls:
     """Open the driver."""
-    _open_library()
+    library = _open_library()
     module = _import_package()
     status = int(module.cuInit(0)[0])
     if status == NO_DEVICE:
@@ -86,15 +86,15 @@ def load_driver() -> Calls:
             got=f"one for CUDA {_version(version)}",
             hint=NEWER,
         )
-    return Bindings(module)
+    return Bindings(module, library)
 
 
-def _open_library() -> None:
+def _open_library() -> str:
     name = LIBRARIES.get(sys.platform)
     try:
         if name is not None:
             ctypes.CDLL(name)
-            return
+            return name
         why = f"none is made for {sys.platform}"
     except OSError as error:
         why = str(error)

@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
+from typing import TypeAlias
 
+from ...base.cubin import architecture
+from ...base.elf import MAGIC
 from ...base.errors import ContextError, DriverError
+from ...base.shapes import size
 from ..protocol import LaunchConfig, Stream
+from .code import is_machine_code, loadable
 from .context import Context
 from .record import Record
 from .results import NO_BINARY_FOR_GPU, NOT_FOUND, CallError
 from .stream import CudaStream
 
-ELF, FATBIN = b"\x7fELF", b"\x50\xed\x55\xba"
-CUDA_MACHINE = 190
-"""The number of NVIDIA GPUs in an ELF header."""
-ELF_HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
-SECTION = struct.Struct("<IIQQQQIIQQ")
-NO_BYTES = 8
-"""The type of sections that take no room in the file."""
+Three: TypeAlias = tuple[int, int, int]
+MOST_BLOCKS = ((1 << 31) - 1, 65535, 65535)
+"""Along x, y and z."""
 COMMON_SHARED = 48 << 10
 """Bytes of shared memory that every kernel may be launched with."""
 
 
 class CudaModule:
-    """Code loaded on a device; unloaded some time after the last user is gone."""
+    """Code loaded on a device; unloaded some time after the last user is gone.
+
+    Unless it is `trusted`, it is read first, and the driver loads it in another process before it
+    does so in this one.
+    """
 
     __slots__ = ("_context", "_functions", "_handle")
 
-    def __init__(self, context: Context, code: bytes) -> None:
+    def __init__(self, context: Context, code: bytes, *, trusted: bool = False) -> None:
         self._context = context
         self._handle = 0
         self._functions: dict[str, CudaFunction] = {}
         context.tidy()
-        with context.loading:
-            self._handle = _load(context, loadable(code))
+        self._handle = _load(context, loadable(code, trusted=trusted), trusted)
 
     def function(self, name: str) -> int:
         """The driver's handle of a kernel."""
         context = self._context
         try:
             with context.loading:  # this is where the driver really loads a kernel
-                return context.call(context.calls.find_function, self._handle, name)
+                found = context.call(context.calls.find_function, self._handle, name)
+                _check_shared(name, context, context.call(context.calls.shared_bytes, found))
+                return found
         except CallError as error:
             if error.status != NOT_FOUND:
                 raise
@@ -63,30 +68,54 @@ class CudaModule:
             self._context.leave(self._context.calls.unload_module, self._handle, 0)
 
 
-def _load(context: Context, code: bytes) -> int:
+def _load(context: Context, code: bytes, trusted: bool) -> int:
+    calls = context.calls
     try:
-        return context.call(context.calls.load_module, code)
+        if not trusted and is_machine_code(code):
+            context.check()
+            calls.try_out(context.ordinal, code)
+        with context.loading:
+            return context.call(calls.load_module, code)
     except CallError as error:
         if error.status != NO_BINARY_FOR_GPU:
             raise
-    major, minor = context.calls.capability(context.ordinal)
+    major, minor = calls.capability(context.ordinal)
     raise DriverError(
         "the code was compiled for another architecture",
         expected=f"code for sm_{major}{minor}, which {context.name} is",
+        got=f"code for {architecture(code)}" if code.startswith(MAGIC) else None,
         hint=f"compile it for this one: --arch sm_{major}{minor}",
     )
+
+
+def _check_shared(kernel: str, context: Context, needed: int, asked: int = 0) -> None:
+    """Raise if blocks need more shared memory than the device has for one."""
+    most = context.calls.most_shared(context.ordinal)
+    if needed + asked > most:
+        more = f", and {asked} that the launch asks for" if asked else ""
+        raise DriverError(
+            f"the blocks of `{kernel}` need more shared memory than {context.name} has",
+            expected=f"at most {most} bytes",
+            got=f"{needed} bytes{more}",
+            hint="use smaller tiles or fewer of them at once; for a raw kernel, ask for less",
+        )
 
 
 class CudaFunction:
     """A kernel; its parameters are numbers and addresses of at most 8 bytes."""
 
-    __slots__ = ("_context", "_handle", "_module", "_shared", "name", "parameter_sizes")
+    __slots__ = (
+        "_context", "_handle", "_module", "_needed", "_shared", "_threads", "name",
+        "parameter_sizes",
+    )  # fmt: skip
 
     def __init__(self, module: CudaModule, name: str, handle: int, context: Context) -> None:
         self.name = name
         self._module = module  # keeps the code
         self._handle, self._context = handle, context
         self._shared = COMMON_SHARED
+        self._needed = context.call(context.calls.shared_bytes, handle)
+        self._threads = context.call(context.calls.most_threads, handle)
         self.parameter_sizes = context.call(context.calls.parameter_sizes, handle)
 
     def put_on(
@@ -114,17 +143,29 @@ class CudaFunction:
                 got=str(len(slots)),
             )
         self._allow_shared(config.shared_mem_bytes)
-        grid, block = _three(config.grid_dim), _three(config.block_dim)
+        grid, block = self._dims(config)
         words = [slot - (1 << 64) if slot >> 63 == 1 else slot for slot in slots]
         record = Record(context.handle, self._handle, grid, block, config.shared_mem_bytes, words)
         stream.launch(record, f"`{self.name}`", (self, keep))
         return CudaFunctionRun(context)
 
     def _allow_shared(self, nbytes: int) -> None:
-        """More than every kernel may have must be asked for; the driver knows how much there is."""
-        if nbytes > self._shared:
-            self._context.call(self._context.calls.allow_shared, self._handle, nbytes)
-            self._shared = nbytes
+        """More than every kernel may have must be asked for."""
+        context = self._context
+        calls, needed = context.calls, self._needed
+        if needed + nbytes > self._shared:
+            _check_shared(self.name, context, needed, nbytes)
+            context.call(calls.allow_shared, self._handle, nbytes)
+            self._shared = needed + nbytes
+
+    def _dims(self, config: LaunchConfig) -> tuple[Three, Three]:
+        """Blocks, and threads in each, along x, y and z."""
+        grid, block = _three(config.grid_dim), _three(config.block_dim)
+        if any(n > most for n, most in zip(grid, MOST_BLOCKS, strict=True)):
+            raise _too_large(self.name, "blocks", f"at most {MOST_BLOCKS} along x, y and z", grid)
+        if size(block) > self._threads:
+            raise _too_large(self.name, "threads", f"at most {self._threads} in a block", block)
+        return grid, block
 
     def __repr__(self) -> str:
         return f"Function({self.name!r})"
@@ -143,50 +184,21 @@ class CudaFunctionRun:
         return self._context.lost
 
 
-def _three(dims: Sequence[int]) -> tuple[int, int, int]:
+def _three(dims: Sequence[int]) -> Three:
     x, y, z = (*dims, 1, 1, 1)[:3]
-    if len(dims) > 3 or min(x, y, z) < 0 or max(x, y, z) >= 1 << 31:
+    if len(dims) > 3 or min(x, y, z) < 1:
         raise DriverError(
             "code cannot be launched over this many blocks or threads",
-            expected="at most three axes",
+            expected="at most three axes, at least 1 along each",
             got=str(tuple(dims)),
         )
     return x, y, z
 
 
-def loadable(code: bytes) -> bytes:
-    """Code as the driver takes it. It is not told how long code is, so that is looked at here."""
-    if code.startswith(FATBIN):
-        return code
-    if code.startswith(ELF):
-        if not _is_whole(code):
-            raise _unloadable(code, "a cubin, whole and for a GPU")
-        return code
-    if b".version" not in code[:4096] or b".target" not in code:
-        raise _unloadable(code, "a cubin, a fatbin or PTX")
-    return code if code.endswith(b"\0") else code + b"\0"
-
-
-def _unloadable(code: bytes, expected: str) -> DriverError:
+def _too_large(kernel: str, what: str, expected: str, got: Three) -> DriverError:
     return DriverError(
-        "this code cannot be loaded on a CUDA device",
+        f"`{kernel}` cannot be launched with so many {what}",
         expected=expected,
-        got=f"{len(code)} bytes that begin with {code[:8]!r}",
+        got=str(got),
+        hint="let each block or thread do more of the work",
     )
-
-
-def _is_whole(code: bytes) -> bool:
-    """Whether an ELF file is for a GPU, and all its tables and sections lie within it."""
-    if len(code) < ELF_HEADER.size or code[4] != 2:
-        return False
-    fields = ELF_HEADER.unpack_from(code)
-    machine, segments, sections = fields[1], fields[4], fields[5]
-    segment_size, segment_count, section_size, section_count = fields[8:12]
-    if machine != CUDA_MACHINE or section_size != SECTION.size:
-        return False
-    if segments + segment_size * segment_count > len(code):
-        return False
-    if sections + section_size * section_count > len(code):
-        return False
-    places = (SECTION.unpack_from(code, sections + i * section_size) for i in range(section_count))
-    return all(kind == NO_BYTES or at + size <= len(code) for _, kind, _, _, at, size, *_ in places)

@@ -39,7 +39,7 @@ class NullDevice:
     def prepare(self) -> None:
         """There is nothing to prepare."""
 
-    def load_module(self, code: bytes) -> NullModule:
+    def load_module(self, code: bytes, *, trusted: bool = False) -> NullModule:
         """Take any bytes for code."""
         return NullModule(code)
 

@@ -76,3 +76,11 @@ def test_the_null_device_notes_launches():
     run = function.put_on(device.streams()[0], LaunchConfig((4, 1, 1)), [1, 2])
     assert run.problem() is None
     assert str(device.entries[0]) == "stream 0: launch scale over (4, 1, 1)"
+
+
+def test_damaged_object_files_are_refused_unless_they_are_trusted():
+    code = object_code(WRITE_BLOCK)
+    with pytest.raises(DriverError, match="the object file is damaged") as caught:
+        CPU.load_module(code[:-1])
+    assert caught.value.got == "its table of sections is not within it"
+    assert CPU.load_module(code[:-1], trusted=True), "nothing is linked before it is asked for"

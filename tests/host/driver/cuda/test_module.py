@@ -4,8 +4,9 @@ import gc
 
 import pytest
 
+from support.elf import cubin
+from support.fake_cuda import MOST_SHARED
 from tilewright.base.errors import ContextError, DriverError
-from tilewright.driver.cuda.module import ELF_HEADER, SECTION, loadable
 from tilewright.driver.cuda.results import NO_BINARY_FOR_GPU
 from tilewright.driver.host import CPU
 from tilewright.driver.protocol import LaunchConfig
@@ -13,32 +14,7 @@ from tilewright.driver.protocol import LaunchConfig
 PTX = b".version 7.0\n.target sm_80\n"
 
 
-def elf(*, machine=190, sections=1, at=64, size=0):
-    """A file with a header and sections that begin and end there."""
-    head = b"\x7fELF\2" + bytes(11)
-    fields = ELF_HEADER.pack(2, machine, 1, 0, 0, 64, 0, 64, 0, 0, SECTION.size, sections, 0)
-    return head + fields[16:] + SECTION.pack(0, 1, 0, 0, at, size, 0, 0, 0, 0)
-
-
-def test_ptx_ends_with_a_zero():
-    assert loadable(PTX) == PTX + b"\0"
-    assert loadable(PTX + b"\0") == PTX + b"\0"
-
-
-def test_whole_cubins_are_taken():
-    assert loadable(elf()) == elf()
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        b"", b"garbage", b"\x7fELF", elf()[:70], elf(machine=62), elf(sections=2),
-        elf(at=1 << 40), elf(size=1000), b".version of something else",
-    ],
-)  # fmt: skip
-def test_code_that_the_driver_could_not_survive_is_refused(code):
-    with pytest.raises(DriverError, match="cannot be loaded on a CUDA device"):
-        loadable(code)
+CUBIN = cubin()
 
 
 def test_functions_are_launched_over_blocks(device, fake):
@@ -87,7 +63,7 @@ def test_more_shared_memory_than_all_kernels_have_is_asked_for_once(device, fake
     fake.fail("allow_shared", 1)
     function.put_on(stream, LaunchConfig((1,), (32,), 99_000), [])
     with pytest.raises(DriverError, match="refused allow_shared"):
-        function.put_on(stream, LaunchConfig((1,), (32,), 1 << 20), [])
+        function.put_on(stream, LaunchConfig((1,), (32,), 120_000), [])
     launched = [entry for entry in fake.log if entry[0] == "launch"]
     assert len(launched) == 3, "what was refused has not been launched"
 
@@ -114,6 +90,72 @@ def test_modules_are_unloaded_after_their_last_function(device, fake):
 def test_code_for_another_architecture_names_the_one_here(device, fake):
     fake.fail("load_module", NO_BINARY_FOR_GPU)
     with pytest.raises(DriverError, match="for another architecture") as caught:
-        device.load_module(elf())
+        device.load_module(CUBIN)
     assert "expected: code for sm_90, which cuda:0 is" in str(caught.value)
-    assert device.load_module(elf()) is not None, "the next is loaded"
+    assert caught.value.got == "code for sm_90", "the fake refuses what would be right"
+    assert device.load_module(CUBIN) is not None, "the next is loaded"
+
+
+def test_machine_code_of_others_is_tried_elsewhere_first(device, fake):
+    device.load_module(CUBIN)
+    assert fake.tried == [CUBIN]
+    device.load_module(CUBIN, trusted=True)
+    device.load_module(PTX)
+    assert fake.tried == [CUBIN], "what is trusted is not, nor what the driver compiles"
+
+
+def test_what_fails_elsewhere_is_not_loaded_here(device, fake):
+    fake.fail("try_out", 700)
+    with pytest.raises(DriverError, match="refused try_out"):
+        device.load_module(CUBIN)
+    assert device.context.lost is None, "it was another process that was lost"
+    fake.fail("load_module", 200)  # still to come: nothing was loaded
+    fake.fail("try_out", NO_BINARY_FOR_GPU)
+    with pytest.raises(DriverError, match="for another architecture"):
+        device.load_module(CUBIN)
+    assert fake.failing["load_module"]
+
+
+def test_what_is_not_whole_is_not_even_tried(device, fake):
+    with pytest.raises(DriverError, match="cannot be loaded on a CUDA device"):
+        device.load_module(CUBIN[:-1])
+    assert fake.tried == []
+
+
+def test_kernels_that_need_more_shared_memory_than_there_is(device, fake):
+    fake.kernels["f"], fake.needed["f"] = lambda values, grid: None, MOST_SHARED + 1
+    with pytest.raises(DriverError, match="more shared memory than cuda:0 has") as caught:
+        device.load_module(CUBIN, trusted=True).function("f")
+    assert caught.value.expected == "at most 131072 bytes"
+    assert caught.value.got == "131073 bytes" and "smaller tiles" in caught.value.hint
+
+
+def test_launches_that_ask_for_more_shared_memory_than_there_is(device, fake):
+    fake.kernels["f"], fake.needed["f"] = lambda values, grid: None, 1000
+    function = device.load_module(PTX).load_function("f")
+    stream, most = device.new_stream(), MOST_SHARED - 1000
+    function.put_on(stream, LaunchConfig((1,), shared_mem_bytes=most), [])
+    with pytest.raises(DriverError, match="more shared memory") as caught:
+        function.put_on(stream, LaunchConfig((1,), shared_mem_bytes=most + 1), [])
+    assert caught.value.got == f"1000 bytes, and {most + 1} that the launch asks for"
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        (LaunchConfig((1 << 31,)), "so many blocks"),
+        (LaunchConfig((1, 1 << 16)), "so many blocks"),
+        (LaunchConfig((1, 1, 1 << 16)), "so many blocks"),
+        (LaunchConfig((1,), (1025,)), "so many threads"),
+        (LaunchConfig((1,), (32, 32, 2)), "so many threads"),
+        (LaunchConfig((0,)), "at least 1 along each"),
+        (LaunchConfig((1,), (1, -1)), "at least 1 along each"),
+    ],
+)
+def test_launches_beyond_the_limits(device, fake, config, why):
+    fake.kernels["f"] = lambda values, grid: None
+    function = device.load_module(PTX).load_function("f")
+    before = len(fake.log)
+    with pytest.raises(DriverError, match=why):
+        function.put_on(device.new_stream(), config, [])
+    assert len(fake.log) == before
