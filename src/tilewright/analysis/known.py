@@ -17,15 +17,29 @@ MOST = 4
 class Cause:
     """Something that makes values differ between blocks and rounds: a grid axis, a loop.
 
-    `ties` are the causes that it depends on in turn.
+    `ties` are the causes that it depends on in turn. The causes with one `whole` belong to values
+    that take all their combinations, as the numbers of one tile do; `part` tells these apart.
     """
 
     ties: frozenset[Cause] = frozenset()
+    whole: object = None
+    part: int = 0
+
+    def depends(self, other: Cause) -> bool:
+        """Whether one may tell something of the other."""
+        if self.whole is not None and self.whole is other.whole:
+            return self.part == other.part
+        return not ({self, *self.ties}).isdisjoint((other, *other.ties))
 
 
 def tied(causes: frozenset[Cause]) -> frozenset[Cause]:
     """Causes with all that they depend on."""
     return causes.union(*(cause.ties for cause in causes))
+
+
+def depend(some: Iterable[Cause], others: Iterable[Cause]) -> bool:
+    """Whether any of some causes may tell something of any of the others."""
+    return any(a.depends(b) for a in some for b in others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +64,7 @@ class Span:
 
     def apart(self, other: Span) -> bool:
         """Whether two values vary independently of each other."""
-        return not tied(self.varies) & tied(other.varies)
+        return not depend(self.varies, other.varies)
 
     def moved(self, move: Callable[[Linear], Linear], *, dense: bool = False) -> Span:
         """The range of a growing function of the value."""

@@ -135,6 +135,8 @@ class Prover:
                 yield (rest.plus(top, factor),)
             return
         divisor = by.number
+        if divisor < 1:
+            return
         if part[0] == "ceildiv":
             top = top.shifted(divisor - 1)
         yield from self._paired(top, divisor, factor, rest)

@@ -16,7 +16,7 @@ from ..ir.core import Block, Func, Op, Value
 from ..ir.launch_expr import Expr
 from ..ir.signature import ScalarSpec
 from ..ir.types import TileType
-from .known import Cause, Known, Span, few, fitted, known_point, tied, unknown
+from .known import Cause, Known, Span, depend, few, fitted, known_point, tied, unknown
 from .linear import ONE, ZERO, Linear, condition, number
 from .proofs import Prover
 from .structure import Structure, structure
@@ -53,13 +53,15 @@ class Path:
         """The same, but whether control gets there is not for the launch to say."""
         return replace(self, sure=False)
 
-    def under(self, limit: Limit) -> Path:
-        """The path on under a further condition."""
+    def under(self, limit: Limit, causes: Sequence[Cause]) -> Path:
+        """The path on under a further condition; `causes` are all that were there before it."""
+        if limit.causes & self.restricted:
+            return self.unsure()  # it may never hold together with those before it
         return replace(
             self,
             guards=(*self.guards, *limit.guards),
             needs=self.needs | limit.needs,
-            restricted=self.restricted | tied(limit.causes),
+            restricted=self.restricted.union(c for c in causes if depend((c,), limit.causes)),
         )
 
 
@@ -90,6 +92,8 @@ class _Walk:
         self.found: list[Checked] = []
         self.axes: dict[int, Cause] = {}
         """What makes values differ along each axis of the grid."""
+        self.causes: list[Cause] = []
+        """All there are so far."""
         for spec, value in zip(func.signature.params, func.params, strict=True):
             if isinstance(spec, ScalarSpec) and spec.dtype.is_int:
                 self.known[value] = known_point(prover.algebra.of(("scalar", spec.name)))
@@ -97,6 +101,18 @@ class _Walk:
     def of(self, value: Value) -> Known:
         """What is known of an integer."""
         return self.known.get(value) or unknown(value.tile.dtype)
+
+    def cause(
+        self, varies: frozenset[Cause] = frozenset(), whole: object = None, part: int = 0
+    ) -> frozenset[Cause]:
+        """A new cause, tied to others."""
+        self.causes.append(Cause(tied(varies), whole, part))
+        return frozenset(self.causes[-1:])
+
+    def narrowed(self, varies: frozenset[Cause]) -> frozenset[Cause]:
+        """The cause of a value where it takes fewer values than elsewhere."""
+        first, *others = varies
+        return self.cause(varies) if others else self.cause(varies, first.whole, first.part)
 
     # --- the walk --------------------------------------------------------------------------------
 
@@ -138,8 +154,9 @@ class _Walk:
     def block_id(self, axis: int) -> Known:
         """Every number below the size of the grid."""
         last = self.prover.algebra.of(("grid", axis)).shifted(-1)
-        cause = self.axes.setdefault(axis, Cause())
-        return Known((ZERO,), (last,), Span(ZERO, last, varies=frozenset((cause,))))
+        if axis not in self.axes:
+            (self.axes[axis],) = self.cause()
+        return Known((ZERO,), (last,), Span(ZERO, last, varies=frozenset((self.axes[axis],))))
 
     def tile_index(self, op: Op) -> None:
         """The loop takes every number of a tile, so each index takes all its values.
@@ -147,14 +164,15 @@ class _Walk:
         Whatever one index is, the others take all of theirs.
         """
         starts = [self.of(v) for v in op.all("starts")] or [known_point(ZERO)] * len(op.results)
-        for result, start, count in zip(op.results, starts, op.all("counts"), strict=True):
-            tiles = self.of(count)
+        number = self.of(op.one("number")).span
+        for k, (result, start) in enumerate(zip(op.results, starts, strict=True)):
+            tiles = self.of(op.all("counts")[k])
             highs = few(a.plus(b).shifted(-1) for a in start.highs for b in tiles.highs)
             self.known[result] = Known((*start.lows, ZERO), highs)
             first, total = start.point, tiles.point
-            if first is not None and total is not None:
+            if first is not None and total is not None and number is not None:
                 last = first.plus(total).shifted(-1)
-                span = Span(first, last, varies=frozenset((Cause(),)))
+                span = Span(first, last, varies=self.cause(number.varies, op, k))
                 self.known[result] = self.known[result].with_span(span)
 
     @contextmanager
@@ -164,7 +182,7 @@ class _Walk:
         try:
             yield
         finally:
-            self.known.update(before)
+            self.known = before
 
     # --- control ---------------------------------------------------------------------------------
 
@@ -192,10 +210,11 @@ class _Walk:
     def refined(self, cond: Value, path: Path, *, holds: bool) -> Path:
         """Sharpen the facts by a condition; give the path into the branch."""
         expr = self.condition(cond)
+        before = tuple(self.causes)
         limit = self.sharpen(cond, holds=holds)
         if expr is not None:
             return replace(path, guards=(*path.guards, expr if holds else ("not", expr)))
-        return path.unsure() if limit is None else path.under(limit)
+        return path.unsure() if limit is None else path.under(limit, before)
 
     def after_exit(self, op: Op) -> None:
         """Where one arm of a branch never comes back, the rest runs in the other case alone."""
@@ -214,8 +233,8 @@ class _Walk:
 
     def for_loop(self, op: Op, path: Path) -> None:
         lower, upper, step = (self.of(op.one(name)) for name in ("lower", "upper", "step"))
-        self.known[op.regions[0].args[0]] = self.induction(op, lower, upper, step)
         inner = self.forward(self.entered(path, lower, upper), step)
+        self.known[op.regions[0].args[0]] = self.induction(op, lower, upper, step)
         exits = self.nesting.exits.get(op, [])
         if any(end.name == "break" for end in exits) or any(True for _ in self.nesting.leaves(op)):
             inner = inner.unsure()
@@ -229,14 +248,14 @@ class _Walk:
         if a is None or b is None or not (a.exact and b.exact and a.apart(b)):
             return path.unsure()
         runs = condition(b.high.minus(a.low).shifted(-1))
-        return path.under(Limit((runs,), a.needs | b.needs, a.varies | b.varies))
+        return path.under(Limit((runs,), a.needs | b.needs, a.varies | b.varies), self.causes)
 
     def forward(self, path: Path, step: Known) -> Path:
         """The path into a loop that runs only if its step is positive."""
         by = step.point
         if by is None:
             return path.unsure()
-        return path if self.prover.holds(by.shifted(-1)) else path.under(_if(by.shifted(-1)))
+        return path if self.prover.holds(by.shifted(-1)) else path.under(_if(by.shifted(-1)), ())
 
     def induction(self, op: Op, lower: Known, upper: Known, step: Known) -> Known:
         """The variable runs from the lower bound to just below the upper one."""
@@ -246,7 +265,7 @@ class _Walk:
             return found
         span = lower.span.joined(upper.span, lower.span.low, upper.span.high.shifted(-1))
         # A loop from the least to the greatest bound takes every number between them.
-        span = replace(span, dense=span.exact, varies=frozenset((Cause(tied(span.varies)),)))
+        span = replace(span, dense=span.exact, varies=self.cause(span.varies))
         return found.with_span(self.stepped(span, lower.span, upper.span, step))
 
     def stepped(self, span: Span, lower: Span, upper: Span, step: Known) -> Span:
@@ -332,16 +351,14 @@ class _Walk:
         if span is None or limit is None or not span.varies:
             return span
         high = self.prover.algebra.min(span.high, limit.shifted(-less))
-        causes = frozenset((Cause(tied(span.varies)),))
-        return replace(span, high=high, exact=span.dense, varies=causes)
+        return replace(span, high=high, exact=span.dense, varies=self.narrowed(span.varies))
 
     def raised(self, span: Span | None, limit: Linear | None, less: int) -> Span | None:
         """The range of a value where it is at least `less` above a limit."""
         if span is None or limit is None or not span.varies:
             return span
         low = self.prover.algebra.max(span.low, limit.shifted(less))
-        causes = frozenset((Cause(tied(span.varies)),))
-        return replace(span, low=low, exact=span.dense, varies=causes)
+        return replace(span, low=low, exact=span.dense, varies=self.narrowed(span.varies))
 
 
 def _if(form: Linear) -> Limit:
@@ -356,7 +373,7 @@ def _somewhere(span: Span, best: Linear) -> Limit | None:
 
 def _both(a: Limit | None, b: Limit | None) -> Limit | None:
     """Two conditions on what varies independently; else they may hold, but never together."""
-    if a is None or b is None or tied(a.causes) & tied(b.causes):
+    if a is None or b is None or depend(a.causes, b.causes):
         return None
     return Limit((*a.guards, *b.guards), a.needs | b.needs, a.causes | b.causes)
 

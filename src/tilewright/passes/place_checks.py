@@ -3,8 +3,8 @@
 Goals: loops of kernels with checked indices have nothing in them but loads and arithmetic. A launch
 fails if and only if it failed before, in the same block, and with the same index and extent.
 
-Non-goals: which of several failing checks of one block is the first; loops with a `break`, steps
-other than the constant 1 where the index is counted, checks inside branches, launch checks.
+Non-goals: which of several failing checks of one block is the first; loops that may be left early,
+steps other than the constant 1 where the index is counted, checks inside branches, launch checks.
 
 Rules (`ok` takes the place of what the check gave; the index of rule 2 is that of the first round
 that fails, or else of the last round):
@@ -14,13 +14,15 @@ that fails, or else of the last round):
     -> %ok = if (lower < upper) {yield (check %a, %n)} else {yield true}; for i in ... {...}
 2. A check of the induction variable against an extent that does not change.
        for i in lower..upper {%ok = check %i, %n; ...}
-    -> %ok = if (lower < upper) {yield (check max(lower, min(upper - 1, %n)), %n)} else ...
+    -> %ok = if (lower < upper) {yield (check (lower if lower < 0 else
+                                 max(lower, min(upper - 1, %n))), %n)} else ...
 3. What rules 1 and 2 gave for an inner loop is moved by rule 1 too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ..analysis.constants import Constants, constants
 from ..analysis.structure import Structure, structure
@@ -41,58 +43,103 @@ class _Placer:
     def __init__(self, nesting: Structure, known: Constants) -> None:
         self.nesting = nesting
         self.known = known
-        self.placed: set[Op] = set()
-        """The branches that rules 1 and 2 have made."""
+        self.placed: dict[Op, list[Op]] = {}
+        """The branches that rules 1 and 2 have made, with the ops that their conditions took."""
 
     def visit(self, r: Rewriter, op: Op) -> Sequence[Value] | None:
-        if op.name != "for" or len(self.nesting.exits.get(op, ())) != 1:
+        if op.name != "for" or self.may_end_early(op):
             return None
         region = r.region(op.regions[0])
-        bounds = r.many((op.one("lower"), op.one("upper")))
-        counted = self.known.get(op.one("step")) == 1
-        for check in self.take(region, counted):
-            self.place(r, check, bounds, region.args[0])
+        rounds = _Rounds.of(r, op, region.args[0], self.known)
+        for check in self.take(region, rounds):
+            self.place(r, check, rounds)
         return r.put(op, r.many(op.operands), (region,)).results
 
-    def take(self, region: Block, counted: bool) -> list[Op]:
+    def may_end_early(self, loop: Op) -> bool:
+        """Whether a round, or the whole loop, may end before its last op."""
+        return len(self.nesting.exits.get(loop, ())) != 1 or any(self.nesting.leaves(loop))
+
+    def take(self, region: Block, rounds: _Rounds) -> list[Op]:
         """Take the checks that can be moved out of a new loop body."""
         inner = set(region.args) | {v for op in region.ops for v in op.results}
-        iv = region.args[0]
-        found = [op for op in region.ops if self.movable(op, inner, iv if counted else None)]
-        region.ops[:] = [op for op in region.ops if op not in found]
+        found = [op for op in region.ops if self.movable(op, inner, rounds)]
+        gone = {*found, *(own for op in found for own in self.placed.get(op, ()))}
+        region.ops[:] = [op for op in region.ops if op not in gone]
         return found
 
-    def movable(self, op: Op, inner: set[Value], iv: Value | None) -> bool:
+    def movable(self, op: Op, inner: set[Value], rounds: _Rounds) -> bool:
         if op.name == "check":
             index, extent = op.operands
-            return extent not in inner and (index not in inner or index is iv)
-        return op in self.placed and not any(v in inner for v in _used(op))
+            return extent not in inner and (index not in inner or rounds.counts(index))
+        if op not in self.placed:
+            return False
+        own = self.placed[op]
+        made = {v for helper in own for v in helper.results}
+        return not any(v in inner - made for each in (*own, op) for v in _used(each))
 
-    def place(self, r: Rewriter, op: Op, bounds: Sequence[Value], iv: Value) -> None:
+    def place(self, r: Rewriter, op: Op, rounds: _Rounds) -> None:
         """Put a check before the loop, if the loop runs at all."""
-        lower, upper = bounds
-        runs = r.emit("cmpi", lower, upper, predicate=Predicate.LT)
+        start = len(r.block.ops)
+        r.block.ops += self.placed.pop(op, ())
+        runs = rounds.run(r)
         then, otherwise = Block(), Block()
         with r.at(then):
-            operands = op.operands
-            if op.name == "check" and op.one("index") is iv:
-                operands = (_first_failing(r, lower, upper, op.one("extent")), op.one("extent"))
-            attrs = {**op.attrs, "hoisted": True} if op.name == "check" else op.attrs
-            moved = Op(op.defn, operands, op.sizes, attrs, (Value(I1),), op.regions, op.span)
+            moved = rounds.before(r, op)
             r.block.ops.append(moved)
             r.op("yield", [moved.result])
         with r.at(otherwise):
             r.op("yield", [r.constant(True, bool_)])
+        own = r.block.ops[start:]
         branch = r.op("if", runs, regions=(then, otherwise), types=(I1,))
         # What uses the check finds its answer under the same name.
         branch.results = op.results
-        self.placed.add(branch)
+        self.placed[branch] = own
 
 
-def _first_failing(b: Builder, lower: Value, upper: Value, extent: Value) -> Value:
-    """The index of the first round that fails; that of the last one if none does."""
-    last = b.emit("subi", upper, b.constant(1, upper.tile.dtype))
-    return b.emit("maxi", lower, b.emit("mini", last, extent))
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """The rounds of a loop, in values that are there before it; `step` where it is a constant."""
+
+    lower: Value
+    upper: Value
+    by: Value
+    step: int | None
+    index: Value
+
+    @classmethod
+    def of(cls, r: Rewriter, loop: Op, index: Value, known: Constants) -> _Rounds:
+        lower, upper, by = (r.get(loop.one(name)) for name in ("lower", "upper", "step"))
+        step = known.get(loop.one("step"))
+        return cls(lower, upper, by, step if isinstance(step, int) else None, index)
+
+    def counts(self, value: Value) -> bool:
+        """Whether a value counts the rounds, one by one."""
+        return value is self.index and self.step == 1
+
+    def run(self, b: Builder) -> Value:
+        """Whether there is a round."""
+        runs = b.emit("cmpi", self.lower, self.upper, predicate=Predicate.LT)
+        if self.step is not None and self.step > 0:
+            return runs
+        zero = b.constant(0, self.by.tile.dtype)
+        return b.emit("andi", runs, b.emit("cmpi", zero, self.by, predicate=Predicate.LT))
+
+    def before(self, b: Builder, op: Op) -> Op:
+        """A check, or what one has become, as it is made for all rounds at once."""
+        operands, attrs = op.operands, op.attrs
+        if op.name == "check":
+            attrs = {**attrs, "hoisted": True}
+            if op.one("index") is self.index:
+                operands = (self.first_failing(b, op.one("extent")), op.one("extent"))
+        return Op(op.defn, operands, op.sizes, attrs, (Value(I1),), op.regions, op.span)
+
+    def first_failing(self, b: Builder, extent: Value) -> Value:
+        """The index of the first round that fails; that of the last one if none does."""
+        dtype = self.upper.tile.dtype
+        last = b.emit("subi", self.upper, b.constant(1, dtype))
+        highest = b.emit("maxi", self.lower, b.emit("mini", last, extent))
+        below = b.emit("cmpi", self.lower, b.constant(0, dtype), predicate=Predicate.LT)
+        return b.emit("select", below, self.lower, highest)
 
 
 def _used(op: Op) -> Iterator[Value]:
