@@ -32,6 +32,8 @@ EMPTY: dict[tuple[str, str], str] = {
     ("token", "llvm"): "native code keeps program order",
     ("threads", "tileir"): SIMT,
     ("slices", "tileir"): SIMT,
+    ("shared", "tileir"): SIMT,
+    ("warps", "tileir"): SIMT,
 }
 """Cells of the grid that are empty on purpose, by (family, column)."""
 

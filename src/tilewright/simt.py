@@ -22,23 +22,40 @@ from .lang.math import (
     tan,
     tanh,
 )
+from .lang.shared import Shared, dynamic_shared, shared, sync_threads
 from .lang.slices import DisjointSlice, Slice
 from .lang.threads import Index, block_dim, block_idx, grid_dim, index_1d, index_2d, thread_idx
+from .lang.warps import (
+    ballot,
+    lane_id,
+    match_any,
+    shuffle,
+    shuffle_down,
+    shuffle_up,
+    shuffle_xor,
+    sync_warp,
+    vote_all,
+    vote_any,
+    warp_id,
+)
 from .launch._generated_simt import kernel
 from .launch.simt import SimtEntry, SimtLaunch
 
 __all__ = [
     "DisjointSlice",
     "Index",
+    "Shared",
     "SimtEntry",
     "SimtLaunch",
     "Slice",
     "atan2",
+    "ballot",
     "block_dim",
     "block_idx",
     "ceil",
     "cos",
     "cosh",
+    "dynamic_shared",
     "exp",
     "exp2",
     "floor",
@@ -46,14 +63,26 @@ __all__ = [
     "index_1d",
     "index_2d",
     "kernel",
+    "lane_id",
     "log",
     "log2",
+    "match_any",
     "pow",
     "rsqrt",
+    "shared",
+    "shuffle",
+    "shuffle_down",
+    "shuffle_up",
+    "shuffle_xor",
     "sin",
     "sinh",
     "sqrt",
+    "sync_threads",
+    "sync_warp",
     "tan",
     "tanh",
     "thread_idx",
+    "vote_all",
+    "vote_any",
+    "warp_id",
 ]

@@ -35,7 +35,7 @@ class Recorder(Watch):
 
     def note(self, event, region, cells, writes):
         for cell in set(cells.ravel().tolist()):
-            self.touched[self._block, id(region), cell].append((event, writes))
+            self.touched[self._actor.place, id(region), cell].append((event, writes))
 
     def read(self, event, region, cells):
         super().read(event, region, cells)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from ..ir.core import Op
 from ..ir.opdef import Effect
-from ..ir.types import TensorType, ViewType
+from ..ir.types import SharedType, TensorType, ViewType
 
 POINTERS = "*"
 """Stands for memory reached through raw pointers, which may be that of any parameter."""
+SHARED = "shared "
+"""Stands for an array of a block's own memory, with its number behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ def place_of(op: Op) -> str:
             return value.type.tensor.param or POINTERS
         if isinstance(value.type, TensorType):
             return value.type.param or POINTERS
+        if isinstance(value.type, SharedType):
+            return f"{SHARED}{value.type.number}"
     return POINTERS
 
 

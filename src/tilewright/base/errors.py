@@ -54,6 +54,7 @@ class Code(StrEnum):
     INDEX = "index-out-of-range"
     MINTED = "not-an-index-of-this-block"
     WITNESS = "not-a-witness"
+    DIVERGENT = "not-reached-by-all-threads"
     PADDING = "padding-not-neutral"
     ASSERTION = "assertion"
     RESOURCES = "too-large"

@@ -20,6 +20,7 @@ from ..passes.place_checks import place_checks
 from ..passes.prove_checks import prove_checks
 from ..passes.split_loops import split_loops
 from .checks import LEFT_OUT, accepted
+from .convergence import refuse_parted
 from .options import PLAIN, CompileOptions
 from .runner import Runner
 from .targets import stages
@@ -57,6 +58,8 @@ def compile_kernel(
     run = runner or Runner(kernel.name)
     built: Built = run.step("frontend", lambda _: build_captured(kernel, signature), None)
     func = run.verified("frontend", built.func)
+    if kernel.dialect == "simt":
+        refuse_parted(func)
     checks = options.checks or run.config.checks
     for pass_ in PASSES:
         if pass_.__name__ not in LEFT_OUT[checks]:

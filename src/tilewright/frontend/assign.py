@@ -9,7 +9,7 @@ from ..base.errors import Code
 from ..ir import Value
 from .emit import describe
 from .interpret import Interpreter
-from .values import SliceRef
+from .values import Indexed, SharedRef, receiver_class
 
 
 def assign(it: Interpreter, target: ast.expr, value: Any) -> None:
@@ -17,13 +17,15 @@ def assign(it: Interpreter, target: ast.expr, value: Any) -> None:
     if isinstance(target, ast.Name):
         if isinstance(value, Value) and not value.name:
             value.name = target.id
+        if isinstance(value, SharedRef) and not value.value.name:
+            value.value.name = target.id
         it.frame.bind(target.id, value)
         return
     if isinstance(target, ast.Tuple | ast.List):
         _unpack(it, target, value)
         return
     it.mark(target)
-    if isinstance(target, ast.Subscript) and isinstance(owner := it.eval(target.value), SliceRef):
+    if isinstance(target, ast.Subscript) and isinstance(owner := it.eval(target.value), Indexed):
         assign_element(it, target, owner, it.eval(target.slice), value)
         return
     it.mark(target)
@@ -38,11 +40,11 @@ def assign(it: Interpreter, target: ast.expr, value: Any) -> None:
 
 
 def assign_element(
-    it: Interpreter, target: ast.Subscript, owner: SliceRef, index: Any, value: Any
+    it: Interpreter, target: ast.Subscript, owner: Indexed, index: Any, value: Any
 ) -> None:
-    """Write one element of a slice."""
+    """Write one element of a slice, or of shared memory."""
     it.mark(target)
-    it.apply("DisjointSlice.__setitem__", [owner, index, value])
+    it.apply(f"{receiver_class(owner)}.__setitem__", [owner, index, value])
 
 
 def _unpack(it: Interpreter, target: ast.Tuple | ast.List, value: Any) -> None:

@@ -31,6 +31,7 @@ from .frame import Frame
 from .interpret import Captured, Flow, Interpreter
 from .minted import refuse_meeting
 from .preconditions import require
+from .shared import refuse_large_shared
 from .sources import KernelSource
 from .statements import STATEMENTS
 from .threads import refuse_tiles
@@ -77,6 +78,7 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     refuse_meeting(em, body)
     if em.is_simt:
         refuse_tiles(em, body)
+        refuse_large_shared(em, body)
     checks = _distinct(em.launch_checks)
     hidden = _used(em, body)
     signature = _with_hidden(signature, [spec for spec, _ in hidden])

@@ -16,11 +16,13 @@ from ..ir.launch_expr import Expr
 from ..lang.device_global import Global
 from . import promote
 from .values import (
+    ElementRef,
     MappedRef,
     Memory,
     MintedIndex,
     OutputRef,
     PartitionRef,
+    SharedRef,
     SliceRef,
     Space,
     TensorRef,
@@ -40,7 +42,8 @@ class Emitter(Builder):
     numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
     parameter for the memory of each global in use; `global_names` says how globals were found.
     `witnesses` has the values that are a thread's own index, with the width of those in two
-    dimensions; `widths` the one that each slice is written with.
+    dimensions; `widths` the one that each slice is written with. `shared_arrays` counts those in
+    the memory of a block.
     """
 
     inline: Callable[[Any, Sequence[Any]], Any]
@@ -63,6 +66,7 @@ class Emitter(Builder):
         self.global_names: dict[Global[Any], str] = {}
         self.witnesses: dict[Value, Expr | None] = {}
         self.widths: dict[str, Expr] = {}
+        self.shared_arrays = 0
 
     def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
         """Append an op, and remember which values it made."""
@@ -122,10 +126,11 @@ class Emitter(Builder):
     def require_unsafe(self, what: str) -> None:
         """Refuse what needs an unsafe entry, or `with tw.unsafe():`, outside of one."""
         if not self.unsafe and self.unsafe_depth == 0:
+            entry = "@simt.kernel" if self.is_simt else "@tw.entry"
             self.fail(
                 Code.UNSAFE,
                 f"{what} is only allowed in unsafe code",
-                hint="mark the kernel @tw.entry(unsafe=True), or put this in `with tw.unsafe():`",
+                hint=f"mark the kernel {entry}(unsafe=True), or put this in `with tw.unsafe():`",
             )
 
     # --- static arguments --------------------------------------------------------------------
@@ -343,6 +348,10 @@ def describe(x: Any) -> str:
         return f"an index of {' and '.join(f'`{out.name}`' for out in x.origin.outputs)}"
     if isinstance(x, SliceRef):
         return f"slice `{x.name}`"
+    if isinstance(x, SharedRef):
+        return f"shared memory `{x.name}`"
+    if isinstance(x, ElementRef):
+        return f"an element of {describe(x.memory)}"
     if isinstance(x, Global):
         name = x.memory.dtype.name
         return f"a global of shape {x.shape}, {name}" if x.shape else f"a global {name}"
@@ -370,7 +379,7 @@ def _power_hint(n: int) -> str:
 
 
 def _load_hint(x: Memory) -> str:
-    if isinstance(x, SliceRef):
+    if isinstance(x, SliceRef | SharedRef):
         return f"read an element: {x.name}[i]"
     if isinstance(x, Global):
         return "load a tile first: g.load()"

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..base.dtypes import DType
 from ..base.errors import Code
-from ..ir import TileType, Value
+from ..ir import Value
 from ..lang.device_global import Global
 from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
@@ -20,15 +20,7 @@ from .frame import Closure, closure
 from .interpret import Evaluate, Interpreter, suggestion
 from .loops import RangeOf
 from .rules import PROPERTIES, RULES
-from .values import (
-    FormatString,
-    MappedRef,
-    MintedIndex,
-    OutputRef,
-    PartitionRef,
-    SliceRef,
-    TensorRef,
-)
+from .values import FormatString, Indexed, MintedIndex, receiver_class
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -165,23 +157,6 @@ def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> li
 # --- attributes and subscripts ---------------------------------------------------------------
 
 
-def receiver_class(x: Any) -> str | None:
-    """The class of the language that a kernel value belongs to."""
-    if isinstance(x, Value) and isinstance(x.type, TileType):
-        return "PointerTile" if x.type.is_pointer else "Tile"
-    if isinstance(x, TensorRef):
-        return "Tensor"
-    if isinstance(x, OutputRef):
-        return "TensorMut"
-    if isinstance(x, PartitionRef):
-        return "PartitionMut" if x.mutable else "Partition"
-    if isinstance(x, MappedRef):
-        return "MappedPartitionMut"
-    if isinstance(x, SliceRef):
-        return "DisjointSlice" if x.mutable else "Slice"
-    return "Global" if isinstance(x, Global) else None
-
-
 def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
     owner = it.eval(node.value)
     it.mark(node)
@@ -246,7 +221,7 @@ def _subscript(it: Interpreter, node: ast.Subscript) -> Any:
     it.mark(node)
     if receiver_class(owner) in ("Tile", "PointerTile"):
         return it.apply("operator.getitem", [owner, index])
-    if isinstance(owner, SliceRef):
+    if isinstance(owner, Indexed):
         return it.apply(f"{receiver_class(owner)}.__getitem__", [owner, index])
     if receiver_class(owner) is not None:
         it.em.fail(

@@ -15,14 +15,27 @@ from ..base.errors import Code
 from ..ir import TileType, Value
 from . import promote
 from .emit import Emitter, describe
-from .values import MappedRef, MintedIndex, OutputRef, PartitionRef, SliceRef, TensorRef
+from .values import (
+    ElementRef,
+    MappedRef,
+    MintedIndex,
+    OutputRef,
+    PartitionRef,
+    SharedRef,
+    SliceRef,
+    TensorRef,
+)
+
+OURS = (
+    TensorRef, OutputRef, PartitionRef, MappedRef, SliceRef, SharedRef, ElementRef, Value, TileType
+)  # fmt: skip
+"""What names stand for themselves: none of it is a structure of the user's."""
 
 
 def is_record(x: Any) -> bool:
     """Whether x is an instance of a frozen dataclass of the user's."""
     params = getattr(type(x), "__dataclass_params__", None)
-    refs = (TensorRef, OutputRef, PartitionRef, MappedRef, SliceRef, Value, TileType)
-    return params is not None and params.frozen and not isinstance(x, refs)
+    return params is not None and params.frozen and not isinstance(x, OURS)
 
 
 def children(x: Any) -> list[Any] | None:

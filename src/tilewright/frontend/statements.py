@@ -15,7 +15,7 @@ from .inline import run_return
 from .interpret import Flow, Interpreter, Run
 from .loops import run_break, run_for, run_while
 from .rules.debug import assert_condition
-from .values import SliceRef
+from .values import Indexed, receiver_class
 
 
 def _assign(it: Interpreter, node: ast.Assign) -> Flow:
@@ -36,7 +36,7 @@ def _augassign(it: Interpreter, node: ast.AugAssign) -> Flow:
     target = node.target
     if isinstance(target, ast.Subscript):
         owner, index = it.eval(target.value), it.eval(target.slice)
-        if isinstance(owner, SliceRef):
+        if isinstance(owner, Indexed):
             _augment_element(it, node, target, owner, index)
             return Flow.NEXT
     if not isinstance(target, ast.Name):
@@ -50,12 +50,11 @@ def _augassign(it: Interpreter, node: ast.AugAssign) -> Flow:
 
 
 def _augment_element(
-    it: Interpreter, node: ast.AugAssign, target: ast.Subscript, owner: SliceRef, index: Any
+    it: Interpreter, node: ast.AugAssign, target: ast.Subscript, owner: Indexed, index: Any
 ) -> None:
     """`out[i] += x`: the index is looked at once, as Python does."""
     it.mark(target)
-    key = "DisjointSlice.__getitem__" if owner.mutable else "Slice.__getitem__"
-    current = it.apply(key, [owner, index])
+    current = it.apply(f"{receiver_class(owner)}.__getitem__", [owner, index])
     value = it.eval(node.value)
     it.mark(node)
     assign_element(it, target, owner, index, binary(it, BINARY[type(node.op)], current, value))

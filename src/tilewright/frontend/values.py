@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.shapes import Shape
 from ..base.tile_order import OWNED
-from ..ir import TensorType, Value
+from ..ir import SharedType, TensorType, TileType, Value
 from ..lang.device_global import Global
 
 
@@ -142,7 +142,36 @@ class SliceRef:
         return self.value.tensor
 
 
-Memory = TensorRef | OutputRef | PartitionRef | MappedRef | SliceRef | Global
+@dataclass(frozen=True, eq=False, slots=True)
+class SharedRef:
+    """Memory that the threads of a block share (`simt.Shared`)."""
+
+    value: Value
+
+    @property
+    def name(self) -> str:
+        """The name that it was first bound to."""
+        return self.value.name or "shared"
+
+    @property
+    def type(self) -> SharedType:
+        """The memory's type."""
+        assert isinstance(self.value.type, SharedType), "shared memory has its own type"
+        return self.value.type
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ElementRef:
+    """An element of shared memory, for atomics: what `at` gives."""
+
+    memory: SharedRef
+    index: tuple[Value, ...]
+
+
+Indexed = SliceRef | SharedRef
+"""Memory of which single elements are read and written."""
+
+Memory = TensorRef | OutputRef | PartitionRef | MappedRef | SliceRef | SharedRef | Global
 """Things that name memory: no values, so they can be neither computed with nor selected."""
 
 
@@ -151,3 +180,20 @@ class FormatString:
     """An f-string with parts of the kernel: texts, and (value, format specification) pairs."""
 
     parts: tuple[str | tuple[Value | Memory, str], ...]
+
+
+def receiver_class(x: Any) -> str | None:
+    """The class of the language that a kernel value belongs to."""
+    if isinstance(x, Value) and isinstance(x.type, TileType):
+        return "PointerTile" if x.type.is_pointer else "Tile"
+    if isinstance(x, PartitionRef):
+        return "PartitionMut" if x.mutable else "Partition"
+    if isinstance(x, SliceRef):
+        return "DisjointSlice" if x.mutable else "Slice"
+    return next((name for kind, name in CLASSES.items() if isinstance(x, kind)), None)
+
+
+CLASSES: dict[type[Any], str] = {
+    TensorRef: "Tensor", OutputRef: "TensorMut", MappedRef: "MappedPartitionMut",
+    SharedRef: "Shared", Global: "Global",
+}  # fmt: skip

@@ -11,7 +11,18 @@ from .signature import (
     Signature,
     TensorSpec,
 )
-from .types import I1, I32, TOKEN, PtrType, TensorType, TileType, TokenType, Type, ViewType
+from .types import (
+    I1,
+    I32,
+    TOKEN,
+    PtrType,
+    SharedType,
+    TensorType,
+    TileType,
+    TokenType,
+    Type,
+    ViewType,
+)
 
 __all__ = [
     "FAMILIES",
@@ -31,6 +42,7 @@ __all__ = [
     "PointerSpec",
     "PtrType",
     "ScalarSpec",
+    "SharedType",
     "Signature",
     "TensorSpec",
     "TensorType",

@@ -73,3 +73,27 @@ class Place(StrEnum):
     BLOCK = "block"
     BLOCK_SIZE = "block_size"
     GRID_SIZE = "grid_size"
+    LANE = "lane"
+    """Of the thread in its warp of 32; axis 0 alone, as for WARP."""
+    WARP = "warp"
+    """Of the warp in its block."""
+
+
+class ShuffleMode(StrEnum):
+    """From which lane a shuffle takes: by number, so many below or above, or by flipped bits."""
+
+    IDX = "idx"
+    UP = "up"
+    DOWN = "down"
+    XOR = "xor"
+
+
+class VoteMode(StrEnum):
+    """What lanes are asked."""
+
+    ALL = "all"
+    ANY = "any"
+
+
+WARP_SIZE = 32
+"""Lanes of a warp: neighbouring threads of a block, x fastest."""

@@ -19,7 +19,7 @@ import numpy as np
 from ..base.dtypes import DType, DTypeMeta
 from .core import Block, Func, Op, Value
 from .signature import MemoryFacts, OutputSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
-from .types import PtrType, TensorType, TileType, TokenType, ViewType
+from .types import PtrType, SharedType, TensorType, TileType, TokenType, ViewType
 
 UNSEEN = {"Signature": ("constants",), "GlobalSpec": ("memory",)}
 """Fields that code does not see: constants are in the IR, memory is found by each launch."""
@@ -111,7 +111,7 @@ def _record(value: Any) -> str:
 
 
 _RECORDS: tuple[type[Any], ...] = (
-    PtrType, TileType, TensorType, ViewType, TokenType,
+    PtrType, TileType, TensorType, ViewType, TokenType, SharedType,
     TensorSpec, OutputSpec, ScalarSpec, PointerSpec, Signature, MemoryFacts,
 )  # fmt: skip
 _WRITERS: dict[type[Any], Callable[[Any], str]] = {

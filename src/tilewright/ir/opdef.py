@@ -21,6 +21,8 @@ class Effect(Flag):
     PRINT = auto()
     CONTROL = auto()
     """Transfers control: loops, branches, terminators."""
+    SYNC = auto()
+    """Threads meet here: all of them, or those of a warp. It is neither moved nor merged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,8 @@ class Signature:
     adds them. `folded` says that the device runs the blocks of the grid as one row, for it has
     not as many axes, or not as long ones. `block` is the shape of a block of threads of a
     SIMT kernel, with as many axes as its launches have; tile kernels have none. `exact_block`
-    says that the kernel runs in no other.
+    says that the kernel runs in no other. `shared_bytes` is the room that a launch asks for in
+    the memory of each block, beside the arrays of the kernel.
     """
 
     params: tuple[ParamSpec, ...]
@@ -111,6 +112,7 @@ class Signature:
     folded: bool = False
     block: Shape | None = None
     exact_block: bool = False
+    shared_bytes: int = 0
 
     @property
     def globals(self) -> tuple[GlobalSpec, ...]:

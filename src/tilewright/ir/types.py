@@ -146,7 +146,37 @@ class TokenType:
         return "token"
 
 
-Type: TypeAlias = TileType | TensorType | ViewType | TokenType
+DYNAMIC = -1
+"""The number of the shared memory whose size a launch says."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedType:
+    """Memory of a block of threads: an array known while compiling, or what a launch asks for.
+
+    Equal numbers are the same memory; a None extent is known at launch only.
+    """
+
+    dtype: AnyDType
+    shape: tuple[int | None, ...]
+    number: int = DYNAMIC
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """How much room a static array takes."""
+        return size(tuple(n for n in self.shape if n is not None)) * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        dims = "x".join(["?" if n is None else str(n) for n in self.shape] + [self.dtype.name])
+        return f"shared<{dims}, {'dynamic' if self.number == DYNAMIC else self.number}>"
+
+
+Type: TypeAlias = TileType | TensorType | ViewType | TokenType | SharedType
 
 I1 = TileType(bool_)
 I32 = TileType(i32)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar, cast
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -51,3 +52,15 @@ def only_in_threads(what: str) -> str:
         "  hint: use it in a function decorated with @simt.kernel, or in one that such a kernel"
         " calls"
     )
+
+
+class OnlyInThreads:
+    """Of a class of SIMT kernels: no instances, and annotations kept as they are written."""
+
+    def __init__(self) -> None:
+        raise TypeError(only_in_threads(f"simt.{type(self).__name__}"))
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: object) -> GenericAlias:
+            return GenericAlias(cls, parameters)

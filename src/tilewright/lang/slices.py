@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from types import GenericAlias
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 from typing_extensions import TypeVar
 
 from ..base.dtypes import DType
-from .marker import only_in_threads
+from .marker import OnlyInThreads
 from .threads import Index
 
 E = TypeVar("E", bound=DType)
 E_co = TypeVar("E_co", bound=DType, covariant=True)
 
 
-class _Declared:
-    """No instances, and annotations kept as they are written."""
-
-    def __init__(self) -> None:
-        raise TypeError(only_in_threads(f"simt.{type(self).__name__}"))
-
-    if not TYPE_CHECKING:
-
-        def __class_getitem__(cls, parameters: object) -> GenericAlias:
-            return GenericAlias(cls, parameters)
-
-
-class Slice(_Declared, Generic[E_co]):
+class Slice(OnlyInThreads, Generic[E_co]):
     """Elements that all threads may read. Takes a contiguous tensor or array of any rank."""
 
     def __len__(self) -> int:
@@ -44,7 +31,7 @@ class Slice(_Declared, Generic[E_co]):
         ...
 
 
-class DisjointSlice(_Declared, Generic[E]):
+class DisjointSlice(OnlyInThreads, Generic[E]):
     """Elements of which each thread reads and writes its own: what its witness points at.
 
     Takes `z.borrow_mut()`, `tw.move(z)` or an op; the tensor is contiguous, of any rank.

@@ -18,6 +18,8 @@ MAX_INDEX = (1 << 31) - 1
 """Indices are 32-bit integers."""
 DEFAULT_BLOCKS: dict[int, Shape] = {1: (256,), 2: (32, 8), 3: (8, 8, 4)}
 AXES = "xyz"
+MAX_SHARED = 227 << 10
+"""Bytes of shared memory that any device has for a block; many have less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,12 @@ def _refuse_large_grid(kernel: str, grid: Shape, block: Shape) -> None:
 
 def asked_for(grid: ShapeLike | None, block: ShapeLike | None, shared_mem_bytes: int) -> Asked:
     """What a launch asks for, in the caller's words."""
+    if not 0 <= shared_mem_bytes <= MAX_SHARED:
+        raise LaunchError(
+            "there is no such room in the memory of a block",
+            expected=f"0 to {MAX_SHARED} bytes of shared memory",
+            got=str(shared_mem_bytes),
+        )
     return Asked(
         None if grid is None else as_shape(grid, "the grid"),
         None if block is None else as_shape(block, "the block", least=1),

@@ -47,7 +47,7 @@ class SimtKernel(Kernel):
         super().__init__(source, function)
         self._binder = SliceBinder(source)
         self.contract = contract
-        self._of_blocks: dict[tuple[int, Shape], Signature] = {}
+        self._of_blocks: dict[tuple[int, Shape, int], Signature] = {}
 
     def bind_plain(self, values: Sequence[Any], spot: Spot) -> None:
         """Borrows are made for the launch, so every argument needs a closer look."""
@@ -66,11 +66,12 @@ class SimtKernel(Kernel):
         """The signature of a launch: that of its arguments, and the block."""
         known = super().signature(form, request, len(padded(())))
         asked = request.threads or NOTHING_ASKED
-        key = (id(known), block_of(self.name, self.contract, asked))
+        key = (id(known), block_of(self.name, self.contract, asked), asked.shared_mem_bytes)
         found = self._of_blocks.get(key)
         if found is None:
+            exact = self.contract.block is not None
             found = self._of_blocks[key] = replace(
-                known, block=key[1], exact_block=self.contract.block is not None
+                known, block=key[1], exact_block=exact, shared_bytes=key[2]
             )
         return found
 

@@ -5,7 +5,8 @@ two loops without the question. Each round runs once, in the same order, with th
 
 Non-goals: steps other than the constant 1, comparisons with something that changes in the loop,
 equality, loops with a `break` (the second half would not know of it), peeling, large bodies
-(beyond MAX_OPS ops, regions included), branches with nothing in them. One split per loop.
+(beyond MAX_OPS ops, regions included), branches with nothing in them, loops in which threads meet
+(those of different halves would not). One split per loop.
 
 Rules (`n` is defined outside the loop; the branch stands at the top of the body):
 
@@ -29,6 +30,7 @@ from ..analysis.structure import Structure, structure
 from ..base.dtypes import bool_
 from ..ir.attrs import Predicate
 from ..ir.core import Func, Op, Value
+from ..ir.opdef import Effect
 from ..ir.rewrite import Rewriter, rewrite
 
 MAX_OPS = 200
@@ -87,7 +89,10 @@ class _Splitter:
     def find(self, op: Op) -> Split | None:
         (body,) = op.regions
         breaks = any(end.name == "break" for end in self.nesting.exits.get(op, []))
-        if breaks or self.known.get(op.one("step")) != 1 or sum(1 for _ in body.walk()) > MAX_OPS:
+        inner = list(body.walk())
+        if breaks or self.known.get(op.one("step")) != 1 or len(inner) > MAX_OPS:
+            return None
+        if any(o.defn.effects & Effect.SYNC for o in inner):
             return None
         branches = [o for o in body.ops if o.name == "if" and _has_content(o)]
         return next((s for b in branches if (s := self.split_at(op, b.one("cond")))), None)

@@ -28,16 +28,19 @@ from . import (
     memory,
     pointer,
     reduction,
+    shared,
     slices,
     threads,
     token,
+    warps,
 )  # fmt: skip
 from . import grid as grid_family
 from .arguments import bind
 from .exact import Array
 from .machine import Data, Frame, Launch, Rule
 from .storage import Member, Memory
-from .watch import Watch
+from .teams import has_teams, run_team
+from .watch import Actor, Watch
 
 __all__ = ["FAMILIES", "RULES", "Outcome", "run", "stages"]
 
@@ -48,6 +51,7 @@ FAMILIES: dict[str, dict[str, Rule]] = {
     "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.RULES,
     "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES,
     "token": token.RULES, "threads": threads.RULES, "slices": slices.RULES,
+    "shared": shared.RULES, "warps": warps.RULES,
 }  # fmt: skip
 
 
@@ -101,7 +105,8 @@ def run(
 ) -> Outcome:
     """Run a kernel on arrays (written in place), scalars and addresses, in parameter order.
 
-    Blocks, or the threads of a SIMT kernel, run one after the other in an order drawn from `seed`.
+    Blocks, or the threads of a SIMT kernel, run in an order drawn from `seed`: one after the other,
+    or, where threads meet, from one barrier to the next.
     The grid of a SIMT kernel is given with its x axis last. `uninitialized` names parameters
     whose elements must be written before they are read; `reachable` are arrays that pointers may
     reach besides the arguments. An array may be given for a pointer.
@@ -111,8 +116,6 @@ def run(
         raise ShapeError(f"{func.name} has no parameter {', '.join(sorted(unknown))}")
     extra = [Member(f"reachable[{i}]", array) for i, array in enumerate(reachable)]
     watch = Watch()
-    if func.signature.block is not None:
-        watch.noun = "thread"
     storage = Memory([*members, *extra], watch)
     storage.forget(uninitialized)
     sites = dict(zip(reporting_ops(func), sites_of(func), strict=True))
@@ -144,20 +147,35 @@ def _run_blocks(launch: Launch, values: dict[Value, Data], seed: int) -> None:
         if launch.failure is not None:
             return
         block = _logical(number, launch.grid)
-        launch.memory.watch.begin(block)
+        launch.memory.watch.resume(Actor(block))
         Frame(launch, number, block, dict(values)).run(launch.func.body)
 
 
 def _run_threads(launch: Launch, values: dict[Value, Data], seed: int) -> None:
+    """The threads of a SIMT kernel: in any order at all, or block by block where they meet."""
+    run_all = _run_teams if has_teams(launch) else _run_apart
+    run_all(launch, values, np.random.default_rng(seed))
+
+
+def _run_teams(launch: Launch, values: dict[Value, Data], rng: np.random.Generator) -> None:
+    threads = prod(launch.func.signature.block_dims)
+    for number in rng.permutation(prod(launch.grid)).tolist():
+        if launch.failure is not None:
+            return
+        place = tuple(reversed(_logical(number, launch.grid)))
+        run_team(launch, number * threads, place, values, rng)
+
+
+def _run_apart(launch: Launch, values: dict[Value, Data], rng: np.random.Generator) -> None:
     whole = (*launch.grid, *reversed(launch.func.signature.block_dims))
-    order: list[int] = np.random.default_rng(seed).permutation(prod(whole)).tolist()
-    for number in order:
+    for number in rng.permutation(prod(whole)).tolist():
         if launch.failure is not None:
             return
         x_first = tuple(reversed(_logical(number, whole)))
         thread, place = x_first[:3], x_first[3:]
-        launch.memory.watch.begin((*place, *thread))
-        Frame(launch, number, place, dict(values), thread).run(launch.func.body)
+        actor = Actor(place, thread)
+        launch.memory.watch.resume(actor)
+        Frame(launch, number, place, dict(values), thread, actor=actor).run(launch.func.body)
 
 
 def _logical(number: int, grid: tuple[int, ...]) -> tuple[int, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import Op
-from .machine import Frame, Jump, Results, Rule, storage_type
+from .machine import Frame, Jump, Rule, Steps, storage_type
 
 
-def _for(frame: Frame, op: Op) -> Results | Jump:
+def _for(frame: Frame, op: Op) -> Steps:
     (body,) = op.regions
     lower, upper, step = (frame.integer(op.one(name)) for name in ("lower", "upper", "step"))
     elem = storage_type(op.one("lower").tile)
@@ -16,7 +16,7 @@ def _for(frame: Frame, op: Op) -> Results | Jump:
     # Python's integers do not wrap, so the counter cannot run past the upper bound and around.
     for i in range(lower, upper, step) if step > 0 else ():
         frame.bind(body.args, (np.asarray(i, elem), *carried))
-        jump = frame.run(body)
+        jump = yield from frame.steps(body)
         if jump.kind == "break":
             return jump.values
         if jump.kind != "continue":
@@ -25,12 +25,12 @@ def _for(frame: Frame, op: Op) -> Results | Jump:
     return carried
 
 
-def _loop(frame: Frame, op: Op) -> Results | Jump:
+def _loop(frame: Frame, op: Op) -> Steps:
     (body,) = op.regions
     carried = frame.data(op.all("init"))
     while True:
         frame.bind(body.args, carried)
-        jump = frame.run(body)
+        jump = yield from frame.steps(body)
         if jump.kind == "break":
             return jump.values
         if jump.kind != "continue":
@@ -38,14 +38,14 @@ def _loop(frame: Frame, op: Op) -> Results | Jump:
         carried = jump.values
 
 
-def _if(frame: Frame, op: Op) -> Results | Jump:
+def _if(frame: Frame, op: Op) -> Steps:
     then, otherwise = op.regions
-    jump = frame.run(then if bool(frame.array(op.one("cond"))) else otherwise)
+    jump = yield from frame.steps(then if bool(frame.array(op.one("cond"))) else otherwise)
     return jump.values if jump.kind == "yield" else jump
 
 
-def _scope(frame: Frame, op: Op) -> Results | Jump:
-    jump = frame.run(op.regions[0])
+def _scope(frame: Frame, op: Op) -> Steps:
+    jump = yield from frame.steps(op.regions[0])
     return jump.values if jump.kind == "leave" else jump
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -12,7 +12,8 @@ from ...base.dtypes import AnyDType, f8e8m0fnu
 from ...ir import Block, Func, Op, PtrType, TileType, Type, Value
 from ...ir.artifact import Failure, Printed, Site
 from .exact import Array
-from .storage import Memory
+from .storage import Memory, SharedMemory
+from .watch import Actor
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,16 @@ class TokenData:
     """A token: program order is all the order there is, so it holds nothing."""
 
 
-Data: TypeAlias = Array | TensorData | TokenData
+@dataclass(frozen=True, slots=True)
+class SharedData:
+    """An array in a block's memory, or what a launch asked for from a byte on."""
+
+    number: int
+    extents: tuple[int, ...]
+    offset: int = 0
+
+
+Data: TypeAlias = Array | TensorData | TokenData | SharedData
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,9 @@ class Jump:
 
 
 Results: TypeAlias = tuple[Data, ...]
-Rule: TypeAlias = "Callable[[Frame, Op], Results | Jump]"
+Steps: TypeAlias = "Generator[Op, Results, Results | Jump]"
+"""Something that goes on while others run: gives the ops at which threads meet, gets results."""
+Rule: TypeAlias = "Callable[[Frame, Op], Results | Jump | Steps]"
 """What an op does: gives its results, or ends the region it stands in."""
 
 
@@ -72,11 +84,26 @@ class Frame:
     values: dict[Value, Data]
     thread: tuple[int, ...] | None = None
     """The place of a thread of a SIMT kernel in its block; axes are x, y and z, as in `block`."""
+    shared: SharedMemory = field(default_factory=SharedMemory)
+    """The memory of its block."""
+    actor: Actor = field(default_factory=lambda: Actor(()))
+    """Who it is for the watch."""
 
     def run(self, block: Block) -> Jump:
-        """Run a region to its terminator."""
+        """Run a region to its terminator, with nobody to meet."""
+        try:
+            op = next(self.steps(block))
+        except StopIteration as end:
+            jump: Jump = end.value
+            return jump
+        raise AssertionError(f"`{op.name}` where no threads meet")
+
+    def steps(self, block: Block) -> Generator[Op, Results, Jump]:
+        """Run a region to its terminator, giving each op at which threads meet."""
         for op in block.ops:
             outcome = self.launch.rules[op.name](self, op)
+            if not isinstance(outcome, tuple | Jump):
+                outcome = yield from outcome
             if isinstance(outcome, Jump):
                 return outcome
             self.bind(op.results, outcome)

@@ -209,3 +209,20 @@ def decode(rows: Array, dtype: AnyDType, shape: tuple[int, ...]) -> Array:
     if dtype is f4e2m1fn:
         rows = rows & np.uint8(0xF)
     return np.ascontiguousarray(rows).view(dtype.np).reshape(shape)
+
+
+class SharedMemory:
+    """The memory of one block of threads: static arrays by number, made when first asked for."""
+
+    def __init__(self) -> None:
+        self._regions: dict[int, tuple[Array, Region]] = {}
+
+    def region(self, number: int, name: str, shape: tuple[int, ...], dtype: AnyDType) -> Region:
+        """An array; nothing has been written to it when it is new."""
+        if number not in self._regions:
+            array = np.zeros(shape, dtype.np)
+            region = Region([Member(name, array)])
+            region.shadow.unset[:] = True
+            # The region reads by address, so the array has to be kept.
+            self._regions[number] = array, region
+        return self._regions[number][1]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...base.dtypes import i32, int_range
 from ...ir import Op
-from ...ir.attrs import Place
+from ...ir.attrs import WARP_SIZE, Place
 from .exact import Array
 from .machine import Frame, Results, Rule
 
@@ -53,8 +53,19 @@ def _index_2d(frame: Frame, op: Op) -> Results:
     return (_number(NOWHERE if invalid else row * width + col),)
 
 
+def _number_in_block(frame: Frame) -> int:
+    assert frame.thread is not None, "an op of SIMT kernels"
+    (x, y, z), (width, height, _) = frame.thread, _sizes(frame, Place.BLOCK_SIZE)
+    return x + width * (y + height * z)
+
+
 def _place(frame: Frame, op: Op) -> Results:
-    return (np.asarray(_sizes(frame, op.attrs["what"])[op.attrs["axis"]], np.int32),)
+    what = op.attrs["what"]
+    if what is Place.LANE:
+        return (_number(_number_in_block(frame) % WARP_SIZE),)
+    if what is Place.WARP:
+        return (_number(_number_in_block(frame) // WARP_SIZE),)
+    return (np.asarray(_sizes(frame, what)[op.attrs["axis"]], np.int32),)
 
 
 RULES: dict[str, Rule] = {"index_1d": _index_1d, "index_2d": _index_2d, "place": _place}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...ir import Op
 from ...ir.ops.token import PLAIN
 from . import atomics, memory, pointer
-from .machine import Frame, Jump, Results, Rule, TokenData
+from .machine import Frame, Results, Rule, TokenData
 
 _RULES_OF_PLAIN = memory.RULES | pointer.RULES | atomics.RULES
 
@@ -19,7 +19,7 @@ def _ordered(plain: Rule) -> Rule:
 
     def rule(frame: Frame, op: Op) -> Results:
         results = plain(frame, op)
-        assert not isinstance(results, Jump), "a memory op does not end a region"
+        assert isinstance(results, tuple), "a memory op neither waits nor ends a region"
         return (*results, TokenData())
 
     return rule

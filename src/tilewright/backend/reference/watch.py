@@ -1,9 +1,8 @@
 """Watches memory accesses and reports what the language forbids, naming the source places.
 
-Blocks run one after the other, so their events (one access by one op) are numbered in order and
-those of the running block are the latest. Each cell of memory remembers the events that last wrote
-and read it; an event of another block there is a race, unless both are atomic or a release and an
-acquire stand between them.
+Events (one access by one op) are numbered in order. Each cell of memory remembers the events that
+last wrote and read it; one of another actor there is a race, unless both are atomic, or a barrier
+or a release and an acquire stand between them.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ ACQUIRING = (Ordering.ACQUIRE, Ordering.ACQ_REL)
 RELEASING = (Ordering.RELEASE, Ordering.ACQ_REL)
 
 
+EVENTS = ("writer", "reader", "other", "released")
+
+
 @dataclass(slots=True)
 class Shadow:
     """What is remembered about each cell; events, or 0 for none."""
@@ -29,21 +31,23 @@ class Shadow:
     size: int
     writer: Array = field(init=False)
     reader: Array = field(init=False)
-    """The first block that read it, by its last read."""
+    """The first actor that read it, by its last read."""
+    other: Array = field(init=False)
+    """Another one that read it: whoever writes, one of the two is not itself."""
     released: Array = field(init=False)
     """The last event that wrote it with release order."""
     unset: Array = field(init=False)
     """Whether it still waits for its first write."""
 
     def __post_init__(self) -> None:
-        for name in ("writer", "reader", "released"):
+        for name in EVENTS:
             setattr(self, name, np.zeros(self.size, np.int32))
         self.unset = np.zeros(self.size, np.bool_)
 
     def repeated(self, times: int) -> Shadow:
         """The same for cells cut into `times` parts."""
         finer = Shadow(self.size * times)
-        for name in ("writer", "reader", "released", "unset"):
+        for name in (*EVENTS, "unset"):
             setattr(finer, name, np.repeat(getattr(self, name), times))
         return finer
 
@@ -59,22 +63,65 @@ class Watched(Protocol):
         ...
 
 
+@dataclass(eq=False, slots=True)
+class Actor:
+    """Who accesses memory: a block, or a thread of a SIMT kernel, which has a block and a warp.
+
+    `rounds` counts the barriers of its block and of its warp that it has passed.
+    """
+
+    place: tuple[int, ...]
+    thread: tuple[int, ...] | None = None
+    warp: int = 0
+    rounds: tuple[int, int] = (0, 0)
+
+    @property
+    def noun(self) -> str:
+        """What it is."""
+        return "block" if self.thread is None else "thread"
+
+    @property
+    def text(self) -> str:
+        """Which one it is."""
+        block = f"block {self.place}"
+        return block if self.thread is None else f"thread {self.thread} of {block}"
+
+
 @dataclass(slots=True)
 class Event:
-    """One access of memory: the block and op that made it, and the releases it has seen."""
+    """One access of memory: who made it, by which op, and the releases it has seen."""
 
-    block: tuple[int, ...]
-    noun: str
+    number: int
+    actor: Actor
     op: Op
-    atomic: bool
+    atomic: Scope | None
+    """Among whom it is atomic, if it is."""
     acquires: bool
     releases: bool
+    rounds: tuple[int, int]
     seen: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
-        """The block and the place, for a report."""
-        return f"{self.noun} {self.block} at {place_of(self.op)}"
+        """The actor and the place, for a report."""
+        return f"{self.actor.text} at {place_of(self.op)}"
+
+    def precedes(self, later: Event) -> bool:
+        """Whether it comes before another event for sure, by program order or by barriers."""
+        mine, other = self.actor, later.actor
+        if mine is other:
+            return self.number <= later.number
+        if mine.thread is None or mine.place != other.place:
+            return False
+        blocks, same_warp = self.rounds[0] < later.rounds[0], mine.warp == other.warp
+        return blocks or (same_warp and self.rounds < later.rounds)
+
+    def is_atomic_with(self, other: Event) -> bool:
+        """Whether both are atomic for each other; inside one block says nothing to other blocks."""
+        if self.atomic is None or other.atomic is None:
+            return False
+        alone = Scope.TILE_BLOCK in (self.atomic, other.atomic)
+        return not alone or self.actor.place == other.actor.place
 
 
 def place_of(op: Op) -> str:
@@ -93,41 +140,41 @@ def _race_key(kind: str, earlier: Event, made: Event) -> Hashable:
 
 def _race_text(kind: str, earlier: Event, made: Event, name: str) -> str:
     if kind == "write":
-        return f"two {made.noun}s write {name}: {earlier.text}; {made.text}"
+        return f"two {made.actor.noun}s write {name}: {earlier.text}; {made.text}"
     writer, reader = (earlier, made) if kind == "read" else (made, earlier)
-    head = f"one {made.noun} reads what another writes, {name}"
+    head = f"one {made.actor.noun} reads what another writes, {name}"
     return f"{head}: written by {writer.text}; read by {reader.text}"
 
 
 class Watch:
-    """Keeps the events of a launch and the problems found, each kind once for the same ops.
-
-    `noun` says what runs one after the other: blocks, or the threads of a SIMT kernel.
-    """
+    """Keeps the events of a launch and the problems found, each kind once for the same ops."""
 
     def __init__(self) -> None:
-        self.noun = "block"
         self.problems: dict[Hashable, str] = {}
         self._events: list[Event] = []
-        self._block: tuple[int, ...] = ()
-        self._start = 1
+        self._actor = Actor(())
+        self._acquired: dict[tuple[int, ...], list[Event]] = {}
+        """Events that have seen releases, by block."""
 
-    def begin(self, block: tuple[int, ...]) -> None:
-        """A block starts; all events so far are those of others."""
-        self._block = block
-        self._start = len(self._events) + 1
+    def resume(self, actor: Actor) -> None:
+        """Somebody starts, or goes on."""
+        self._actor = actor
 
     def enter(self, op: Op) -> int:
         """Note that an op is about to access memory; gives the event's number."""
         ordering = op.attrs.get("ordering", Ordering.WEAK)
-        # Atomicity inside one block says nothing to the other blocks.
-        shared = ordering != Ordering.WEAK and op.attrs.get("scope") != Scope.TILE_BLOCK
+        atomic = ordering != Ordering.WEAK
         event = Event(
-            self._block, self.noun, op, shared,
-            acquires=shared and ordering in ACQUIRING, releases=shared and ordering in RELEASING,
+            len(self._events) + 1, self._actor, op, op.attrs["scope"] if atomic else None,
+            acquires=atomic and ordering in ACQUIRING, releases=atomic and ordering in RELEASING,
+            rounds=self._actor.rounds,
         )  # fmt: skip
         self._events.append(event)
-        return len(self._events)
+        return event.number
+
+    def complain(self, kind: str, op: Op, text: str) -> None:
+        """Report what is wrong with an op of the running actor."""
+        self._report((kind, op), f"{text} {self._actor.text} at {place_of(op)}")
 
     def outside(self, event: int, address: int, verb: str) -> None:
         """Report an address that belongs to no argument."""
@@ -157,6 +204,7 @@ class Watch:
         made, shadow = self._event(event), region.shadow
         self._clash(made, region, cells, shadow.writer, "write")
         self._clash(made, region, cells, shadow.reader, "read before")
+        self._clash(made, region, cells, shadow.other, "read before")
         self._remember_writer(event, made, shadow, cells)
 
     def update(self, event: int, region: Watched, cells: Array) -> None:
@@ -174,8 +222,12 @@ class Watch:
 
     def _acquire(self, made: Event, region: Watched, cells: Array) -> None:
         if made.acquires:
-            found = np.unique(region.shadow.released[cells]).tolist()
-            made.seen = tuple(n for n in found if 0 < n < self._start)
+            found = [n for n in np.unique(region.shadow.released[cells]).tolist() if n > 0]
+            releases = [self._event(n) for n in found]
+            made.seen = tuple(
+                e.number for e in releases if e.actor is not made.actor and e.is_atomic_with(made)
+            )
+            self._acquired.setdefault(made.actor.place, []).append(made)
 
     def _check_set(self, made: Event, region: Watched, cells: Array) -> None:
         unset = region.shadow.unset[cells]
@@ -185,57 +237,62 @@ class Watch:
             self._report(("unset", made.op), text)
 
     def _remember_reader(self, event: int, shadow: Shadow, cells: Array) -> None:
-        before = shadow.reader[cells]
-        free = (before == 0) | (before >= self._start)
-        shadow.reader[cells[free]] = event
+        """Keep two actors that read a cell, each by its last read."""
+        made = self._event(event)
+        first = self._surely_before(shadow.reader[cells], made)
+        shadow.reader[cells[first]] = event
+        rest = cells[~first]
+        shadow.other[rest[self._surely_before(shadow.other[rest], made)]] = event
+
+    def _surely_before(self, events: Array, made: Event) -> Array:
+        """Which of these are none, or need not be remembered beside a later event."""
+        found = np.unique(events).tolist()
+        return np.isin(events, [n for n in found if n == 0 or self._event(n).precedes(made)])
 
     def _remember_writer(self, event: int, made: Event, shadow: Shadow, cells: Array) -> None:
         shadow.unset[cells] = False
         if made.releases:
             shadow.released[cells] = event
         if made.atomic:
-            # A plain write of this block stays on record: it is the one that others may race with.
+            # A plain write of this actor stays on record: it is the one that others may race with.
             cells = cells[~self._own_plain(shadow.writer[cells])]
         shadow.writer[cells] = event
 
     def _own_plain(self, events: Array) -> Array:
-        own = [n for n in np.unique(events).tolist() if n >= self._start]
-        return np.isin(events, [n for n in own if not self._event(n).atomic])
+        found = [self._event(n) for n in np.unique(events).tolist() if n > 0]
+        own = [e.number for e in found if e.actor is self._actor and not e.atomic]
+        return np.isin(events, own)
 
     def _clash(self, made: Event, region: Watched, cells: Array, events: Array, kind: str) -> None:
-        """Report what another block did to these cells, where nothing orders the two."""
+        """Report what another actor did to these cells, where nothing orders the two."""
         found = events[cells]
-        foreign = (found > 0) & (found < self._start)
-        if not foreign.any():
-            return
-        for number in np.unique(found[foreign]).tolist():
+        for number in np.unique(found).tolist():
+            if number == 0:
+                continue
             earlier = self._event(number)
+            if earlier.precedes(made) or earlier.is_atomic_with(made):
+                continue
             key = _race_key(kind, earlier, made)
-            both_atomic = made.atomic and earlier.atomic
-            if key not in self.problems and not both_atomic and not self._ordered(number):
-                cell = int(cells[foreign & (found == number)][0])
+            if key not in self.problems and not self._ordered(earlier, made):
+                cell = int(cells[found == number][0])
                 self._report(key, _race_text(kind, earlier, made, region.name_of(cell)))
 
-    def _ordered(self, earlier: int) -> bool:
-        """Whether releases and acquires lead from an earlier event to the running block."""
-        goal = self._event(earlier).block
-        waiting = self._seen_until(self._block, len(self._events))
+    def _ordered(self, earlier: Event, made: Event) -> bool:
+        """Whether releases and acquires lead from an earlier event to a later one."""
+        waiting = self._seen_before(made)
         done: set[int] = set()
         while waiting:
-            release = waiting.pop()
-            if release in done:
+            number = waiting.pop()
+            if number in done:
                 continue
-            done.add(release)
-            block = self._event(release).block
-            if block == goal and earlier <= release:
+            done.add(number)
+            release = self._event(number)
+            if earlier.precedes(release):
                 return True
-            waiting += self._seen_until(block, release)
+            waiting += self._seen_before(release)
         return False
 
-    def _seen_until(self, block: tuple[int, ...], last: int) -> list[int]:
-        """The releases that a block had seen up to one of its events."""
-        seen: list[int] = []
-        while last > 0 and self._event(last).block == block:
-            seen += self._event(last).seen
-            last -= 1
-        return seen
+    def _seen_before(self, event: Event) -> list[int]:
+        """The releases that were surely seen before an event."""
+        acquired = self._acquired.get(event.actor.place, [])
+        return [n for a in acquired if a.precedes(event) for n in a.seen]

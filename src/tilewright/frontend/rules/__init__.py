@@ -21,8 +21,10 @@ from . import (
     memory,
     pointer,
     reduction,
+    shared,
     slices,
     threads,
+    warps,
 )
 
 Rule: TypeAlias = Callable[..., Any]
@@ -34,7 +36,8 @@ FAMILIES: dict[str, Mapping[str, Rule]] = {
     "bitwise": bitwise.RULES, "conversion": conversion.RULES, "layout": layout.RULES,
     "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.RULES,
     "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES,
-    "threads": threads.RULES, "slices": slices.RULES,
+    "threads": threads.RULES, "slices": slices.RULES, "shared": shared.RULES,
+    "warps": warps.RULES,
 }  # fmt: skip
 
 
@@ -57,6 +60,7 @@ PROPERTIES: frozenset[str] = frozenset[str]().union(
     arithmetic.PROPERTIES, atomics.PROPERTIES, bitwise.PROPERTIES, comparison.PROPERTIES,
     control.PROPERTIES, conversion.PROPERTIES, creation.PROPERTIES, debug.PROPERTIES,
     grid.PROPERTIES, layout.PROPERTIES, math.PROPERTIES, matmul.PROPERTIES, memory.PROPERTIES,
-    pointer.PROPERTIES, reduction.PROPERTIES, slices.PROPERTIES, threads.PROPERTIES,
+    pointer.PROPERTIES, reduction.PROPERTIES, shared.PROPERTIES, slices.PROPERTIES,
+    threads.PROPERTIES, warps.PROPERTIES,
 )  # fmt: skip
 """The names in RULES that are read, not called."""

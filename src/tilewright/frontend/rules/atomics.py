@@ -14,6 +14,8 @@ from ..device_global import elements_of
 from ..emit import Emitter
 from ..operands import word
 from ..pointers import ATOMIC_ORDERS, mask_for, memory_order, pointee, pointers, value_for
+from ..shared import update_element
+from ..values import ElementRef
 from .memory import writable
 
 _INTS: tuple[AnyDType, ...] = (i32, i64, u32, u64)
@@ -50,9 +52,12 @@ def _combine(
     em: Emitter, mode: AtomicMode, x: Any, value: Any, mask: Any, ordering: Any, scope: Any
 ) -> Value:
     em.require_unsafe("an atomic operation")
+    attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
+    if isinstance(x, ElementRef):
+        _accept(em, f"atomic {mode.value}", x.memory.type.dtype, ELEMENTS[mode])
+        return update_element(em, x, (value,), mask, "atomic_shared", mode=mode, **attrs)
     target = pointers(em, x)
     _accept(em, f"atomic {mode.value}", pointee(target), ELEMENTS[mode])
-    attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
     given = value_for(em, value, target, "value")
     where = mask_for(em, mask, target.tile.shape)
     return em.emit("atomic_rmw", target, given, where, mode=mode, **attrs)
@@ -91,9 +96,12 @@ def atomic_cas(
 ) -> Value:
     """Replace where memory equals `compare`; the old values."""
     em.require_unsafe("an atomic operation")
+    attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
+    if isinstance(pointers, ElementRef):
+        _accept(em, "atomic compare-and-swap", pointers.memory.type.dtype, _ANY)
+        return update_element(em, pointers, (compare, value), mask, "cas_shared", **attrs)
     target = _pointers(em, pointers)
     _accept(em, "atomic compare-and-swap", pointee(target), _ANY)
-    attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
     old, new = value_for(em, compare, target, "compare"), value_for(em, value, target, "value")
     where = mask_for(em, mask, target.tile.shape)
     return em.emit("atomic_cas", target, old, new, where, **attrs)

@@ -11,7 +11,8 @@ from ...ir import Value
 from .. import promote
 from ..emit import Emitter, describe
 from ..operands import parts
-from ..values import SliceRef
+from ..shared import length_of
+from ..values import SharedRef, SliceRef
 
 Rule = Callable[..., Any]
 
@@ -292,6 +293,8 @@ def _len(em: Emitter, x: Any) -> int | Value:
         return len(parts(x))
     if isinstance(x, SliceRef):
         return em.emit("length", x.value)
+    if isinstance(x, SharedRef):
+        return length_of(em, x)
     value = em.tile(x)
     if not value.tile.rank:
         em.fail(Code.RANK, "a scalar has no length", expected="a tile", got=describe(value))

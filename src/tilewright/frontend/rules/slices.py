@@ -8,7 +8,7 @@ from typing import Any
 from ...base.errors import Code
 from ...ir import Value
 from ...ir.launch_expr import show
-from .. import promote
+from ..elements import stored_element
 from ..emit import Emitter, describe
 from ..values import SliceRef
 
@@ -34,23 +34,8 @@ def _write_own(em: Emitter, self: SliceRef, index: Any, value: Any) -> None:
             hint="annotate the parameter simt.DisjointSlice and pass z.borrow_mut()",
         )
     at = _witness(em, self, index, "written")
-    stored = _stored(em, self, value)
+    stored = stored_element(em, self.name, self.type.dtype, value)
     em.op("store_slice", stored, self.value, at, _inside(em, self, at))
-
-
-def _stored(em: Emitter, ref: SliceRef, value: Any) -> Value:
-    """A number that may be stored as it is."""
-    dtype = ref.type.dtype
-    number = em.number(value, dtype) if promote.is_weak(value) else em.numbers(value, "value")
-    if number.tile.dtype is not dtype:
-        em.fail(
-            Code.DTYPE,
-            f"what is stored to `{ref.name}` must have its element type",
-            expected=dtype.name,
-            got=describe(number),
-            hint=f"convert it: tilewright.{dtype.__name__}(...)",
-        )
-    return number
 
 
 def _inside(em: Emitter, ref: SliceRef, index: Value) -> Value:
@@ -91,6 +76,7 @@ def _dtype(em: Emitter, self: SliceRef) -> Any:
 
 RULES: dict[str, Callable[..., Any]] = {
     "Slice.__getitem__": _read,
+    "Slice.__setitem__": _write_own,
     "DisjointSlice.__getitem__": _read_own,
     "DisjointSlice.__setitem__": _write_own,
     "Slice.dtype": _dtype,

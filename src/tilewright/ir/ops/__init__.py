@@ -19,9 +19,11 @@ from . import (
     memory,
     pointer,
     reduction,
+    shared,
     slices,
     threads,
     token,
+    warps,
 )  # fmt: skip
 
 FAMILIES: dict[str, tuple[OpDef, ...]] = {
@@ -30,7 +32,7 @@ FAMILIES: dict[str, tuple[OpDef, ...]] = {
     "bitwise": bitwise.OPS, "conversion": conversion.OPS, "layout": layout.OPS,
     "reduction": reduction.OPS, "matmul": matmul.OPS, "memory": memory.OPS,
     "pointer": pointer.OPS, "atomics": atomics.OPS, "debug": debug.OPS, "token": token.OPS,
-    "threads": threads.OPS, "slices": slices.OPS,
+    "threads": threads.OPS, "slices": slices.OPS, "shared": shared.OPS, "warps": warps.OPS,
 }  # fmt: skip
 
 OPS: dict[str, OpDef] = {op.name: op for family in FAMILIES.values() for op in family}

@@ -21,7 +21,8 @@ def _index_2d(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 
 def _place(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
-    need(attrs["axis"] in (0, 1, 2), f"no axis {attrs['axis']}")
+    axes = 1 if attrs["what"] in (Place.LANE, Place.WARP) else 3
+    need(attrs["axis"] in range(axes), f"no axis {attrs['axis']}")
     return (I32,)
 
 
@@ -33,6 +34,7 @@ OPS = (
             "row * width + column, of the thread's place along y and x; the largest i32 where the"
             " column is not below width, the launch has threads along z, or it would not fit."),
     declare("place", "simt", "", _place,
-            "A plain number along `axis`: of the thread in its block, of the block, or a size.",
+            "A plain number along `axis`: of the thread in its block, of the block, or a size; or"
+            " of the lane in its warp, or of the warp.",
             attrs={"what": Place.THREAD, "axis": 0}),
 )  # fmt: skip

@@ -105,14 +105,21 @@ def _refuse_system(emitter: Emitter, op: Op) -> None:
         )
 
 
+def fenced(emitter: Emitter, op: Op, act: Callable[[], Vec]) -> Vec:
+    """An update in its order and scope."""
+    _refuse_system(emitter, op)
+    _fence(emitter, op, Ordering.RELEASE, Ordering.ACQ_REL)
+    old = act()
+    _fence(emitter, op, Ordering.ACQUIRE, Ordering.ACQ_REL)
+    return old
+
+
 def _atomic_rmw(frame: Frame, effect: AtomicPointer) -> None:
+    op, emitter = effect.op, frame.emitter
+
     def act(address: Vec, value: Vec) -> Vec:
-        op, emitter = effect.op, frame.emitter
-        _refuse_system(emitter, op)
-        _fence(emitter, op, Ordering.RELEASE, Ordering.ACQ_REL)
-        old = update(emitter, op.attrs["mode"], op.result.tile.dtype, address, value)
-        _fence(emitter, op, Ordering.ACQUIRE, Ordering.ACQ_REL)
-        return old
+        dtype = op.result.tile.dtype
+        return fenced(emitter, op, lambda: update(emitter, op.attrs["mode"], dtype, address, value))
 
     missing = frame.emitter.literal(effect.op.result.tile.dtype, 0, 1)
     _guarded(frame, effect, missing, act)

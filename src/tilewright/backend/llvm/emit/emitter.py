@@ -28,6 +28,14 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class Area:
+    """Where shared memory begins, and at which byte of what the launch asked for."""
+
+    base: Vec
+    offset: Vec | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Labels:
     """Where jumps out of a loop or a scope go."""
 
@@ -49,6 +57,8 @@ class Emitter:
         self.slots: list[str] = []
         self.names: dict[Value, Vec] = {}
         self.tensors: dict[Value, Tensor] = {}
+        self.areas: dict[Value, Area] = {}
+        """Shared memory of GPUs."""
         self.buffers: dict[Buffer, Vec] = {}
         self.tiles: dict[Buffer, Vec] = {}
         """Where the first copy is of buffers that have several."""

@@ -44,9 +44,11 @@ from . import (
     pointer,
     reduction,
     share,
+    shared,
     slices,
     stream,
     threads,
+    warps,
 )  # fmt: skip
 from .access import from_memory
 from .emitter import Compute, Emitter, Tensor
@@ -80,6 +82,8 @@ SCALARS: dict[str, Callable[[Emitter, Op], None]] = {
     "assert": debug.TABLE["assert"],
     **threads.TABLE,
     **slices.TABLE,
+    **shared.TABLE,
+    **warps.TABLE,
 }  # fmt: skip
 """Ops on scalars, tensors and views that are not elementwise."""
 TABLE = merged(
@@ -87,7 +91,7 @@ TABLE = merged(
     dict(conversion.TABLE), dict(creation.TABLE), dict(layout.TABLE), dict(reduction.TABLE),
     dict(matmul.TABLE), dict(memory.TABLE), dict(pointer.TABLE), dict(atomics.TABLE),
     dict(grid.TABLE), dict(debug.TABLE), dict(control.TABLE), dict(threads.TABLE),
-    dict(slices.TABLE),
+    dict(slices.TABLE), dict(shared.TABLE), dict(warps.TABLE),
 )  # fmt: skip
 """How every op is written."""
 NESTS = NestWriter(TABLE, dict(COMPUTE), Reducer(COMPUTE, SCALARS))

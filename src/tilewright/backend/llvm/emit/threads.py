@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....base.dtypes import i32, int_range
-from ....ir.attrs import Place
+from ....ir.attrs import WARP_SIZE, Place
 from ....ir.core import Op
 from ..functions.text import Value as Vec
 from ..functions.text import where
@@ -21,8 +21,12 @@ AXES = "xyz"
 
 
 def register(emitter: Emitter, what: Place, axis: int) -> Vec:
-    """A special register, i32."""
-    symbol = f"@llvm.nvvm.read.ptx.sreg.{REGISTERS[what]}.{AXES[axis]}"
+    """Where a thread or a block stands along an axis, or a size, i32."""
+    return _special(emitter, f"{REGISTERS[what]}.{AXES[axis]}")
+
+
+def _special(emitter: Emitter, name: str) -> Vec:
+    symbol = f"@llvm.nvvm.read.ptx.sreg.{name}"
     emitter.body.declarations.add(f"declare i32 {symbol}()")
     return emitter.body.emit(f"call i32 {symbol}()", "i32", 1)
 
@@ -55,7 +59,23 @@ def _index_2d(emitter: Emitter, op: Op) -> None:
 
 
 def _place(emitter: Emitter, op: Op) -> None:
-    emitter.names[op.result] = register(emitter, op.attrs["what"], op.attrs["axis"])
+    what = op.attrs["what"]
+    if what is Place.WARP:
+        emitter.names[op.result] = _number_in_block(emitter).lshr(WARP_SIZE.bit_length() - 1)
+    elif what is Place.LANE:
+        emitter.names[op.result] = _special(emitter, "laneid")
+    else:
+        emitter.names[op.result] = register(emitter, what, op.attrs["axis"])
+
+
+def _number_in_block(emitter: Emitter) -> Vec:
+    """The number of the thread in its block, x fastest."""
+    number = register(emitter, Place.THREAD, 0)
+    width = register(emitter, Place.BLOCK_SIZE, 0)
+    for axis in range(1, len(emitter.plan.func.signature.block or ())):
+        number = number + width * register(emitter, Place.THREAD, axis)
+        width = width * register(emitter, Place.BLOCK_SIZE, axis)
+    return number
 
 
 def thread_number(emitter: Emitter) -> Vec:

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from ....analysis.guards import bound_of
 from ....analysis.structure import Structure, structure
 from ....analysis.uniformity import Uniformity, uniformity
+from ....base.errors import Code, CompileError
+from ....ir.attrs import Place
 from ....ir.core import Func, Op, Value
+from ....ir.ops import FAMILIES
 from ..emit.kernel import COMPUTE
 from ..target import CpuTarget
 
@@ -54,6 +57,7 @@ class Threads:
 
 def plan_threads(func: Func, cpu: CpuTarget) -> Threads:
     """Decide how the threads run."""
+    _refuse_meeting(func)
     facts, nesting = uniformity(func), structure(func)
     plan = Threads(func, LANES)
     plan.merged = len(func.signature.block or ()) == 1 and not _has(func, "place")
@@ -67,6 +71,20 @@ def plan_threads(func: Func, cpu: CpuTarget) -> Threads:
             plan.written.append(op.one("slice"))
     plan.written = list(dict.fromkeys(plan.written))
     return plan
+
+
+MEETING = frozenset(op.name for family in ("shared", "warps") for op in FAMILIES[family])
+
+
+def _refuse_meeting(func: Func) -> None:
+    for op in func.walk():
+        if op.name in MEETING or op.attrs.get("what") in (Place.LANE, Place.WARP):
+            raise CompileError(
+                f"`{op.name}` has no form for the CPU yet",
+                code=Code.TARGET,
+                span=op.span,
+                hint='run it with device="reference", or on a GPU',
+            )
 
 
 def _has(func: Func, name: str) -> bool:

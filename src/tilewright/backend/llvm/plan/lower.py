@@ -42,10 +42,14 @@ FIRST = -(1 << 30)
 class Lowering:
     """Builds the statements of one function."""
 
-    def __init__(self, facts: Facts, lane_bytes: int, panel: Callable[[Value], Layout]) -> None:
+    def __init__(
+        self, facts: Facts, lane_bytes: int, panel: Callable[[Value], Layout], *, in_order: bool
+    ) -> None:
         self.facts = facts
         self.lane_bytes = lane_bytes
         self.state = State(facts, panel)
+        self.in_order = in_order
+        """Whether ops stay as they stand: threads have scalars only, and meet others."""
         self.loops: list[list[Target]] = []
         self.scopes: list[list[Target]] = []
 
@@ -58,12 +62,22 @@ class Lowering:
         for number, op in enumerate(block.ops):
             if op.name not in REGIONS and not op.defn.terminator:
                 continue
+            if self.in_order:
+                for inner in block.ops[start:number]:
+                    body += self.alone(inner)
+                start = number
             segment = Segment(self.state, block.ops[start : number + 1])
             for inner in block.ops[start:number]:
                 segment.add(inner)
             body += self.region(op, segment) if op.regions else self.jump(op, segment, yields)
             start = number + 1
         return body
+
+    def alone(self, op: Op) -> list[Stmt]:
+        """An op that neither overtakes another nor is overtaken."""
+        segment = Segment(self.state, [op])
+        segment.add(op)
+        return self.finish(segment)
 
     def finish(self, segment: Segment) -> list[Stmt]:
         """The statements of a scheduled segment."""
@@ -190,7 +204,8 @@ def lower(func: Func, lane_bytes: int, vector_bytes: int) -> Plan:
         tile = value.tile
         return panels(tile.shape, panel_width(tile.dtype.itemsize, vector_bytes))
 
-    lowering = Lowering(collect(legal), lane_bytes, panel)
+    in_order = func.signature.block is not None
+    lowering = Lowering(collect(legal), lane_bytes, panel, in_order=in_order)
     body = lowering.block(legal.body, [])
     sites = {op: number for number, op in enumerate(reporting_ops(legal))}
     return Plan(func, legal.params, body, sites)

@@ -1,0 +1,83 @@
+"""What the 32 lanes of a warp do together, in unsafe code: neighbouring threads of a block.
+
+All lanes of the warp get to such a call together, but for those that have returned. Where only some
+do, `mask` says which: a bit for each lane, as `simt.ballot` gives it. What comes from a lane that
+takes no part is unspecified; `device="reference"` reports it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ..base.dtypes import bool_, u32
+from .marker import declared_for_threads
+from .tile import To
+
+Lanes: TypeAlias = "u32 | int | None"
+Condition: TypeAlias = "bool_ | bool"
+
+
+@declared_for_threads
+def lane_id() -> int:
+    """Give this thread's place in its warp, 0 to 31."""
+    ...
+
+
+@declared_for_threads
+def warp_id() -> int:
+    """Give the place of this thread's warp in its block; a warp is 32 threads in a row."""
+    ...
+
+
+@declared_for_threads
+def sync_warp(*, mask: Lanes = None) -> None:
+    """Wait for the lanes; what they did to memory before is seen by them after."""
+    ...
+
+
+@declared_for_threads
+def shuffle(value: To, lane: int, *, width: int = 32, mask: Lanes = None) -> To:
+    """Give the value that lane number `lane` passes, among `width` neighbours."""
+    ...
+
+
+@declared_for_threads
+def shuffle_up(value: To, delta: int, *, width: int = 32, mask: Lanes = None) -> To:
+    """Give the value of `delta` lanes below; one's own where there is none."""
+    ...
+
+
+@declared_for_threads
+def shuffle_down(value: To, delta: int, *, width: int = 32, mask: Lanes = None) -> To:
+    """Give the value of `delta` lanes above; one's own where there is none."""
+    ...
+
+
+@declared_for_threads
+def shuffle_xor(value: To, bits: int, *, width: int = 32, mask: Lanes = None) -> To:
+    """Give the value of the lane whose number differs in these bits."""
+    ...
+
+
+@declared_for_threads
+def vote_all(condition: Condition, *, mask: Lanes = None) -> bool:
+    """Tell whether it holds for all lanes."""
+    ...
+
+
+@declared_for_threads
+def vote_any(condition: Condition, *, mask: Lanes = None) -> bool:
+    """Tell whether it holds for any lane."""
+    ...
+
+
+@declared_for_threads
+def ballot(condition: Condition, *, mask: Lanes = None) -> u32:
+    """Give a bit for each lane for which it holds."""
+    ...
+
+
+@declared_for_threads
+def match_any(value: object, *, mask: Lanes = None) -> u32:
+    """Give a bit for each lane that passes the same value, bit for bit."""
+    ...
