@@ -18,10 +18,10 @@ class CompileOptions:
     `max_divisibility` limits what is promised of addresses and strides, in bytes; `block_group` is
     how many blocks of a product run together for reuse, 1 for the order of launch. `whole_first`
     reads tiles that lie inside their tensor by a way of their own, without padding. `scaled_exp`
-    computes f32 `exp` as `exp2` of a scaled argument, with a relative error of 2**-17; by default
-    that is done where the result is only seen in 16 bits. `checks` is for tests and measurements:
-    `pinned` leaves each check that the kernel must make where the source has it, `forced` leaves
-    all of them there.
+    computes f32 `exp` and `exp2` by the hardware's own power of two, with a relative error of
+    2**-17; by default that is done where the result is only seen in 16 bits. `checks` is for tests
+    and measurements: `pinned` leaves each check that the kernel must make where the source has it,
+    `forced` leaves all of them there.
 
     >>> CompileOptions(occupancy=2).occupancy
     2

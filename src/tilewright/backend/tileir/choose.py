@@ -64,7 +64,7 @@ class Choices:
 
     accesses: Mapping[Op, Access]
     scaled: frozenset[Op]
-    """Exponentials that are computed as a power of two, of a scaled argument."""
+    """Exponentials that are the GPU's own power of two, of a scaled argument."""
     hints: Hints
     order: Shape | None
     """Blocks run in groups of this shape, as `tile_index` goes; None is the order of launch."""
@@ -123,7 +123,8 @@ def _order_line(order: Shape) -> str:
 
 def _scaled_line(op: Op) -> str:
     shape = "x".join(map(str, op.result.tile.shape)) or "one element"
-    return f"exp of {shape} as exp2, for it is only seen in 16 bits{_place(op)}"
+    how = "as exp2" if op.name == "exp" else "as one instruction"
+    return f"{op.name} of {shape} {how}, for it is only seen in 16 bits{_place(op)}"
 
 
 class _Chooser:
@@ -201,7 +202,9 @@ class _Chooser:
     def scaled(self) -> list[Op]:
         """The exponentials whose last bits nobody sees."""
         exponentials = [
-            op for op in self.func.walk() if op.name == "exp" and op.result.tile.dtype is f32
+            op
+            for op in self.func.walk()
+            if op.name in ("exp", "exp2") and op.result.tile.dtype is f32
         ]
         if self.wishes.scaled_exp is not None:
             return exponentials if self.wishes.scaled_exp else []

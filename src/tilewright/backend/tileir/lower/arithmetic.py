@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....base.dtypes import int_range
+from ....base.dtypes import bf16, int_range
 from ....ir.attrs import Overflow, Rounding
 from ....ir.core import Op, Value
 from ..program.core import Val
 from ..program.types import I1
+from .accurate import in_f64
 from .emitter import Emitter, Rule, tile
 
 ROUNDINGS: dict[Rounding, int] = {
@@ -34,6 +35,11 @@ def _divf(em: Emitter, op: Op) -> Sequence[Val]:
     # The approximate division gives NaN for inf / 2e38, beyond any bound; the full one keeps it.
     full, ftz = ROUNDINGS[Rounding.FULL], op.attrs["ftz"]
     return (em.same("divf", *em.all(op), flush_to_zero=ftz, rounding_mode=full),)
+
+
+def _fma(em: Emitter, op: Op) -> Sequence[Val]:
+    # Tile IR computes that of bf16 in f32, so that ties are rounded twice.
+    return (in_f64(em, "fma", em.all(op)),) if op.result.tile.dtype is bf16 else rounded(em, op)
 
 
 def plain(em: Emitter, op: Op) -> Sequence[Val]:
@@ -125,7 +131,8 @@ def _remi(em: Emitter, op: Op) -> Sequence[Val]:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("addf", "subf", "mulf", "fma"), rounded),
+    **dict.fromkeys(("addf", "subf", "mulf"), rounded),
+    "fma": _fma,
     "divf": _divf,
     **dict.fromkeys(("remf", "negf", "absf"), plain),
     **dict.fromkeys(("maxf", "minf"), _extreme),

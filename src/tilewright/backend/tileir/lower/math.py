@@ -1,4 +1,4 @@
-"""Functions of floats: one to one, but for exponentials that are powers of two here."""
+"""Functions of floats: one to one, but for exponentials, and for what Tile IR has too roughly."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ....base.dtypes import f32
 from ....ir.core import Op
 from ..program.core import Val
+from .accurate import in_f64, power_of_two
 from .arithmetic import ROUNDINGS, plain, rounded
 from .emitter import Emitter, Rule, tile
 
@@ -33,15 +34,24 @@ def _exp(em: Emitter, op: Op) -> Sequence[Val]:
 
 
 def _exp2(em: Emitter, op: Op) -> Sequence[Val]:
-    # One instruction; a subnormal result may be flushed, and to keep it would take four.
-    flush = op.operands[0].tile.dtype is f32
-    return (em.same("exp2", *em.all(op), flush_to_zero=flush),)
+    (arg,) = em.all(op)
+    if op.operands[0].tile.dtype is not f32:
+        return (em.same("exp2", arg),)
+    if op not in em.choices.scaled:
+        return (power_of_two(em, arg),)
+    return (em.same("exp2", arg, flush_to_zero=True),)
+
+
+def _rough(em: Emitter, op: Op) -> Sequence[Val]:
+    """A function that is more than 2 ulp off in f32."""
+    if op.result.tile.dtype is f32:
+        return (in_f64(em, op.name, em.all(op)),)
+    return plain(em, op)
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(
-        ("ceil", "floor", "sin", "cos", "tan", "sinh", "cosh", "log", "log2", "pow", "atan2"), plain
-    ),
+    **dict.fromkeys(("ceil", "floor", "sin", "cos", "log", "log2", "pow", "atan2"), plain),
+    **dict.fromkeys(("tan", "sinh", "cosh"), _rough),
     "exp": _exp,
     "tanh": _how,
     "exp2": _exp2,

@@ -1,0 +1,132 @@
+"""Functions of f32 beside the same in f64, over all there is: millions of numbers for each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32
+from tilewright.compile.options import CompileOptions
+
+COUNT = 1 << 22
+ULPS = 2.0
+"""What docs/reference/numbers.md allows."""
+LARGEST = float(np.finfo(np.float32).max)
+TINY = np.finfo(np.float32).tiny
+DOMAINS = {
+    "sqrt": (np.sqrt, 0.0, LARGEST),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), TINY, LARGEST),
+    "exp": (np.exp, -90, 89),
+    "exp2": (np.exp2, -130, 128),
+    "log": (np.log, TINY, LARGEST),
+    "log2": (np.log2, TINY, LARGEST),
+    "sin": (np.sin, -LARGEST, LARGEST),
+    "cos": (np.cos, -LARGEST, LARGEST),
+    "tan": (np.tan, -LARGEST, LARGEST),
+    "sinh": (np.sinh, -90, 90),
+    "cosh": (np.cosh, -90, 90),
+    "tanh": (np.tanh, -20, 20),
+}
+"""Each function in NumPy, and where its argument lies."""
+
+
+def of_one(name):
+    function = getattr(tl, name)
+
+    @tw.entry
+    def kernel(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+        out.store(function(tl.load_tile_like(x, out)))
+
+    return kernel
+
+
+def of_two(name):
+    function = getattr(tl, name)
+
+    @tw.entry
+    def kernel(out: tl.TensorMut[f32], x: tl.Tensor[f32], y: tl.Tensor[f32]) -> None:
+        out.store(function(tl.load_tile_like(x, out), tl.load_tile_like(y, out)))
+
+    return kernel
+
+
+def spread(rng, low, high, count=COUNT):
+    """Half of the numbers evenly between the bounds, half of them of every magnitude."""
+    even = rng.uniform(low / 2, high / 2, count // 2) * 2  # the width itself may overflow
+    bits = rng.integers(0, 1 << 32, count - count // 2, dtype=np.uint32).view(np.float32)
+    fitting = np.where((bits >= low) & (bits <= high), bits, np.float32(0.5))
+    return np.concatenate([even.astype(np.float32), fitting])
+
+
+def run(kernel, *arrays, options=None):
+    """What a kernel writes on the GPU, into poisoned memory."""
+    out = tw.full(arrays[0].shape, float("nan"), f32).sync()
+    launch = kernel(out.partition_mut((1024,)), *(tw.from_numpy(a).sync() for a in arrays))
+    (launch if options is None else launch.compile_options(options)).sync()
+    return out.to_numpy()
+
+
+def error(found, expected):
+    """The largest error in steps of f32, and where it is; of results that are normal numbers."""
+    with np.errstate(all="ignore"):
+        normal = (np.abs(expected) >= TINY) & (np.abs(expected) <= LARGEST)
+        step = np.spacing(np.abs(expected).astype(np.float32)).astype(np.float64)
+        off = np.where(normal, np.abs(found.astype(np.float64) - expected) / step, 0.0)
+    assert not np.isnan(found[normal]).any()
+    return float(off.max()), int(off.argmax())
+
+
+def report(name, found, expected, *arrays):
+    most, where = error(found, expected)
+    print(f"{name}: {most:.3f} ulp at {[float(a[where]) for a in arrays]}")
+    return most
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_functions_of_one_number(rng, name):
+    in_numpy, low, high = DOMAINS[name]
+    x = spread(rng, low, high)
+    with np.errstate(all="ignore"):
+        expected = in_numpy(x.astype(np.float64))
+    assert report(name, run(of_one(name), x), expected, x) <= ULPS
+
+
+@pytest.mark.parametrize(("name", "in_numpy"), [("atan2", np.arctan2), ("true_div", np.divide)])
+def test_functions_of_two_numbers(rng, name, in_numpy):
+    x, y = (rng.permutation(spread(rng, -LARGEST, LARGEST)) for _ in range(2))
+    with np.errstate(all="ignore"):
+        expected = in_numpy(x.astype(np.float64), y.astype(np.float64))
+    assert report(name, run(of_two(name), x, y), expected, x, y) <= ULPS
+
+
+def test_powers(rng):
+    x = np.exp2(rng.uniform(-126, 127, COUNT)).astype(np.float32)
+    most = 127 / np.maximum(np.abs(np.log2(x)), 1e-3)  # beyond it the result overflows
+    y = (rng.uniform(-1, 1, COUNT) * most).astype(np.float32)
+    x[: COUNT // 2] = rng.uniform(0.5, 2, COUNT // 2)
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.float64), y.astype(np.float64))
+    assert report("pow", run(of_two("pow"), x, y), expected, x, y) <= ULPS
+
+
+def test_what_lies_beyond_the_numbers():
+    x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 128, -127, 200, -200, 1e30, -1e30], "f4")
+    for name in DOMAINS:
+        with np.errstate(all="ignore"):
+            expected = DOMAINS[name][0](x.astype(np.float64)).astype(np.float32)
+        found = run(of_one(name), x)
+        ordinary = np.isfinite(expected) & (expected != 0)
+        np.testing.assert_allclose(found[ordinary], expected[ordinary], rtol=1e-6, err_msg=name)
+        special = ~ordinary & (np.abs(expected) < TINY) | ~np.isfinite(expected)
+        np.testing.assert_array_equal(found[special], expected[special], err_msg=name)
+
+
+def test_one_instruction_is_nearly_as_good(rng):
+    """`scaled_exp=True` asks for it; by default it makes floats of 16 bits alone."""
+    x = spread(rng, -126, 128)
+    with np.errstate(all="ignore"):
+        expected = np.exp2(x.astype(np.float64))
+    options = CompileOptions(scaled_exp=True)
+    assert report("exp2", run(of_one("exp2"), x, options=options), expected, x) <= 3.0
