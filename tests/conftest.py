@@ -20,7 +20,7 @@ os.environ.setdefault("TILEWRIGHT_VERIFY", "1")
 # Tests are about the compiler that is here, not about what another one left on disk; and the cache
 # of whoever runs them is theirs. Tests of the cache name a directory of their own. Where there is a
 # GPU, a pack made by `make gpu-pack` may be used, and stands for its assembler.
-PACK = os.environ.get("GPU_PACK", "")
+PACK = str(Path(os.environ["GPU_PACK"]).absolute()) if "GPU_PACK" in os.environ else ""
 os.environ["TILEWRIGHT_CACHE_DIR"] = f"{PACK}/cache" if PACK else "off"
 if PACK:
     os.environ.setdefault("TILEWRIGHT_TILEIRAS_PATH", f"{PACK}/tileiras.json")
@@ -37,6 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--mutants", type=int, default=60, help="damaged programs that assemblers and loaders get"
     )
     parser.addoption("--on", default="", help="a device to run tests on that are run on the CPU")
+    parser.addoption(
+        "--suite-logs", default="build/gpu-suites", help="where tests/gpu logs the files it runs"
+    )
+    parser.addoption("--shard", default="1/1", help="k/n: the k-th of n parts of the tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,6 +53,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     device = config.getoption("--on")
     if device:
         items[:] = [item for item in items if _moved(item, device)]
+    first, step = map(int, config.getoption("--shard").split("/"))
+    items[:] = items[first - 1 :: step]
 
 
 def _moved(item: pytest.Item, device: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 import tilewright as tw
 from source_tree import ROOT
+from tilewright.tools.command import main as build
 
 FOLDER = ROOT / "examples"
 HELPERS = {"activations", "decoder", "tile_to_simt_from_ptx"}
@@ -81,8 +82,12 @@ def test_a_ptx_file_that_is_missing_says_how_to_build_it(load, tmp_path):
         load("tile_to_simt_from_ptx").load(missing, "cpu")
 
 
-def test_a_ptx_file_needs_a_gpu(load):
-    if tw.default_device().name.startswith("cuda"):
-        pytest.skip("there is one")
-    with pytest.raises(SystemExit, match="runs on NVIDIA GPUs"):
-        load("tile_to_simt_from_ptx").main()
+def test_a_ptx_file_needs_a_gpu(load, tmp_path, capsys):
+    if not tw.default_device().name.startswith("cuda"):
+        with pytest.raises(SystemExit, match="runs on NVIDIA GPUs"):
+            load("tile_to_simt_from_ptx").main()
+        return
+    file = tmp_path / "threshold_scale.ptx"
+    assert build(["build", str(FOLDER / "tile_to_simt.py"), "--emit", "ptx", "-o", str(file)]) == 0
+    load("tile_to_simt_from_ptx").main(str(file))
+    assert capsys.readouterr().out.splitlines()[-1].startswith("PASS")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,14 @@ from tilewright.ir import OutputSpec, ScalarSpec, Signature, TensorSpec
 from tilewright.ir.verify import verify
 
 Array = np.ndarray[Any, Any]
+DEVICE = os.environ.get("TILEWRIGHT_DEVICE", "cpu")
+"""Where programs run beside the reference; `--on` names another one."""
 NAMES = {t.__name__: t for t in dtypes.ALL} | {"tl": tl}
+
+
+def examples(count: int) -> int:
+    """How many programs to try: fewer where each takes an assembler."""
+    return count if DEVICE == "cpu" else count // 5
 
 
 def function_of(program: Program) -> Callable[..., None]:

@@ -8,10 +8,19 @@ import pytest
 
 import tilewright as tw
 from support.numbers import fresh_rng
+from support.suites import TABLE
 from tilewright.base.errors import ContextError
 from tilewright.driver.devices import gpus
 
 HERE = Path(__file__).parent
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if TABLE in config.stash:
+        terminalreporter.section("on the GPU")
+        terminalreporter.write(config.stash[TABLE])
 
 
 def _reason() -> str:

@@ -1,50 +1,54 @@
 """The tests of the language and of the host, run on the GPU in place of the CPU.
 
-Each file runs in a process of its own, since one that brings the GPU down ends all work there; as
-many at a time as there are processors, for most of the time kernels are compiled.
+Each file runs in a process of its own, since one that brings the GPU down ends all work there. Logs
+and a table of what passed are in `--suite-logs`.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from source_tree import ROOT
+from support.suites import TABLE, Suites, parts
 
-FOLDERS = ("cpu/language", "cpu/graph", "cpu/kernels", "cpu/launch", "cpu/op", "examples")
+FOLDERS = (
+    "cpu/array", "cpu/compile", "cpu/frontend", "cpu/graph", "cpu/kernels", "cpu/language",
+    "cpu/launch", "cpu/op", "cpu/testing", "examples", "fuzz", "host/array", "host/interop",
+    "host/kernels", "host/launch", "host/op", "host/testing", "ownership",
+)  # fmt: skip
+"""Where tests are that run on whatever device is the default one, or on one they are given."""
 SINGLE = ("cpu/test_numbers.py",)
 SECONDS = 400
+"""A watchdog: what takes longer hangs."""
+SHARDS = {
+    "tests/cpu/language/test_corpus.py": 6,
+    "tests/cpu/language/test_reductions.py": 3,
+    "tests/fuzz/test_exact.py": 4,
+    "tests/fuzz/test_rounded.py": 4,
+}
 FILES = [
-    *sorted(
+    *[
         str(path.relative_to(ROOT))
         for folder in FOLDERS
         for path in (ROOT / "tests" / folder).glob("test_*.py")
-    ),
+    ],
     *[f"tests/{name}" for name in SINGLE],
 ]
-OPTIONS = ["-q", "--tb=short", "-rf", "-p", "no:cacheprovider", "--on", "cuda"]
+PARTS = parts(FILES, SHARDS)
 
 
 @pytest.fixture(scope="module")
-def runs():
+def suites(request):
     """All files on their way."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        yield {file: pool.submit(_run, file) for file in FILES}
+    config = request.config
+    running = Suites("cuda", Path(config.getoption("--suite-logs")).absolute(), PARTS, SECONDS)
+    yield running
+    config.stash[TABLE] = running.close()
 
 
-def _run(file: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, sys.path))}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *OPTIONS, file],
-        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=SECONDS,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_on_the_gpu(file, runs):
-    done = runs[file].result()
-    assert done.returncode in (0, 5), done.stdout[-6000:] + done.stderr[-2000:]
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_on_the_gpu(part, suites):
+    result = suites.result(part)
+    assert result.passed, result.log[-8000:]

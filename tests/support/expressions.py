@@ -35,8 +35,8 @@ BOUNDARY = (0, 1, 15, 16, 17, 31)
 class Output:
     """A poisoned output of some shape inside a larger array, on the current device."""
 
-    def __init__(self, shape: Sequence[int], dtype: AnyDType) -> None:
-        margin = random.choice(MARGINS)
+    def __init__(self, shape: Sequence[int], dtype: AnyDType, *, margin: int | None = None) -> None:
+        margin = random.choice(MARGINS) if margin is None else margin
         whole = [n + 2 * margin for n in shape]
         self._bytes = np.full((*whole, dtype.itemsize), POISON, np.uint8)
         self._inside = tuple(slice(margin, margin + n) for n in shape)
@@ -76,9 +76,9 @@ def held(array: Array, dtype: AnyDType | None = None) -> Any:
     return alias if alias.device is device else alias.to(device).sync()
 
 
-def output(array: Any, dtype: AnyDType | None = None) -> Output:
+def output(array: Any, dtype: AnyDType | None = None, *, margin: int | None = None) -> Output:
     """An output with the shape and, unless given, the type of an array."""
-    return Output(np.shape(array), dtype or dtypes.as_dtype(array.dtype))
+    return Output(np.shape(array), dtype or dtypes.as_dtype(array.dtype), margin=margin)
 
 
 @cache

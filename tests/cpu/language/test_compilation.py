@@ -43,15 +43,18 @@ def fresh():
     return again
 
 
+# GPUs have code of its own for memory and rows of multiples of 16 bytes. So that nothing of it
+# shows here, outputs have no margins, and no row such a length.
+
+
 def history(kernel):
     return [c.reason for c in compiler.history(kernel.source)]
 
 
-@pytest.mark.cpu_alone
 def test_what_is_compiled_again(device, rng):
     kernel = fresh()
-    x = rng.standard_normal((9, 9)).astype(np.float32)
-    with tw.device(device):
+    x = rng.standard_normal((11, 11)).astype(np.float32)
+    with tw.device(device) as found:
         for given, tile, constants in (
             (x, (4, 4), {}),
             (x[:5, :3], (4, 4), {}),  # other extents
@@ -62,7 +65,7 @@ def test_what_is_compiled_again(device, rng):
             (x, (4, 4), {"TIMES": 1}),
             (x.T, (4, 4), {}),
         ):
-            z = output(given)
+            z = output(given, margin=0)
             kernel(z.cut(*tile), given, **constants).sync()
             assert (z.result() == given * SCALE ** constants.get("TIMES", 1)).all()
     assert history(kernel) == [
@@ -73,25 +76,23 @@ def test_what_is_compiled_again(device, rng):
         "x.strides: (?, 1) -> (1, ?)",
     ]
     lines = kernel.explain_recompile().splitlines()
-    assert lines[0] == f"1. {device}: first launch"
-    assert lines[3] == f"4. {device}: constant TIMES: 1 -> 3"
+    assert lines[0] == f"1. {found.target}: first launch"
+    assert lines[3] == f"4. {found.target}: constant TIMES: 1 -> 3"
 
 
-@pytest.mark.cpu_alone
 def test_a_changed_global_compiles_again(device, rng, monkeypatch):
     kernel = fresh()
     x = rng.standard_normal(9).astype(np.float32)
     with tw.device(device):
         for value in (2.0, 2.0, 3.0, 3.0):
             monkeypatch.setitem(globals(), "SCALE", value)
-            z = output(x)
+            z = output(x, margin=0)
             kernel(z.cut(4), x).sync()
             assert (z.result() == x * np.float32(value)).all()
     assert history(kernel) == ["first launch", "`SCALE`, which it captured, has changed"]
     assert "`SCALE`, which it captured, has changed" in kernel.explain_recompile()
 
 
-@pytest.mark.cpu_alone
 def test_a_global_of_another_module_counts_too(device, monkeypatch):
     @tw.entry
     def mixed(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
@@ -102,14 +103,13 @@ def test_a_global_of_another_module_counts_too(device, monkeypatch):
     with tw.device(device):
         for factor in (3, 5):
             monkeypatch.setattr(device_functions, "FACTOR", factor)
-            z = output(x)
+            z = output(x, margin=0)
             mixed(z.cut(4), x).sync()
             assert (z.result() == factor).all()
     assert len(history(mixed)) == 2
     assert "`FACTOR`" in mixed.explain_recompile()
 
 
-@pytest.mark.cpu_alone
 def test_a_changed_closure_compiles_again(device):
     offset = 1.0
 
@@ -120,7 +120,7 @@ def test_a_changed_closure_compiles_again(device):
     with tw.device(device):
         for value in (1.0, 4.0, 4.0):
             offset = value
-            z = Output((4,), f32)
+            z = Output((4,), f32, margin=0)
             moved(z.cut(4)).sync()
             assert (z.result() == value).all()
     assert history(moved) == ["first launch", "`offset`, which it captured, has changed"]
@@ -199,17 +199,16 @@ def test_eight_threads_hear_of_one_error(device):
 # --- what can be seen --------------------------------------------------------------------------
 
 
-@pytest.mark.cpu_alone
 def test_compiled_from_descriptions_alone(device, rng):
     """Tensors without memory are enough to compile; the launch finds the code ready."""
     kernel = fresh()
-    with tw.device(device):
+    with tw.device(device) as found:
         out, x = tw.meta((100, 100), f16), tw.meta((100, 100), f16)
         artifact = kernel.compile(out.partition((16, 16)), x, TIMES=2)
-        assert artifact.name == "again" and artifact.target.startswith(device)
+        assert artifact.name == "again" and artifact.target.startswith(found.target)
         assert history(kernel) == ["first launch"]
-        data = rng.standard_normal((40, 40)).astype(np.float16)
-        z = output(data)
+        data = rng.standard_normal((42, 42)).astype(np.float16)
+        z = output(data, margin=0)
         kernel(z.cut(16, 16), data, TIMES=2).sync()
         assert (z.result() == data * 4).all()
     assert history(kernel) == ["first launch"]

@@ -1,0 +1,63 @@
+"""NVIDIA's compute-sanitizer sees no wrong access in any example."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from source_tree import ROOT
+
+FOLDER = ROOT / "examples"
+PTX = "threshold_scale.ptx"
+MODULES = {"activations", "decoder"}
+"""What examples import, and is none."""
+EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in MODULES)
+TOOLKIT = Path("/usr/local/cuda/bin")
+ERRORS = 9
+SECONDS = 300
+"""A watchdog: what takes longer hangs."""
+OPTIONS = ("--tool", "memcheck", "--error-exitcode", str(ERRORS), "--target-processes", "all",
+           "--track-stream-ordered-races", "all")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sanitizer():
+    found = shutil.which("compute-sanitizer", path=f"{os.environ['PATH']}:{TOOLKIT}")
+    return found or pytest.skip("no compute-sanitizer here")
+
+
+@pytest.fixture(scope="module")
+def runs(sanitizer, tmp_path_factory):
+    """All examples on their way."""
+    folder = tmp_path_factory.mktemp("examples")
+    build = [sys.executable, "-m", "tilewright", "build", str(FOLDER / "tile_to_simt.py")]
+    subprocess.run([*build, "--emit", "ptx"], cwd=folder, env=environment(), check=True)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        yield {name: pool.submit(watched, sanitizer, name, folder) for name in EXAMPLES}
+
+
+def environment():
+    path = os.pathsep.join(filter(None, sys.path))
+    return {**os.environ, "TILEWRIGHT_DEVICE": "cuda", "PYTHONPATH": path}
+
+
+def watched(sanitizer, name, folder):
+    command = [sanitizer, *OPTIONS, sys.executable, str(FOLDER / f"{name}.py")]
+    command += [PTX] if name.endswith("_from_ptx") else []
+    return subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False,
+        timeout=SECONDS,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_wrong_access(name, runs):
+    done = runs[name].result()
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert "ERROR SUMMARY: 0 errors" in done.stdout + done.stderr
