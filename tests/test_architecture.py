@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "launch": BELOW_LAUNCH,
     "kernels": ("base", "lang", "op", "array", "launch"),
     "testing": ("base", "driver", "op", "array", "kernels"),
-    "interop": ("base", "array", "launch"),
+    "interop": ("base", "frontend", "driver", "op", "array", "launch"),
     "tools": ("base", "ir", "frontend", "backend", "compile", "driver", "op", "array", "launch"),
 }
 """Which folders each folder may import, besides itself. In reading order; the folders above

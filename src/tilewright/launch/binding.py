@@ -21,7 +21,6 @@ from ..base.errors import BorrowError, LaunchError, ShapeError
 from ..base.shapes import Shape
 from ..driver.host import CPU
 from ..frontend.parameters import Dim, Kind, Parameter
-from ..frontend.sources import KernelSource
 from ..op.core import is_op
 from ..op.place import here, place_of
 from .arguments import (
@@ -36,12 +35,13 @@ from .arguments import (
 )
 from .grid import MAX_EXTENT
 from .kinds import is_arc, is_partition, kind_of
+from .protocol import Declared
 
 
 class Binder:
     """Binds calls of one kernel, whose parameters it sorts by kind once."""
 
-    def __init__(self, kernel: KernelSource) -> None:
+    def __init__(self, kernel: Declared) -> None:
         self._kernel = kernel
         self._parameters = kernel.parameters
         self.outputs, self.inputs = self._at("output"), self._at("tensor")
@@ -184,7 +184,7 @@ def _refuse_object(kernel: str, p: Parameter, value: Any, expected: str) -> NoRe
 def _tensor(kernel: str, p: Parameter, handle: Handle) -> TensorArg:
     layout = handle.region.layout
     given = handle.given if isinstance(handle, Foreign) else None
-    _check_element(kernel, p, layout.dtype, given)
+    check_element(kernel, p, layout.dtype, given)
     _check_rank(kernel, p, layout.shape)
     _check_extents(kernel, p, layout.shape)
     return TensorArg(p, layout, handle.region.storage.device if handle.rooted else None)
@@ -194,7 +194,7 @@ def _output(kernel: str, p: Parameter, partition: Partition[Any]) -> OutputArg:
     tiling = partition.tiling
     if p.mapped != (tiling.mapping is not None):
         _refuse_mapping(kernel, p, partition)
-    _check_element(kernel, p, tiling.layout.dtype)
+    check_element(kernel, p, tiling.layout.dtype)
     _check_rank(kernel, p, tiling.layout.shape)
     _check_extents(kernel, p, tiling.layout.shape)
     return OutputArg(p, tiling, partition.device)
@@ -225,7 +225,7 @@ def _scalar(kernel: str, p: Parameter, number: Any) -> ScalarArg:
 
 
 def _pointer(kernel: str, p: Parameter, pointer: DevicePointer[Any]) -> PointerArg:
-    _check_element(kernel, p, pointer.dtype)
+    check_element(kernel, p, pointer.dtype)
     return PointerArg(p, pointer.dtype, pointer.region.storage.device)
 
 
@@ -237,7 +237,8 @@ _DESCRIBE: dict[Kind, Callable[[str, Parameter, Any], Arg]] = {
 }
 
 
-def _check_element(kernel: str, p: Parameter, dtype: AnyDType, value: Any = None) -> None:
+def check_element(kernel: str, p: Parameter, dtype: AnyDType, value: Any = None) -> None:
+    """Raise if memory has another element type than a parameter asks for."""
     wanted = p.dtype
     if wanted is not None and not isinstance(wanted, str) and wanted is not dtype:
         _wrong_dtype(kernel, p, wanted.name, dtype.name, value)

@@ -23,8 +23,9 @@ from ..op.running import ELSEWHERE, Steps
 from .arguments import Bound
 from .form import Request
 from .grid import as_grid
-from .kernel import DEFAULT_OPTIONS, PLAIN, Kernel
+from .kernel import DEFAULT_OPTIONS, PLAIN
 from .links import by_hand
+from .protocol import Launchable
 from .starting import give_back, record, start
 from .taking import refuse_conflicts, refuse_ended_tickets, take
 
@@ -44,14 +45,18 @@ class Launch(Composite[R_co]):
     gives_back = True
     staged = False
 
-    def __new__(cls, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Self:
+    def __new__(
+        cls, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]
+    ) -> Self:
         """As that of all ops, which any number of arguments and any bases would make slower."""
         self = object.__new__(cls)
         self._built = here(2)  # a kernel's `__call__`
         self._uses = []
         return self
 
-    def __init__(self, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+    def __init__(
+        self, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]
+    ) -> None:
         self._kernel, self._args, self._keywords = kernel, args, keywords
         self._request = PLAIN
         self._bound: Bound | None = None
@@ -67,7 +72,7 @@ class Launch(Composite[R_co]):
         self.effect = True
 
     def _bind_closely(
-        self, kernel: Kernel, args: tuple[Any, ...], keywords: Mapping[str, Any]
+        self, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> None:
         """Bind arguments that may be of any kind, ops among them."""
         if kernel.unsafe:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
-from ..array.belonging import is_among, is_borrowed
 from ..array.create import meta
 from ..array.shape import ShapeLike
 from ..base.config import current
@@ -17,19 +16,16 @@ from ..frontend.capture import capture
 from ..frontend.parameters import Parameter
 from ..frontend.sources import KernelSource
 from ..ir.signature import Signature
-from ..op.core import DeviceOp, is_op
 from ..op.place import Spot
-from .arguments import Bound
 from .blocks import Asked, Contract, Threads, asked_for, block_of, chosen
 from .code import Code
 from .definition import Entry, locals_of_caller
 from .form import Form, Request
 from .grid import padded
 from .kernel import Kernel
-from .kinds import is_tensor
-from .operation import Launch
-from .slices import SliceBinder, is_borrow, lengths
+from .slices import SliceBinder, lengths
 from .watching import note
+from .whole import WholeLaunch
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -90,12 +86,10 @@ class SimtKernel(Kernel):
         return Code(self.name, program, form.args, tuple(reversed(grid)))
 
 
-class SimtLaunch(Launch[R_co]):
+class SimtLaunch(WholeLaunch[R_co]):
     """A SIMT kernel with its arguments. Its result is the tuple of the very objects passed."""
 
     _kernel: SimtKernel
-    _fresh: tuple[int, ...] = ()
-    """Which written arguments come from ops."""
 
     def launch_config(
         self,
@@ -129,38 +123,6 @@ class SimtLaunch(Launch[R_co]):
     def const_grid(self, grid: ShapeLike) -> NoReturn:
         """Not for SIMT kernels, which are not compiled for one grid."""
         raise TypeError("a SIMT kernel has no const_grid(); use launch_config(grid=...)")
-
-    def borrows(self, given: Sequence[object]) -> str | None:
-        """The first argument that belongs to somebody else."""
-        for i, arg in enumerate(self._args):
-            # Our own references to it: here, in the arguments, in what they are bound to.
-            lent = is_borrow(arg) or is_borrowed(arg, references=2 if self._bound is None else 3)
-            if lent and not is_among(arg.borrowed if is_borrow(arg) else arg, given):
-                return f"it borrows `{self._kernel.source.parameters[i].name}`"
-        return None
-
-    def _claim_ops(self) -> None:
-        parameters = self._kernel.source.parameters
-        self._fresh = tuple(
-            i for i, arg in enumerate(self._args) if is_op(arg) and parameters[i].kind == "output"
-        )
-        super()._claim_ops()
-
-    def _bind(self, values: Sequence[Any]) -> Bound:
-        """What an op gave belongs to nobody else yet, so it may be written."""
-        given = list(values)
-        for i in self._fresh:
-            if is_tensor(given[i]):
-                given[i] = given[i].borrow_mut()
-        return super()._bind(given)
-
-    def _then_outputs(self, written: list[int]) -> DeviceOp[Any]:
-        def outputs(*results: Any) -> Any:
-            found = [results[i] for i in written]
-            tensors = tuple(x.borrowed if is_borrow(x) else x for x in found)
-            return tensors[0] if len(tensors) == 1 else tensors
-
-        return self.derived(outputs, "out")
 
 
 class SimtEntry(Entry):

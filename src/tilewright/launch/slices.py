@@ -87,7 +87,8 @@ def _as_slice(arg: Arg) -> Arg:
     return TensorArg(arg.parameter, flattened(arg.layout.dtype, arg.layout.shape), arg.home)
 
 
-def _refuse_unfit(kernel: str, p: Parameter, layout: Layout) -> None:
+def refuse_gaps(kernel: str, p: Parameter, layout: Layout) -> None:
+    """Raise if the elements of a tensor do not stand in a row."""
     if not layout.is_contiguous:
         raise ShapeError(
             f"`{p.name}` of `{kernel}` must be contiguous: a slice is its elements in a row",
@@ -95,6 +96,10 @@ def _refuse_unfit(kernel: str, p: Parameter, layout: Layout) -> None:
             got=f"shape {layout.shape}, strides {layout.strides}",
             hint="copy it first: t.dup() of a tensor, np.ascontiguousarray(a) of an array",
         )
+
+
+def _refuse_unfit(kernel: str, p: Parameter, layout: Layout) -> None:
+    refuse_gaps(kernel, p, layout)
     if size(layout.shape) > MAX_EXTENT:
         raise ShapeError(
             f"`{p.name}` of `{kernel}` is too long for a slice",

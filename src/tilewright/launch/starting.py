@@ -21,12 +21,13 @@ from ..op.core import DeviceOp
 from ..op.outcome import Outcome
 from ..op.trace import Tracing
 from .arguments import Bound
-from .code import Code, Later
+from .code import Later
+from .protocol import Runnable
 from .report import QUIET, Report, deliver
 from .taking import are_standing, mark_written, refuse_ended_borrows, settle
 
 
-def start(op: DeviceOp[Any], code: Code, bound: Bound, ctx: ExecutionContext) -> None:
+def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
     code.check(bound)
     stream, flight = ctx.stream, None
@@ -95,7 +96,7 @@ def written_by(bound: Bound) -> list[Region]:
 
 def record(
     op: DeviceOp[Any],
-    code: Code,
+    code: Runnable,
     bound: Bound,
     ctx: ExecutionContext,
     alike: Callable[..., Bound],

@@ -58,6 +58,11 @@ class DevicePool:
             address = self._try_harder(nbytes, zeroed)
         return DeviceMemory(address, nbytes, self._returned)
 
+    @property
+    def handle(self) -> int:
+        """The driver's own pool."""
+        return self._pool
+
     def stats(self) -> MemoryStats:
         """What is in use, and what the pool has of the device."""
         self._context.call(self._take_back)

@@ -109,7 +109,7 @@ class CudaFunction:
         "parameter_sizes",
     )  # fmt: skip
 
-    def __init__(self, module: CudaModule, name: str, handle: int, context: Context) -> None:
+    def __init__(self, module: object, name: str, handle: int, context: Context) -> None:
         self.name = name
         self._module = module  # keeps the code
         self._handle, self._context = handle, context

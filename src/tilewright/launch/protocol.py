@@ -1,0 +1,104 @@
+"""What the op of a launch asks of a kernel, and of its code: ours and those of others alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..frontend.parameters import Parameter
+from ..op.place import Spot
+
+if TYPE_CHECKING:
+    from .arguments import Bound
+    from .code import Run
+    from .form import Request
+    from .links import Generics
+
+
+class Declared(Protocol):
+    """What is known of a kernel before it is called."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What is given by position."""
+        ...
+
+    @property
+    def constants(self) -> tuple[Parameter, ...]:
+        """What is given by keyword."""
+        ...
+
+
+class Runnable(Protocol):
+    """Code ready for launches alike."""
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        ...
+
+    @property
+    def run(self) -> Run:
+        """How launches get on their way."""
+        ...
+
+    def check(self, bound: Bound) -> None:
+        """Raise if it cannot be launched with these numbers."""
+        ...
+
+
+class Launchable(Protocol):
+    """A kernel that launches can be built of."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def source(self) -> Declared:
+        """Its parameters."""
+        ...
+
+    @property
+    def unsafe(self) -> bool:
+        """Whether launches are built inside `tw.unsafe()`."""
+        ...
+
+    @property
+    def plain_count(self) -> int:
+        """How many arguments a call has that `bind_plain` may be asked about; -1: none."""
+        ...
+
+    def bind_plain(self, values: Sequence[Any], spot: Spot, /) -> Bound | None:
+        """As `bind`, and borrows them too; None: one of them needs a closer look."""
+        ...
+
+    def check_generics(self, generics: Mapping[str, Any]) -> None:
+        """Raise for a name that is no generic of it."""
+        ...
+
+    def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
+        """Check the number of arguments and the keywords of a call; give what it asks for."""
+        ...
+
+    def bind(self, values: Sequence[Any], keywords: Mapping[str, Any], generics: Generics) -> Bound:
+        """The arguments of a call, checked one by one."""
+        ...
+
+    def give_form(self, bound: Bound, generics: Generics) -> None:
+        """Find the form of a launch, and check its numbers against it."""
+        ...
+
+    def is_ready(self, bound: Bound, request: Request) -> bool:
+        """Whether the code for a launch is there."""
+        ...
+
+    def code(self, bound: Bound, request: Request) -> Runnable:
+        """The code for a launch; made now if it is not there yet."""
+        ...

@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32, f64, i32, simt, u32
+from tilewright.interop import cuda
+
+PTX = ".version 7.0\n.target sm_80\n"
+
+
+def floats(address, n):
+    return np.ctypeslib.as_array((ctypes.c_float * n).from_address(address))
+
+
+def run_scale(values, grid):
+    out, x, n, factor = values
+    n &= 0xFFFFFFFF
+    number = np.array([factor], np.int64).view(np.float32)[0]
+    floats(out, n)[:] = floats(x, n) * number
+
+
+@pytest.fixture
+def load(fake_cuda, fake_gpu):
+    """A kernel `scale(out, x, n, factor)` on the driver in Python."""
+    fake_cuda.kernels["scale"], fake_cuda.parameters["scale"] = run_scale, (8, 8, 4, 4)
+    return lambda: tw.load_module_from_ptx(PTX).load_function("scale")
+
+
+@pytest.fixture
+def scale(load):
+    with tw.unsafe():
+
+        @cuda.kernel(load(), block=128)
+        def scale(
+            out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: u32, factor: f32
+        ) -> None: ...
+
+    return scale
+
+
+def some(device, shape=(300,)):
+    return tw.from_numpy(np.random.default_rng().random(shape, np.float32), device=device).sync()
+
+
+def launches(fake_cuda):
+    return [entry for entry in fake_cuda.log if entry[0] == "launch" and entry[1] == "scale"]
+
+
+@pytest.mark.parametrize("n", [1, 127, 128, 129, 1009])
+def test_it_is_called_with_tensors(scale, fake_gpu, fake_cuda, n):
+    x, z = some(fake_gpu, (n,)), tw.empty((n,), device=fake_gpu).sync()
+    borrow = z.borrow_mut()
+    assert scale(borrow, x, n, 2.0).sync() == (borrow, x, n, 2.0)
+    np.testing.assert_array_equal(z.to_numpy(), 2 * x.to_numpy())
+    assert launches(fake_cuda)[0][2] == (-(-n // 128), 1, 1)
+
+
+def test_nothing_is_launched_over_nothing(scale, fake_gpu, fake_cuda):
+    x, z = some(fake_gpu, (0,)), tw.empty((0,), device=fake_gpu).sync()
+    scale(z.borrow_mut(), x, 0, 2.0).sync()
+    assert not launches(fake_cuda)
+
+
+def test_outputs_are_borrowed_moved_or_made_by_ops(scale, fake_gpu):
+    x = some(fake_gpu, (20, 15))
+    expected = 3 * x.to_numpy()
+    z = tw.zeros((20, 15), device=fake_gpu).sync()
+    found, *_ = scale(tw.move(z), x, 300, 3.0).sync()
+    np.testing.assert_array_equal(found.to_numpy(), expected)
+    with pytest.raises(tw.BorrowError, match="moved"):
+        z.to_numpy()
+    made = scale(tw.empty((20, 15), device=fake_gpu), x, 300, 3.0).out().sync()
+    np.testing.assert_array_equal(made.to_numpy(), expected)
+
+
+def test_chains_order_it_with_everything_else(scale, fake_gpu):
+    x, y = some(fake_gpu), tw.empty((300,), device=fake_gpu).sync()
+    chain = scale(y.borrow_mut(), x, 300, 2.0).then(
+        lambda *_: scale(tw.empty((300,), device=fake_gpu), y, 300, 2.0).out()
+    )
+    np.testing.assert_array_equal(chain.sync().to_numpy(), 4 * x.to_numpy())
+
+
+def test_graphs_record_it(scale, fake_gpu, fake_cuda):
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    graph = scale(z.borrow_mut(), x, 300, 2.0).graph()
+    assert not z.to_numpy().any()
+    for _ in range(3):
+        graph.launch().sync()
+    np.testing.assert_array_equal(z.to_numpy(), 2 * x.to_numpy())
+    assert not launches(fake_cuda), "only the graph was launched"
+
+
+def test_the_grid_may_follow_from_the_arguments(load, fake_gpu, fake_cuda):
+    with tw.unsafe():
+
+        @cuda.kernel(load(), grid=lambda a: (a["n"], a["out"].shape[0]), shared_mem_bytes=64)
+        def scale(
+            out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: u32, factor: f32
+        ) -> None: ...
+
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    scale(z.borrow_mut(), x, 7, 2.0).sync()
+    scale(z.borrow_mut(), x, 7, 2.0).launch_config(grid=9, block=32).sync()
+    assert [entry[2] for entry in launches(fake_cuda)] == [(7, 300, 1), (9, 1, 1)]
+
+
+def test_it_is_wrapped_inside_unsafe(load):
+    with pytest.raises(tw.LaunchError, match=r"it is wrapped inside `tw.unsafe\(\)`"):
+
+        @cuda.kernel(load())
+        def scale(out: simt.DisjointSlice[f32]) -> None: ...
+
+
+def test_pointers_cannot_be_declared(load):
+    with tw.unsafe(), pytest.raises(TypeError, match="`p` of `scale` is memory that is neither"):
+
+        @cuda.kernel(load())
+        def scale(out: simt.DisjointSlice[f32], p: tl.Ptr[f32]) -> None: ...
+
+
+class Interface:
+    """An array of another library, by CUDA's array interface."""
+
+    def __init__(self, tensor, **changes):
+        known = tensor.__cuda_array_interface__
+        self.tensor, self.__cuda_array_interface__ = tensor, {**known, **changes}
+
+
+def aliased(z):
+    """A tensor that another library lets us write, and a part of it that it lets us read."""
+    written = tw.asarray(Interface(z, data=(z.region.address, False)))
+    part = Interface(z, shape=(100,), strides=None, data=(z.region.address + 800, True))
+    return written.borrow_mut(), part, 100, 2.0
+
+
+HOST = np.zeros(300, np.float32)
+WRONG = {
+    "a plain tensor as output": (
+        lambda x, z, there: (z, x, 300, 2.0),
+        tw.BorrowError, "`out` of `scale` is written, but got a plain tensor",
+    ),
+    "an element type": (
+        lambda x, z, there: (z.borrow_mut(), tw.zeros((3,), f64, device=x.device).sync(), 3, 2.0),
+        tw.ShapeError, "`x` of `scale` has the wrong element type",
+    ),
+    "gaps": (
+        lambda x, z, there: (z.borrow_mut(), x[::2], 150, 2.0),
+        tw.ShapeError, "`x` of `scale` must be contiguous",
+    ),
+    "gaps of another library": (
+        lambda x, z, there: (z.borrow_mut(), Interface(x, shape=(150,), strides=(8,)), 150, 2.0),
+        tw.ShapeError, "`x` of `scale` must be contiguous",
+    ),
+    "another device": (
+        lambda x, z, there: (z.borrow_mut(), there, 300, 2.0),
+        tw.LaunchError, "`x` on cuda:1",
+    ),
+    "an array of the host": (
+        lambda x, z, there: (z.borrow_mut(), HOST, 300, 2.0),
+        tw.LaunchError, "`x` of `scale` lives on another device",
+    ),
+    "a number out of range": (
+        lambda x, z, there: (z.borrow_mut(), x, -1, 2.0),
+        tw.ShapeError, "`n` of `scale` is out of range",
+    ),
+    "no number": (
+        lambda x, z, there: (z.borrow_mut(), x, 2.5, 2.0),
+        tw.ShapeError, "`n` of `scale` is a scalar of type u32",
+    ),
+    "too few arguments": (
+        lambda x, z, there: (z.borrow_mut(), x, 300),
+        TypeError, r"takes 4 positional arguments \(out, x, n, factor\), 3 given",
+    ),
+    "one tensor twice": (
+        lambda x, z, there: (z.borrow_mut(), z, 300, 2.0),
+        tw.BorrowError, "`out` and `x` are the same storage",
+    ),
+    "an alias of another library": (
+        lambda x, z, there: aliased(z), tw.BorrowError, "`out` and `x` are the same storage",
+    ),
+    "a read-only array as output": (
+        lambda x, z, there: (tw.asarray(Interface(z)).borrow_mut(), x, 300, 2.0),
+        tw.BorrowError, "read only: it aliases an array that must not be written",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_calls_name_the_argument_and_launch_nothing(scale, fake_gpus, fake_cuda, what):
+    here, elsewhere = fake_gpus
+    x, z, there = some(here), tw.zeros((300,), device=here).sync(), some(elsewhere)
+    arguments, kind, words = WRONG[what]
+    with pytest.raises(kind, match=words):
+        scale(*arguments(x, z, there)).sync()
+    assert not launches(fake_cuda)
+    scale(z.borrow_mut(), x, 300, 2.0).sync()
+    np.testing.assert_array_equal(z.to_numpy(), 2 * x.to_numpy())
+
+
+def test_a_stream_of_another_device(scale, fake_gpus, fake_cuda):
+    x, z = some(fake_gpus[0]), tw.zeros((300,), device=fake_gpus[0]).sync()
+    with pytest.raises(tw.SchedulingError, match="`scale` cannot run on"):
+        scale(z.borrow_mut(), x, 300, 2.0).sync_on(fake_gpus[1].new_stream())
+    assert not launches(fake_cuda)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "problem"),
+    [
+        ((8, 8, 8, 4), "`n` of `scale` is declared with another size than it has in `scale`"),
+        ((8, 8, 4), "declared with other parameters than `scale` has"),
+        ((4, 8, 4, 4), "got: an address, 8 bytes"),
+    ],
+)
+def test_declarations_that_the_kernel_contradicts(load, fake_gpu, fake_cuda, sizes, problem):
+    fake_cuda.kernels["scale"], fake_cuda.parameters["scale"] = run_scale, sizes
+    function = tw.load_module_from_ptx(PTX).load_function("scale")
+    with tw.unsafe():
+
+        @cuda.kernel(function)
+        def scale(
+            out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: u32, factor: f32
+        ) -> None: ...
+
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    with pytest.raises(tw.LaunchError) as caught:
+        scale(z.borrow_mut(), x, 300, 2.0).sync()
+    assert problem in str(caught.value)
+    assert not launches(fake_cuda)
+
+
+def test_a_kernel_that_writes_nothing_needs_a_grid(fake_gpu, fake_cuda):
+    fake_cuda.kernels["look"] = lambda values, grid: None
+    function = tw.load_module_from_ptx(PTX).load_function("look")
+    with tw.unsafe():
+
+        @cuda.kernel(function)
+        def look(x: simt.Slice[f32], n: i32) -> None: ...
+
+    with pytest.raises(tw.LaunchError, match="how many blocks `look` needs does not follow"):
+        look(some(fake_gpu), 3).sync()
+    look(some(fake_gpu), 3).grid(2).sync()
+
+
+def test_strided_tensors_where_they_are_declared(load, fake_gpu, fake_cuda):
+    seen = []
+    fake_cuda.kernels["scale"] = lambda values, grid: seen.append(values[1])
+    with tw.unsafe():
+
+        @cuda.kernel(load(), strided=("x",))
+        def scale(
+            out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: u32, factor: f32
+        ) -> None: ...
+
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    scale(z.borrow_mut(), x[1::2], 150, 2.0).sync()
+    assert seen == [x.region.address + 4]
+
+
+def test_a_failure_gives_everything_back(scale, fake_gpu, fake_cuda):
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    fake_cuda.fail("launch", 1)
+    with pytest.raises(tw.DriverError, match="refused to launch `scale`"):
+        scale(tw.move(z), x, 300, 2.0).sync()
+    assert not z.to_numpy().any(), "the tensor is back"
+
+
+def test_memory_is_kept_until_the_device_is_done(scale, fake_gpu, fake_cuda):
+    stream = fake_gpu.new_stream()
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    expected, kept = 2 * x.to_numpy(), weakref.ref(x.region.storage)
+    fake_cuda.hold(stream)
+    started = scale(z.borrow_mut(), x, 300, 2.0).start_on(stream)
+    del x, started
+    gc.collect()
+    assert kept() is not None
+    fake_cuda.release()
+    np.testing.assert_array_equal(z.to_numpy(), expected)
+    gc.collect()
+    assert kept() is None
+
+
+def test_generics_and_const_grids_are_not_for_it(scale, fake_gpu):
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    launch = scale(z.borrow_mut(), x, 300, 2.0)
+    with pytest.raises(TypeError, match="has no generics"):
+        launch.generics(N=3)
+    with pytest.raises(TypeError, match=r"has no const_grid\(\)"):
+        launch.const_grid(3)
+    with pytest.raises(TypeError, match="was compiled elsewhere, and takes no options"):
+        launch.compile_options(occupancy=2)
+    assert repr(scale) == "ForeignEntry(scale(out, x, n, factor))"
