@@ -118,6 +118,7 @@ def let_wait(region: Region, stream: Any, *, writes: bool) -> None:
     """
     device = region.storage.device
     assert isinstance(device, CudaDevice)
+    device.check()
     if stream == -1:
         return
     if stream == 0 or (stream is not None and stream < 0):

@@ -15,6 +15,7 @@ from .results import RESTART, STICKY, CallError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+SPAWN = 'start processes with multiprocessing.get_context("spawn")'
 
 
 def weak_call(method: Callable[[], None]) -> Callable[[], None]:
@@ -83,7 +84,7 @@ class Context:
         if self._is_parents:
             raise ContextError(
                 f"{self.name} of the parent process cannot be used in a forked child",
-                hint='start processes with multiprocessing.get_context("spawn")',
+                hint=SPAWN,
             )
 
     def _again(self) -> DriverError:

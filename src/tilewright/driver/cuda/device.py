@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections import deque
 from collections.abc import Sequence
 from weakref import WeakSet
 
+from ...base.errors import ContextError
 from .calls import Calls
-from .context import Context
+from .context import SPAWN, Context, weak_call
 from .event import CudaEvent, Events
 from .memory import DeviceMemory, DevicePool
 from .module import CudaModule
@@ -30,7 +32,9 @@ class CudaDevice:
     def __init__(self, calls: Calls, ordinal: int) -> None:
         self.name = f"cuda:{ordinal}"
         self.ordinal = ordinal
-        self._calls = calls
+        self._driver = calls
+        self._is_parents = False
+        os.register_at_fork(after_in_child=weak_call(self.leave_to_parent))
         self._making = threading.RLock()
         self._opened: _Opened | None = None
         self._numbers = itertools.count(STREAMS)
@@ -43,6 +47,28 @@ class CudaDevice:
         major, minor = calls.capability(ordinal)
         self.target = f"sm_{major}{minor}"
         """The architecture that kernels are compiled for."""
+
+    def leave_to_parent(self) -> None:
+        """This is a child process, which cannot use it."""
+        self._is_parents, self._opened = True, None
+        self._streams = []
+        self._making = threading.RLock()
+
+    def check(self) -> None:
+        """Raise if nothing can be done on this device, or no more."""
+        if self._is_parents:
+            raise ContextError(
+                f"{self.name} of the parent process cannot be used in a forked child", hint=SPAWN
+            )
+        if self._opened is not None:
+            self._opened.context.check()
+
+    @property
+    def _calls(self) -> Calls:
+        """The driver, in the process that opened it."""
+        if self._is_parents:
+            self.check()
+        return self._driver
 
     @property
     def model(self) -> str:
@@ -123,6 +149,7 @@ class CudaDevice:
         return self._stream(next(self._numbers))
 
     def _stream(self, number: int, handle: int = 0) -> CudaStream:
+        self.check()
         stream = CudaStream(self, number, handle)
         self._all.add(stream)
         return stream
@@ -142,6 +169,7 @@ class CudaDevice:
 
     def synchronize(self) -> None:
         """Wait for all streams."""
+        self.check()
         for stream in tuple(self._all):
             stream.synchronize()
 

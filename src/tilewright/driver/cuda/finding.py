@@ -16,6 +16,7 @@ from typing import Any
 from ...base.errors import ContextError
 from .bindings import SINCE, Bindings, describe
 from .calls import Calls
+from .context import SPAWN
 from .results import NO_DEVICE, SUCCESS
 
 PACKAGE = "cuda.bindings.driver"
@@ -64,7 +65,7 @@ def _forget() -> None:
     _Process.lock = threading.RLock()
     _Process.found = ForkedError(
         "CUDA cannot be used in a forked child of a process that has used it",
-        hint='start processes with multiprocessing.get_context("spawn")',
+        hint=SPAWN,
     )
 
 
