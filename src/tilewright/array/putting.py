@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.shapes import size
-from ..driver.protocol import Block, Device, Event
+from ..driver.protocol import Block, Device, Event, Stream
 from ..op.context import ExecutionContext
 from . import storage
 from .layout import row_major
 from .order import hosts_turn
 from .region import Region
-from .working import put_work
+from .working import let_go, put_work
 
 if TYPE_CHECKING:
     from ..op.core import DeviceOp
@@ -56,9 +56,7 @@ def write_now(target: Region, source: np.ndarray[Any, Any]) -> None:
     if device.host_visible:
         np.copyto(target.array(), source)
         return
-    stream = device.streams()[0]
-    stream.copy(_block(target, device), _block_of_array(source))
-    stream.synchronize()
+    _copy_now(device.streams()[0], _block(target, device), _block_of_array(source), target)
 
 
 def read_now(source: Region) -> np.ndarray[Any, Any]:
@@ -68,9 +66,8 @@ def read_now(source: Region) -> np.ndarray[Any, Any]:
         if device.host_visible:
             return source.array().copy(order="C")
         target = np.empty(source.shape, source.dtype.np)
-        stream = device.streams()[0]
-        stream.copy(_block_of_array(target), _block(source, device))
-        stream.synchronize()
+        blocks = _block_of_array(target), _block(source, device)
+        _copy_now(device.streams()[0], *blocks, (target, source))
         return target
 
 
@@ -80,11 +77,19 @@ def copy_now(source: Region) -> Region:
     layout = row_major(source.dtype, source.shape)
     memory = storage.allocate(device, size(layout.shape) * layout.dtype.itemsize, zeroed=False)
     target = Region(memory, layout, memory.address)
-    stream = device.streams()[0]
-    stream.copy(_block(target, device), _block(source, device))
-    stream.synchronize()
+    blocks = _block(target, device), _block(source, device)
+    _copy_now(device.streams()[0], *blocks, (target, source))
     memory.initialized = True
     return target
+
+
+def _copy_now(stream: Stream, target: Block, source: Block, kept: object) -> None:
+    """Copy, and wait for it; what it uses is kept until then, also if somebody interrupts that."""
+    try:
+        stream.copy(target, source)
+    finally:
+        stream.after(partial(let_go, kept))
+    stream.synchronize()
 
 
 def _block(region: Region, device: Device) -> Block:

@@ -17,7 +17,7 @@ from ..op.core import Composite, DeviceOp, is_op
 from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps
 from . import storage
-from .elements import as_elements, has_type, host_array, is_long
+from .elements import LENGTHY, as_elements, has_type, host_array, is_long
 from .layout import row_major
 from .lending import Lender, Lent, lend_to_read, lend_to_write, written_region
 from .order import check_flights, flights_over
@@ -173,7 +173,10 @@ class ToHost(Composite[npt.NDArray[Any]]):
     def __init__(self, name: str, source: Handle, *, flat: bool = False) -> None:
         self._name, self._flat = name, flat
         self._reading = lend_to_read(source, name)
-        self._home = self._reading.region.storage.device
+        region = self._reading.region
+        self._home = region.storage.device
+        nbytes = size(region.shape) * region.dtype.itemsize
+        self.lengthy = nbytes > LENGTHY and not self._home.host_visible
 
     @property
     def name(self) -> str:

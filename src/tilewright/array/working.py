@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..base.errors import DeviceError
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_put
@@ -16,6 +17,7 @@ from .order import Flight, reserve
 from .recording import Node
 
 if TYPE_CHECKING:
+    from ..driver.protocol import Event, Stream
     from ..op.core import DeviceOp
     from .region import Region
 
@@ -50,11 +52,27 @@ def put_work(
         given = work()
     except BaseException:
         outcome.settle()
-        flight.put(None)
+        flight.put(_left_behind(stream, (writes, reads, keep)))
         raise
     on_its_way(flight, outcome)
     kept = (writes, reads, keep)
     stream.after(partial(_settle, flight, outcome, partial(_asked, report, given), kept))
+
+
+def _left_behind(stream: Stream, kept: object) -> Event | None:
+    """A part of work that could not be put there may be on its way; what it uses stays alive.
+
+    Gives the point that others must wait for.
+    """
+    try:
+        stream.after(partial(let_go, kept))
+        return stream.record()
+    except DeviceError:  # nothing runs there any more
+        return None
+
+
+def let_go(kept: object) -> None:
+    """Until now this call has kept it."""
 
 
 def on_its_way(flight: Flight, outcome: Outcome) -> None:

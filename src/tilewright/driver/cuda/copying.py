@@ -2,15 +2,17 @@
 
 What is on the host goes through pinned memory: its bytes have been read when the call that puts the
 copy there returns; and what comes from the device is written to its place on the host by a call
-that falls due. In a capture, the host does its part before or after each run.
+that falls due. Much of it goes in pieces. In a capture, the host does its part before or after each
+run.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...base.errors import DriverError
 from ...base.shapes import size
@@ -20,11 +22,16 @@ from ..protocol import Block
 from .memory import DeviceMemory
 from .record import Record
 from .scatter import THREADS, walk
-from .staging import is_packed, packed
+from .staging import is_packed, packed, pieces
 
 if TYPE_CHECKING:
+    from .event import CudaEvent
     from .stream import CudaStream
 
+Copy: TypeAlias = "Callable[[CudaStream, Block, Block], None]"
+
+PIECE, AT_ONCE = 16 << 20, 4
+"""Bytes that pass through pinned memory at a time, and how many such pieces are on their way."""
 MEMSET_SIZES = (1, 2, 4)
 """Sizes of elements that the driver itself fills memory with."""
 
@@ -33,7 +40,25 @@ def put_copy(stream: CudaStream, target: Block, source: Block) -> None:
     """Put a copy on a stream."""
     if 0 in target.shape:
         return
-    _COPIES[target.host, source.host](stream, target, source)
+    copy = _COPIES[target.host, source.host]
+    if target.host == source.host or stream.is_capturing:
+        copy(stream, target, source)
+    else:
+        _put_pieces(copy, stream, target, source)
+
+
+def _put_pieces(copy: Copy, stream: CudaStream, target: Block, source: Block) -> None:
+    """Copy a piece at a time, so that no more than a few are in pinned memory at once.
+
+    The device copies one while the host reads or writes the next. Where there are more pieces than
+    may be on their way, the host waits for the first of them.
+    """
+    under_way: deque[CudaEvent] = deque()
+    for part, of_source in pieces(target, source, PIECE):
+        if len(under_way) == AT_ONCE:
+            under_way.popleft().wait()
+        copy(stream, part, of_source)
+        under_way.append(stream.record())
 
 
 def _upload(stream: CudaStream, target: Block, source: Block) -> None:
@@ -117,7 +142,7 @@ def _on_host(stream: CudaStream, target: Block, source: Block) -> None:
     )
 
 
-_COPIES: dict[tuple[bool, bool], Callable[[CudaStream, Block, Block], None]] = {
+_COPIES: dict[tuple[bool, bool], Copy] = {
     (False, True): _upload,
     (True, False): _download,
     (False, False): _within,

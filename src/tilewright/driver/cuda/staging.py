@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
 
 from ...base.shapes import row_major_strides, size
 from ..cpu.caching import HostMemory, HostPool
@@ -57,6 +59,26 @@ class Staging:
                 raise OutOfMemoryError(error.message, got=error.got) from None
             raise
         return Pinned(address, self._gone), address
+
+
+def pieces(target: Block, source: Block, most: int) -> Iterator[tuple[Block, Block]]:
+    """Two blocks of one shape, cut alike into parts of so many bytes at most, row by row."""
+    nbytes = size(target.shape) * target.itemsize
+    if nbytes <= max(most, target.itemsize):
+        yield target, source
+        return
+    axis = next(number for number, extent in enumerate(target.shape) if extent > 1)
+    extent = target.shape[axis]
+    step = max(1, most * extent // nbytes)
+    for start in range(0, extent, step):
+        end = min(start + step, extent)
+        yield from pieces(_cut(target, axis, start, end), _cut(source, axis, start, end), most)
+
+
+def _cut(block: Block, axis: int, start: int, end: int) -> Block:
+    """The part of a block between two indices along an axis."""
+    shape = (*block.shape[:axis], end - start, *block.shape[axis + 1 :])
+    return replace(block, address=block.address + start * block.strides[axis], shape=shape)
 
 
 def packed(block: Block, address: int, *, host: bool) -> Block:

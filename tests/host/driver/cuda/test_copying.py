@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +11,7 @@ from support.fake_cuda import names
 from support.numbers import fresh_rng
 from tilewright.base.errors import DriverError
 from tilewright.driver.blocks import copy_on_host
-from tilewright.driver.cuda import copying
+from tilewright.driver.cuda import copying, staging
 from tilewright.driver.protocol import Block
 
 SHAPES = [(0,), (1,), (7,), (3, 5), (2, 3, 4), (2, 1, 3, 5)]
@@ -183,6 +185,94 @@ def test_gaps_on_another_device_are_refused(device, stream):
     there = replace(held.block(np.s_[:, ::2]), elsewhere=True)
     with pytest.raises(DriverError, match="memory with gaps"):
         stream.copy(there, Held(device, np.zeros((4, 3), "u4")).block())
+
+
+PIECES = [
+    (np.s_[:], np.s_[:]), (np.s_[1:40, ::2], np.s_[1:40, ::2]), (np.s_[::-1], np.s_[:]),
+    (np.s_[:, 5:60], np.s_[:, 5:60]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", [1, 8, 96, 1000, 4096])
+@pytest.mark.parametrize(("ours", "theirs"), PIECES)
+def test_large_copies_go_in_pieces(device, fake, stream, monkeypatch, ours, theirs, piece):
+    monkeypatch.setattr(copying, "PIECE", piece)
+    data, result = random((41, 67), "u8"), np.zeros((41, 67), "u8")
+    held = Held(device, data)
+    stream.copy(held.block(theirs), host(data[ours]))
+    stream.copy(host(result[ours]), held.block(theirs))
+    stream.synchronize()
+    expected = np.zeros_like(data)
+    expected[ours] = data[ours]
+    assert np.array_equal(result, expected)
+    moved = [entry[1] for entry in fake.log if entry[0] in ("copy_in", "copy_out")]
+    assert max(moved) <= max(piece, 8) and sum(moved) == 2 * data[ours].nbytes
+
+
+def test_only_a_few_pieces_are_pinned_at_once(device, fake, stream, monkeypatch):
+    """However much is copied: one that is on its way keeps its memory, others use it again."""
+    monkeypatch.setattr(copying, "PIECE", 4096)
+    monkeypatch.setattr(staging, "KEPT", 0)
+    data, result = random((1 << 18,), "u1"), np.zeros(1 << 18, "u1")
+    held, most = Held(device, data), []
+    moves = fake.copy_in, fake.copy_out
+
+    def moving(move):
+        def counted(*args):
+            most.append(len(fake.pinned))
+            move(*args)
+
+        return counted
+
+    monkeypatch.setattr(fake, "copy_in", moving(moves[0]))
+    monkeypatch.setattr(fake, "copy_out", moving(moves[1]))
+    stream.copy(held.block(), host(data))
+    stream.copy(host(result), held.block())
+    stream.synchronize()
+    assert np.array_equal(result, data)
+    assert len(most) == 128 and max(most) <= 2 * copying.AT_ONCE
+
+
+def test_the_host_waits_for_room_and_keeps_the_order(device, fake, stream, monkeypatch):
+    monkeypatch.setattr(copying, "PIECE", 8)
+    data, result = random((10,), "u8"), np.zeros(10, "u8")
+    held = Held(device, data)
+    fake.hold(stream)
+    done = []
+
+    def upload():
+        stream.copy(held.block(), host(data))
+        data[:] = 0  # all of it has been read
+        stream.copy(host(result), held.block())
+        stream.synchronize()
+        done.append(True)
+
+    kept = data.copy()
+    thread = threading.Thread(target=upload)
+    thread.start()
+    while names(fake.log).count("copy_in") < copying.AT_ONCE:
+        time.sleep(1e-3)
+    thread.join(0.05)
+    assert thread.is_alive() and names(fake.log).count("copy_in") == copying.AT_ONCE
+    fake.release()
+    thread.join(60)
+    assert done and np.array_equal(result, kept)
+
+
+def test_a_capture_keeps_all_of_it(device, fake, stream, monkeypatch):
+    monkeypatch.setattr(copying, "PIECE", 8)
+    data = random((100,), "u1")
+    held, result = Held(device, data), np.zeros(100, "u1")
+    stream.begin_capture()
+    stream.copy(held.block(), host(data))
+    stream.copy(host(result), held.block())
+    replay = stream.end_capture()
+    assert replay.nodes == 2
+    for _ in range(2):
+        data[:] = random((100,), "u1")
+        replay.put_on(stream).reports()
+        stream.synchronize()
+        assert np.array_equal(result, data)
 
 
 def test_what_has_come_is_taken_before_its_room_is_used_again(device, stream, monkeypatch):
