@@ -2,24 +2,80 @@
 
 from __future__ import annotations
 
-from ..analysis.uniformity import uniformity
+from ..analysis.convergence import Parting, partings
+from ..analysis.uniformity import Over
 from ..base.errors import Code, CompileError
-from ..ir.core import Func
-from ..ir.opdef import Effect
+from ..base.source import Span
+from ..ir.attrs import Place
+from ..ir.core import Func, Op
+
+TOGETHER = {Over.BLOCK: "a block", Over.WARP: "a warp"}
+PLACES = {Place.THREAD: "simt.thread_idx()", Place.LANE: "simt.lane_id()",
+          Place.WARP: "simt.warp_id()"}  # fmt: skip
+SOURCES = {
+    "index_1d": "simt.index_1d()", "index_2d": "simt.index_2d()", "shuffle": "a shuffle",
+    "vote": "a vote of a warp", "ballot": "a ballot of a warp", "match": "a match in a warp",
+}  # fmt: skip
+"""What makes numbers differ, in the words of the language."""
+HINTS = {
+    Over.BLOCK: "move it to where every thread of the block gets: one without work waits with the"
+    " others, and only the work itself depends on a condition",
+    Over.WARP: "move it to where every lane of the warp gets, or name those that do: mask=...",
+}
 
 
 def refuse_parted(func: Func) -> None:
-    """Raise for the first barrier that some threads of a block may reach and others not."""
-    if not any(op.defn.effects & Effect.SYNC for op in func.walk()):
-        return
-    apart = uniformity(func).divergent
-    for op in func.walk():
-        if op.name == "sync_threads" and op in apart:
-            raise CompileError(
-                "not all threads of a block get to this barrier",
-                code=Code.DIVERGENT,
-                span=op.span,
-                expected="code that all threads of a block run alike",
-                got="a barrier behind a condition, a loop or a return on which threads differ",
-                hint="move it out of the branch; a thread without work waits as the others do",
-            )
+    """Raise for the first op at which threads are to meet and some may not come."""
+    for parting in partings(func):
+        _refuse(parting)
+
+
+def _refuse(parting: Parting) -> None:
+    whose = TOGETHER[parting.over]
+    raise CompileError(
+        f"not all threads of {whose} get to {_words(parting.meeting.span, 'this op')}",
+        code=Code.DIVERGENT,
+        span=parting.meeting.span,
+        expected=f"code that all threads of {whose} run together",
+        got=f"{_where(parting)}, which differs between them{_why(parting)}",
+        hint=HINTS[parting.over],
+    )
+
+
+AROUND = {
+    "if": "a branch on", "for": "a loop whose rounds depend on",
+    "loop": "a loop whose rounds depend on", "scope": "a function that threads leave by",
+}  # fmt: skip
+
+
+def _where(parting: Parting) -> str:
+    """The branch or loop on which threads part."""
+    made = parting.made.span if parting.made is not None else None
+    span = made or parting.at.span
+    return f"{AROUND[parting.at.name]} {_words(span, 'a condition')}{_line(span)}"
+
+
+def _why(parting: Parting) -> str:
+    """From what the condition has its differences."""
+    source = parting.source
+    if source is None or source is parting.made:
+        return ""
+    return f": it comes from {_named(source)}{_line(source.span)}"
+
+
+def _named(op: Op) -> str:
+    if op.name == "place":
+        return PLACES[op.attrs["what"]]
+    return SOURCES.get(op.name, "memory that threads write")
+
+
+def _words(span: Span | None, otherwise: str) -> str:
+    """The source text of a span that has one line."""
+    text = None if span is None else span.file.line(span.line)
+    if span is None or text is None or span.end_line != span.line:
+        return otherwise
+    return f"`{text.encode()[span.column : span.end_column].decode(errors='ignore')}`"
+
+
+def _line(span: Span | None) -> str:
+    return "" if span is None else f" (line {span.line})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tilewright as tw
 from tilewright import f32, i32, simt
-from tilewright.analysis.uniformity import uniformity
+from tilewright.analysis.uniformity import Over, uniformity
 from tilewright.frontend.build import build
 from tilewright.launch.inspection import Inspection
 
@@ -101,3 +101,36 @@ def test_what_follows_a_return_of_some_threads_is_divergent():
     assert made["inside"] in facts.divergent
     assert made["behind"] in facts.divergent
     assert None in facts.split
+
+
+@simt.kernel(domain=2, unsafe=True)
+def places(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    column, row = simt.thread_idx(0), simt.thread_idx(1)
+    memory = simt.shared(f32, (4,))
+    lane, warp = simt.lane_id(), simt.warp_id()
+    same, own = memory[row], memory[column]
+    used(lane, warp, same, own)
+
+
+def test_what_differs_depends_on_who_is_compared():
+    func = built(places, tw.meta((4, 4)).borrow_mut(), tw.meta((4,)))
+    names = ("column", "row", "lane", "warp", "same", "own")
+
+    def varying(*over, **how):
+        facts = uniformity(func, *over, **how)
+        return {name for name in names if any(facts.varies(v) for v in named(func, name))}
+
+    assert varying() == set(names)
+    assert varying(Over.WARP) == set(names) - {"warp"}
+    assert varying(Over.WARP, in_step=True) == {"column", "lane", "own"}, "blocks of 32 x 8"
+    assert varying(Over.ROW, in_step=True) == {"column", "lane", "warp", "own"}
+
+
+def test_the_reason_is_known():
+    func = built(loops, *slices(), 1)
+    facts = uniformity(func)
+    other = [op for op in func.walk() if op.name in ("for", "loop")][1]
+    source = facts.source(other.result)
+    assert source is not None
+    assert source.name == "index_1d"
+    assert facts.source(func.params[2]) is None

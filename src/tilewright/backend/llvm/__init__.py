@@ -87,7 +87,9 @@ def _ptx(pair: tuple[Func, str], target: PtxTarget) -> Artifact:
 def _of_threads(pair: tuple[Threads, str], cpu: CpuTarget) -> Artifact:
     plan, text = pair
     together = TOGETHER if plan.merged else 1
-    return artifact(plan.func, cpu, compile_module(text, cpu), 0, together, plan.decisions)
+    scratch = 0 if plan.meeting is None else plan.meeting.kept.scratch
+    code = compile_module(text, cpu)
+    return artifact(plan.func, cpu, code, scratch, together, plan.decisions)
 
 
 def _artifact(module: Module, cpu: CpuTarget) -> Artifact:

@@ -104,8 +104,6 @@ class _Team:
         if len({t.waits for t in waiting}) > 1 or not _is_barrier(waiting[0]):
             self.stuck(waiting)
             return []
-        if len(waiting) < len(self.threads):
-            self.left_out(waiting)
         for thread in waiting:
             blocks, warps = thread.frame.actor.rounds
             thread.frame.actor.rounds = blocks + 1, warps
@@ -155,15 +153,6 @@ class _Team:
         else:
             rest = f"{other.frame.actor.text} waits at {place_of(other.waits)};"
         watch.complain("stuck", first.waits, f"threads that never meet: {rest} another waits:")
-
-    def left_out(self, waiting: Sequence[_Thread]) -> None:
-        """Report a barrier that not all threads reach."""
-        first, ended = waiting[0], next(t for t in self.threads if t.done)
-        assert first.waits is not None, "it waits"
-        watch = self.launch.memory.watch
-        watch.resume(first.frame.actor)
-        text = f"a barrier that not all threads reach: {ended.frame.actor.text} has returned before"
-        watch.complain("barrier", first.waits, f"{text}; reached by")
 
 
 def _is_barrier(thread: _Thread) -> bool:

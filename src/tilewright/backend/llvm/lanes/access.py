@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from ....ir.core import Op
-from ....ir.types import Elem
 from ..emit import access
-from ..emit.emitter import Emitter
 from ..emit.stream import store_streamed
-from ..emit.types import memory_type
 from ..functions.text import Value as Vec
-from ..functions.text import vector
 from .machine import Lanes, Write
+from .memory import load_one, load_row, store_row
 from .report import fail_where
 
 
@@ -63,12 +60,8 @@ def _load_slice(lanes: Lanes, op: Op) -> None:
 
 def _load_one(lanes: Lanes, op: Op, guard: Vec | None) -> Vec:
     """An element that all threads read."""
-    emitter, elem = lanes.emitter, op.result.tile.dtype
-    address = _address(lanes, op, lanes.scalar(op.one("index")))
-    if guard is None:
-        return access.load_dense(emitter, address, elem, 1)
-    padding = access.to_memory(emitter.literal(elem, 0, 1), elem)
-    return access.load_if(emitter, guard, address, padding, elem)
+    return load_one(lanes, _address(lanes, op, lanes.scalar(op.one("index"))), guard,
+                    op.result.tile.dtype)  # fmt: skip
 
 
 def _store_slice(lanes: Lanes, op: Op) -> None:
@@ -85,27 +78,6 @@ def _store_slice(lanes: Lanes, op: Op) -> None:
         store_streamed(emitter, lanes.past, value, address, elem)
     else:
         access.store_dense(emitter, value, address, elem)
-
-
-def load_row(emitter: Emitter, address: Vec, mask: Vec | None, padding: Vec, elem: Elem) -> Vec:
-    """Neighbouring elements where mask, else padding (in memory form)."""
-    lanes = padding.lanes
-    if mask is None:
-        return access.load_dense(emitter, address, elem, lanes)
-    kind = memory_type(elem)
-    wide = vector(kind, lanes)
-    symbol = f"@llvm.masked.load.{access.mangled(kind, lanes)}.p0"
-    emitter.body.declarations.add(f"declare {wide} {symbol}(ptr, i32, {mask.type}, {wide})")
-    args = f"{address}, i32 {access.alignment(elem)}, {mask}, {padding}"
-    loaded = emitter.body.emit(f"call {wide} {symbol}({args})", kind, lanes)
-    return access.from_memory(loaded, elem)
-
-
-def store_row(emitter: Emitter, stored: Vec, address: Vec, mask: Vec, elem: Elem) -> None:
-    """Neighbouring elements, in memory form, where mask."""
-    symbol = f"@llvm.masked.store.{access.mangled(stored.elem, stored.lanes)}.p0"
-    emitter.body.declarations.add(f"declare void {symbol}({stored.type}, ptr, i32, {mask.type})")
-    emitter.do(f"call void {symbol}({stored}, {address}, i32 {access.alignment(elem)}, {mask})")
 
 
 TABLE: dict[str, Write] = {

@@ -153,14 +153,14 @@ def _loop(lanes: Lanes, op: Op) -> None:
 
 
 def _for(lanes: Lanes, op: Op) -> None:
-    rounds = _rounds(lanes, op)
+    rounds = round_count(lanes, op)
     if op in lanes.facts.split:
         _split_loop(lanes, op, rounds)
     else:
         _whole_loop(lanes, op, rounds)
 
 
-def _rounds(lanes: Lanes, op: Op) -> Vec:
+def round_count(lanes: Lanes, op: Op) -> Vec:
     """How often a `for` runs; counted, so that a bound near the end of its type is harmless."""
     bounds = op.operands[:3]
     width = max(lanes.get(v).lanes for v in bounds)
@@ -192,7 +192,7 @@ def _carry(lanes: Lanes, op: Op, slots: list[Vec]) -> None:
         lanes.put(arg, held)
 
 
-def _count(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
+def round_number(lanes: Lanes, op: Op, counter: Vec, kind: str) -> Vec:
     """Bind the variable of a `for`; give the number of the round."""
     count = lanes.emitter.load(counter, kind)
     lower, step = (lanes.get(v) for v in (op.one("lower"), op.one("step")))
@@ -223,7 +223,7 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     body.jump(head)
     body.label(head)
     if rounds is not None and counter is not None:
-        count = _count(lanes, op, counter, rounds.elem)
+        count = round_number(lanes, op, counter, rounds.elem)
         emitter.branch(count.compare("", "ult", rounds), inside, done)
     else:
         body.jump(inside)
@@ -274,7 +274,7 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     body.label(head)
     lanes.live = emitter.load(alive, "i1", width)
     if rounds is not None and counter is not None:
-        count = _count(lanes, op, counter, rounds.elem)
+        count = round_number(lanes, op, counter, rounds.elem)
         more = emitter.splat(count, rounds.lanes).compare("", "ult", rounds)
         _finish(lanes, left, emitter.splat(more, width))
         emitter.store(count + 1, counter)

@@ -7,47 +7,57 @@ mask of the lanes that run; None while all of them do.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from ....analysis.structure import Structure, structure
-from ....analysis.uniformity import Uniformity, uniformity
-from ....ir.core import Block, Func, Op, Value
+from ....analysis.structure import Structure
+from ....analysis.uniformity import Uniformity
+from ....ir.core import Block, Op, Value
 from ..emit.emitter import Emitter
 from ..emit.types import register_type
 from ..functions.text import Value as Vec
 from ..functions.text import any_lane, where
+from .plan import Threads
 
 Write: TypeAlias = "Callable[[Lanes, Op], None]"
 """How an op is written."""
 
 
+@dataclass(slots=True)
 class Place:
-    """Where the threads of a group stand: scalars, of the first lane; the others follow along x."""
+    """Where the threads of a group stand: scalars, of the first lane; the others follow along x.
 
-    __slots__ = ("block", "grid", "index", "number", "thread")
+    In a warp with threads of several rows, `index` and `thread` have one number per lane.
+    """
 
-    def __init__(
-        self, number: Vec, index: Vec, thread: list[Vec], block: list[Vec], grid: list[Vec]
-    ) -> None:
-        self.number = number
-        """The number of the thread in the whole launch, for reports."""
-        self.index = index
-        """Its place along x in the whole launch."""
-        self.thread = thread
-        self.block = block
-        self.grid = grid
+    number: Vec
+    """The number of the thread in the whole launch, for reports."""
+    index: Vec
+    """Its place along x in the whole launch."""
+    thread: list[Vec]
+    block: list[Vec]
+    grid: list[Vec]
+    group: Vec
+    """The number of the group in its block, where there are groups."""
 
 
 class Lanes:
     """Writes the body of a kernel for the threads of one group."""
 
-    def __init__(self, emitter: Emitter, func: Func, width: int, table: dict[str, Write]) -> None:
+    def __init__(
+        self,
+        emitter: Emitter,
+        plan: Threads,
+        table: dict[str, Write],
+        facts: Uniformity | None = None,
+    ) -> None:
         self.emitter = emitter
-        self.func = func
-        self.width = width
+        self.plan = plan
+        self.func = plan.func
+        self.width = plan.width
         self.table = table
-        self.facts: Uniformity = uniformity(func)
-        self.nesting: Structure = structure(func)
+        self.facts: Uniformity = facts or plan.facts
+        self.nesting: Structure = plan.nesting
         self.names: dict[Value, Vec] = dict(emitter.names)
         self.rows: dict[Value, Vec] = {}
         """Numbers that grow by one from lane to lane: the first lane's, where it is known."""
@@ -78,9 +88,19 @@ class Lanes:
         """A value in the lanes that it has."""
         return self.names[value]
 
+    def is_used(self, value: Value) -> bool:
+        """Whether anybody asks for a value, in kernels whose threads meet."""
+        return value in self.plan.used
+
     def put(self, value: Value, vec: Vec) -> None:
         """Give a value its register."""
         self.names[value] = self.emitter.splat(vec, self.lanes(value))
+
+    def fitted(self, vec: Vec, width: int) -> Vec:
+        """A register with so many lanes; one of many, where what is made of them is one number."""
+        if vec.lanes > width:
+            return self.emitter.body.emit(f"extractelement {vec}, i64 0", vec.elem, 1)
+        return self.emitter.splat(vec, width)
 
     def slot(self, value: Value) -> Vec:
         """Memory for a value that is carried or chosen."""

@@ -7,8 +7,6 @@ them, and with them for when they do not hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ....base.cpu_abi import LaunchWord
 from ....ir.artifact import reporting_ops
 from ....ir.core import Op, Value
@@ -20,14 +18,16 @@ from ..functions.text import Value as Vec
 from ..functions.text import where
 from ..plan.nodes import Plan, Stmt
 from ..target import CpuTarget
-from . import access, control, numbers, pointers, report
+from . import access, control, numbers, pointers, report, shared, warps
 from .machine import Lanes, Place, Write
 from .plan import Threads, plan_threads, print_threads
+from .team import each, write_team
 
 __all__ = ["Threads", "emit_threads", "plan_threads", "print_threads"]
 
 TABLE: dict[str, Write] = {
     **numbers.TABLE, **access.TABLE, **control.TABLE, **report.TABLE, **pointers.TABLE,
+    **shared.TABLE, **warps.TABLE,
 }  # fmt: skip
 """How every op of a SIMT kernel is written for lanes."""
 LINE = 64
@@ -86,14 +86,17 @@ class _Writer:
         body.label(inside)
         ids = grid.block_ids(emitter, number, sizes)[::-1]
         count = end - number if self.plan.merged else emitter.integer(1)
-        self.block(number, ids, sizes[::-1], count, before)
+        if self.plan.meeting is not None:
+            write_team(emitter, self.plan, TABLE, number, ids, sizes[::-1])
+        else:
+            self.block(number, ids, sizes[::-1], count, before)
         emitter.store(number + count, counter)
         body.jump(head)
         body.label(done)
 
     def before_threads(self) -> dict[Value, Vec]:
         """Numbers that are needed before any thread runs: ends of loops, lengths to check by."""
-        lanes = Lanes(self.emitter, self.plan.func, self.plan.width, TABLE)
+        lanes = Lanes(self.emitter, self.plan, TABLE)
         wanted = [*self.plan.limits, *(op.one("length") for op in self.plan.whole)]
         for value in wanted:
             self.compute(lanes, value)
@@ -118,29 +121,10 @@ class _Writer:
         def row(y: Vec, z: Vec) -> None:
             first = ids[0] * width
             thread = number * (width * height * depth) + (z * height + y) * width
-            place = Place(thread, first, [emitter.integer(0), y, z], ids, sizes)
+            place = Place(thread, first, [emitter.integer(0), y, z], ids, sizes, y)
             self.row(place, first + count * width, before)
 
-        self.each(depth, lambda z: self.each(height, lambda y: row(y, z)))
-
-    def each(self, count: int, act: Callable[[Vec], None]) -> None:
-        """A loop that is not there for one step."""
-        emitter, body = self.emitter, self.body
-        if count == 1:
-            act(emitter.integer(0))
-            return
-        counter = emitter.slot("i64")
-        emitter.store(emitter.integer(0), counter)
-        head, inside, done = (emitter.label(word) for word in ("each", "inside", "done"))
-        body.jump(head)
-        body.label(head)
-        at = emitter.load(counter, "i64")
-        emitter.branch(at < count, inside, done)
-        body.label(inside)
-        act(at)
-        emitter.store(emitter.load(counter, "i64") + 1, counter)
-        body.jump(head)
-        body.label(done)
+        each(emitter, depth, lambda z: each(emitter, height, lambda y: row(y, z)))
 
     # Rows of threads.
 
@@ -201,7 +185,7 @@ class _Writer:
     ) -> None:
         """The threads from `at` on, as far as they are live."""
         emitter, body = self.emitter, self.body
-        lanes = Lanes(emitter, self.plan.func, self.plan.width, TABLE)
+        lanes = Lanes(emitter, self.plan, TABLE)
         done = emitter.label("group")
         split = None in lanes.facts.split
 
@@ -214,7 +198,12 @@ class _Writer:
 
         offset = at - start.index
         lanes.place = Place(
-            start.number + offset, at, [offset, *start.thread[1:]], start.block, start.grid
+            start.number + offset,
+            at,
+            [offset, *start.thread[1:]],
+            start.block,
+            start.grid,
+            start.group,
         )
         lanes.live, lanes.past, lanes.exits[None] = live, past, leave
         lanes.known = dict(known)

@@ -24,7 +24,7 @@ def _compute(lanes: Lanes, op: Op) -> None:
         lanes.put(op.result, lanes.emitter.body.constant("i1", 1, lanes.known[op.result]))
         return
     width = lanes.lanes(op.result)
-    args = [lanes.emitter.splat(lanes.get(v), width) for v in op.operands]
+    args = [lanes.fitted(lanes.get(v), width) for v in op.operands]
     lanes.put(op.result, COMPUTE[op.name](lanes.emitter, op, args))
     if op.name in ("addi", "subi"):
         _row(lanes, op)
@@ -44,7 +44,9 @@ def _row(lanes: Lanes, op: Op) -> None:
 
 
 def _spread(lanes: Lanes, op: Op, first: Vec) -> Vec:
-    """A number per lane, the first one given (i64)."""
+    """A number per lane; the first one (i64), from which the others follow, or all of them."""
+    if first.lanes > 1:
+        return first.cast("trunc", "i32")
     start = first.cast("trunc", "i32")
     lanes.rows[op.result] = start
     wide = lanes.emitter.splat(start, lanes.width)
@@ -59,32 +61,36 @@ def _index_1d(lanes: Lanes, op: Op) -> None:
 def _index_2d(lanes: Lanes, op: Op) -> None:
     place, emitter = lanes.place, lanes.emitter
     size = lanes.func.signature.block_dims
-    row = place.block[1] * size[1] + place.thread[1]
     width = lanes.scalar(op.one("width")).cast("sext", "i64")
-    start = row * width + place.index
-    along = emitter.lanes_of("i64", lanes.width)
-    column = emitter.splat(place.index, lanes.width) + along
-    number = emitter.splat(start, lanes.width) + along
+    above = place.thread[1]
+    row = emitter.splat(place.block[1] * size[1], above.lanes) + above
+    start = row * emitter.splat(width, above.lanes) + emitter.splat(place.index, above.lanes)
+    if above.lanes == 1:
+        along = emitter.lanes_of("i64", lanes.width)
+        column = emitter.splat(place.index, lanes.width) + along
+        number = emitter.splat(start, lanes.width) + along
+        # Lanes without an element are beyond every slice, so nothing is done for them.
+        lanes.rows[op.result] = start.cast("trunc", "i32")
+    else:
+        column, number = place.index, start
     valid = column.compare("", "slt", emitter.splat(width, lanes.width))
     valid = valid & number.compare("", "slt", number.like(NOWHERE))
-    found = where(valid, number.cast("trunc", "i32"), emitter.body.constant("i32", lanes.width,
-                                                                           NOWHERE))  # fmt: skip
-    lanes.put(op.result, found)
-    # Lanes without an element are beyond every slice, so nothing is done for them.
-    lanes.rows[op.result] = start.cast("trunc", "i32")
+    nowhere = emitter.body.constant("i32", lanes.width, NOWHERE)
+    lanes.put(op.result, where(valid, number.cast("trunc", "i32"), nowhere))
 
 
 def _place(lanes: Lanes, op: Op) -> None:
     what: Place = op.attrs["what"]
     axis: int = op.attrs["axis"]
     place, emitter = lanes.place, lanes.emitter
-    if what is Place.THREAD and axis == 0:
-        lanes.put(op.result, _spread(lanes, op, place.thread[0]))
+    first = {Place.THREAD: place.thread[0], Place.LANE: emitter.integer(0)}
+    if what in first and axis == 0:
+        lanes.put(op.result, _spread(lanes, op, first[what]))
         return
     sizes = [emitter.integer(n) for n in lanes.func.signature.block_dims]
     known = {
-        Place.THREAD: place.thread, Place.BLOCK: place.block,
-        Place.BLOCK_SIZE: sizes, Place.GRID_SIZE: place.grid,
+        Place.THREAD: place.thread, Place.BLOCK: place.block, Place.BLOCK_SIZE: sizes,
+        Place.GRID_SIZE: place.grid, Place.WARP: [place.group],
     }  # fmt: skip
     lanes.put(op.result, known[what][axis].cast("trunc", "i32"))
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ....analysis.constants import Constants, constants
+from ....analysis.fold import Number
 from ....analysis.guards import bound_of
 from ....analysis.structure import Structure, structure
-from ....analysis.uniformity import Uniformity, uniformity
-from ....base.errors import Code, CompileError
-from ....ir.attrs import Place
+from ....analysis.uniformity import Over, Uniformity, uniformity
+from ....ir.attrs import WARP_SIZE
 from ....ir.core import Func, Op, Value
-from ....ir.ops import FAMILIES
 from ..emit.kernel import COMPUTE
 from ..target import CpuTarget
+from .meeting import Meeting, meeting_of
 
-LANES = 32
+LANES = WARP_SIZE
 """Threads of a group: those of a warp."""
 KNOWN_BEFORE = (*COMPUTE, "constant", "length")
 """Ops that can be computed before the threads run."""
@@ -31,6 +32,14 @@ class Threads:
 
     func: Func
     width: int
+    facts: Uniformity
+    """About the threads of a group."""
+    nesting: Structure
+    meeting: Meeting | None = None
+    """How the threads of a block meet; None where they never do."""
+    numbers: Constants = field(default_factory=dict["Value", "Number"])
+    """Values that are known numbers."""
+    used: set[Value] = field(default_factory=set[Value])
     limits: list[Value] = field(default_factory=list[Value])
     known: dict[Value, bool] = field(default_factory=dict[Value, bool])
     """Conditions that the limits decide."""
@@ -45,6 +54,8 @@ class Threads:
     def decisions(self) -> list[str]:
         """Lines for people."""
         lines = [f"groups of {self.width} threads"]
+        if self.meeting is not None:
+            lines += self.meeting.decisions
         if self.merged:
             lines.append("neighbouring blocks run as one loop")
         if self.limits:
@@ -57,11 +68,17 @@ class Threads:
 
 def plan_threads(func: Func, cpu: CpuTarget) -> Threads:
     """Decide how the threads run."""
-    _refuse_meeting(func)
-    facts, nesting = uniformity(func), structure(func)
-    plan = Threads(func, LANES)
+    nesting = structure(func)
+    meeting = meeting_of(func, nesting)
+    if meeting is not None:
+        used = {v for op in func.walk() for v in op.operands}
+        return Threads(
+            func, meeting.width, meeting.of_group, nesting, meeting, constants(func), used
+        )
+    facts = uniformity(func, Over.ROW, in_step=True)
+    plan = Threads(func, LANES, facts, nesting)
     plan.merged = len(func.signature.block or ()) == 1 and not _has(func, "place")
-    _find_limits(plan, facts, nesting)
+    _find_limits(plan, nesting)
     rows = {op.result for op in func.walk() if op.name == "index_1d"}
     for op in func.walk():
         if op.name == "check_index" and op.one("index") in rows:
@@ -73,25 +90,11 @@ def plan_threads(func: Func, cpu: CpuTarget) -> Threads:
     return plan
 
 
-MEETING = frozenset(op.name for family in ("shared", "warps") for op in FAMILIES[family])
-
-
-def _refuse_meeting(func: Func) -> None:
-    for op in func.walk():
-        if op.name in MEETING or op.attrs.get("what") in (Place.LANE, Place.WARP):
-            raise CompileError(
-                f"`{op.name}` has no form for the CPU yet",
-                code=Code.TARGET,
-                span=op.span,
-                hint='run it with device="reference", or on a GPU',
-            )
-
-
 def _has(func: Func, name: str) -> bool:
     return any(op.name == name for op in func.walk())
 
 
-def _find_limits(plan: Threads, facts: Uniformity, nesting: Structure) -> None:
+def _find_limits(plan: Threads, nesting: Structure) -> None:
     """Guards at the top of the kernel, before anything that has an effect."""
     ops = plan.func.body.ops
     for number, op in enumerate(ops):

@@ -2,60 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ....ir.attrs import Ordering
 from ....ir.core import Op
 from ..emit import access
 from ..emit.atomics import compare_and_swap, update
-from ..emit.types import register_type
 from ..functions.text import Value as Vec
 from ..functions.text import where
 from .machine import Lanes, Write
-
-
-def each_lane(lanes: Lanes, mask: Vec, act: Callable[[Vec], None]) -> None:
-    """A loop over the lanes of a mask, in order; `act` is given the number of one."""
-    emitter, body = lanes.emitter, lanes.emitter.body
-    counter = emitter.slot("i64")
-    emitter.store(emitter.integer(0), counter)
-    words = ("lane", "look", "act", "next", "over")
-    head, look, inside, again, done = (emitter.label(word) for word in words)
-    body.jump(head)
-    body.label(head)
-    at = emitter.load(counter, "i64")
-    emitter.branch(at < lanes.width, look, done)
-    body.label(look)
-    emitter.branch(lane(lanes, mask, at), inside, again)
-    body.label(inside)
-    act(at)
-    body.jump(again)
-    body.label(again)
-    emitter.store(emitter.load(counter, "i64") + 1, counter)
-    body.jump(head)
-    body.label(done)
-
-
-def lane(lanes: Lanes, x: Vec, at: Vec) -> Vec:
-    """One lane of a value."""
-    return x if x.lanes == 1 else lanes.emitter.body.emit(f"extractelement {x}, {at}", x.elem, 1)
-
-
-def _collected(lanes: Lanes, op: Op, mask: Vec, missing: Vec, act: Callable[[Vec], Vec]) -> None:
-    """What `act` gives in each lane of a mask; `missing` in the others."""
-    emitter = lanes.emitter
-    kind = register_type(op.result.tile.elem)
-    slot = emitter.slot(kind, lanes.width)
-    emitter.store(missing, slot)
-
-    def one(at: Vec) -> None:
-        found = act(at)
-        whole = emitter.load(slot, kind, lanes.width)
-        text = f"insertelement {whole}, {found}, {at}"
-        emitter.store(emitter.body.emit(text, kind, lanes.width), slot)
-
-    each_lane(lanes, mask, one)
-    lanes.put(op.result, emitter.load(slot, kind, lanes.width))
+from .memory import collected, each_lane, lane, load_one
 
 
 def _mask(lanes: Lanes, op: Op) -> Vec | None:
@@ -78,6 +32,9 @@ def _is_ordered(op: Op) -> bool:
 
 def _load_ptr(lanes: Lanes, op: Op) -> None:
     emitter, elem = lanes.emitter, op.result.tile.dtype
+    if op.result not in lanes.facts.varying:
+        lanes.put(op.result, _load_one(lanes, op))
+        return
     addresses, given = lanes.wide(op.one("source")), op.maybe("padding")
     padding = emitter.literal(elem, 0, lanes.width) if given is None else lanes.wide(given)
     if not _is_ordered(op):
@@ -93,7 +50,18 @@ def _load_ptr(lanes: Lanes, op: Op) -> None:
             emitter, yes, _pointer(lanes, addresses, at), zero, elem, ordered=True
         )
 
-    _collected(lanes, op, _wanted(lanes, op), padding, load)
+    collected(lanes, op, _wanted(lanes, op), padding, load)
+
+
+def _load_one(lanes: Lanes, op: Op) -> Vec:
+    """What all lanes read through one pointer."""
+    elem, mask, given = op.result.tile.dtype, op.maybe("mask"), op.maybe("padding")
+    wanted = None if mask is None else lanes.scalar(mask)
+    address = access.as_pointer(lanes.emitter, lanes.scalar(op.one("source")))
+    loaded = load_one(lanes, address, wanted, elem)
+    if wanted is None or given is None:
+        return loaded
+    return where(wanted, loaded, lanes.scalar(given))
 
 
 def _store_ptr(lanes: Lanes, op: Op) -> None:
@@ -120,7 +88,7 @@ def _atomic_rmw(lanes: Lanes, op: Op) -> None:
         return update(emitter, op.attrs["mode"], dtype, pointer, lane(lanes, value, at))
 
     missing = emitter.literal(dtype, 0, lanes.width)
-    _collected(lanes, op, _wanted(lanes, op), missing, act)
+    collected(lanes, op, _wanted(lanes, op), missing, act)
 
 
 def _atomic_cas(lanes: Lanes, op: Op) -> None:
@@ -133,7 +101,7 @@ def _atomic_cas(lanes: Lanes, op: Op) -> None:
         return compare_and_swap(emitter, dtype, _pointer(lanes, addresses, at), *given)
 
     mask = _wanted(lanes, op)
-    _collected(lanes, op, mask, where(mask, emitter.literal(dtype, 0, lanes.width), compare), act)
+    collected(lanes, op, mask, where(mask, emitter.literal(dtype, 0, lanes.width), compare), act)
 
 
 TABLE: dict[str, Write] = {

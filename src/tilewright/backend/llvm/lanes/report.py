@@ -9,7 +9,7 @@ from ..functions.text import Value as Vec
 from ..functions.text import any_lane
 from ..plan.nodes import itemsize
 from .machine import Lanes, Write
-from .pointers import each_lane, lane
+from .memory import each_lane, lane
 
 
 def fail_where(lanes: Lanes, failed: Vec, op: Op, index: Vec, extent: Vec) -> None:
