@@ -14,13 +14,18 @@ import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT
 from support.cuda import cuda_ir, lowered
+from support.fake_cuda import FakeCuda
+from support.store import swap_code
 from tilewright.backend import tileir
 from tilewright.backend.tileir import keeping
 from tilewright.backend.tileir.toolchain import description
 from tilewright.base.config import override
-from tilewright.base.errors import CompileError
+from tilewright.base.errors import CompileError, DriverError
 from tilewright.base.stage import Saved
+from tilewright.compile import history
 from tilewright.compile.store import Record, Store, current_store
+from tilewright.driver import devices
+from tilewright.driver.cuda.device import CudaDevice
 
 
 def fresh():
@@ -206,3 +211,43 @@ def test_a_cache_where_no_directory_can_be(tool, tmp_path):
     (tmp_path / "file").write_text("")
     with override(cache_dir=str(tmp_path / "file" / "cache")):
         assert made().code[:4] == b"\x7fELF"
+
+
+@pytest.fixture
+def launched(monkeypatch, tmp_path):
+    """Launches the kernel as another process would, on a driver in Python; why it compiled."""
+    fake = FakeCuda()
+    fake.kernels["softmax"] = lambda values, grid: None
+    monkeypatch.setattr(devices._Gpus, "found", (CudaDevice(fake, 0),))
+
+    def launch():
+        kernel, z = fresh(), tw.zeros((8, 64), device="cuda").sync()
+        try:
+            kernel(z.partition_mut((1, 64)), tw.zeros((8, 64), device="cuda").sync()).sync()
+        finally:
+            reasons.append([each.reason for each in history(kernel.source)][1:])
+
+    reasons = []
+    with override(cache_dir=str(tmp_path / "cache")):
+        yield fake, launch, reasons
+
+
+def test_a_cubin_from_the_disk_that_the_driver_refuses_is_compiled_again(tool, launched):
+    fake, launch, reasons = launched
+    launch()
+    assert swap_code(current_store(), lambda code: code + b"more") == 1
+    fake.fail("load_module", 200)
+    launch()
+    launch()
+    refused = "cuda:0 refused the code: the CUDA driver refused load_module"
+    assert reasons == [[], [refused], []]
+
+
+def test_what_the_driver_refuses_though_it_is_new_is_an_error(tool, launched):
+    fake, launch, reasons = launched
+    fake.fail("load_module", 209)
+    with pytest.raises(DriverError, match="compiled for another architecture"):
+        launch()
+    launch()
+    assert len(reasons[0]) == 1, "it was tried once more"
+    assert reasons[1] == []

@@ -10,6 +10,7 @@ from .options import CompileOptions
 CACHE = KernelCache()
 get = CACHE.get
 find = CACHE.find
+remake = CACHE.remake
 history = CACHE.history
 
-__all__ = ["CACHE", "CompileOptions", "KernelCache", "Key", "find", "get", "history"]
+__all__ = ["CACHE", "CompileOptions", "KernelCache", "Key", "find", "get", "history", "remake"]

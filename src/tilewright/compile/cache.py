@@ -15,6 +15,7 @@ from ..ir.artifact import Artifact
 from .key import Key, differences
 from .options import CompileOptions
 from .pipeline import compile_kernel
+from .runner import Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,23 @@ class KernelCache:
                 return compiled
             self._drop(kernel, key, future, f"`{changed}`, which it captured, has changed")
 
+    def remake(
+        self,
+        kernel: KernelSource,
+        signature: Signature,
+        target: str,
+        options: CompileOptions,
+        reason: str,
+    ) -> Compiled:
+        """Compile again what was of no use, and replace it, on disk too."""
+        key = Key.of(signature, target, options)
+        future: Future[Compiled] = Future()
+        with self._lock:
+            known = self._kernels.setdefault(kernel, _Kernel())
+            known.entries[key] = future
+            known.history.append(Compilation(key, reason))
+        return self._fill(kernel, key, future, fresh=True)
+
     def history(self, kernel: KernelSource) -> tuple[Compilation, ...]:
         """The compilations of a kernel so far, with their reasons."""
         with self._lock:
@@ -103,9 +121,12 @@ class KernelCache:
             known.history.append(Compilation(key, reason))
             return future, True
 
-    def _fill(self, kernel: KernelSource, key: Key, future: Future[Compiled]) -> Compiled:
+    def _fill(
+        self, kernel: KernelSource, key: Key, future: Future[Compiled], *, fresh: bool = False
+    ) -> Compiled:
+        wish = (kernel, key.signature, key.target, key.options)
         try:
-            compiled = Compiled(*self._compile(kernel, key.signature, key.target, key.options))
+            compiled = Compiled(*self._compile(*wish, fresh=fresh))
         except BaseException as error:
             with self._lock:
                 self._kernels[kernel].entries.pop(key, None)
@@ -130,7 +151,13 @@ def _reason(history: list[Compilation], key: Key) -> str:
 
 
 def _compile(
-    kernel: KernelSource, signature: Signature, target: str, options: CompileOptions
+    kernel: KernelSource,
+    signature: Signature,
+    target: str,
+    options: CompileOptions,
+    *,
+    fresh: bool = False,
 ) -> tuple[Artifact, tuple[Captured, ...]]:
-    artifact, built = compile_kernel(kernel, signature, target, options=options)
+    runner = Runner(kernel.name, fresh=fresh)
+    artifact, built = compile_kernel(kernel, signature, target, runner, options)
     return artifact, built.captured

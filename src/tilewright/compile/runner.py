@@ -31,6 +31,8 @@ class Runner:
     """Whether to keep every stage's text, for `kernel.inspect()`."""
     store: Store | None = field(default_factory=current_store)
     """Where results are kept between processes; None compiles afresh."""
+    fresh: bool = False
+    """Whether to make everything anew, in the place of what is kept."""
     results: dict[str, object] | None = None
     """What each stage of the backend gave, where somebody wants it."""
 
@@ -81,12 +83,12 @@ class Runner:
         asked = self.step("disk", partial(ask, self.store, keeping), argument)
         if asked is None:
             return make()
-        found = self.step("disk", Asked.find, asked)
+        found = None if self.fresh else self.step("disk", Asked.find, asked)
         if found is not None:
             return found
         with asked.alone():
             # Another process may have made it while this one waited.
-            found = self.step("disk", Asked.get, asked)
+            found = None if self.fresh else self.step("disk", Asked.get, asked)
             if found is not None:
                 return found
             result = make()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from ..base.errors import DeviceError
+from ..base.errors import DeviceError, DriverError
 from ..base.shapes import Shape
 from .lane import Lane
 
@@ -262,6 +262,10 @@ class Function(Protocol):
         `keep` stays alive until the device has passed it. `inline` as for a `Replay`.
         """
         ...
+
+
+class RefusedCodeError(DriverError):
+    """Code that a device does not take; it may be damaged, or made for another one."""
 
 
 class Module(Protocol):

@@ -18,7 +18,7 @@ from ..base.shapes import Shape
 from ..compile.cache import Compiled
 from ..compile.hints import NO_HINTS, Hints
 from ..compile.options import CompileOptions
-from ..driver.protocol import Device
+from ..driver.protocol import Device, RefusedCodeError
 from ..frontend.sources import KernelSource
 from ..ir.constants import constant_kind
 from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature
@@ -145,11 +145,25 @@ class Kernel:
         key = (id(signature), device, request.options)
         found = self._programs.get(key)
         if found is None or found.compiled.stale() is not None:
-            compiled = self.compiled(signature, self.target_on(device), request)
-            hidden = hidden_memory(compiled.artifact.signature, device)
-            found = Program(compiled, loader_for(device)(compiled.artifact, hidden))
+            found = self._loaded(signature, device, request)
             self._programs[key] = found
         return found
+
+    def _loaded(self, signature: Signature, device: Device, request: Request) -> Program:
+        """Compiled code, loaded; what was kept on disk and the device refuses is made anew."""
+        target = self.target_on(device)
+        compiled = self.compiled(signature, target, request)
+        hidden = hidden_memory(compiled.artifact.signature, device)
+        load = loader_for(device)
+        try:
+            return Program(compiled, load(compiled.artifact, hidden))
+        except RefusedCodeError as error:
+            options = self.options(target, request)
+            why = f"{device.name} refused the code: {error.message}"
+            fresh = compiler.remake(self.source, signature, target, options, why)
+            if fresh.artifact.code == compiled.artifact.code:
+                raise
+        return Program(fresh, load(fresh.artifact, hidden))
 
     def target_on(self, device: Device) -> str:
         """What to compile for where a device runs the code."""

@@ -11,9 +11,15 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.ir import Kernel
 from support.lending import LENT, lent
+from support.store import swap_code
 from tilewright import f32, i32
 from tilewright.array.putting import read_now
+from tilewright.backend.llvm import compile_func, host_target
+from tilewright.base.config import override
+from tilewright.compile import history
+from tilewright.compile.store import current_store
 from tilewright.launch import kernel as kernels
 
 FACTOR = 2
@@ -340,3 +346,22 @@ def test_many_threads_launch_one_kernel():
         thread.join()
     assert not wrong
     assert sorted(done) == [0, 1, 2, 3]
+
+
+def test_code_from_the_disk_that_the_loader_refuses_is_compiled_again(tmp_path, rng):
+    other = compile_func(Kernel("other").finish(), host_target()).code
+    x = rng.random(100, dtype=np.float32)
+
+    def compiled_again():
+        """Launch the kernel as another process would; why it was compiled a second time."""
+        z, scale = tw.empty((100,)).sync(), scaling()
+        scale(z.partition_mut((32,)), tw.from_numpy(x).sync()).sync()
+        assert np.array_equal(z.to_numpy(), x * FACTOR)
+        return [each.reason for each in history(scale.source)][1:]
+
+    with override(cache_dir=str(tmp_path / "cache")), tw.device("cpu"):
+        assert compiled_again() == []
+        assert swap_code(current_store(), lambda code: other) == 1
+        (reason,) = compiled_again()
+        assert reason.startswith("cpu refused the code: native code cannot be loaded")
+        assert compiled_again() == [], "what is on disk has been replaced"

@@ -38,13 +38,16 @@ class Compiler:
 
     def __init__(self):
         self.calls = []
+        self.fresh = []
+        """Whether nothing from the disk was wanted, for each of them."""
         self.error = None
         self.captured = ()
         self.started = threading.Event()
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def __call__(self, kernel, signature, target, options):
+    def __call__(self, kernel, signature, target, options, *, fresh=False):
+        self.fresh.append(fresh)
         self.calls.append((kernel.name, signature, target))
         self.started.set()
         assert self.go_on.wait(30)
@@ -139,7 +142,7 @@ def test_different_keys_compile_side_by_side(cache, compiler):
     kernel = source()
     meeting = threading.Barrier(2)
 
-    def meet(kernel, signature, target, options):
+    def meet(kernel, signature, target, options, *, fresh):
         meeting.wait(30)
         return Artifact(kernel.name, target, signature, b""), ()
 
@@ -263,3 +266,13 @@ def test_a_kernel_that_is_gone_is_forgotten(cache):
     del kernel
     gc.collect()
     assert artifact() is None
+
+
+def test_what_was_of_no_use_is_made_anew_and_replaced(cache, compiler):
+    kernel = source()
+    old = cache.find(kernel, signature(), "cpu", OPTIONS)
+    new = cache.remake(kernel, signature(), "cpu", OPTIONS, "the loader refused it")
+    assert new is not old and compiler.fresh == [False, True]
+    assert cache.find(kernel, signature(), "cpu", OPTIONS) is new
+    reasons = [each.reason for each in cache.history(kernel)]
+    assert reasons == ["first launch", "the loader refused it"]

@@ -13,8 +13,8 @@ from typing import Any
 
 import llvmlite.binding
 
-from ...base.errors import DriverError
 from ...base.forking import llvm_lock
+from ..protocol import RefusedCodeError
 
 llvm: Any = llvmlite.binding
 """Ships no types."""
@@ -62,7 +62,7 @@ def _linked(object_bytes: bytes, symbols: tuple[str, ...]) -> dict[str, NativeFu
     try:
         code = builder.link(engine, f"kernel{next(_numbers)}")
     except RuntimeError as error:
-        raise DriverError(
+        raise RefusedCodeError(
             f"native code cannot be loaded: {error}",
             expected=f"an object file that defines {', '.join(symbols)}",
         ) from None
@@ -77,7 +77,7 @@ def check_format(object_bytes: bytes) -> None:
     if known and sys.platform == "linux":
         known = int.from_bytes(object_bytes[18:20], sys.byteorder) == ELF_MACHINE.get(machine)
     if not known:
-        raise DriverError(
+        raise RefusedCodeError(
             "native code cannot be loaded: not an object file of this machine",
             expected=f"an object file for {sys.platform} on {machine}",
             got=f"{len(object_bytes)} bytes that begin with {object_bytes[:4]!r}",

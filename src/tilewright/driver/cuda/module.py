@@ -9,11 +9,11 @@ from ...base.cubin import architecture
 from ...base.elf import MAGIC
 from ...base.errors import ContextError, DriverError
 from ...base.shapes import size
-from ..protocol import LaunchConfig, Stream
+from ..protocol import LaunchConfig, RefusedCodeError, Stream
 from .code import is_machine_code, loadable
 from .context import Context
 from .record import Record
-from .results import NO_BINARY_FOR_GPU, NOT_FOUND, CallError
+from .results import NO_BINARY_FOR_GPU, NOT_FOUND, UNLOADABLE, CallError
 from .stream import CudaStream
 
 Three: TypeAlias = tuple[int, int, int]
@@ -51,7 +51,7 @@ class CudaModule:
             if error.status != NOT_FOUND:
                 raise
         names = context.call(context.calls.kernel_names, self._handle)
-        raise DriverError(
+        raise RefusedCodeError(
             f"the module has no kernel `{name}`",
             expected=", ".join(sorted(names)) or "none: the module has no kernels",
             got=name,
@@ -77,10 +77,12 @@ def _load(context: Context, code: bytes, trusted: bool) -> int:
         with context.loading:
             return context.call(calls.load_module, code)
     except CallError as error:
+        if error.status in UNLOADABLE:
+            raise RefusedCodeError(error.message, got=error.got, hint=error.hint) from None
         if error.status != NO_BINARY_FOR_GPU:
             raise
     major, minor = calls.capability(context.ordinal)
-    raise DriverError(
+    raise RefusedCodeError(
         "the code was compiled for another architecture",
         expected=f"code for sm_{major}{minor}, which {context.name} is",
         got=f"code for {architecture(code)}" if code.startswith(MAGIC) else None,

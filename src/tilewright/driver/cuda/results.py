@@ -15,6 +15,8 @@ NO_DEVICE = 100
 NO_BINARY_FOR_GPU = 209
 INVALID_PTX = 218
 NOT_FOUND = 500
+UNLOADABLE = frozenset({200, 300, 301, 302, 303})
+"""What is said of code that is damaged, or lacks something it needs."""
 NOT_READY = 600
 
 STICKY = frozenset({214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999})
