@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 BENCH_WITH ?=
 PACK_ARGS ?=
+FRAMEWORKS ?= $(VENV)/.frameworks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
@@ -19,7 +20,7 @@ help:  ## print this help
 demo: $(VENV)/.base  ## run several kernels on this machine and check them against NumPy
 	@$(BIN)/python examples/demo.py
 
-test: check  ## all checks, then all tests
+test: check $(FRAMEWORKS)  ## all checks, then all tests; FRAMEWORKS= leaves out torch, JAX, Triton and Numba
 	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 
 check: $(VENV)/.dev  ## format, lint and types of the package, the examples and the docs
@@ -67,6 +68,14 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	@echo "installing tilewright and the development tools into $(VENV)"
 	@$(PIP) install --editable '.[dev]'
 	@touch $(VENV)/.base $@
+
+# Large, so they have a stamp of their own. Where they are not to be had, the tests that need them are
+# skipped, and listed as such; all others run.
+$(VENV)/.frameworks: pyproject.toml | $(VENV)/.dev
+	@echo "installing torch, JAX, Triton and Numba for the tests into $(VENV)"
+	@$(PIP) install --editable '.[frameworks]' \
+	    || echo "they cannot be installed here: tests that need them will be skipped"
+	@touch $@
 
 # A stamp of its own: torch is large, and nothing else needs it.
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
