@@ -4,6 +4,18 @@ A kernel reads `simt.Slice`s at any index and writes `simt.DisjointSlice`s at it
 `simt.index_1d()` gives it. Math functions are those of `tilewright.lang`, of one number each.
 """
 
+from .kernels.cooperative import (
+    block_max,
+    block_min,
+    block_reduce,
+    block_scan,
+    block_sum,
+    warp_max,
+    warp_min,
+    warp_reduce,
+    warp_scan,
+    warp_sum,
+)
 from .lang.math import (
     atan2,
     ceil,
@@ -23,7 +35,7 @@ from .lang.math import (
     tanh,
 )
 from .lang.shared import Shared, dynamic_shared, shared, sync_threads
-from .lang.slices import DisjointSlice, Slice
+from .lang.slices import DisjointSlice, Elements, Slice
 from .lang.threads import Index, block_dim, block_idx, grid_dim, index_1d, index_2d, thread_idx
 from .lang.warps import (
     ballot,
@@ -43,6 +55,7 @@ from .launch.simt import SimtEntry, SimtLaunch
 
 __all__ = [
     "DisjointSlice",
+    "Elements",
     "Index",
     "Shared",
     "SimtEntry",
@@ -52,6 +65,11 @@ __all__ = [
     "ballot",
     "block_dim",
     "block_idx",
+    "block_max",
+    "block_min",
+    "block_reduce",
+    "block_scan",
+    "block_sum",
     "ceil",
     "cos",
     "cosh",
@@ -85,4 +103,9 @@ __all__ = [
     "vote_all",
     "vote_any",
     "warp_id",
+    "warp_max",
+    "warp_min",
+    "warp_reduce",
+    "warp_scan",
+    "warp_sum",
 ]

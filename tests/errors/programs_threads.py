@@ -157,6 +157,148 @@ def kernel(out: simt.DisjointSlice[f32]) -> None:
     pass
 kernel(tw.empty((4,))).sync()
 """,
+    "simt-barrier-in-a-branch": """
+@simt.kernel(block=64)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+    with tw.unsafe():
+        if i < len(out):
+            simt.sync_threads()
+            out[i] = 1.0
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-barrier-in-a-loop-that-threads-leave": """
+@simt.kernel(block=64)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+    with tw.unsafe():
+        for k in range(i):
+            simt.sync_threads()
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-block-sum-in-a-branch": """
+@simt.kernel(block=64)
+def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = simt.block_sum(x[i])
+kernel(tw.empty((4,)), np.zeros(4, "f4")).sync()
+""",
+    "simt-block-sum-of-part-of-a-warp": """
+@simt.kernel(block=48)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    total = simt.block_sum(f32(simt.thread_idx()))
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-shared-memory-in-safe-code": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    s = simt.shared(f32, 32)
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-shuffle-in-safe-code": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    v = simt.shuffle(simt.thread_idx(), 3)
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-shared-shape-varies": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32], n: i32) -> None:
+    s = simt.shared(f32, n)
+with tw.unsafe():
+    kernel(tw.empty((4,)), 3).sync()
+""",
+    "simt-shared-too-large": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+    a = simt.shared(f32, (64, 128))
+    b = simt.shared(f32, (64, 128))
+    a[0, 0] = 1.0
+    out[i] = a[0, 0] + b[0, 0]
+with tw.unsafe():
+    kernel(tw.empty((4,))).sync()
+""",
+    "simt-shared-index-outside": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    tile = simt.shared(f32, (4, 4))
+    tile[0, 4] = 1.0
+with tw.unsafe():
+    kernel(tw.empty((4,))).sync()
+""",
+    "simt-shared-index-of-wrong-rank": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    tile = simt.shared(f32, (4, 4))
+    tile[3] = 1.0
+with tw.unsafe():
+    kernel(tw.empty((4,))).sync()
+""",
+    "simt-shared-store-of-another-type": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    tile = simt.shared(f32, 4)
+    tile[0] = simt.thread_idx()
+with tw.unsafe():
+    kernel(tw.empty((4,))).sync()
+""",
+    "simt-shared-atomic-of-another-type": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    tile = simt.shared(i8, 4)
+    tl.atomic_add(tile.at(0), 1)
+with tw.unsafe():
+    kernel(tw.empty((4,))).sync()
+""",
+    "simt-shared-length-is-no-constant": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    room = simt.dynamic_shared(f32)
+    n = room.shape
+with tw.unsafe():
+    kernel(tw.empty((4,))).sync()
+""",
+    "simt-shared-memory-chosen": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32], n: i32) -> None:
+    a, b = simt.shared(f32, 4), simt.shared(f32, 4)
+    c = a if n > 0 else b
+with tw.unsafe():
+    kernel(tw.empty((4,)), 1).sync()
+""",
+    "simt-shared-bytes-too-many": RIGHT + """
+z = tw.zeros((4,)).sync()
+kernel(z.borrow_mut(), np.zeros(4, "f4"), 2).launch_config(shared_mem_bytes=1 << 20)
+""",
+    "simt-shared-word-in-tile-kernel": """
+@tw.entry(unsafe=True)
+def kernel(z: tl.TensorMut) -> None:
+    s = simt.shared(f32, 4)
+with tw.unsafe():
+    launch(kernel)
+""",
+    "simt-shuffle-among-three": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    v = simt.shuffle(simt.thread_idx(), 0, width=3)
+with tw.unsafe():
+    kernel(tw.empty((4,))).sync()
+""",
+    "simt-ballot-of-a-number": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    v = simt.ballot(simt.thread_idx())
+with tw.unsafe():
+    kernel(tw.empty((4,))).sync()
+""",
+    "simt-elements-in-safe-code": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    out.elements[0] = 1.0
+kernel(tw.empty((4,))).sync()
+""",
     "simt-kernel-indexed-by-grid": RIGHT + """
 kernel[1, 256]
 """,

@@ -42,6 +42,7 @@ def message_of(source: str) -> str:
         execute(source.strip("\n"), namespace())
     error = caught.value
     text = re.sub(r"<tilewright source \d+>", "program.py", f"{type(error).__name__}: {error}")
+    text = re.sub(r"\S*/tilewright/kernels/", "tilewright/kernels/", text)
     return re.sub(r"\S*test_messages\.py:\d+", "test_messages.py", text) + "\n"
 
 

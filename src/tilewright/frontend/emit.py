@@ -17,6 +17,7 @@ from ..lang.device_global import Global
 from . import promote
 from .values import (
     ElementRef,
+    ElementsRef,
     MappedRef,
     Memory,
     MintedIndex,
@@ -350,6 +351,8 @@ def describe(x: Any) -> str:
         return f"slice `{x.name}`"
     if isinstance(x, SharedRef):
         return f"shared memory `{x.name}`"
+    if isinstance(x, ElementsRef):
+        return f"the elements of {describe(x.slice)}"
     if isinstance(x, ElementRef):
         return f"an element of {describe(x.memory)}"
     if isinstance(x, Global):
@@ -379,7 +382,7 @@ def _power_hint(n: int) -> str:
 
 
 def _load_hint(x: Memory) -> str:
-    if isinstance(x, SliceRef | SharedRef):
+    if isinstance(x, SliceRef | SharedRef | ElementsRef):
         return f"read an element: {x.name}[i]"
     if isinstance(x, Global):
         return "load a tile first: g.load()"

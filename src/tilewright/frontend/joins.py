@@ -17,6 +17,7 @@ from . import promote
 from .emit import Emitter, describe
 from .values import (
     ElementRef,
+    ElementsRef,
     MappedRef,
     MintedIndex,
     OutputRef,
@@ -27,7 +28,8 @@ from .values import (
 )
 
 OURS = (
-    TensorRef, OutputRef, PartitionRef, MappedRef, SliceRef, SharedRef, ElementRef, Value, TileType
+    TensorRef, OutputRef, PartitionRef, MappedRef, SliceRef, SharedRef, ElementsRef, ElementRef,
+    Value, TileType,
 )  # fmt: skip
 """What names stand for themselves: none of it is a structure of the user's."""
 

@@ -56,6 +56,7 @@ def update_element(
             hint="write `if condition:` around it",
         )
     memory = element.memory
+    assert isinstance(memory, SharedRef), "elements of slices are pointed to"
     given = [stored_element(em, memory.name, memory.type.dtype, value) for value in values]
     return em.emit(op, memory.value, *given, element.index, **attrs)
 

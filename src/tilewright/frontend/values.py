@@ -161,17 +161,31 @@ class SharedRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ElementRef:
-    """An element of shared memory, for atomics: what `at` gives."""
+class ElementsRef:
+    """All elements of a slice that is written (`simt.Elements`), for unsafe code."""
 
-    memory: SharedRef
+    slice: SliceRef
+
+    @property
+    def name(self) -> str:
+        """That of the slice."""
+        return self.slice.name
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ElementRef:
+    """An element of shared memory or of a slice, for atomics: what `at` gives."""
+
+    memory: SharedRef | SliceRef
     index: tuple[Value, ...]
 
 
-Indexed = SliceRef | SharedRef
+Indexed = SliceRef | SharedRef | ElementsRef
 """Memory of which single elements are read and written."""
 
-Memory = TensorRef | OutputRef | PartitionRef | MappedRef | SliceRef | SharedRef | Global
+Memory = (
+    TensorRef | OutputRef | PartitionRef | MappedRef | SliceRef | SharedRef | ElementsRef | Global
+)
 """Things that name memory: no values, so they can be neither computed with nor selected."""
 
 
@@ -195,5 +209,5 @@ def receiver_class(x: Any) -> str | None:
 
 CLASSES: dict[type[Any], str] = {
     TensorRef: "Tensor", OutputRef: "TensorMut", MappedRef: "MappedPartitionMut",
-    SharedRef: "Shared", Global: "Global",
+    SharedRef: "Shared", ElementsRef: "Elements", Global: "Global",
 }  # fmt: skip

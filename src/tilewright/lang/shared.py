@@ -66,6 +66,7 @@ def dynamic_shared(dtype: type[E], *, offset: int = 0) -> Shared[E]:
 def sync_threads() -> None:
     """Wait for all threads of the block; what they did to memory before is seen by all after.
 
-    It stands where all threads of a block get: not behind a condition on which they differ.
+    It stands where all threads of a block get that have not returned: not behind a condition on
+    which they differ.
     """
     ...

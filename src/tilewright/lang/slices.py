@@ -8,6 +8,7 @@ from typing_extensions import TypeVar
 
 from ..base.dtypes import DType
 from .marker import OnlyInThreads
+from .pointer import PointerTile
 from .threads import Index
 
 E = TypeVar("E", bound=DType)
@@ -28,6 +29,26 @@ class Slice(OnlyInThreads, Generic[E_co]):
     @property
     def dtype(self) -> type[E_co]:
         """The element type."""
+        ...
+
+
+class Elements(OnlyInThreads, Generic[E]):
+    """All elements of a slice that is written, at any index, which is checked: in unsafe code."""
+
+    def __len__(self) -> int:
+        """How many elements there are."""
+        ...
+
+    def __getitem__(self, index: int) -> E:
+        """Read an element."""
+        ...
+
+    def __setitem__(self, index: int, value: float) -> None:
+        """Write an element."""
+        ...
+
+    def at(self, index: int) -> PointerTile[E]:
+        """Name an element for `tl.atomic_add` and the other atomics; nothing else takes it."""
         ...
 
 
@@ -52,4 +73,9 @@ class DisjointSlice(OnlyInThreads, Generic[E]):
     @property
     def dtype(self) -> type[E]:
         """The element type."""
+        ...
+
+    @property
+    def elements(self) -> Elements[E]:
+        """All of them, for unsafe code: that no two threads meet at one is a promise."""
         ...

@@ -66,7 +66,10 @@ def block_idx(axis: int = 0) -> int:
 
 @declared_for_threads
 def block_dim(axis: int = 0) -> int:
-    """Give how many threads a block has along x (0), y (1) or z (2)."""
+    """Give how many threads a block has along x (0), y (1) or z (2).
+
+    It is a constant in a kernel that says its block: `@simt.kernel(block=...)`.
+    """
     ...
 
 

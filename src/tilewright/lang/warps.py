@@ -10,8 +10,14 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from ..base.dtypes import bool_, u32
+from ..ir.attrs import WARP_SIZE
 from .marker import declared_for_threads
 from .tile import To
+
+__all__ = [
+    "WARP_SIZE", "ballot", "lane_id", "match_any", "shuffle", "shuffle_down", "shuffle_up",
+    "shuffle_xor", "sync_warp", "vote_all", "vote_any", "warp_id",
+]  # fmt: skip
 
 Lanes: TypeAlias = "u32 | int | None"
 Condition: TypeAlias = "bool_ | bool"

@@ -61,7 +61,7 @@ class Loaded:
         assert isinstance(artifact.code, bytes)
         self.artifact, self.device, self.hidden = artifact, device, hidden
         self.module = device.load_module(artifact.code, trusted=True)  # our own, or checksummed
-        self.function = self.module.function(artifact.name)
+        self.function = self.module.function(artifact.name, artifact.signature.shared_bytes)
         self.room = print_room(artifact)
 
     def new_report(self) -> PinnedReport:
@@ -109,7 +109,8 @@ class CudaRun:
     def _new_record(self) -> Record:
         loaded = self._loaded
         context = loaded.device.context.handle
-        record = Record(context, loaded.function, self._hardware, self._block, 0, self._words)
+        shared = loaded.artifact.signature.shared_bytes
+        record = Record(context, loaded.function, self._hardware, self._block, shared, self._words)
         if self._reports:
             record.report = loaded.new_report()
             record.words[-1] = record.report.address

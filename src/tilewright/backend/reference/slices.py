@@ -43,9 +43,15 @@ def _store_slice(frame: Frame, op: Op) -> Results:
     return ()
 
 
+def _slice_pointer(frame: Frame, op: Op) -> Results:
+    index, itemsize = frame.integer(op.one("index")), op.one("slice").tensor.dtype.itemsize
+    return (np.asarray(frame.tensor(op.one("slice")).address + index * itemsize, np.int64),)
+
+
 RULES: dict[str, Rule] = {
     "length": _length,
     "check_index": _check_index,
     "load_slice": _load_slice,
     "store_slice": _store_slice,
+    "slice_pointer": _slice_pointer,
 }

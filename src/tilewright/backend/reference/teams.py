@@ -147,12 +147,10 @@ class _Team:
         other = next((t for t in waiting if t.waits is not first.waits), None)
         watch = self.launch.memory.watch
         watch.resume(first.frame.actor)
-        if other is None or other.waits is None:
-            ended = next(t for t in self.threads if t.done)
-            rest = f"{ended.frame.actor.text} has returned;"
-        else:
-            rest = f"{other.frame.actor.text} waits at {place_of(other.waits)};"
-        watch.complain("stuck", first.waits, f"threads that never meet: {rest} another waits:")
+        rest = "others are not there"
+        if other is not None and other.waits is not None:
+            rest = f"{other.frame.actor.text} waits at {place_of(other.waits)}"
+        watch.complain("stuck", first.waits, f"threads that never meet: {rest}; waited for by")
 
 
 def _is_barrier(thread: _Thread) -> bool:

@@ -39,13 +39,16 @@ class CudaModule:
         context.tidy()
         self._handle = _load(context, loadable(code, trusted=trusted), trusted)
 
-    def function(self, name: str) -> int:
-        """The driver's handle of a kernel."""
+    def function(self, name: str, shared_bytes: int = 0) -> int:
+        """The driver's handle of a kernel, which may be launched with so much more memory."""
         context = self._context
         try:
             with context.loading:  # this is where the driver really loads a kernel
                 found = context.call(context.calls.find_function, self._handle, name)
-                _check_shared(name, context, context.call(context.calls.shared_bytes, found))
+                needed = context.call(context.calls.shared_bytes, found)
+                _check_shared(name, context, needed, shared_bytes)
+                if needed + shared_bytes > COMMON_SHARED:
+                    context.call(context.calls.allow_shared, found, shared_bytes)
                 return found
         except CallError as error:
             if error.status != NOT_FOUND:

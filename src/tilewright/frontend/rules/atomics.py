@@ -11,11 +11,12 @@ from ...ir import Value
 from ...ir.attrs import AtomicMode, Ordering, Scope
 from ..access import checked_index, stored_value
 from ..device_global import elements_of
+from ..elements import pointer_of
 from ..emit import Emitter
 from ..operands import word
 from ..pointers import ATOMIC_ORDERS, mask_for, memory_order, pointee, pointers, value_for
 from ..shared import update_element
-from ..values import ElementRef
+from ..values import ElementRef, SharedRef, SliceRef
 from .memory import writable
 
 _INTS: tuple[AnyDType, ...] = (i32, i64, u32, u64)
@@ -55,7 +56,9 @@ def _combine(
     attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
     if isinstance(x, ElementRef):
         _accept(em, f"atomic {mode.value}", x.memory.type.dtype, ELEMENTS[mode])
-        return update_element(em, x, (value,), mask, "atomic_shared", mode=mode, **attrs)
+        if isinstance(x.memory, SharedRef):
+            return update_element(em, x, (value,), mask, "atomic_shared", mode=mode, **attrs)
+        x, mask = _of_slice(em, x.memory, x, mask)
     target = pointers(em, x)
     _accept(em, f"atomic {mode.value}", pointee(target), ELEMENTS[mode])
     given = value_for(em, value, target, "value")
@@ -99,12 +102,21 @@ def atomic_cas(
     attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
     if isinstance(pointers, ElementRef):
         _accept(em, "atomic compare-and-swap", pointers.memory.type.dtype, _ANY)
-        return update_element(em, pointers, (compare, value), mask, "cas_shared", **attrs)
+        if isinstance(pointers.memory, SharedRef):
+            return update_element(em, pointers, (compare, value), mask, "cas_shared", **attrs)
+        pointers, mask = _of_slice(em, pointers.memory, pointers, mask)
     target = _pointers(em, pointers)
     _accept(em, "atomic compare-and-swap", pointee(target), _ANY)
     old, new = value_for(em, compare, target, "compare"), value_for(em, value, target, "value")
     where = mask_for(em, mask, target.tile.shape)
     return em.emit("atomic_cas", target, old, new, where, **attrs)
+
+
+def _of_slice(em: Emitter, ref: SliceRef, element: ElementRef, mask: Any) -> tuple[Value, Value]:
+    """An element of a slice as a pointer, and a mask that is off where there is none."""
+    pointer, there = pointer_of(em, ref, element.index[0])
+    given = mask_for(em, mask, ())
+    return pointer, there if given is None else em.emit("andi", there, given)
 
 
 def _pointers(em: Emitter, x: Any) -> Value:

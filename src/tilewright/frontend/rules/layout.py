@@ -12,7 +12,7 @@ from .. import promote
 from ..emit import Emitter, describe
 from ..operands import parts
 from ..shared import length_of
-from ..values import SharedRef, SliceRef
+from ..values import ElementsRef, SharedRef, SliceRef
 
 Rule = Callable[..., Any]
 
@@ -291,8 +291,8 @@ def _size(em: Emitter, self: Any) -> int:
 def _len(em: Emitter, x: Any) -> int | Value:
     if isinstance(x, tuple | list):  # x.shape, whose extents only the launch knows
         return len(parts(x))
-    if isinstance(x, SliceRef):
-        return em.emit("length", x.value)
+    if isinstance(x, SliceRef | ElementsRef):
+        return em.emit("length", (x if isinstance(x, SliceRef) else x.slice).value)
     if isinstance(x, SharedRef):
         return length_of(em, x)
     value = em.tile(x)

@@ -8,20 +8,20 @@ from typing import Any
 from ...base.errors import Code
 from ...ir import Value
 from ...ir.launch_expr import show
-from ..elements import stored_element
+from ..elements import inside, stored_element
 from ..emit import Emitter, describe
-from ..values import SliceRef
+from ..values import ElementRef, ElementsRef, SliceRef
 
 
 def _read(em: Emitter, self: SliceRef, index: Any) -> Value:
     """Any element, checked."""
     at = em.index(index, f"an index of `{self.name}`")
-    return em.emit("load_slice", self.value, at, _inside(em, self, at))
+    return em.emit("load_slice", self.value, at, inside(em, self, at))
 
 
 def _read_own(em: Emitter, self: SliceRef, index: Any) -> Value:
     at = _witness(em, self, index, "read")
-    return em.emit("load_slice", self.value, at, _inside(em, self, at))
+    return em.emit("load_slice", self.value, at, inside(em, self, at))
 
 
 def _write_own(em: Emitter, self: SliceRef, index: Any, value: Any) -> None:
@@ -35,12 +35,27 @@ def _write_own(em: Emitter, self: SliceRef, index: Any, value: Any) -> None:
         )
     at = _witness(em, self, index, "written")
     stored = stored_element(em, self.name, self.type.dtype, value)
-    em.op("store_slice", stored, self.value, at, _inside(em, self, at))
+    em.op("store_slice", stored, self.value, at, inside(em, self, at))
 
 
-def _inside(em: Emitter, ref: SliceRef, index: Value) -> Value:
-    length = em.emit("length", ref.value)
-    return em.emit("check_index", index, length, slice=ref.name)
+def _elements(em: Emitter, self: SliceRef) -> ElementsRef:
+    return ElementsRef(self)
+
+
+def _read_any(em: Emitter, self: ElementsRef, index: Any) -> Value:
+    em.require_unsafe(f"reading {describe(self)}")
+    return _read(em, self.slice, index)
+
+
+def _write_any(em: Emitter, self: ElementsRef, index: Any, value: Any) -> None:
+    em.require_unsafe(f"writing {describe(self)}")
+    at = em.index(index, f"an index of `{self.name}`")
+    stored = stored_element(em, self.name, self.slice.type.dtype, value)
+    em.op("store_slice", stored, self.slice.value, at, inside(em, self.slice, at))
+
+
+def _at(em: Emitter, self: ElementsRef, index: Any) -> ElementRef:
+    return ElementRef(self.slice, (em.index(index, f"an index of `{self.name}`"),))
 
 
 def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str) -> Value:
@@ -50,7 +65,8 @@ def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str) -> Value:
             f"{describe(ref)} is {verb} at an index that is no witness",
             expected="what simt.index_1d() or simt.index_2d(width) gave, unchanged",
             got=describe(index),
-            hint="each thread has the element of its own index; a simt.Slice may be read at any",
+            hint="each thread has the element of its own index; a simt.Slice may be read at any,"
+            f" and so may {ref.name}.elements in unsafe code",
         )
     width = em.witnesses[index]
     if width is not None:
@@ -79,7 +95,13 @@ RULES: dict[str, Callable[..., Any]] = {
     "Slice.__setitem__": _write_own,
     "DisjointSlice.__getitem__": _read_own,
     "DisjointSlice.__setitem__": _write_own,
+    "DisjointSlice.elements": _elements,
+    "Elements.__getitem__": _read_any,
+    "Elements.__setitem__": _write_any,
+    "Elements.at": _at,
     "Slice.dtype": _dtype,
     "DisjointSlice.dtype": _dtype,
 }
-PROPERTIES: frozenset[str] = frozenset(("Slice.dtype", "DisjointSlice.dtype"))
+PROPERTIES: frozenset[str] = frozenset(
+    ("Slice.dtype", "DisjointSlice.dtype", "DisjointSlice.elements")
+)

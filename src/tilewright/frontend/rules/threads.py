@@ -73,8 +73,8 @@ def _number(em: Emitter, what: Place, axis: int) -> Value:
     return em.emit("place", what=what, axis=axis)
 
 
-def _place(name: str, what: Place) -> Callable[..., Value]:
-    def rule(em: Emitter, axis: Any = 0) -> Value:
+def _place(name: str, what: Place) -> Callable[..., Value | int]:
+    def rule(em: Emitter, axis: Any = 0) -> Value | int:
         em.require_threads(f"simt.{name}()")
         number = em.static_int(axis, "axis")
         if not 0 <= number < 3:
@@ -84,6 +84,8 @@ def _place(name: str, what: Place) -> Callable[..., Value]:
                 expected="0 for x, 1 for y or 2 for z",
                 got=str(number),
             )
+        if what is Place.BLOCK_SIZE and em.signature.exact_block:
+            return em.signature.block_dims[number]
         return _number(em, what, number)
 
     return rule

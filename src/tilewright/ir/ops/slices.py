@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...base.dtypes import bool_, i32
 from ..opdef import Effect, declare
-from ..types import I1, I32, TensorType, TileType, Type
+from ..types import I1, I32, PtrType, TensorType, TileType, Type
 from .rules import Attrs, need, scalar, tensor
 
 
@@ -47,6 +47,13 @@ def _store(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
     return ()
 
 
+def _pointer(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
+    target = _slice(types[0])
+    need(target.mutable, f"{target} is read only")
+    scalar(types[1], i32)
+    return (TileType(PtrType(target.dtype)),)
+
+
 OPS = (
     declare("length", "simt", "slice", _length, "How many elements a slice has."),
     declare("check_index", "simt", "index length", _check,
@@ -57,4 +64,6 @@ OPS = (
     declare("store_slice", "simt", "value slice index guard?", _store,
             "Writes the element at index, which is inside; nothing if not guard.",
             effects=Effect.WRITE),
+    declare("slice_pointer", "simt", "slice index", _pointer,
+            "The address of the element at index; no element is there where it is outside."),
 )  # fmt: skip

@@ -293,3 +293,83 @@ def test_lanes_of_a_mask_meet_by_themselves():
 def test_a_lane_outside_of_the_mask_is_reported():
     with pytest.raises(tw.LaunchError, match="a shuffle from lane 9"):
         run(masked, 9, n=32)
+
+
+@simt.kernel(block=64)
+def last_block(
+    out: simt.DisjointSlice[i32], sums: simt.DisjointSlice[i32], arrived: simt.DisjointSlice[i32]
+) -> None:
+    t = simt.thread_idx()
+    with tw.unsafe():
+        last = simt.shared(i32, 1)
+        if t < 4:
+            sums.elements[simt.block_idx() * 4 + t] = t + simt.block_idx()
+        simt.sync_threads()
+        if t == 0:
+            last[0] = tl.atomic_add(arrived.elements.at(0), 1)
+        simt.sync_threads()
+        if last[0] == simt.grid_dim() - 1 and t < 12:
+            out.elements[t] = sums.elements[t]
+
+
+def test_releases_and_acquires_reach_through_barriers():
+    """A thread publishes for its block, and another one looks for its own."""
+    with tw.device("reference"):
+        sums, arrived = tw.zeros((12,), i32).sync(), tw.zeros((1,), i32).sync()
+        out = tw.full((12,), -1, i32).sync()
+        launch = last_block(out.borrow_mut(), sums.borrow_mut(), arrived.borrow_mut())
+        launch.launch_config(grid=3).sync()
+        np.testing.assert_array_equal(out.to_numpy(), np.arange(12) % 4 + np.arange(12) // 4)
+
+
+@simt.kernel(block=32)
+def any_element(out: simt.DisjointSlice[i32], by: i32) -> None:
+    i = simt.index_1d()
+    with tw.unsafe():
+        out.elements[i // by] = out.elements[i // by] + 1
+
+
+def test_threads_that_meet_at_an_element_of_a_slice_are_reported():
+    np.testing.assert_array_equal(run(any_element, 1, n=32), np.full(32, 78))
+    assert "two threads write out[" in problems(any_element, 2, n=32)
+
+
+def test_an_element_beyond_the_slice_fails_the_launch():
+    @simt.kernel(block=32)
+    def beyond(out: simt.DisjointSlice[i32]) -> None:
+        with tw.unsafe():
+            tl.atomic_add(out.elements.at(simt.thread_idx() + 1), 1)
+
+    with tw.device("reference"), pytest.raises(tw.LaunchError, match="index out of range"):
+        beyond(tw.empty((32,), i32)).sync()
+
+
+@simt.kernel(block=64)
+def some_return(out: simt.DisjointSlice[i32], x: simt.Slice[i32]) -> None:
+    i, t = simt.index_1d(), simt.thread_idx()
+    if i >= len(x):
+        return
+    with tw.unsafe():
+        s = simt.shared(i32, 64)
+        s[t] = x[i]
+        simt.sync_threads()
+        out[i] = s[t ^ 1]
+
+
+def test_who_has_returned_is_not_waited_for():
+    x = np.arange(40, dtype=np.int32)
+    expected = np.where(np.arange(64) < 40, np.arange(64) ^ 1, 77)
+    np.testing.assert_array_equal(run(some_return, x), expected)
+
+
+@simt.kernel(block=32)
+def two_masks(out: simt.DisjointSlice[i32]) -> None:
+    i = simt.index_1d()
+    with tw.unsafe():
+        mask = u32(0x3) if i == 0 else u32(0xFFFFFFFF)
+        if i < 16:
+            out[i] = simt.shuffle(i, 0, mask=mask)
+
+
+def test_threads_that_wait_for_others_for_ever_are_reported():
+    assert "threads that never meet" in problems(two_masks, n=32)

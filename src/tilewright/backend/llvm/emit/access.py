@@ -8,6 +8,7 @@ from ....ir.types import Elem
 from ..functions.text import Value as Vec
 from ..functions.text import any_lane, branch, vector
 from .emitter import Emitter
+from .record import CUDA
 from .types import memory_type
 
 SUFFIX = {"float": "f32", "double": "f64", "ptr": "p0"}
@@ -215,9 +216,10 @@ def first_lane(emitter: Emitter, x: Vec) -> Vec:
 
 
 def as_pointer(emitter: Emitter, address: Vec) -> Vec:
-    """An address as something to load from."""
+    """An address as something to load from; on a GPU all of them are of global memory."""
+    kind = "ptr addrspace(1)" if emitter.record is CUDA else "ptr"
     return emitter.body.emit(
-        f"inttoptr {address} to {vector('ptr', address.lanes)}", "ptr", address.lanes
+        f"inttoptr {address} to {vector(kind, address.lanes)}", kind, address.lanes
     )
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....base.dtypes import AnyDType, f32
-from ....base.errors import Code, CompileError
-from ....ir.attrs import AtomicMode, Ordering, Scope
+from ....ir.attrs import AtomicMode
 from ....ir.core import Op
 from ..functions.text import Value as Vec
 from ..functions.text import branch, repeat
@@ -16,6 +15,7 @@ from .access import alignment, as_pointer, from_memory, to_memory
 from .emitter import Emitter
 from .floats import NARROW
 from .frame import Frame
+from .gpu_atomics import has_update, swap_order, update_on_gpu
 from .layout import write_element
 from .record import CUDA
 from .types import memory_type
@@ -26,6 +26,7 @@ INTEGER_WORDS = {
     AtomicMode.MIN: ("min", "umin"), AtomicMode.XCHG: ("xchg", "xchg"),
 }  # fmt: skip
 """The instruction's word for signed and for unsigned integers."""
+STRONGEST = "seq_cst seq_cst"
 FLOAT_COMBINE: dict[AtomicMode, Callable[[Vec, Vec], Vec]] = {
     AtomicMode.ADD: lambda old, value: old + value,
     AtomicMode.MAX: lambda old, value: old.intrinsic("maximum", value),
@@ -33,10 +34,15 @@ FLOAT_COMBINE: dict[AtomicMode, Callable[[Vec, Vec], Vec]] = {
 }
 
 
-def update(emitter: Emitter, mode: AtomicMode, dtype: AnyDType, address: Vec, value: Vec) -> Vec:
+def update(emitter: Emitter, op: Op, dtype: AnyDType, address: Vec, value: Vec) -> Vec:
     """Combine a value into memory; give the old one."""
+    mode, order = op.attrs["mode"], STRONGEST
+    if emitter.record is CUDA:
+        if has_update(dtype):
+            return update_on_gpu(emitter, op, dtype, address, value)
+        order = swap_order(op)
     if dtype.is_float and mode in FLOAT_COMBINE:
-        return _update_float(emitter, mode, dtype, address, value)
+        return _update_float(emitter, mode, dtype, address, value, order)
     word = INTEGER_WORDS[mode][0 if dtype.is_signed else 1]
     stored = to_memory(value, dtype)
     text = f"atomicrmw {word} {address}, {stored} seq_cst, align {alignment(dtype)}"
@@ -44,7 +50,7 @@ def update(emitter: Emitter, mode: AtomicMode, dtype: AnyDType, address: Vec, va
 
 
 def _update_float(
-    emitter: Emitter, mode: AtomicMode, dtype: AnyDType, address: Vec, value: Vec
+    emitter: Emitter, mode: AtomicMode, dtype: AnyDType, address: Vec, value: Vec, order: str
 ) -> Vec:
     if mode is AtomicMode.ADD and dtype not in NARROW:
         text = f"atomicrmw fadd {address}, {value} seq_cst, align {alignment(dtype)}"
@@ -58,11 +64,11 @@ def _update_float(
         return FLOAT_COMBINE[mode](old, other).cast("bitcast", bits.elem)
 
     kind = f"i{dtype.bits}"
-    text = f"load atomic {kind}, {address} seq_cst, align {alignment(dtype)}"
+    text = f"load atomic {kind}, {address} {order.split()[-1]}, align {alignment(dtype)}"
     first = emitter.body.emit(text, kind, 1)
 
     def attempt(old: Vec) -> tuple[Vec, list[Vec]]:
-        seen, done = exchange(emitter, address, old, combine(old), alignment(dtype))
+        seen, done = exchange(emitter, address, old, combine(old), alignment(dtype), order)
         return done ^ 1, [seen]
 
     (old,) = repeat([first], attempt)
@@ -74,74 +80,41 @@ def _from_bits(bits: Vec, kind: str) -> Vec:
 
 
 def exchange(
-    emitter: Emitter, address: Vec, expected: Vec, value: Vec, align: int
+    emitter: Emitter, address: Vec, expected: Vec, value: Vec, align: int, order: str
 ) -> tuple[Vec, Vec]:
     """Compare and swap integers: what was there, and whether it was swapped."""
-    text = f"cmpxchg {address}, {expected}, {value} seq_cst seq_cst, align {align}"
+    text = f"cmpxchg {address}, {expected}, {value} {order}, align {align}"
     pair = emitter.body.emit(text, "", 1).name
     kind = f"{{ {expected.type}, i1 }}"
     seen = emitter.body.emit(f"extractvalue {kind} {pair}, 0", expected.elem, 1)
     return seen, emitter.body.emit(f"extractvalue {kind} {pair}, 1", "i1", 1)
 
 
-SCOPES = {Scope.TILE_BLOCK: ' syncscope("block")', Scope.DEVICE: ' syncscope("device")'}
-"""How fences of GPUs spell whom they are for; the whole system has no word."""
-
-
-def _fence(emitter: Emitter, op: Op, *orders: Ordering) -> None:
-    """LLVM's updates have neither order nor scope on GPUs: fences around them do."""
-    if emitter.record is not CUDA or op.attrs["ordering"] not in orders:
-        return
-    emitter.do(f"fence{SCOPES.get(op.attrs['scope'], '')} acq_rel")
-
-
-def _refuse_system(emitter: Emitter, op: Op) -> None:
-    if emitter.record is CUDA and op.attrs["scope"] is Scope.SYSTEM:
-        raise CompileError(
-            "an atomic update of system scope has no form for GPUs here",
-            code=Code.TARGET,
-            span=op.span,
-            expected="Scope.DEVICE or Scope.TILE_BLOCK, or atomic_cas",
-        )
-
-
-def fenced(emitter: Emitter, op: Op, act: Callable[[], Vec]) -> Vec:
-    """An update in its order and scope."""
-    _refuse_system(emitter, op)
-    _fence(emitter, op, Ordering.RELEASE, Ordering.ACQ_REL)
-    old = act()
-    _fence(emitter, op, Ordering.ACQUIRE, Ordering.ACQ_REL)
-    return old
-
-
 def _atomic_rmw(frame: Frame, effect: AtomicPointer) -> None:
     op, emitter = effect.op, frame.emitter
+    dtype = op.result.tile.dtype
 
     def act(address: Vec, value: Vec) -> Vec:
-        dtype = op.result.tile.dtype
-        return fenced(emitter, op, lambda: update(emitter, op.attrs["mode"], dtype, address, value))
+        return update(emitter, op, dtype, address, value)
 
-    missing = frame.emitter.literal(effect.op.result.tile.dtype, 0, 1)
-    _guarded(frame, effect, missing, act)
+    _guarded(frame, effect, emitter.literal(dtype, 0, 1), act)
 
 
 def _atomic_cas(frame: Frame, effect: AtomicPointer) -> None:
-    dtype = effect.op.result.tile.dtype
-
     def act(address: Vec, compare: Vec, value: Vec) -> Vec:
-        return compare_and_swap(frame.emitter, dtype, address, compare, value)
+        return compare_and_swap(frame.emitter, effect.op, address, compare, value)
 
     _guarded(frame, effect, frame.value(effect.values[0], 1), act)
 
 
-def compare_and_swap(
-    emitter: Emitter, dtype: AnyDType, address: Vec, compare: Vec, value: Vec
-) -> Vec:
+def compare_and_swap(emitter: Emitter, op: Op, address: Vec, compare: Vec, value: Vec) -> Vec:
     """Store a value where memory equals `compare` bit for bit; give the old one."""
+    dtype = op.result.tile.dtype
     kind = memory_type(dtype)
+    order = swap_order(op) if emitter.record is CUDA else STRONGEST
     bits = f"i{8 * dtype.itemsize}"
     expected, new = (_to_bits(to_memory(x, dtype), bits) for x in (compare, value))
-    seen, _ = exchange(emitter, address, expected, new, alignment(dtype))
+    seen, _ = exchange(emitter, address, expected, new, alignment(dtype), order)
     return from_memory(_from_bits(seen, kind), dtype)
 
 

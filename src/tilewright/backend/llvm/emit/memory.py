@@ -324,7 +324,7 @@ def _atomic_red_view(frame: Frame, effect: AtomicView) -> None:
     elem = effect.access.view.tensor.dtype
 
     def act() -> None:
-        update(emitter, effect.op.attrs["mode"], elem, address, value)
+        update(emitter, effect.op, elem, address, value)
 
     lanes_access.perform_if(emitter, element.common(), act)
 

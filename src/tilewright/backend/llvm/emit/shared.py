@@ -10,7 +10,7 @@ from ....ir.types import SharedType
 from ..functions.text import Value as Vec
 from ..functions.text import where
 from .access import load_dense, store_dense
-from .atomics import compare_and_swap, fenced, update
+from .atomics import compare_and_swap, update
 from .emitter import Area, Emitter
 from .types import memory_type
 
@@ -77,17 +77,13 @@ def _store_shared(emitter: Emitter, op: Op) -> None:
 
 def _atomic_shared(emitter: Emitter, op: Op) -> None:
     address, value = _address(emitter, op), emitter.scalar(op.one("value"))
-    dtype = op.result.tile.dtype
-    emitter.names[op.result] = fenced(
-        emitter, op, lambda: update(emitter, op.attrs["mode"], dtype, address, value)
-    )
+    emitter.names[op.result] = update(emitter, op, op.result.tile.dtype, address, value)
 
 
 def _cas_shared(emitter: Emitter, op: Op) -> None:
     address = _address(emitter, op)
     compare, value = (emitter.scalar(op.one(name)) for name in ("compare", "value"))
-    swapped = compare_and_swap(emitter, op.result.tile.dtype, address, compare, value)
-    emitter.names[op.result] = swapped
+    emitter.names[op.result] = compare_and_swap(emitter, op, address, compare, value)
 
 
 def _sync_threads(emitter: Emitter, op: Op) -> None:

@@ -53,9 +53,14 @@ def _store_slice(emitter: Emitter, op: Op) -> None:
         perform_if(emitter, emitter.scalar(guard), store)
 
 
+def _slice_pointer(emitter: Emitter, op: Op) -> None:
+    emitter.names[op.result] = _address(emitter, op).cast("ptrtoint", "i64")
+
+
 TABLE: dict[str, Callable[[Emitter, Op], None]] = {
     "length": _length,
     "check_index": _check_index,
     "load_slice": _load_slice,
     "store_slice": _store_slice,
+    "slice_pointer": _slice_pointer,
 }

@@ -80,9 +80,15 @@ def _store_slice(lanes: Lanes, op: Op) -> None:
         access.store_dense(emitter, value, address, elem)
 
 
+def _slice_pointer(lanes: Lanes, op: Op) -> None:
+    address = _address(lanes, op, lanes.get(op.one("index")))
+    lanes.put(op.result, address.cast("ptrtoint", "i64"))
+
+
 TABLE: dict[str, Write] = {
     "length": _length,
     "check_index": _check_index,
     "load_slice": _load_slice,
     "store_slice": _store_slice,
+    "slice_pointer": _slice_pointer,
 }

@@ -85,7 +85,7 @@ def _atomic_rmw(lanes: Lanes, op: Op) -> None:
 
     def act(at: Vec) -> Vec:
         pointer = _pointer(lanes, addresses, at)
-        return update(emitter, op.attrs["mode"], dtype, pointer, lane(lanes, value, at))
+        return update(emitter, op, dtype, pointer, lane(lanes, value, at))
 
     missing = emitter.literal(dtype, 0, lanes.width)
     collected(lanes, op, _wanted(lanes, op), missing, act)
@@ -98,7 +98,7 @@ def _atomic_cas(lanes: Lanes, op: Op) -> None:
 
     def act(at: Vec) -> Vec:
         given = (lane(lanes, x, at) for x in (compare, value))
-        return compare_and_swap(emitter, dtype, _pointer(lanes, addresses, at), *given)
+        return compare_and_swap(emitter, op, _pointer(lanes, addresses, at), *given)
 
     mask = _wanted(lanes, op)
     collected(lanes, op, mask, where(mask, emitter.literal(dtype, 0, lanes.width), compare), act)

@@ -1,0 +1,132 @@
+"""What the threads of a warp or of a block compute together, for SIMT kernels: sums and the like.
+
+These are functions of the kernel language, written in it; calling them is safe. They stand where
+all threads get, which is checked while compiling, as it is for barriers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..lang.shared import shared, sync_threads
+from ..lang.threads import block_dim
+from ..lang.warps import WARP_SIZE, lane_id, shuffle_up, shuffle_xor, warp_id
+from ..op.ambient import unsafe
+
+T = TypeVar("T")
+
+
+def warp_reduce(value: T, combine: Callable[[T, T], T]) -> T:
+    """Combine the values of the 32 lanes of a warp; every lane gets the result.
+
+    `combine` takes two of them in any order. The last warp of a block must be whole.
+    """
+    with unsafe():
+        for bits in (16, 8, 4, 2, 1):
+            value = combine(value, shuffle_xor(value, bits))
+    return value
+
+
+def warp_scan(value: T, combine: Callable[[T, T], T]) -> T:
+    """Combine the values of all lanes up to one's own, in order."""
+    lane = lane_id()
+    with unsafe():
+        for delta in (1, 2, 4, 8, 16):
+            below = shuffle_up(value, delta)
+            if lane >= delta:
+                value = combine(below, value)
+    return value
+
+
+def block_reduce(value: T, combine: Callable[[T, T], T]) -> T:
+    """Combine the values of all threads of a block; every thread gets the result.
+
+    For kernels that say their block, `@simt.kernel(block=...)`, of whole warps.
+    """
+    warps = _warps()
+    value = warp_reduce(value, combine)
+    if warps == 1:
+        return value
+    held: Any = value
+    with unsafe():
+        of_warps = shared(held.dtype, warps)
+        sync_threads()  # what stands there may still be read
+        if lane_id() == 0:
+            of_warps[warp_id()] = held
+        sync_threads()
+        total: T = of_warps[0]
+        for warp in range(1, warps):
+            total = combine(total, of_warps[warp])
+    return total
+
+
+def block_scan(value: T, combine: Callable[[T, T], T]) -> T:
+    """Combine the values of all threads of a block up to one's own, in order; as `block_reduce`."""
+    warps = _warps()
+    value = warp_scan(value, combine)
+    if warps == 1:
+        return value
+    held: Any = value
+    mine = warp_id()
+    with unsafe():
+        of_warps = shared(held.dtype, warps)
+        sync_threads()
+        if lane_id() == WARP_SIZE - 1:
+            of_warps[mine] = held
+        sync_threads()
+        if mine > 0:
+            before: Any = of_warps[0]
+            for warp in range(1, mine):
+                before = combine(before, of_warps[warp])
+            value = combine(before, value)
+    return value
+
+
+def _warps() -> int:
+    """How many warps a block has: a constant."""
+    threads = block_dim(0) * block_dim(1) * block_dim(2)
+    assert threads % WARP_SIZE == 0, "the threads of a block must be whole warps of 32"
+    return threads // WARP_SIZE
+
+
+def warp_sum(value: T) -> T:
+    """Add up the values of the lanes of a warp; every lane gets the sum."""
+    return warp_reduce(value, _add)
+
+
+def warp_max(value: T) -> T:
+    """Give the greatest value of the lanes of a warp to each of them."""
+    return warp_reduce(value, _greater)
+
+
+def warp_min(value: T) -> T:
+    """Give the least value of the lanes of a warp to each of them."""
+    return warp_reduce(value, _lesser)
+
+
+def block_sum(value: T) -> T:
+    """Add up the values of the threads of a block; every thread gets the sum."""
+    return block_reduce(value, _add)
+
+
+def block_max(value: T) -> T:
+    """Give the greatest value of the threads of a block to each of them."""
+    return block_reduce(value, _greater)
+
+
+def block_min(value: T) -> T:
+    """Give the least value of the threads of a block to each of them."""
+    return block_reduce(value, _lesser)
+
+
+def _add(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _greater(a: Any, b: Any) -> Any:
+    return max(a, b)
+
+
+def _lesser(a: Any, b: Any) -> Any:
+    return min(a, b)
