@@ -18,6 +18,7 @@ from ..driver.cuda.device import CudaDevice
 from ..driver.cuda.event import CudaEvent
 from ..driver.cuda.stream import CudaStream
 from ..driver.devices import gpus
+from ..driver.protocol import Device
 from . import dlpack
 from .dlpack import GPU_KINDS, Plain, Versioned
 from .foreign import exported_by, is_read_only, layout_in, refuse_version
@@ -109,6 +110,22 @@ def _ordered(seen: Seen, stream: CudaStream) -> Region:
     flight = reserve(stream, [region], [])
     flight.put(stream.record())
     return region
+
+
+def memory_at(
+    device: Device, layout: Layout, address: int, *, readonly: bool, stream: int = LEGACY
+) -> Region:
+    """Memory that another library passes to us for one call, for which it keeps it.
+
+    On a GPU it comes after what is on `stream`, which `let_wait` then lets wait for us.
+    """
+    owner = object()
+    if isinstance(device, CudaDevice):
+        ours = device.streams()[0]
+        ours.follow(stream)
+        return _ordered(Seen(device, layout, address, readonly, owner), ours)
+    start, end = address + layout.low, address + layout.high
+    return Region(IMPORTS.find(device, owner, start, end, readonly), layout, address)
 
 
 def let_wait(region: Region, stream: Any, *, writes: bool) -> None:

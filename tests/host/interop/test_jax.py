@@ -18,7 +18,9 @@ from host.interop.kernels import (
     whole_rows,
 )
 from source_tree import ROOT
+from tilewright.driver.protocol import Block
 from tilewright.interop.jax import custom_op
+from tilewright.interop.xla import Buffer
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -106,3 +108,44 @@ def test_example(capsys):
     spec.loader.exec_module(module)
     module.main()
     assert capsys.readouterr().out.startswith("jax_softmax: ")
+
+
+class OnGpu:
+    """A call of XLA's with arrays of a GPU, on a stream of its own."""
+
+    def __init__(self, inputs, outputs, numbers, stream):
+        self.arguments, self.results = map(self._buffers, (inputs, outputs))
+        self.numbers, self._stream = numbers, stream
+
+    def _buffers(self, tensors):
+        return [Buffer(t.dtype, t.shape, t.region.address) for t in tensors]
+
+    def stream(self):
+        return self._stream
+
+
+def test_on_a_gpu_work_is_put_in_the_order_of_a_stream(fake_gpu, fake_cuda):
+    seen = []
+    fake_cuda.kernels["scale"] = lambda values, grid: seen.append(values)
+    op = custom_op(scale, tiles=(256,), outputs="x")
+    x, z = (tw.zeros((1000,), device=fake_gpu).sync() for _ in range(2))
+    theirs = fake_gpu.new_stream()
+    fake_cuda.hold(theirs)
+    theirs.fill(Block(x.region.address, 4, (1000,), (4,), host=False), b"\0\0\0\1")
+    op._run_on_gpu(OnGpu([x], [z], {"factor": 2.0}, theirs.handle))
+    assert not seen, "it comes after what is on XLA's stream"
+    *_, last = [entry for entry in fake_cuda.log if entry[0] == "wait"]
+    assert last[-1] == theirs.handle, "which waits for it in turn"
+    fake_cuda.release()
+    assert {x.region.address, z.region.address} <= set(seen[0])
+
+
+def test_numbers_in_memory_of_a_gpu_are_waited_for(fake_gpu, fake_cuda):
+    seen = []
+    fake_cuda.kernels["scale"] = lambda values, grid: seen.append(values)
+    op = custom_op(scale, tiles=(256,), outputs="x")
+    x, z = (tw.zeros((1000,), device=fake_gpu).sync() for _ in range(2))
+    factor = tw.from_numpy(np.array(2.5, np.float32), device=fake_gpu).sync()
+    op._run_on_gpu(OnGpu([x, factor], [z], {}, fake_gpu.new_stream().handle))
+    fake_gpu.synchronize()
+    assert np.float32(2.5).view(np.int32) in [value & 0xFFFFFFFF for value in seen[0]]
