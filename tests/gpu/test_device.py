@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -68,6 +69,14 @@ def test_parts_with_gaps(rng, dtype):
     assert np.array_equal(t.to_numpy(), data)
     turned = tw.from_numpy(data.T).sync()
     assert np.array_equal(turned.to_numpy(), data.T)
+
+
+def test_to_the_host_and_back_in_one_chain(rng):
+    data = random(rng, (257, 129), "f4")
+    there = tw.from_numpy(data).dup().to("cpu")
+    assert np.array_equal(there.to("cuda").dup().to_numpy().sync(), data)
+    again = tw.from_numpy(data).dup().to("cpu").dup().to_numpy()
+    assert np.array_equal(again.sync(), data)
 
 
 def test_large_copies(rng):
@@ -290,8 +299,9 @@ print("leaving")
 
 
 def in_process(code, *arguments):
-    """Run a program in a process of its own."""
+    """Run a program in a process of its own, as a user does: the GPU is the default device."""
+    environment = {k: v for k, v in os.environ.items() if k != "TILEWRIGHT_DEVICE"}
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-c", code, *arguments], env=environment,
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip

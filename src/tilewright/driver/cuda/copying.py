@@ -62,6 +62,7 @@ def _put_pieces(copy: Copy, stream: CudaStream, target: Block, source: Block) ->
 
 
 def _upload(stream: CudaStream, target: Block, source: Block) -> None:
+    _await_source(stream, source)
     staged, memory = stream.device.staging.like(source)
     read: Callable[[], None] = partial(copy_on_host, staged, source)
     read()
@@ -85,14 +86,38 @@ def _download(stream: CudaStream, target: Block, source: Block) -> None:
                stream.handle)  # fmt: skip
     write = partial(_take_down, target, staged, memory)
     if stream.is_capturing:
+        stream.arriving.append(target)
         stream.add_hooks(None, write)
     else:
-        stream.after(write)
+        _write_later(stream, target, write)
 
 
 def _take_down(target: Block, staged: Block, memory: object) -> None:
     """Write what has come to its place; until then the pinned `memory` may not be used again."""
     copy_on_host(target, staged)
+
+
+def _write_later(stream: CudaStream, target: Block, write: Callable[[], None]) -> None:
+    """Write to the host, once all that was put on a stream before has passed."""
+
+    def arrive() -> None:
+        write()
+        stream.arriving.remove(target)
+
+    stream.arriving.append(target)
+    stream.after(arrive)
+
+
+def _await_source(stream: CudaStream, source: Block) -> None:
+    """Wait for what has yet to be written to memory of the host that is about to be read."""
+    if not any(overlap(target, source) for target in tuple(stream.arriving)):
+        return
+    if stream.is_capturing:
+        raise DriverError(
+            "a graph cannot copy to a device what it has itself copied to the host",
+            hint="keep it on the device, or let two graphs do it",
+        )
+    stream.synchronize()
 
 
 def _within(stream: CudaStream, target: Block, source: Block) -> None:
@@ -136,10 +161,12 @@ def _move(stream: CudaStream, target: Block, source: Block, keep: object) -> Non
 
 
 def _on_host(stream: CudaStream, target: Block, source: Block) -> None:
-    raise DriverError(
-        f"{stream!r} cannot copy from the host to the host",
-        hint="copy on a stream of the device that the memory belongs to",
-    )
+    if stream.is_capturing:
+        raise DriverError(
+            f"{stream!r} cannot record a copy from the host to the host",
+            hint="copy on a stream of the device that the memory belongs to",
+        )
+    _write_later(stream, target, partial(copy_on_host, target, source))
 
 
 _COPIES: dict[tuple[bool, bool], Copy] = {

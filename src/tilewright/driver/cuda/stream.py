@@ -43,8 +43,8 @@ class CudaStream:
 
     __slots__ = (
         "__weakref__", "_device", "_dues", "_events", "_last", "_launch", "_marks",
-        "_nodes", "_owned", "_query", "_turn", "_waiting", "completed", "context", "handle", "lane",
-        "number", "submitted",
+        "_nodes", "_owned", "_query", "_turn", "_waiting", "arriving", "completed", "context",
+        "handle", "lane", "number", "submitted",
     )  # fmt: skip
 
     def __init__(self, device: CudaDevice, number: int, handle: int = 0) -> None:
@@ -66,6 +66,8 @@ class CudaStream:
         self._launch, self._query = calls.launch, calls.query
         self._last = Mark(0, 0, self._events)
         self._nodes: list[Node] | None = None
+        self.arriving: list[Block] = []
+        """Memory of the host that what was put here has yet to be written to."""
 
     # What has been put here, and how far it is
 

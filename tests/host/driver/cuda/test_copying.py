@@ -155,10 +155,36 @@ def test_nothing_is_put_for_empty_blocks(device, fake, stream):
     assert len(fake.log) == before
 
 
-def test_the_host_does_not_copy_for_itself_here(stream):
-    data = np.zeros(3, "u1")
-    with pytest.raises(DriverError, match="from the host to the host"):
+def test_what_came_to_the_host_is_read_once_it_is_there(device, fake, stream):
+    """From there it goes to another place on the host, and back to the device."""
+    data = random((5, 7), "u4")
+    first, second = Held(device, data), Held(device, data)
+    here, there, result = (np.zeros_like(data) for _ in range(3))
+    stream.copy(first.block(), host(data))
+    fake.hold(stream)
+    stream.copy(host(here), first.block())
+    stream.copy(host(there), host(here))
+    assert not here.any() and not there.any()
+    fake.release()
+    stream.copy(second.block(), host(there))
+    assert np.array_equal(there, data), "it was waited for"
+    stream.copy(host(result), second.block())
+    stream.synchronize()
+    assert np.array_equal(result, data)
+    assert stream.arriving == []
+
+
+def test_a_graph_reads_nothing_of_the_host_that_it_writes(device, stream):
+    data = random((5,), "u4")
+    held = Held(device, data)
+    stream.begin_capture()
+    with pytest.raises(DriverError, match="cannot record a copy from the host to the host"):
         stream.copy(host(data), host(data.copy()))
+    stream.copy(host(data), held.block())
+    with pytest.raises(DriverError, match="what it has itself copied to the host"):
+        stream.copy(held.block(), host(data))
+    stream.copy(held.block(), host(data.copy()))
+    stream.end_capture()
 
 
 @pytest.mark.parametrize("part", [np.s_[:], np.s_[1:3, ::2]])
