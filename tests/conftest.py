@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -40,12 +41,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--suite-logs", default="build/gpu-suites", help="where tests/gpu logs the files it runs"
     )
+    parser.addoption(
+        "--simulate", action="store_true", help="run on a CUDA device that the reference stands for"
+    )
     parser.addoption("--shard", default="1/1", help="k/n: the k-th of n parts of the tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tests that name no device run on the CPU, also where there is a GPU."""
     os.environ["TILEWRIGHT_DEVICE"] = config.getoption("--on") or "cpu"
+    if config.getoption("--simulate"):
+        importlib.import_module("support.simulated_cuda").install()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -43,7 +43,9 @@ PARTS = parts(FILES, SHARDS)
 def suites(request):
     """All files on their way."""
     config = request.config
-    running = Suites("cuda", Path(config.getoption("--suite-logs")).absolute(), PARTS, SECONDS)
+    running = Suites(
+        ["--on=cuda"], Path(config.getoption("--suite-logs")).absolute(), PARTS, SECONDS
+    )
     yield running
     config.stash[TABLE] = running.close()
 

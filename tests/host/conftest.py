@@ -16,10 +16,11 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def without_places():
-    """Make a text independent of files and line numbers, so that golden texts stay."""
+    """Make a text independent of files, line numbers and a GPU, so that golden texts stay."""
 
     def without(text):
         text = re.sub(r"\S+\.py:\d+(:\d+)?", "FILE:LINE", text)
+        text = re.sub(r", device='cuda:0'", "", text)  # with --on cuda
         return re.sub(r"(?m)^\d+ \|", lambda m: "N" * (len(m[0]) - 2) + " |", text)
 
     return without

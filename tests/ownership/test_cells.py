@@ -13,6 +13,8 @@ import pytest
 
 import tilewright as tw
 from ownership.kernels import neg
+from support.lending import lent
+from tilewright.array.putting import read_now
 
 TILE = (2, 2)
 VALUES = np.arange(16, dtype="f4").reshape(4, 4)
@@ -44,7 +46,7 @@ class State:
 
     def memory(self):
         tw.synchronize()
-        return self.region.array().copy()
+        return read_now(self.region)
 
 
 class OverlappingView(State):
@@ -119,7 +121,8 @@ class Moved(State):
 
 class ExportedByDLPack(State):
     def prepare(self):
-        self.kept = np.from_dlpack(self.tensor)
+        on_gpu = self.tensor.device.name.startswith("cuda")
+        self.kept = lent(self.tensor) if on_gpu else np.from_dlpack(self.tensor)
 
 
 class ExportedByArrayInterface(State):
@@ -127,7 +130,11 @@ class ExportedByArrayInterface(State):
         self.kept = self.tensor.__array_interface__
 
 
-class ReadOnlyImport(State):
+class Import(State):
+    """An alias of an array of the host, which is memory of the CPU."""
+
+
+class ReadOnlyImport(Import):
     def prepare(self):
         self.array = VALUES.copy()
         self.array.flags.writeable = False
@@ -135,7 +142,7 @@ class ReadOnlyImport(State):
         self.region = self.tensor.region
 
 
-class TwoImports(State):
+class TwoImports(Import):
     def prepare(self):
         self.array = VALUES.copy()
         self.tensor, self.twin = tw.asarray(self.array), tw.asarray(self.array[:])
@@ -210,7 +217,13 @@ def end(request):
     return ENDINGS[request.param]
 
 
-@pytest.fixture(params=ACCEPTED, ids=lambda state: state.__name__)
+def _cell(state):
+    of_the_host = issubclass(state, Import | ExportedByArrayInterface)
+    marks = [pytest.mark.cpu_alone] if of_the_host else []
+    return pytest.param(state, id=state.__name__, marks=marks)
+
+
+@pytest.fixture(params=map(_cell, ACCEPTED))
 def state(request):
     return request.param()
 

@@ -254,6 +254,7 @@ class Uses(RuleBasedStateMachine):
             close(thing)
 
 
+pytestmark = pytest.mark.cpu_alone  # aliases of arrays, views by NumPy
 TestUses = Uses.TestCase
 TestUses.settings = settings(
     max_examples=2000, stateful_step_count=14, deadline=None, derandomize=False,

@@ -93,6 +93,7 @@ def test_disjoint_parts_are_written_by_all_at_once():
     np.testing.assert_array_equal(z.to_numpy()[:, 0], np.arange(THREADS))
 
 
+@pytest.mark.cpu_alone
 def test_leases_and_writers():
     """A write that starts while an array lives would be seen by its owner."""
     z = tensor(0)

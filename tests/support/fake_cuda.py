@@ -75,8 +75,8 @@ class FakeCuda:
     def hold(self, *streams: Any) -> None:
         self.held.update(stream.handle for stream in streams)
 
-    def release(self) -> None:
-        self.held.clear()
+    def release(self, *streams: Any) -> None:
+        self.held -= {stream.handle for stream in streams} if streams else set(self.held)
         moved = True
         while moved:
             moved = sum(self._run(stream) for stream in list(self.queues)) > 0

@@ -15,5 +15,6 @@ LENT = r"while a NumPy view of it is alive|another library uses it"
 def lent(tensor: tw.Tensor[Any]) -> object:
     """Keeps the memory of a tensor lent, as long as it lives: to NumPy, or by DLPack."""
     if tensor.device.name.startswith("cuda"):
-        return tensor.__dlpack__()
+        with tw.unsafe():  # else a tensor that others rely on is exported as a copy
+            return tensor.__dlpack__()
     return np.asarray(tensor)

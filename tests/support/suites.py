@@ -73,8 +73,10 @@ def parts(files: Iterable[str], shards: dict[str, int]) -> list[Part]:
 class Suites:
     """Parts on their way on a device, as many at a time as there are processors."""
 
-    def __init__(self, device: str, logs: Path, todo: Sequence[Part], seconds: float) -> None:
-        self._device, self._logs, self._seconds = device, logs, seconds
+    def __init__(
+        self, options: Sequence[str], logs: Path, todo: Sequence[Part], seconds: float
+    ) -> None:
+        self._options, self._logs, self._seconds = options, logs, seconds
         logs.mkdir(parents=True, exist_ok=True)
         self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         self._runs: dict[Part, Future[Result]] = {p: self._pool.submit(self._run, p) for p in todo}
@@ -94,7 +96,7 @@ class Suites:
     def _run(self, part: Part) -> Result:
         log, record = (self._logs / f"{part.name}.{end}" for end in ("log", "xml"))
         record.unlink(missing_ok=True)
-        options = [f"--on={self._device}", f"--shard={part.shard}/{part.shards}"]
+        options = [*self._options, f"--shard={part.shard}/{part.shards}"]
         start = time.monotonic()
         with log.open("w", encoding="utf-8") as file:
             status = self._watched([*options, f"--junitxml={record}", part.file], file)

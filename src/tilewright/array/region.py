@@ -92,6 +92,7 @@ class Region(Extent):
 
     def array(self) -> np.ndarray[Any, Any]:
         """The memory itself as a NumPy array, for work on the host; not to be handed to users."""
+        assert self.storage.device.host_visible, "the host would die of reading it"
         return self._array(Holder(self.interface(readonly=False), self.storage))
 
     @property

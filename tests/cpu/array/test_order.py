@@ -7,9 +7,8 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from cpu.driver.cpu.gate import PATIENCE, Gate
+from support.gates import PATIENCE, new_gate
 from tilewright import f32
-from tilewright.driver.host import CPU
 
 N = 4096
 A_WHILE = 0.02
@@ -23,7 +22,7 @@ def scale(z: tl.TensorMut[f32], x: tl.Tensor[f32], factor: f32) -> None:
 
 @pytest.fixture
 def streams():
-    return [CPU.new_stream() for _ in range(4)]
+    return [tw.default_device().new_stream() for _ in range(4)]
 
 
 def launch(z, x, factor):
@@ -37,7 +36,7 @@ def all_are(tensor, value):
 def test_one_future_reads_what_another_one_writes(streams):
     """Two futures on two streams, the first held up: what the Rust book marks as dangerous."""
     x, z, w = (tw.full((N,), v).sync() for v in (1.0, float("nan"), float("nan")))
-    gate = Gate()
+    gate = new_gate()
     gate.put_on(streams[0])
     writing = launch(z, x, 2.0).schedule(tw.SingleStream(streams[0]))
     reading = launch(w, z, 10.0).schedule(tw.SingleStream(streams[1]))
@@ -49,7 +48,7 @@ def test_one_future_reads_what_another_one_writes(streams):
 
 def test_writers_wait_for_readers(streams):
     x, z, w = (tw.full((N,), v).sync() for v in (1.0, float("nan"), 3.0))
-    gate = Gate()
+    gate = new_gate()
     gate.put_on(streams[0])
     launch(z, x, 2.0).start_on(streams[0])  # reads x, later
     launch(x, w, 1.0).start_on(streams[1])  # must not write x before
@@ -62,7 +61,7 @@ def test_writers_wait_for_readers(streams):
 def test_copies_fills_and_graphs_are_ordered_too(streams):
     x, z, w = (tw.full((N,), v).sync() for v in (1.0, float("nan"), float("nan")))
     graph = launch(w, z, 10.0).graph_on(streams[3])
-    gate = Gate()
+    gate = new_gate()
     gate.put_on(streams[0])
     launch(z, x, 2.0).start_on(streams[0])
     graph.launch().start_on(streams[1])
@@ -78,7 +77,7 @@ def test_copies_fills_and_graphs_are_ordered_too(streams):
 
 def test_independent_work_is_not_held_up(streams):
     x, z, w = (tw.full((N,), v).sync() for v in (1.0, float("nan"), float("nan")))
-    gate = Gate()
+    gate = new_gate()
     gate.put_on(streams[0])
     launch(z, x, 2.0).start_on(streams[0])
     launch(w, x, 3.0).sync_on(streams[1])  # reads x beside it
@@ -92,7 +91,7 @@ def test_random_work_on_random_streams_means_one_after_the_other(streams, seed):
     rng = np.random.default_rng(seed)
     tensors = [tw.full((N,), float(i + 1)).sync() for i in range(4)]
     expected = [float(i + 1) for i in range(4)]
-    gates = [Gate() for _ in streams]
+    gates = [new_gate() for _ in streams]
     for gate, stream in zip(gates, streams, strict=True):
         gate.put_on(stream)
     for _ in range(60):

@@ -97,8 +97,9 @@ def test_a_hit_is_quick(store):
 
 
 def test_off():
-    assert current_store() is None
-    launched(fresh())
+    with override(cache_dir="off"):
+        assert current_store() is None
+        launched(fresh())
 
 
 def test_other_features_are_another_entry(store, monkeypatch):

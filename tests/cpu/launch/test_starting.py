@@ -11,9 +11,8 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from cpu.driver.cpu.gate import PATIENCE, Gate
+from support.gates import PATIENCE, new_gate
 from tilewright import f32
-from tilewright.driver.host import CPU
 
 N = 10_007
 
@@ -63,7 +62,7 @@ def _shared(x, z, stream):
     "begin", [_tensors, _partition, _future, _spawned_chain, _graph, _view, _moved, _shared]
 )
 def test_dropped_memory_is_kept_until_the_device_has_passed(begin):
-    stream, gate = CPU.new_stream(), Gate()
+    stream, gate = tw.default_device().new_stream(), new_gate()
     x, z = tw.full((N,), 3.0).sync(), tw.zeros((N,)).sync()
     memory = [weakref.ref(t.region.storage) for t in (x, z)]
     gate.put_on(stream)
@@ -83,7 +82,7 @@ def test_dropped_memory_is_kept_until_the_device_has_passed(begin):
 
 
 def test_results_are_right_although_everything_else_was_dropped():
-    stream, gate = CPU.new_stream(), Gate()
+    stream, gate = tw.default_device().new_stream(), new_gate()
     w = tw.full((N,), float("nan")).sync()
     gate.put_on(stream)
     x, z = tw.full((N,), 3.0).sync(), tw.zeros((N,)).sync()
@@ -98,7 +97,7 @@ def test_results_are_right_although_everything_else_was_dropped():
 
 
 def test_a_foreign_owner_is_kept():
-    stream, gate = CPU.new_stream(), Gate()
+    stream, gate = tw.default_device().new_stream(), new_gate()
     x = np.full(N, 3.0, "f4").view(Array)
     owner, z = weakref.ref(x), tw.zeros((N,)).sync()
     gate.put_on(stream)
@@ -114,7 +113,7 @@ def test_a_foreign_owner_is_kept():
 
 
 def test_work_goes_on_when_the_thread_that_started_it_has_ended():
-    stream, gate, z = CPU.new_stream(), Gate(), tw.zeros((N,)).sync()
+    stream, gate, z = tw.default_device().new_stream(), new_gate(), tw.zeros((N,)).sync()
     gate.put_on(stream)
 
     def work():
@@ -130,7 +129,7 @@ def test_work_goes_on_when_the_thread_that_started_it_has_ended():
 
 
 def test_metadata_waits_for_nothing():
-    stream, gate = CPU.new_stream(), Gate()
+    stream, gate = tw.default_device().new_stream(), new_gate()
     x, z = tw.ones((N,)).sync(), tw.zeros((N,)).sync()
     gate.put_on(stream)
     scale(z.partition_mut((256,)), x, 2.0).start_on(stream)

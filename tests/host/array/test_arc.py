@@ -6,6 +6,7 @@ import pytest
 
 from tilewright.array import Arc, zeros
 from tilewright.base.errors import BorrowError, ShapeError
+from tilewright.op.ambient import default_device
 from tilewright.op.core import value
 
 
@@ -20,12 +21,12 @@ def test_an_arc_takes_its_tensor_over():
     with pytest.raises(BorrowError, match=r"consumed by tw\.Arc\(\)"):
         t.to_numpy()
     assert arc.to_numpy().tolist() == [0] * 4
-    assert (arc.shape, arc.dtype.name, arc.device.name) == ((4,), "f32", "cpu")
+    assert (arc.shape, arc.dtype.name, arc.device.name) == ((4,), "f32", default_device().name)
 
 
-def test_clones_are_counted(arc):
+def test_clones_are_counted(arc, without_places):
     other = arc.clone()
-    assert repr(arc) == "Arc(Tensor(shape=(4,), dtype=f32), 2 owners)"
+    assert without_places(repr(arc)) == "Arc(Tensor(shape=(4,), dtype=f32), 2 owners)"
     assert other.value is arc.value
     del other
     assert repr(arc).endswith("1 owner)")

@@ -13,6 +13,9 @@ from tilewright.array.releases import sweep
 from tilewright.base.dtypes import ALL, f4e2m1fn, tf32
 from tilewright.base.errors import BorrowError, ShapeError
 
+pytestmark = pytest.mark.cpu_alone
+"""Memory of the host; tests/gpu/test_interop.py has that of the GPU."""
+
 
 class Other:
     """An array of another library: exports a tensor of ours or an array by DLPack."""

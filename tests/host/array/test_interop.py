@@ -10,6 +10,8 @@ from tilewright.base.dtypes import ALL, f4e2m1fn
 from tilewright.base.errors import BorrowError
 from tilewright.op.ambient import unsafe
 
+pytestmark = pytest.mark.cpu_alone
+"""What is here of other libraries on the GPU, tests/gpu/test_interop.py has."""
 VALUES = np.arange(24, dtype="f4").reshape(4, 6)
 
 

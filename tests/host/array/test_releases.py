@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 
 import numpy as np
+import pytest
 
 import tilewright as tw
 from tilewright.array import releases
@@ -23,6 +24,7 @@ def test_what_another_library_is_done_with_is_freed():
     assert exported.is_over()
 
 
+@pytest.mark.cpu_alone
 def test_exports_end_in_any_thread():
     """Capsules and arrays are dropped by many threads while others export and sweep."""
     t = tw.from_numpy(np.arange(1000)).sync()

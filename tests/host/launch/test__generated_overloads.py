@@ -24,6 +24,7 @@ TOOL = _tool()
 
 @pytest.mark.parametrize("kind", TOOL.KINDS, ids=lambda kind: kind.word)
 def test_the_file_is_what_the_tool_writes(kind, tmp_path):
+    pytest.importorskip("ruff")
     fresh = tmp_path / "fresh.py"
     fresh.write_text(TOOL.generated(kind))
     command = [sys.executable, "-m", "ruff", "format", "--config", ROOT / "pyproject.toml", fresh]

@@ -256,6 +256,7 @@ def test_a_future_is_awaited_any_number_of_times_from_any_loop():
     assert asyncio.run(thrice()) == first == [[5]] * 3
 
 
+@pytest.mark.cpu_alone
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_child_process_has_a_reactor_of_its_own():
