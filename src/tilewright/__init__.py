@@ -62,7 +62,7 @@ from .base.errors import (
 )
 from .base.tile_order import OWNED
 from .compile.options import CompileOptions
-from .driver.protocol import Device, LaunchConfig, Stream
+from .driver.protocol import LaunchConfig
 from .frontend.preconditions import dim
 from .frontend.sources import execute as _execute
 from .graph import CudaGraph, Scope
@@ -95,6 +95,7 @@ from .launch import (
     load_module_from_file,
     load_module_from_ptx,
 )
+from .launch.handles import Device, Function, Module, Stream
 from .op import (
     DeviceFuture,
     DeviceOp,
@@ -156,6 +157,7 @@ __all__ = [
     "Entry",
     "Error",
     "ExecutionContext",
+    "Function",
     "InternalError",
     "KernelArg",
     "KernelCacheError",
@@ -163,6 +165,7 @@ __all__ = [
     "LaunchConfig",
     "LaunchError",
     "MappedPartition",
+    "Module",
     "PaddingWarning",
     "Partition",
     "SchedulingError",

@@ -49,7 +49,10 @@ class FakeCuda:
         self.lost = 0
         self.failing: dict[str, deque[int]] = defaultdict(deque)
         self.current: list[int] = []
-        self.queues: dict[int, deque[Callable[[], None]]] = {}
+        self.queues: dict[int, deque[Callable[[], None]]] = {1: deque()}
+        """Of the default stream, and of those that were made."""
+        self.contexts: dict[int, int] = {}
+        """Of streams: the last digit of a context is its device."""
         self.held: set[int] = set()
         self.events: dict[int, list[bool]] = {}
         self.waits: dict[int, list[bool]] = {}
@@ -201,7 +204,15 @@ class FakeCuda:
         self._check("create_stream")
         number = next(self._numbers)
         self.queues[number] = deque()
+        self.contexts[number] = self.current_context()
         return number
+
+    def home_of(self, stream: int) -> tuple[int, int]:
+        context = self.contexts[stream]
+        return context % 10, context
+
+    def is_captured(self, stream: int) -> bool:
+        return stream in self.capturing
 
     def destroy_stream(self, stream: int) -> None:
         self.ended.append(("stream", stream))
@@ -255,6 +266,9 @@ class FakeCuda:
         number = next(self._numbers)
         self.functions[number] = name
         return number
+
+    def function_name(self, function: int) -> str:
+        return self.functions[function]
 
     def kernel_names(self, module: int) -> list[str]:
         return [name for name in self.kernels if not name.startswith(("copy_", "fill_"))]

@@ -14,6 +14,7 @@ import numpy as np
 from ..base.dtypes import as_dtype
 from ..base.errors import ShapeError
 from ..base.shapes import Shape, row_major_strides
+from ..driver.cuda.borrowed import LEGACY as LEGACY
 from ..driver.cuda.device import CudaDevice
 from ..driver.cuda.event import CudaEvent
 from ..driver.cuda.stream import CudaStream
@@ -28,9 +29,6 @@ from .ownership import Ours
 from .region import Region
 from .releases import Imported, sweep
 from .storage import IMPORTS
-
-LEGACY, PER_THREAD = 1, 2
-"""Numbers that stand for the default streams, in both protocols and for the driver."""
 
 
 class Seen(NamedTuple):

@@ -13,12 +13,14 @@ from weakref import ref
 
 from ..array.recording import Node, Recording, memory_of
 from ..base.errors import BorrowError, Error
+from ..driver.foreign import ForeignStream
 from ..driver.protocol import Device, Event, Replay, ReplayRun, Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD, refuse_nested
 from ..op.outcome import Outcome
 from ..op.place import Spot, here, place_of
+from ..op.policy import as_stream
 from ..op.running import run_here
 from .launching import GraphLaunch
 
@@ -61,12 +63,14 @@ class CudaGraph(Generic[T]):
 
     @overload
     @staticmethod
-    def scope(stream: Stream) -> Scope: ...
+    def scope(stream: Stream | ForeignStream) -> Scope: ...
     @overload
     @staticmethod
-    def scope(stream: Stream, body: Callable[[Scope], R]) -> CudaGraph[R]: ...
+    def scope(stream: Stream | ForeignStream, body: Callable[[Scope], R]) -> CudaGraph[R]: ...
     @staticmethod
-    def scope(stream: Stream, body: Callable[[Scope], Any] | None = None) -> Scope | CudaGraph[Any]:
+    def scope(
+        stream: Stream | ForeignStream, body: Callable[[Scope], Any] | None = None
+    ) -> Scope | CudaGraph[Any]:
         """Build a graph op by op: `with CudaGraph.scope(s) as scope: scope.record(op)`.
 
         The graph is then `scope.graph`.
@@ -200,8 +204,8 @@ class Scope:
     Inside, this thread may build ops and record them, but run none.
     """
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+    def __init__(self, stream: Stream | ForeignStream) -> None:
+        self._stream = as_stream(stream, "the caller of scope")
         self._session: _Session | None = None
         self._graph: CudaGraph[Any] | None = None
 

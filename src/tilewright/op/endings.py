@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..base.errors import BorrowError, Error
+from ..driver.foreign import ForeignStream
 from ..driver.protocol import Stream
 from .ambient import choose_stream, is_prepared, prepare
 from .awaiting import running_library
@@ -16,7 +17,7 @@ from .future import DeviceFuture, done_elsewhere
 from .lazy import Lazy, all_parts
 from .nesting import THREAD, refuse_nested
 from .place import here, place_of
-from .policy import SchedulingPolicy, refuse_non_stream, stream_of
+from .policy import SchedulingPolicy, as_stream, stream_of
 from .running import finish, named, run_here
 from .trace import Tracing
 
@@ -40,10 +41,9 @@ class Endings(Lazy[T_co]):
         name = self.name
         return self._run(name, choose_stream(name, self.home))
 
-    def sync_on(self, stream: Stream) -> T_co:
+    def sync_on(self, stream: Stream | ForeignStream) -> T_co:
         """Run the op on this stream and wait for it; gives its result."""
-        refuse_non_stream(stream, "the caller of sync_on")
-        return self._run(self.name, stream)
+        return self._run(self.name, as_stream(stream, "the caller of sync_on"))
 
     def start(self) -> T_co:
         """Start the op and give its result at once, in flight.
@@ -53,10 +53,9 @@ class Endings(Lazy[T_co]):
         """
         return self._start(choose_stream(self.name, self.home))
 
-    def start_on(self, stream: Stream) -> T_co:
+    def start_on(self, stream: Stream | ForeignStream) -> T_co:
         """As `start`, on this stream."""
-        refuse_non_stream(stream, "the caller of start_on")
-        return self._start(stream)
+        return self._start(as_stream(stream, "the caller of start_on"))
 
     def into_future(self) -> DeviceFuture[T_co]:
         """Start the op, on the stream that the policy in force chooses now."""
@@ -70,10 +69,9 @@ class Endings(Lazy[T_co]):
         """Capture the op's work, to be replayed; nothing is launched yet."""
         return type(self).capture(self, choose_stream(self.name, self.home))
 
-    def graph_on(self, stream: Stream) -> CudaGraph[T_co]:
+    def graph_on(self, stream: Stream | ForeignStream) -> CudaGraph[T_co]:
         """As `graph`, with this stream for what the graph runs beside its launches."""
-        refuse_non_stream(stream, "the caller of graph_on")
-        return type(self).capture(self, stream)
+        return type(self).capture(self, as_stream(stream, "the caller of graph_on"))
 
     def __await__(self) -> Generator[Any, Any, T_co]:
         """Start the op, and suspend the task until its result is there."""

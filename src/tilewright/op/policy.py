@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from ..base.errors import SchedulingError
+from ..driver.foreign import ForeignStream, foreign_stream
 from ..driver.protocol import Device, Stream
 
 POOL_SIZE = 4
@@ -46,8 +47,8 @@ class SingleStream:
 
     __slots__ = ("stream",)
 
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
+    def __init__(self, stream: Stream | ForeignStream) -> None:
+        self.stream = as_stream(stream, "the caller of SingleStream")
 
     def next_stream(self) -> Stream:
         """That stream."""
@@ -78,7 +79,7 @@ def stream_of(policy: SchedulingPolicy, name: str, home: Device | None) -> Strea
             got=f"{type(error).__name__}: {error}",
         ) from error
     if type(policy) not in _OWN_POLICIES:
-        refuse_non_stream(stream, f"the policy {policy!r}")
+        stream = as_stream(stream, f"the policy {policy!r}")
     if home is not None and stream.device is not home:
         raise SchedulingError(
             f"`{name}` cannot run on {stream!r}: its tensors live on another device",
@@ -89,12 +90,18 @@ def stream_of(policy: SchedulingPolicy, name: str, home: Device | None) -> Strea
     return stream
 
 
-def refuse_non_stream(stream: object, giver: str) -> None:
-    """Raise if something is not a stream."""
+def as_stream(stream: Stream | ForeignStream, giver: str) -> Stream:
+    """A stream, or one of another library as ours; raises if it is none."""
     if type(stream) in _KNOWN_STREAMS:
-        return
-    if not isinstance(stream, Stream):
+        return cast("Stream", stream)
+    if isinstance(stream, Stream):
+        _KNOWN_STREAMS.add(type(stream))
+        return stream
+    found = foreign_stream(stream)
+    if found is None:
         raise SchedulingError(
-            f"{giver} did not give a stream", expected="a Stream", got=type(stream).__name__
+            f"{giver} did not give a stream",
+            expected="a Stream, or what has __cuda_stream__",
+            got=type(stream).__name__,
         )
-    _KNOWN_STREAMS.add(type(stream))
+    return found

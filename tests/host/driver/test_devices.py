@@ -61,7 +61,7 @@ def test_listing_devices_opens_none(driver):
     fake = FakeCuda()
     driver(fake)
     all_devices()[-1].synchronize()
-    assert not fake.queues
+    assert not fake.contexts
 
 
 def test_a_driver_without_its_package_is_told_of(driver):

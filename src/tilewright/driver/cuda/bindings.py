@@ -168,6 +168,15 @@ class Bindings:
         """Block until all work of a stream is done."""
         self._ask("cuStreamSynchronize", stream)
 
+    def home_of(self, stream: int) -> tuple[int, int]:
+        """The device that a stream belongs to, and its context."""
+        ordinal = int(self._ask("cuStreamGetDevice", stream))
+        return ordinal, int(self._ask("cuStreamGetCtx", stream))
+
+    def is_captured(self, stream: int) -> bool:
+        """Whether what is put on a stream is recorded."""
+        return int(self._ask("cuStreamIsCapturing", stream)) != 0
+
     def create_event(self) -> int:
         """An event that takes no time."""
         return int(self._ask("cuEventCreate", NO_TIMING))
@@ -234,12 +243,16 @@ class Bindings:
         """A kernel of a module."""
         return int(self._ask("cuModuleGetFunction", module, name.encode()))
 
+    def function_name(self, function: int) -> str:
+        """What a kernel is called."""
+        name: bytes = self._ask("cuFuncGetName", function)
+        return name.decode(errors="replace")
+
     def kernel_names(self, module: int) -> list[str]:
         """The kernels of a module."""
         count = int(self._ask("cuModuleGetFunctionCount", module))
         found: Sequence[Any] = self._ask("cuModuleEnumerateFunctions", count, module)
-        names: list[bytes] = [self._ask("cuFuncGetName", function) for function in found]
-        return [name.decode(errors="replace") for name in names]
+        return [self.function_name(function) for function in found]
 
     def parameter_sizes(self, function: int) -> tuple[int, ...] | None:
         """The bytes of each parameter of a kernel."""

@@ -133,6 +133,14 @@ class Calls(Protocol):
         """Block until all work of a stream is done."""
         ...
 
+    def home_of(self, stream: int) -> tuple[int, int]:
+        """The number of the device that a stream belongs to, and its context."""
+        ...
+
+    def is_captured(self, stream: int) -> bool:
+        """Whether what is put on a stream is recorded."""
+        ...
+
     def create_event(self) -> int:
         """An event that takes no time."""
         ...
@@ -189,6 +197,10 @@ class Calls(Protocol):
 
     def find_function(self, module: int, name: str) -> int:
         """A kernel of a module."""
+        ...
+
+    def function_name(self, function: int) -> str:
+        """What a kernel is called."""
         ...
 
     def kernel_names(self, module: int) -> list[str]:

@@ -37,12 +37,13 @@ class Context:
         "loading", "lost", "name", "ordinal",
     )  # fmt: skip
 
-    def __init__(self, calls: Calls, ordinal: int, name: str) -> None:
+    def __init__(self, calls: Calls, ordinal: int, name: str, handle: int = 0) -> None:
         self.calls = calls
         self.ordinal = ordinal
         self.name = name
         """What programs call the device."""
-        self.handle = calls.retain_context(ordinal)
+        self.handle = handle or calls.retain_context(ordinal)
+        """The primary context, unless another one is given."""
         self.lost: DriverError | None = None
         """Why the device can do nothing more, once that is so."""
         self.loading = threading.RLock()

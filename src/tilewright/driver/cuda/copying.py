@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from ...base.errors import DriverError
+from ...base.errors import ContextError, DriverError
 from ...base.shapes import size
 from ..blocks import check_element, copy_on_host
 from ..cpu.copying import overlap
@@ -40,11 +40,22 @@ def put_copy(stream: CudaStream, target: Block, source: Block) -> None:
     """Put a copy on a stream."""
     if 0 in target.shape:
         return
+    _refuse_elsewhere(stream, *[block for block in (target, source) if not block.host])
     copy = _COPIES[target.host, source.host]
     if target.host == source.host or stream.is_capturing:
         copy(stream, target, source)
     else:
         _put_pieces(copy, stream, target, source)
+
+
+def _refuse_elsewhere(stream: CudaStream, *blocks: Block) -> None:
+    """Raise if a stream has no part in this: all memory is of other devices."""
+    if blocks and all(block.elsewhere for block in blocks):
+        raise ContextError(
+            f"{stream!r} cannot be used for memory of another device",
+            expected="a stream of the device that the memory is on",
+            hint="leave the stream out: one of the right device is chosen then",
+        )
 
 
 def _put_pieces(copy: Copy, stream: CudaStream, target: Block, source: Block) -> None:
@@ -183,6 +194,7 @@ def put_fill(stream: CudaStream, target: Block, element: bytes) -> None:
     check_element(target, element)
     if 0 in target.shape:
         return
+    _refuse_elsewhere(stream, target)
     value = int.from_bytes(element, sys.byteorder)
     if target.itemsize in MEMSET_SIZES and is_packed(target):
         calls, count = stream.context.calls, size(target.shape)

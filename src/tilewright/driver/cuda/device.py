@@ -7,9 +7,10 @@ import os
 import threading
 from collections import deque
 from collections.abc import Sequence
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from ...base.errors import ContextError
+from .borrowed import BorrowedModule, BorrowedStream, refuse_captured, usable
 from .calls import Calls
 from .context import SPAWN, Context, weak_call
 from .event import CudaEvent, Events
@@ -29,8 +30,13 @@ class CudaDevice:
 
     host_visible = False
 
-    def __init__(self, calls: Calls, ordinal: int) -> None:
-        self.name = f"cuda:{ordinal}"
+    def __init__(
+        self, calls: Calls, ordinal: int, *, context: int = 0, owner: object = None
+    ) -> None:
+        """The device in its primary context; or in another one, which `owner` keeps alive."""
+        self.name = f"cuda:{ordinal}, context {context:#x}" if context else f"cuda:{ordinal}"
+        self._given, self._owner = context, owner
+        self._borrowed: WeakValueDictionary[int, BorrowedStream] = WeakValueDictionary()
         self.ordinal = ordinal
         self._driver = calls
         self._is_parents = False
@@ -81,7 +87,7 @@ class CudaDevice:
         if opened is None:
             with self._making:
                 if self._opened is None:
-                    self._opened = _Opened(self, self._calls)
+                    self._opened = _Opened(self, self._calls, self._given)
                 opened = self._opened
         return opened
 
@@ -154,6 +160,41 @@ class CudaDevice:
         self._all.add(stream)
         return stream
 
+    def borrow_stream(self, handle: int, owner: object) -> BorrowedStream:
+        """A stream of another library's, which `owner` keeps alive."""
+        self.check()
+        stream = BorrowedStream(self, next(self._numbers), usable(self, handle), owner)
+        self._all.add(stream)
+        return stream
+
+    def borrow_known(self, handle: int, owner: object) -> BorrowedStream:
+        """As `borrow_stream`; the one there is while somebody has it."""
+        found = self._borrowed.get(handle)
+        if found is None:
+            found = self._borrowed[handle] = self.borrow_stream(handle, owner)
+        else:
+            refuse_captured(self, found.handle)
+        return found
+
+    def borrow_module(self, handle: int, owner: object) -> BorrowedModule:
+        """Code that another library has loaded, which `owner` keeps alive."""
+        return BorrowedModule(self.context, handle, owner)
+
+    def borrow_context(self, handle: int, owner: object) -> CudaDevice:
+        """This device in a context of another library's, which `owner` keeps alive."""
+        if handle == self.context.handle:
+            return self  # we keep the primary context alive ourselves
+        return CudaDevice(self._calls, self.ordinal, context=handle, owner=owner)
+
+    def home_of(self, stream: int) -> int:
+        """The number of the device that a stream belongs to."""
+        return self.context.call(self._calls.home_of, stream)[0]
+
+    def is_current(self) -> bool:
+        """Whether it is the one that this thread uses otherwise; it need not be open."""
+        opened = self._opened
+        return opened is not None and self._calls.current_context() == opened.context.handle
+
     def take_stream(self) -> int:
         """A stream of the driver's that nobody uses."""
         context = self.context
@@ -200,8 +241,8 @@ class CudaDevice:
 class _Opened:
     """What a device has once it is used."""
 
-    def __init__(self, device: CudaDevice, calls: Calls) -> None:
-        self.context = Context(calls, device.ordinal, device.name)
+    def __init__(self, device: CudaDevice, calls: Calls, context: int) -> None:
+        self.context = Context(calls, device.ordinal, device.name, context)
         self.context.watch(device.suspects)
         self.events = Events(self.context)
         self.pool = DevicePool(self.context, device.reclaim)

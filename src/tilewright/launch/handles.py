@@ -1,0 +1,111 @@
+"""The names `Device`, `Stream`, `Module` and `Function` as programs use them: for annotations, and
+to take the raw handles of another library.
+
+What is borrowed is used and never destroyed. That a handle is valid, and stays so, only its owner
+knows, so it is borrowed inside `tw.unsafe()`; `owner` is kept alive as long as what is given.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from ..base.errors import ContextError
+from ..driver import protocol
+from ..driver.cuda.borrowed import BorrowedFunction, BorrowedModule, BorrowedStream
+from ..driver.cuda.device import CudaDevice
+from ..driver.devices import gpus
+from ..op.ambient import as_device, unsafe_allowed
+from ..op.place import here, place_of
+
+if TYPE_CHECKING:
+    ProtocolMeta = ABCMeta
+else:
+    ProtocolMeta = type(Protocol)
+
+
+def _refuse_safe(what: str) -> None:
+    if not unsafe_allowed():
+        raise ContextError(
+            f"the handle of a {what} is a raw address; it is borrowed inside `tw.unsafe()`",
+            places=(("here", place_of(here())),),
+            hint="write `with tw.unsafe():` around borrow_raw(...)",
+        )
+
+
+def _gpu(device: protocol.Device | str) -> CudaDevice:
+    found = as_device(device)
+    if not isinstance(found, CudaDevice):
+        raise ContextError(
+            "handles of CUDA can only be borrowed on a GPU", expected="a GPU", got=repr(found)
+        )
+    return found
+
+
+# The constructors belong to the names, not to the objects: those that have the methods of a stream
+# are streams, whoever made them.
+
+
+class _DeviceName(ProtocolMeta):
+    def borrow_raw(
+        self, context: int, device: int, ordinal: int | None = None, *, owner: object = None
+    ) -> CudaDevice:
+        """The GPU of a number, in a context that another library has made.
+
+        That is the device itself if the context is its primary one. `ordinal` is the same number
+        once more, for programs that have both.
+        """
+        _refuse_safe("context")
+        number, found = device if ordinal is None else ordinal, gpus()
+        if not 0 <= number < len(found):
+            raise ContextError(
+                f"there is no GPU of the number {number}", expected=f"one of {len(found)}"
+            )
+        return found[number].borrow_context(context, owner)
+
+
+class _StreamName(ProtocolMeta):
+    def borrow_raw(
+        self, handle: int, device: protocol.Device | str = "cuda", *, owner: object = None
+    ) -> BorrowedStream:
+        """A stream of a GPU that another library has made."""
+        _refuse_safe("stream")
+        return _gpu(device).borrow_stream(handle, owner)
+
+
+class _ModuleName(ProtocolMeta):
+    def borrow_raw(
+        self, handle: int, device: protocol.Device | str = "cuda", *, owner: object = None
+    ) -> BorrowedModule:
+        """Code that another library has loaded on a GPU."""
+        _refuse_safe("module")
+        return _gpu(device).borrow_module(handle, owner)
+
+
+class _FunctionName(ProtocolMeta):
+    def borrow_raw(
+        self, handle: int, module: BorrowedModule, *, owner: object = None
+    ) -> BorrowedFunction:
+        """A kernel that another library has found in its code; keeps the module's wrapper."""
+        _refuse_safe("function")
+        return module.borrow_function(handle, owner)
+
+
+@runtime_checkable
+class Device(protocol.Device, Protocol, metaclass=_DeviceName):
+    """A place where tensors live and kernels run."""
+
+
+@runtime_checkable
+class Stream(protocol.Stream, Protocol, metaclass=_StreamName):
+    """Work in order: what is put on one stream runs in the order it was put there."""
+
+
+@runtime_checkable
+class Module(protocol.Module, Protocol, metaclass=_ModuleName):
+    """Code loaded on a device; stays there while it, or a function of it, is alive."""
+
+
+@runtime_checkable
+class Function(protocol.Function, Protocol, metaclass=_FunctionName):
+    """Raw code of a module; what it does with its arguments is up to it."""
