@@ -132,6 +132,14 @@ kernel(z.borrow_mut(), z, 2)
     "simt-index-out-of-range": RIGHT + """
 kernel(tw.empty((4,)), np.zeros(3, "f4"), 1).launch_config(block=1).sync()
 """,
+    "simt-index-from-data-out-of-range": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32], where: simt.Slice[i32]) -> None:
+    i = simt.index_1d()
+    if i < len(out) and i < len(where):
+        out[i] = x[where[i]]
+kernel(tw.empty((4,)), np.zeros(3, "f4"), np.arange(4, dtype="i4")).launch_config(block=1).sync()
+""",
     "simt-grid-of-wrong-rank": RIGHT + """
 kernel(tw.empty((4,)), np.zeros(4, "f4"), 2).launch_config(grid=(1, 2), block=(4,)).sync()
 """,

@@ -16,11 +16,11 @@ import numpy as np
 
 from support.ir import Kernel
 from tilewright.backend.reference import run
-from tilewright.base.dtypes import f32, i8, i32, i64, u32
+from tilewright.base.dtypes import bool_, f32, i8, i32, i64, u32
 from tilewright.ir import Func, LaunchCheck, OutputSpec, Value
 from tilewright.ir.attrs import Predicate, Rounding
 from tilewright.ir.launch_expr import Expr, LaunchFacts
-from tilewright.ir.types import I32
+from tilewright.ir.types import I1, I32
 from tilewright.launch.report import refusal
 
 EXTREME = (0, 1, 2, 3, -1, -2, 7, 65536, 2**31 - 1, -(2**31), 2**30)
@@ -155,7 +155,21 @@ class Maker:
             return made
         sides = self.rng.choice((a, self.leaf(wild=True))), self.leaf(wild=True)
         other = self.k.emit("cmpi", *sides, predicate=self.rng.choice(PREDICATES))
-        return self.k.emit("andi" if kind == 1 else "ori", made, other)
+        if self.maybe():
+            return self.k.emit("andi" if kind == 1 else "ori", made, other)
+        return self.short(made, conjunction=kind == 1)
+
+    def short(self, first: Value, *, conjunction: bool) -> Value:
+        """`first and second`, or `first or second`: the second is only asked where it matters."""
+        arms: list[Any] = []
+        for asked in (conjunction, not conjunction):
+            with self.k.region() as arm:
+                values = self.leaf(wild=True), self.expression(1, wild=False)
+                second = self.k.emit("cmpi", *values, predicate=self.rng.choice(PREDICATES))
+                known = self.k.constant(not conjunction, bool_)
+                self.k.op("yield", [second if asked else known])
+            arms.append(arm)
+        return self.k.op("if", first, regions=tuple(arms), types=(I1,)).result
 
     # --- accesses --------------------------------------------------------------------------------
 
@@ -184,6 +198,7 @@ class Maker:
             self.k.op("store_view", wide, self.own, self.blocks, ok)
         else:
             self.k.op("print", [tile], template=())
+        self.known = [*self.known, index]
 
     # --- control ---------------------------------------------------------------------------------
 

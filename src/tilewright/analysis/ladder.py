@@ -20,8 +20,9 @@ from ..ir.core import Func, LaunchCheck, Op, Placement
 from ..ir.launch_expr import Expr, leaves, show
 from .known import Known, Span
 from .linear import Linear, condition
+from .obligations import checked_place, named
 from .proofs import Prover
-from .symbolic import Checked, Path, checked
+from .symbolic import Checked, Path, walk_checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,21 @@ class Decision:
     launch: tuple[LaunchCheck, ...] = ()
 
 
+OUTSIDE = (Placement.PROVED, Placement.AT_LAUNCH)
+"""Where checks are that the kernel does not make."""
+
+
 def decide(func: Func) -> list[Decision]:
     """The decision for each check of a function, in order."""
     prover = Prover(func.signature, func.launch_checks)
-    return [_Rungs(prover, func, check).decide() for check in checked(func, prover)]
+    decisions: list[Decision] = []
+
+    def settle(check: Checked) -> bool:
+        decisions.append(_Rungs(prover, func, check).decide())
+        return decisions[-1].placement in OUTSIDE
+
+    walk_checks(func, prover, settle)
+    return decisions
 
 
 class _Rungs:
@@ -48,14 +60,14 @@ class _Rungs:
         self.prover = prover
         self.func = func
         self.check = check
-        self.tensor = f"`{check.op.attrs['tensor']}`"
-        self.axis: int = check.op.attrs["axis"]
+        self.tensor, self.axis = checked_place(check.op)
+        self.named = named(self.tensor, self.axis)
 
     def decide(self) -> Decision:
         index, count = self.check.index, self.check.extent.point
         if count is None:
             return self.stays(
-                f"how many tiles {self.tensor} has is known to the kernel alone",
+                f"how many tiles `{self.tensor}` has is known to the kernel alone",
                 "pass the tensor as a parameter instead of a pointer",
             )
         if (bound := self.inside(index, count)) is not None:
@@ -63,8 +75,7 @@ class _Rungs:
         if not self.check.path.sure:
             return self.stays(
                 "it runs under a condition that only the kernel knows",
-                f"move the access out of the branch, or keep its index below"
-                f" {show(count.expr())} by min(...)",
+                f"move the access out of the branch, or {self.kept_below(count)}",
             )
         if self.inside(index, count, (count.shifted(-1),)) is not None:
             return self.at_launch([count.shifted(-1)])
@@ -91,7 +102,9 @@ class _Rungs:
 
     def given(self) -> str:
         """The conditions that let the extent be written as another."""
-        leaf: Expr = ("extent", self.check.op.attrs["tensor"], self.axis)
+        leaf: Expr = ("extent", self.tensor, self.axis)
+        if self.axis is None:
+            leaf = ("length", self.tensor)
         believed = [c.expr for c in self.func.launch_checks if leaf in leaves(c.expr)]
         return f", given {' and '.join(map(show, believed))}" if believed else ""
 
@@ -101,26 +114,26 @@ class _Rungs:
         if span is None:
             return self.stays(
                 "its index comes from data, or from a value that a loop carries",
-                f"count with `for i in range({show(count.expr())})`, or bring the index inside:"
+                self.guarded(count)
+                or f"count with `for i in range({show(count.expr())})`, or bring the index inside:"
                 f" min(max(i, 0), {show(count.shifted(-1).expr())})",
             )
         if not span.exact or span.varies & self.check.path.restricted:
             return self.stays(
                 f"its index is at most {show(span.high.expr())}, which may never be reached",
-                f"bring it inside: min(i, {show(count.shifted(-1).expr())})",
+                self.guarded(count) or f"bring it inside: min(i, {show(count.shifted(-1).expr())})",
             )
         goals = [span.low, count.minus(span.high).shifted(-1)]
         return self.at_launch([g for g in goals if not self.prover.holds(g)], span)
 
     def at_launch(self, goals: Sequence[Linear], span: Span | None = None) -> Decision:
         path, needs = self.check.path, span.needs if span is not None else frozenset[Linear]()
-        too_few = f"axis {self.axis} of {self.tensor}"
-        fits = f"{too_few}, whose index wraps around"
+        fits = f"{self.named}, whose index wraps around"
         checks = [
             # Guards may rest on these: they are asked for in any case.
             *self.conditions(_ordered(path.needs), Path(), fits),
             *self.conditions(_ordered(needs), path, fits),
-            *self.conditions(goals, path, too_few),
+            *self.conditions(goals, path, self.named),
         ]
         reason = " and ".join(map(shown, checks))
         return Decision(self.check.op, Placement.AT_LAUNCH, reason, launch=tuple(checks))
@@ -141,6 +154,14 @@ class _Rungs:
 
     def stays(self, reason: str, advice: str) -> Decision:
         return Decision(self.check.op, Placement.IN_PLACE, reason, advice)
+
+    def guarded(self, count: Linear) -> str:
+        """How to do without a check of a thread's index, which is not to be brought inside."""
+        below = f"compare it first: if 0 <= i and i < {show(count.expr())}"
+        return below if self.axis is None else ""
+
+    def kept_below(self, count: Linear) -> str:
+        return self.guarded(count) or f"keep its index below {show(count.expr())} by min(...)"
 
 
 def _ordered(forms: frozenset[Linear]) -> list[Linear]:

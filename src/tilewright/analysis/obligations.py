@@ -8,6 +8,9 @@ from ..ir.core import Func, Obligation, Op, Placement
 
 RANK = {placement: number for number, placement in enumerate(Placement)}
 
+CHECKS = ("check", "check_index")
+"""Ops that compare an index with what it must be below: of a tile, of an element of a slice."""
+
 SETTLED = "it is never reached, or the same as a check before it"
 FORCED = "all checks are forced"
 
@@ -16,7 +19,7 @@ def settled(func: Func) -> tuple[Obligation, ...]:
     """The obligations of a function, placed where its checks are now."""
     left: dict[tuple[object, ...], Obligation] = {}
     for op in func.walk():
-        if op.name == "check":
+        if op.name in CHECKS:
             found = _of_check(op)
             left[found.key] = worse(left.get(found.key), found)
     placed = [_placed(o, left.pop(o.key, None)) for o in func.obligations]
@@ -28,9 +31,21 @@ def worse(old: Obligation | None, new: Obligation) -> Obligation:
     return new if old is None or RANK[old.placement] < RANK[new.placement] else old
 
 
+def checked_place(op: Op) -> tuple[str, int | None]:
+    """The tensor and the axis that a check is about; a slice has no axes."""
+    if op.name == "check_index":
+        return op.attrs["slice"], None
+    return op.attrs["tensor"], op.attrs["axis"]
+
+
+def named(tensor: str, axis: int | None) -> str:
+    """What a check is about, in words."""
+    return f"`{tensor}`" if axis is None else f"axis {axis} of `{tensor}`"
+
+
 def _of_check(op: Op) -> Obligation:
     placement = Placement.HOISTED if op.attrs["hoisted"] else Placement.IN_PLACE
-    return Obligation(op.span, op.attrs["tensor"], op.attrs["axis"], placement, FORCED)
+    return Obligation(op.span, *checked_place(op), placement, FORCED)
 
 
 def _placed(decided: Obligation, left: Obligation | None) -> Obligation:

@@ -1,7 +1,7 @@
 """Proofs about integers known at launch: is a linear form surely not negative?
 
 What is believed is what every launch checks before anything runs: asserted and declared conditions
-on extents and numbers, and the bounds of leaves (`bounds_of`). A proof that is not found in a few
+on extents and numbers, and the bounds of leaves (`atom_bounds`). A proof that is not found in a few
 steps is not found: the caller then checks at launch, or in the kernel.
 """
 
@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 from ..base.dtypes import i32, int_range
 from ..ir.core import LaunchCheck
-from ..ir.launch_expr import BINARY, Expr, leaves, parts
+from ..ir.launch_expr import BINARY, LEAVES, Expr, leaves, parts
 from ..ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
-from .linear import Algebra, Linear, atom, number
+from .linear import PLAIN, Algebra, Linear, atom, number
 
 Bounds: TypeAlias = tuple[float, float]
 """The least and greatest value; infinite where unknown."""
@@ -38,6 +38,7 @@ class Prover:
     """What may be believed of a launch, and what follows from it."""
 
     def __init__(self, signature: Signature, checks: Sequence[LaunchCheck] = ()) -> None:
+        self.signature = signature
         self.scalars = {s.name: s.dtype for s in signature.params if isinstance(s, ScalarSpec)}
         self.algebra = Algebra(*_equalities(signature, checks))
         self.facts = tuple(
@@ -88,7 +89,15 @@ class Prover:
             return rule(*(self.bounds(self.algebra.of(e)) for e in part[1:]))
         if part[0] == "scalar":
             return int_range(self.scalars[part[1]])
-        return (1 if part[0] == "grid" else 0, LARGEST)
+        return (1 if part[0] in ("grid", "grid_dim") else 0, LARGEST)
+
+    def least(self, a: Linear, b: Linear) -> Linear:
+        """The least of some forms, without those that are never less than another."""
+        kept: list[Linear] = []
+        for form in (*_alternatives(a), *_alternatives(b)):
+            if not any(self.holds(form.minus(other)) for other in kept):
+                kept = [k for k in kept if not self.holds(k.minus(form))] + [form]
+        return reduce(self.algebra.min, kept)
 
     # --- proofs ----------------------------------------------------------------------------------
 
@@ -166,6 +175,16 @@ class Prover:
                 yield (rest.plus(top, factor),)
 
 
+def _alternatives(form: Linear) -> Iterator[Linear]:
+    """The forms that a form is the least of."""
+    parts_of_one = [part for part, factor in form.terms if factor == 1 and part[0] == "min"]
+    if len(form.terms) != 1 or not parts_of_one:
+        yield form
+        return
+    for part in parts_of_one[0][1:]:
+        yield from _alternatives(PLAIN.of(part).shifted(form.constant))
+
+
 # --- conditions as forms -------------------------------------------------------------------------
 
 _NOT_NEGATIVE: dict[str, Callable[[Linear, Linear], Sequence[Linear]]] = {
@@ -177,9 +196,11 @@ _NOT_NEGATIVE: dict[str, Callable[[Linear, Linear], Sequence[Linear]]] = {
 }
 """The forms that are not negative where a comparison holds."""
 
+GIVEN = ("extent", "length", "scalar")
+"""Leaves that are arguments."""
+
 _INTEGRAL = frozenset(
-    ("const", "extent", "scalar", "grid", "add", "sub", "mul", "floordiv", "mod", "ceildiv", "min",
-     "max")
+    ("const", *LEAVES, "add", "sub", "mul", "floordiv", "mod", "ceildiv", "min", "max")
 )  # fmt: skip
 
 
@@ -257,7 +278,7 @@ def _note_divisor(form: Linear, divisors: dict[Expr, int]) -> bool:
     if form.constant or len(terms) != 1 or terms[0][0][0] != "mod":
         return False
     _, leaf, by = terms[0][0]
-    if leaf[0] not in ("extent", "scalar") or by[0] != "const" or by[1] < 1:
+    if leaf[0] not in GIVEN or by[0] != "const" or by[1] < 1:
         return False
     divisors[leaf] = math.lcm(divisors.get(leaf, 1), by[1])
     return True
@@ -266,7 +287,7 @@ def _note_divisor(form: Linear, divisors: dict[Expr, int]) -> bool:
 def _note_equal(form: Linear, equal: dict[Expr, Linear], divisors: dict[Expr, int]) -> None:
     """Let a leaf that stands alone be written as the rest, everywhere."""
     for leaf, factor in sorted(form.terms, key=repr):
-        if leaf[0] not in ("extent", "scalar") or abs(factor) != 1 or leaf in divisors:
+        if leaf[0] not in GIVEN or abs(factor) != 1 or leaf in divisors:
             continue
         rest = form.plus(atom(leaf), -factor).times(-factor)
         if any(leaf in leaves(part) for part, _ in rest.terms):

@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ..ir.attrs import Predicate
+from ..ir.attrs import Place, Predicate
 from ..ir.core import Block, Func, Op, Value
 from ..ir.launch_expr import Expr
 from ..ir.signature import ScalarSpec
 from ..ir.types import TileType
 from .known import Cause, Known, Span, depend, few, fitted, known_point, tied, unknown
 from .linear import ONE, ZERO, Linear, condition, number
-from .proofs import Prover
+from .obligations import CHECKS
+from .proofs import LARGEST, Prover
+from .sources import SOURCES
 from .structure import Structure, structure
 from .transfer import TRANSFER, union
 
@@ -75,23 +77,29 @@ class Checked:
     path: Path
 
 
-def checked(func: Func, prover: Prover) -> list[Checked]:
-    """All checks of a function, in order."""
-    walk = _Walk(func, prover)
-    walk.block(func.body, Path())
-    return walk.found
+Settle: TypeAlias = Callable[[Checked], bool]
+"""Decides where a check goes; says whether it never fails in a launch that was not refused."""
+
+
+def walk_checks(func: Func, prover: Prover, settle: Settle) -> None:
+    """Have all checks of a function settled, in order; what never fails is known from there on."""
+    _Walk(func, prover, settle).block(func.body, Path())
 
 
 class _Walk:
-    def __init__(self, func: Func, prover: Prover) -> None:
+    def __init__(self, func: Func, prover: Prover, settle: Settle) -> None:
         self.prover = prover
+        self.settle = settle
         self.nesting: Structure = structure(func)
         self.known: dict[Value, Known] = {}
+        """Of the first of equal values; what is not here is not known, or out of reach."""
+        self.first: dict[Value, Value] = {}
+        self.made: dict[tuple[object, ...], Value] = {}
+        """What equal ops have made first."""
         self.passed: dict[Op, list[list[Known]]] = {}
         """What the terminators of branches and scopes pass on."""
-        self.found: list[Checked] = []
-        self.axes: dict[int, Cause] = {}
-        """What makes values differ along each axis of the grid."""
+        self.axes: dict[tuple[Place, int], frozenset[Cause]] = {}
+        """What makes values differ along each axis of the grid, and of a block of threads."""
         self.causes: list[Cause] = []
         """All there are so far."""
         for spec, value in zip(func.signature.params, func.params, strict=True):
@@ -100,7 +108,11 @@ class _Walk:
 
     def of(self, value: Value) -> Known:
         """What is known of an integer."""
-        return self.known.get(value) or unknown(value.tile.dtype)
+        return self.known.get(self.first.get(value, value)) or unknown(value.tile.dtype)
+
+    def note(self, value: Value, known: Known) -> None:
+        """Let this be known of an integer, to the end of the scope."""
+        self.known[self.first.get(value, value)] = known
 
     def cause(
         self, varies: frozenset[Cause] = frozenset(), whole: object = None, part: int = 0
@@ -121,14 +133,12 @@ class _Walk:
         with self.scope():
             for op in block.ops:
                 self.op(op, path)
-                if op.regions and any(True for _ in self.nesting.leaves(op)):
-                    path = path.unsure()
-                    self.after_exit(op)
+                if op.regions and (leaving := [*self.nesting.leaves(op)]):
+                    path = self.after_exit(op, leaving, path)
 
     def op(self, op: Op, path: Path) -> None:
-        if op.name == "check":
-            index, extent = map(self.of, op.operands)
-            self.found.append(Checked(op, index, extent, path))
+        if op.name in CHECKS:
+            self.check(op, path)
         elif (enter := _REGIONS.get(op.name)) is not None:
             enter(self, op, path)
         elif op.defn.terminator:
@@ -136,12 +146,29 @@ class _Walk:
         elif op.name == "tile_index":
             self.tile_index(op)
         elif len(op.results) == 1 and _is_index(op.result):
-            self.known[op.result] = self.result(op)
+            self.integer(op)
+
+    def check(self, op: Op, path: Path) -> None:
+        index, extent = map(self.of, op.operands)
+        if self.settle(Checked(op, index, extent, path)):
+            below = few((*(f.shifted(-1) for f in extent.highs), *index.highs))
+            self.note(op.operands[0], replace(index, lows=few((*index.lows, ZERO)), highs=below))
+
+    def integer(self, op: Op) -> None:
+        """What an op gives; what an equal one has given already is the same."""
+        if op.defn.pure and not op.regions:
+            equal = [self.first.get(v, v) for v in op.operands]
+            key = op.name, *equal, *sorted(op.attrs.items(), key=str)
+            self.first[op.result] = self.made.setdefault(key, op.result)
+            if self.first[op.result] is not op.result:
+                return
+        self.known[op.result] = self.result(op)
 
     def result(self, op: Op) -> Known:
-        if op.name == "block_id":
-            return self.block_id(int(op.attrs["axis"]))
-        source = _SOURCES.get(op.name)
+        own = _PLACES.get(op.name)
+        if own is not None:
+            return own(self, op)
+        source = SOURCES.get(op.name)
         found = None if source is None else source(self.prover, op)
         if found is not None:
             return found
@@ -151,12 +178,50 @@ class _Walk:
         found = None if rule is None else rule(self.prover, op, operands)
         return unknown(dtype) if found is None else fitted(self.prover, dtype, found)
 
-    def block_id(self, axis: int) -> Known:
-        """Every number below the size of the grid."""
-        last = self.prover.algebra.of(("grid", axis)).shifted(-1)
-        if axis not in self.axes:
-            (self.axes[axis],) = self.cause()
-        return Known((ZERO,), (last,), Span(ZERO, last, varies=frozenset((self.axes[axis],))))
+    def below(self, count: Linear, varies: frozenset[Cause]) -> Known:
+        """Every number below a count, which is at least 1."""
+        last = count.shifted(-1)
+        if last == ZERO:
+            return known_point(ZERO)
+        return Known((ZERO,), (last,), Span(ZERO, last, varies=varies))
+
+    def along(self, what: Place, axis: int) -> frozenset[Cause]:
+        """What makes the blocks of a grid, or the threads of a block, differ along an axis."""
+        if (what, axis) not in self.axes:
+            self.axes[what, axis] = self.cause()
+        return self.axes[what, axis]
+
+    def block_id(self, op: Op) -> Known:
+        axis = int(op.attrs["axis"])
+        return self.below(self.prover.algebra.of(("grid", axis)), self.along(Place.BLOCK, axis))
+
+    def place(self, op: Op) -> Known:
+        """A place or a size along an axis of threads."""
+        what, axis = Place(op.attrs["what"]), int(op.attrs["axis"])
+        if what in (Place.LANE, Place.WARP):
+            return unknown(op.result.tile.dtype)
+        size = self.sizes(axis)[what in (Place.BLOCK, Place.GRID_SIZE)]
+        if what in (Place.BLOCK_SIZE, Place.GRID_SIZE):
+            return known_point(size)
+        return self.below(size, self.along(what, axis))
+
+    def sizes(self, axis: int) -> tuple[Linear, Linear]:
+        """The threads of a block along an axis, and the blocks of the grid."""
+        signature = self.prover.signature
+        used = axis < len(signature.block or ())
+        blocks = self.prover.algebra.of(("grid_dim", axis)) if used else ONE
+        return number(signature.block_dims[axis]), blocks
+
+    def index_1d(self, op: Op) -> Known:
+        """The thread's number along x; a launch of one axis has no others."""
+        threads, blocks = self.sizes(0)
+        last = self.prover.algebra.mul(threads, blocks).shifted(-1)
+        high = self.prover.algebra.min(last, number(LARGEST))
+        own = self.along(Place.THREAD, 0) | self.along(Place.BLOCK, 0)
+        return Known((ZERO,), (high, number(LARGEST)), Span(ZERO, high, varies=self.cause(own)))
+
+    def index_2d(self, op: Op) -> Known:
+        return Known((ZERO,), (number(LARGEST),))
 
     def tile_index(self, op: Op) -> None:
         """The loop takes every number of a tile, so each index takes all its values.
@@ -178,11 +243,11 @@ class _Walk:
     @contextmanager
     def scope(self) -> Generator[None]:
         """Facts about values from outside that are found in here are forgotten at the end."""
-        before = dict(self.known)
+        before = dict(self.known), dict(self.made)
         try:
             yield
         finally:
-            self.known = before
+            self.known, self.made = before
 
     # --- control ---------------------------------------------------------------------------------
 
@@ -216,13 +281,16 @@ class _Walk:
             return replace(path, guards=(*path.guards, expr if holds else ("not", expr)))
         return path.unsure() if limit is None else path.under(limit, before)
 
-    def after_exit(self, op: Op) -> None:
+    def after_exit(self, op: Op, leaving: Sequence[Op], path: Path) -> Path:
         """Where one arm of a branch never comes back, the rest runs in the other case alone."""
         if op.name != "if":
-            return
-        back = [region.terminator.name == "yield" for region in op.regions]
-        if back.count(True) == 1:
-            self.sharpen(op.one("cond"), holds=back[0])
+            return path.unsure()
+        back = [region for region in op.regions if region.terminator.name == "yield"]
+        if len(back) != 1:
+            return path.unsure()
+        rest = self.refined(op.one("cond"), path, holds=back[0] is op.regions[0])
+        inside = {*back[0].walk()}
+        return rest.unsure() if inside.intersection(leaving) else rest
 
     def scoped(self, op: Op, path: Path) -> None:
         self.block(op.regions[0], path)
@@ -296,10 +364,41 @@ class _Walk:
             a, b = points
             predicate = Predicate(op.attrs["predicate"]).value
             return None if a is None or b is None else (predicate, a.expr(), b.expr())
+        if op.name == "if":
+            return self.chosen(op)
         if op.name not in _LOGIC or not op.result.tile.dtype.is_bool or op.result.tile.rank:
             return None
         parts = [self.condition(v) for v in op.operands]
         return None if None in parts else (_LOGIC[op.name], *parts)
+
+    def chosen(self, op: Op) -> Expr | None:
+        """A condition that a branch yields, as `a and b` and `a or b` do."""
+        arms = _yielded(op)
+        cond = self.condition(op.one("cond"))
+        if cond is None or arms is None:
+            return None
+        then, other = map(self.condition, arms)
+        if then is None or other is None:
+            return None
+        if other == ("const", False):
+            return ("and", cond, then)
+        if then == ("const", True):
+            return ("or", cond, other)
+        return ("or", ("and", cond, then), ("and", ("not", cond), other))
+
+    def taken(self, op: Op, *, holds: bool) -> Limit | None:
+        """Sharpen by a condition that a branch yields, if only one arm can have yielded it."""
+        arms = _yielded(op)
+        if arms is None:
+            return None
+        for taken, other in ((0, 1), (1, 0)):
+            if self.condition(arms[other]) == ("const", not holds):
+                first = self.sharpen(op.one("cond"), holds=taken == 0)
+                for inner in op.regions[taken].ops:
+                    if len(inner.results) == 1 and _is_index(inner.result):
+                        self.integer(inner)
+                return _both(first, self.sharpen(arms[taken], holds=holds))
+        return None
 
     def sharpen(self, cond: Value, *, holds: bool) -> Limit | None:
         """Note what a condition says of integers.
@@ -311,6 +410,8 @@ class _Walk:
             return None
         if op.name == "noti":
             return self.sharpen(op.operands[0], holds=not holds)
+        if op.name == "if":
+            return self.taken(op, holds=holds)
         if op.name == ("andi" if holds else "ori"):
             return _both(*(self.sharpen(v, holds=holds) for v in op.operands))
         if op.name != "cmpi" or not _is_index(op.operands[0]):
@@ -332,14 +433,10 @@ class _Walk:
     def bound(self, a: Value, b: Value, less: int) -> Limit | None:
         """Note that a + less <= b."""
         old, other = self.of(a), self.of(b)
-        self.known[a] = replace(
-            old, highs=few((*(f.shifted(-less) for f in other.highs), *old.highs)),
-            span=self.lowered(old.span, other.point, less),
-        )  # fmt: skip
-        self.known[b] = replace(
-            other, lows=few((*(f.shifted(less) for f in old.lows), *other.lows)),
-            span=self.raised(other.span, old.point, less),
-        )  # fmt: skip
+        highs = few((*(f.shifted(-less) for f in other.highs), *old.highs))
+        lows = few((*(f.shifted(less) for f in old.lows), *other.lows))
+        self.note(a, Known(old.lows, highs, self.lowered(old.span, other.point, less)))
+        self.note(b, Known(lows, other.highs, self.raised(other.span, old.point, less)))
         if old.span is not None and other.point is not None:
             return _somewhere(old.span, other.point.minus(old.span.low).shifted(-less))
         if other.span is not None and old.point is not None:
@@ -350,7 +447,7 @@ class _Walk:
         """The range of a value where it is at least `less` below a limit."""
         if span is None or limit is None or not span.varies:
             return span
-        high = self.prover.algebra.min(span.high, limit.shifted(-less))
+        high = self.prover.least(span.high, limit.shifted(-less))
         return replace(span, high=high, exact=span.dense, varies=self.narrowed(span.varies))
 
     def raised(self, span: Span | None, limit: Linear | None, less: int) -> Span | None:
@@ -378,6 +475,15 @@ def _both(a: Limit | None, b: Limit | None) -> Limit | None:
     return Limit((*a.guards, *b.guards), a.needs | b.needs, a.causes | b.causes)
 
 
+def _yielded(op: Op) -> tuple[Value, Value] | None:
+    """What the arms of a branch with one result yield, if both do."""
+    ends = [region.terminator for region in op.regions]
+    if len(op.results) != 1 or any(end.name != "yield" for end in ends):
+        return None
+    (first,), (second,) = (end.operands for end in ends)
+    return first, second
+
+
 def _is_index(value: Value) -> bool:
     kind = value.type
     return (
@@ -387,6 +493,12 @@ def _is_index(value: Value) -> bool:
 
 ANYTHING = Known((), ())
 """Stands for what is no integer."""
+
+_PLACES: dict[str, Callable[[_Walk, Op], Known]] = {
+    "block_id": _Walk.block_id, "place": _Walk.place,
+    "index_1d": _Walk.index_1d, "index_2d": _Walk.index_2d,
+}  # fmt: skip
+"""What tells blocks and threads apart."""
 
 Enter: TypeAlias = Callable[[_Walk, Op, Path], None]
 _REGIONS: dict[str, Enter] = {
@@ -400,42 +512,3 @@ _OPPOSITE: dict[Predicate, Predicate] = {
     Predicate.LE: Predicate.GT, Predicate.GT: Predicate.LE,
     Predicate.EQ: Predicate.NE, Predicate.NE: Predicate.EQ,
 }  # fmt: skip
-
-
-# --- values that come from the launch ------------------------------------------------------------
-
-
-def _constant(prover: Prover, op: Op) -> Known:
-    return known_point(number(int(op.attrs["value"])))
-
-
-def _extent(prover: Prover, op: Op) -> Known | None:
-    return _size(prover, op.one("tensor").tensor.shape, op.one("tensor").tensor.param,
-                 op.attrs["axis"], 1)  # fmt: skip
-
-
-def _num_tiles(prover: Prover, op: Op) -> Known | None:
-    view, k = op.one("view").view, int(op.attrs["axis"])
-    axis, step = view.dim_map[k], (view.step or view.tile)[k]
-    shape = view.tensor.shape if view.frame is None else view.frame
-    return _size(prover, shape, view.tensor.param, axis, step)
-
-
-def _size(
-    prover: Prover, shape: Sequence[int | None], param: str | None, axis: int, step: int
-) -> Known | None:
-    extent = shape[axis]
-    if extent is None and param is None:
-        return None
-    expr: Expr = ("extent", param, axis) if extent is None else ("const", extent)
-    return known_point(prover.algebra.of(("ceildiv", expr, ("const", step))))
-
-
-def _num_blocks(prover: Prover, op: Op) -> Known:
-    return known_point(prover.algebra.of(("grid", int(op.attrs["axis"]))))
-
-
-_SOURCES: dict[str, Callable[[Prover, Op], Known | None]] = {
-    "constant": _constant, "extent": _extent, "num_tiles": _num_tiles, "num_blocks": _num_blocks,
-}  # fmt: skip
-"""Values that come from the launch, by op; an op with bounds of its own is one more row."""

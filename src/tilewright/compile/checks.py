@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, NoReturn
 
-from ..analysis.obligations import settled
+from ..analysis.obligations import named, settled
 from ..base.errors import Code, CompileError
 from ..base.source import Span
 from ..frontend.sources import KernelSource
@@ -45,7 +45,7 @@ def lines(obligations: Sequence[Obligation]) -> Iterator[str]:
     for span, group in groupby(obligations, key=lambda o: o.span):
         yield f"access {_place(span)}"
         for o in group:
-            yield f"  axis {o.axis} of `{o.tensor}`, {o.placement.value}: {o.reason}"
+            yield f"  {named(o.tensor, o.axis)}, {o.placement.value}: {o.reason}"
             if o.advice:
                 yield f"    to avoid it, {o.advice}"
     yield str(Checks.of(obligations))
@@ -79,7 +79,7 @@ def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[Obligation,
 
 def _deny(kernel: str, o: Obligation) -> NoReturn:
     raise CompileError(
-        f"`{kernel}` denies checks in the kernel, but axis {o.axis} of `{o.tensor}` needs one here",
+        f"`{kernel}` denies checks in the kernel, but {named(o.tensor, o.axis)} needs one here",
         code=Code.INDEX,
         span=o.span,
         expected="an index that is proved or checked at launch",

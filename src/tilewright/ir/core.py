@@ -135,12 +135,12 @@ class Placement(Enum):
 class Obligation:
     """That an access must lie inside of a tensor along one axis, and what has become of it.
 
-    `reason` says why its check is where it is, `advice` how to get rid of it.
+    Slices have no axes. `reason` says why its check is where it is, `advice` how to get rid of it.
     """
 
     span: Span | None
     tensor: str
-    axis: int
+    axis: int | None
     placement: Placement
     reason: str
     advice: str = ""

@@ -1,7 +1,7 @@
 """Expressions over values known at launch: how launch checks say what must hold.
 
 Forms (nested tuples): ("const", n), ("extent", param, axis), ("length", param), ("scalar", param),
-("grid", axis),
+("grid", axis), ("grid_dim", axis), which counts axes from x as SIMT kernels do,
 ("add" | "sub" | "mul" | "floordiv" | "mod" | "ceildiv" | "min" | "max", a, b),
 ("lt" | "le" | "gt" | "ge" | "eq" | "ne" | "and" | "or", a, b), ("not", a).
 """
@@ -63,6 +63,8 @@ def evaluate(expr: Expr, facts: LaunchFacts) -> Any:
             return facts.scalars[args[0]]
         case "grid":
             return facts.grid[int(args[0])]
+        case "grid_dim":
+            return facts.grid[-1 - int(args[0])]
         case "not":
             return not evaluate(args[0], facts)
         case _:
@@ -81,6 +83,8 @@ def show(expr: Expr) -> str:
             return f"len({args[0]})"
         case "grid":
             return f"num_tile_blocks({args[0]})"
+        case "grid_dim":
+            return f"grid_dim({args[0]})"
         case "not":
             return f"not {_wrap(args[0])}"
         case _:
@@ -100,7 +104,7 @@ def _wrap(expr: Expr) -> str:
     return f"({show(expr)})" if symbol and infix else show(expr)
 
 
-LEAVES = ("extent", "length", "scalar", "grid")
+LEAVES = ("extent", "length", "scalar", "grid", "grid_dim")
 
 
 def parts(expr: Expr) -> tuple[Expr, ...]:

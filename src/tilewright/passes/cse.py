@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from ..analysis.effects import Memory, memory_of, memory_of_all, place_of
+from ..analysis.obligations import CHECKS
 from ..ir.core import Block, Func, Op, Value
 from ..ir.printer import attr_text
 from ..ir.rewrite import Rewriter, rewrite
@@ -31,7 +32,6 @@ from ..ir.rewrite import Rewriter, rewrite
 Key: TypeAlias = tuple[object, ...]
 
 LOADS = ("load_view", "load_slice")
-CHECKS = ("check", "check_index")
 COMMUTATIVE = frozenset(("addi", "muli", "mulhi", "andi", "ori", "xori", "maxi", "mini"))
 
 

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..analysis.constants import Constants, constants
+from ..analysis.obligations import CHECKS
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import bool_
 from ..ir.attrs import Predicate
@@ -68,7 +69,7 @@ class _Placer:
         return found
 
     def movable(self, op: Op, inner: set[Value], rounds: _Rounds) -> bool:
-        if op.name == "check":
+        if op.name in CHECKS:
             index, extent = op.operands
             return extent not in inner and (index not in inner or rounds.counts(index))
         if op not in self.placed:
@@ -127,10 +128,11 @@ class _Rounds:
     def before(self, b: Builder, op: Op) -> Op:
         """A check, or what one has become, as it is made for all rounds at once."""
         operands, attrs = op.operands, op.attrs
-        if op.name == "check":
+        if op.name in CHECKS:
             attrs = {**attrs, "hoisted": True}
-            if op.one("index") is self.index:
-                operands = (self.first_failing(b, op.one("extent")), op.one("extent"))
+            index, extent = operands
+            if index is self.index:
+                operands = (self.first_failing(b, extent), extent)
         return Op(op.defn, operands, op.sizes, attrs, (Value(I1),), op.regions, op.span)
 
     def first_failing(self, b: Builder, extent: Value) -> Value:

@@ -18,17 +18,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analysis.ladder import Decision, decide
-from ..analysis.obligations import worse
+from ..analysis.ladder import OUTSIDE, Decision, decide
+from ..analysis.obligations import checked_place, worse
 from ..base.dtypes import bool_
-from ..ir.core import Func, LaunchCheck, Obligation, Op, Placement, Value
+from ..ir.core import Func, LaunchCheck, Obligation, Op, Value
 from ..ir.rewrite import Rewriter, rewrite
 
 
 def prove_checks(func: Func) -> Func:
     """Apply the rules above."""
     decisions = decide(func)
-    gone = {d.op for d in decisions if d.placement in (Placement.PROVED, Placement.AT_LAUNCH)}
+    gone = {d.op for d in decisions if d.placement in OUTSIDE}
 
     def visit(r: Rewriter, op: Op) -> Sequence[Value] | None:
         return (r.constant(True, bool_),) if op in gone else None
@@ -52,7 +52,6 @@ def _obligations(decisions: Sequence[Decision]) -> tuple[Obligation, ...]:
     """One per access and axis; a loop that was unrolled has several checks for each."""
     found: dict[tuple[object, ...], Obligation] = {}
     for d in decisions:
-        tensor, axis = d.op.attrs["tensor"], d.op.attrs["axis"]
-        new = Obligation(d.op.span, tensor, axis, d.placement, d.reason, d.advice)
+        new = Obligation(d.op.span, *checked_place(d.op), d.placement, d.reason, d.advice)
         found[new.key] = worse(found.get(new.key), new)
     return tuple(found.values())

@@ -9,6 +9,14 @@ import tilewright as tw
 from support.threads import CASES, claimed, histogram, reversed_by_pointer, run_on, threshold
 from tilewright import f32, i32, simt
 
+
+@simt.kernel
+def picked(out: simt.DisjointSlice[f32], x: simt.Slice[f32], where: simt.Slice[i32]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = x[where[i]]
+
+
 SIZES = (1, 2, 31, 32, 33, 100, 257)
 
 
@@ -55,9 +63,18 @@ class TestFailures:
     def test_an_index_beyond_a_slice_names_the_thread(self, device):
         with tw.device(device):
             z = tw.zeros((8,)).sync()
+            where = np.array([0, 1, 2, 3, 4, 5, 6, 7], np.int32)
+            with pytest.raises(tw.LaunchError, match=r"index out of range.*`x`") as caught:
+                picked(z.borrow_mut(), np.zeros(7, np.float32), where).sync()
+        assert "7, in thread (7, 0, 0) of block (0, 0, 0)" in str(caught.value)
+
+    def test_an_index_that_the_launch_knows_is_refused_there(self, device):
+        with tw.device(device):
+            z = tw.zeros((8,)).sync()
             with pytest.raises(tw.LaunchError, match=r"index out of range.*`x`") as caught:
                 threshold(z.borrow_mut(), np.zeros(7, np.float32), 0.5, 1.0).sync()
-        assert "7, in thread (7, 0, 0) of block (0, 0, 0)" in str(caught.value)
+        assert "< len(x)" in str(caught.value)
+        assert "len(x) = 7" in str(caught.value)
 
     def test_an_assertion_names_the_thread(self, device):
         @simt.kernel

@@ -1,4 +1,4 @@
-"""Which comparisons surely hold where an element is read."""
+"""What comparisons of an index with a length are worth: where checks of slices go."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import pytest
 
 import tilewright as tw
 from tilewright import f32, i32, simt
+from tilewright.compile.checks import Checks
 
 
-def checks_left(kernel, *args) -> int:
-    return kernel.ir(*args).count("check_index")
+def slices(*lengths: int):
+    first, *others = [tw.meta((n,)) for n in lengths]
+    return first.borrow_mut(), *others
 
 
 @simt.kernel
@@ -80,21 +82,30 @@ def after(out: simt.DisjointSlice[f32], n: i32) -> None:
 
 
 PROVED = (inside, mirrored, clause, negated, other_arm)
-OPEN = (wrong_arm, at_most, unguarded)
+AT_LAUNCH = (wrong_arm, at_most, unguarded)
 
 
 @pytest.mark.parametrize("kernel", PROVED, ids=lambda k: k.__name__)
 def test_a_comparison_proves_the_check(kernel):
-    assert checks_left(kernel, tw.meta((4,)).borrow_mut()) == 0
+    counts = kernel.checks(*slices(4))
+    assert counts.proved > 0 == counts.at_launch == counts.in_kernel
 
 
-@pytest.mark.parametrize("kernel", OPEN, ids=lambda k: k.__name__)
-def test_another_comparison_proves_nothing(kernel):
-    assert checks_left(kernel, tw.meta((4,)).borrow_mut()) == 1
+@pytest.mark.parametrize("kernel", AT_LAUNCH, ids=lambda k: k.__name__)
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_another_comparison_lets_the_launch_decide(kernel, device):
+    """A block has 256 threads, so those beyond the slice have no element, unless it is as long."""
+    assert kernel.checks(*slices(4)) == Checks(0, 1)
+    with tw.device(device), pytest.raises(tw.LaunchError, match="index out of range"):
+        kernel(tw.empty((255,))).sync()
+    if kernel is not wrong_arm:
+        with tw.device(device):
+            (out,) = kernel(tw.empty((256,))).sync()
+            assert (out.to_numpy() == 1).all()
 
 
 def test_a_comparison_holds_in_its_arm_only():
-    assert checks_left(after, tw.meta((4,)).borrow_mut(), 1) == 1
+    assert after.checks(*slices(4), 1) == Checks(0, 1)
 
 
 def test_a_number_below_a_length_may_be_negative():
@@ -124,6 +135,24 @@ def promised_otherwise(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None
 
 
 def test_what_the_launch_promises_proves_a_check():
-    args = tw.meta((4,)).borrow_mut(), tw.meta((4,))
-    assert checks_left(promised, *args) == 0
-    assert checks_left(promised_otherwise, tw.meta((4,)).borrow_mut(), tw.meta((4,))) == 1
+    assert promised.checks(*slices(4, 4)) == Checks(2)
+    assert promised_otherwise.checks(*slices(4, 4)) == Checks(1, 1)
+
+
+@simt.kernel
+def both(out: simt.DisjointSlice[f32], x: simt.Slice[f32], where: simt.Slice[i32]) -> None:
+    i = simt.index_1d()
+    if i >= len(out) or i >= len(where):
+        return
+    at = where[i]
+    out[i] = x[at] if at >= 0 and at < len(x) else 0.0
+
+
+def test_conditions_in_words_say_as_much_as_their_parts():
+    where = tw.meta((9,), tw.i32)
+    assert both.checks(tw.meta((8,)).borrow_mut(), tw.meta((7,)), where) == Checks(3)
+
+
+def test_forced_checks_are_made_by_the_threads():
+    forced = tw.CompileOptions(checks="forced")
+    assert inside.checks(*slices(4), options=forced) == Checks(in_place=1)

@@ -58,7 +58,7 @@ OPS = (
     declare("length", "simt", "slice", _length, "How many elements a slice has."),
     declare("check_index", "simt", "index length", _check,
             "Whether 0 <= index < length; if not, the launch's error record says so.",
-            attrs={"slice": ""}, effects=Effect.CHECK),
+            attrs={"slice": "", "hoisted": False}, effects=Effect.CHECK),
     declare("load_slice", "simt", "slice index guard?", _load,
             "The element at index, which is inside; zero if not guard.", effects=Effect.READ),
     declare("store_slice", "simt", "value slice index guard?", _store,

@@ -13,7 +13,6 @@ from ...analysis.ranges import Ranges, ranges
 from ...analysis.structure import Structure, structure
 from ...analysis.uses import use_counts
 from ...ir.core import Func, Op, Value
-from ...ir.launch_expr import Expr
 from ...ir.rewrite import Rewriter
 
 
@@ -25,8 +24,6 @@ class Facts:
     ranges: Ranges
     nesting: Structure
     uses: Counter[Value]
-    promised: frozenset[Expr] = frozenset()
-    """Conditions that the host checks before every launch."""
 
     def is_number(self, value: Value, number: Number) -> bool:
         """Whether all elements of a value surely are this number, to the bit."""
@@ -42,8 +39,7 @@ class Facts:
 def facts_of(func: Func) -> Facts:
     """Gather the facts about a function."""
     known = constants(func)
-    promised = frozenset(check.expr for check in func.launch_checks if not check.where)
-    return Facts(known, ranges(func, known), structure(func), use_counts(func), promised)
+    return Facts(known, ranges(func, known), structure(func), use_counts(func))
 
 
 Rule: TypeAlias = Callable[[Facts, Rewriter, Op], Sequence[Value] | None]

@@ -1,40 +1,13 @@
-"""Checks of threads and asserts that hold, and accesses whose guard or mask is known."""
+"""Asserts that hold, and accesses whose guard or mask is known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis.guards import bounds_of
-from ...base.dtypes import FLOATS, bool_
+from ...base.dtypes import FLOATS
 from ...ir.core import Op, Value
 from ...ir.rewrite import Rewriter
 from .facts import Facts, Rule
-
-
-def _check_index(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
-    index, length = op.one("index"), op.one("length")
-    low, high = facts.ranges.of(index)
-    proved = high < facts.ranges.of(length).low or _is_below_length(facts, op)
-    return (r.constant(True, bool_),) if low >= 0 and proved else None
-
-
-def _is_below_length(facts: Facts, op: Op) -> bool:
-    """Whether the index was compared with the length, or one that is promised to be no more."""
-    index, length = op.one("index"), op.one("length")
-    return any(
-        bound is length or _is_promised(facts, bound, length)
-        for bound in bounds_of(facts.nesting, op, index)
-    )
-
-
-def _is_promised(facts: Facts, less: Value, more: Value) -> bool:
-    """Whether the launch promises that one slice is no longer than another."""
-    small, large = (facts.made_by(value, "length") for value in (less, more))
-    if small is None or large is None:
-        return False
-    a, b = (("length", op.one("slice").tensor.param) for op in (small, large))
-    forms = (("le", a, b), ("ge", b, a), ("eq", a, b), ("eq", b, a), ("lt", a, b), ("gt", b, a))
-    return any(form in facts.promised for form in forms)
 
 
 def _assert(facts: Facts, r: Rewriter, op: Op) -> Sequence[Value] | None:
@@ -98,5 +71,5 @@ RULES: dict[str, Rule] = {
     "load_view": _load_view, "store_view": _write("guard"), "atomic_red_view": _write("guard"),
     "load_ptr": _unmasked, "store_ptr": _write("mask"),
     "atomic_rmw": _unmasked, "atomic_cas": _unmasked,
-    "check_index": _check_index, "load_slice": _load_slice, "store_slice": _write("guard"),
+    "load_slice": _load_slice, "store_slice": _write("guard"),
 }  # fmt: skip
