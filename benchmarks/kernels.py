@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright import f32
+from tilewright import dim, f32
 
 
 @tw.entry
@@ -113,6 +113,30 @@ def batch_gemm(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int]
         left = xs.load([b, i, k]).reshape(BM, BK)
         acc = tl.mma(left, ys.load([b, k, j]).reshape(BK, BN), acc)
     z.store(acc.astype(z.dtype).reshape(1, BM, BN))
+
+
+@tw.entry(
+    preconditions=[
+        dim("z", 0) == dim("x", 0),
+        dim("z", 1) == dim("x", 1),
+        dim("z", 2) == dim("y", 2),
+        dim("x", 2) == dim("y", 1),
+        dim("x", 0) == dim("y", 0),
+    ]
+)
+def persistent_batch_gemm(
+    z: tl.MappedPartitionMut, x: tl.Tensor, y: tl.Tensor, *, BK: tl.Const[int] = 64
+) -> None:
+    """z[b] = x[b] @ y[b] by as many blocks as the device runs at once."""
+    _, BM, BN = z.shape
+    xs, ys = x.partition((1, BM, BK)), y.partition((1, BK, BN))
+    for index in z.iter_indices():
+        b, i, j = index
+        acc = tl.zeros((BM, BN), f32)
+        for k in range(tl.num_tiles(xs, 2)):
+            left = xs.load([b, i, k]).reshape(BM, BK)
+            acc = tl.mma(left, ys.load([b, k, j]).reshape(BK, BN), acc)
+        z.store(acc.astype(z.dtype).reshape(1, BM, BN), index)
 
 
 LOG2_E = 1.4426950408889634

@@ -13,22 +13,25 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import tilewright as tw
 from tilewright.compile.inspect import stage_times
 from tilewright.launch.inspection import Inspection
 
-from .. import kernels, peers
+from .. import peers
 from ..__main__ import RESULTS, TRIALS
 from ..machine import describe, version
 from .case import OURS
 from .contest import Record, contest, warm_up
+from .meta import CALLS
+from .ours import as_torchs
 from .plot import draw
 from .report import Report, from_json, markdown, reached, to_json
 from .rows import ROWS
+from .safety import safety
 from .timing import ROUNDS
 
+ARCH = "sm_90"
+"""What is compiled for where no GPU is asked."""
 LIBRARIES = ("triton", "cuda-tile", "nvidia-cuda-tileiras")
 
 
@@ -71,25 +74,12 @@ def machine() -> dict[str, str]:
 
 
 def compile_times() -> dict[str, dict[str, float]]:
-    """Seconds of each stage, for a small, a middling and a large kernel."""
-    whole, heads = tw.meta((4096, 4096), tw.bf16), tw.meta((64, 4096, 128), tw.bf16)
-
-    def square(tile: tuple[int, ...]) -> object:
-        return tw.meta((4096, 4096), tw.bf16).partition_mut(tile)
-
-    calls: dict[str, tuple[Any, tuple[Any, ...]]] = {
-        "softmax": (kernels.softmax, (square((1, 4096)), whole)),
-        "GEMM": (kernels.gemm, (square((128, 256)), whole, whole)),
-        "attention": (
-            kernels.attention,
-            (tw.meta((64, 4096, 128), tw.bf16).partition_mut((1, 128, 128)), *[heads] * 3, 0.1),
-        ),
-    }
+    """Seconds of each stage, the least of three."""
     found: dict[str, dict[str, float]] = {}
-    for name, (kernel, args) in calls.items():
-        inner = kernel._kernel  # the signature that a launch would have
-        signature = Inspection(inner, args, {}, "sm_90").signature
-        runs = [stage_times(kernel.source, signature, "sm_90") for _ in range(3)]
+    for name, call in CALLS.items():
+        inner = call.kernel._kernel  # the signature that a launch would have
+        signature = Inspection(inner, call.arguments(), call.constants, ARCH).signature
+        runs = [stage_times(call.kernel.source, signature, ARCH) for _ in range(3)]
         found[name] = {stage: min(run[stage] for run in runs) for stage in runs[0]}
     return found
 
@@ -102,11 +92,13 @@ def measure(names: Sequence[str], given: argparse.Namespace, place: Path) -> Rep
         if given.seconds and time.monotonic() - begin > given.seconds:
             print(f"no time left for {len(names) - number + 1} rows", file=sys.stderr)
             break
-        record = contest(ROWS[name], given.rounds)
+        with as_torchs():
+            record = contest(ROWS[name], given.rounds)
         report.records.append(record)
         print(f"{number}/{len(names)} {line(record)}", flush=True)
         (place / "gpu.json").write_text(to_json(report), encoding="utf-8")
     report.compile.update(compile_times())
+    report.safety.update(safety(ARCH))
     return report
 
 
@@ -147,8 +139,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write(from_json(given.draw.read_text(encoding="utf-8")), place)
         return 0
     if given.part is not None:
-        for name in names[given.part :: given.warm]:
-            warm_up(ROWS[name])
+        with as_torchs():
+            for name in names[given.part :: given.warm]:
+                warm_up(ROWS[name])
         return 0
     if given.warm:
         compile_first(sys.argv[1:] if arguments is None else arguments, given.warm)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 OURS = "tilewright"
-PERSISTENT, WAIVED, HINTED = f"{OURS}, persistent", f"{OURS}, checks waived", f"{OURS}, hinted"
+PERSISTENT, HINTED = f"{OURS}, persistent", f"{OURS}, hinted"
 TORCH, TRITON, CUTILE, COPY = "torch", "Triton", "cuTile Python", "copy"
 
 Tensor: TypeAlias = Any

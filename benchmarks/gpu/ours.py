@@ -1,7 +1,4 @@
-"""Runs our kernels on torch's memory and stream, so that nothing but the kernel is timed.
-
-Kernels are compiled as launches compile them; what launches cost the host is measured elsewhere.
-"""
+"""Runs our kernels as a user does: on memory of torch, on a stream that all contestants share."""
 
 from __future__ import annotations
 
@@ -13,17 +10,10 @@ from functools import cache, partial
 from typing import Any
 
 import tilewright as tw
-from tilewright.backend import tileir
 from tilewright.backend.tileir import abi
-from tilewright.base.dtypes import AnyDType, bool_
+from tilewright.base.dtypes import AnyDType
 from tilewright.compile.options import CompileOptions
-from tilewright.compile.pipeline import CUDA_PASSES, PASSES
-from tilewright.compile.runner import Runner
-from tilewright.frontend.build import build
-from tilewright.ir import Func
 from tilewright.ir.artifact import Artifact
-from tilewright.ir.rewrite import rewrite
-from tilewright.launch.inspection import Inspection
 
 from .. import peers
 from .case import Entry, Tensor
@@ -34,51 +24,42 @@ DTYPES: dict[str, AnyDType] = {
 RECORD_BYTES = 1 << 16
 
 
+@cache
+def stream() -> Any:
+    """The stream that is measured, made by us."""
+    return tw.default_device().new_stream()
+
+
+def as_torchs() -> Any:
+    """The same stream as torch's current one, for a `with` block."""
+    lib = peers.torch()
+    return lib.cuda.stream(lib.cuda.ExternalStream(stream().handle))
+
+
 def entry(
     kernel: Any,
     out: Tensor,
     tile: tuple[int, ...],
     *inputs: Any,
     groups: tuple[int, ...] | None = None,
-    unchecked: bool = False,
     options: Mapping[str, Any] | None = None,
     **constants: Any,
 ) -> Entry:
     """A kernel of ours that writes `out`; with `groups` its blocks visit many tiles each.
 
-    `unchecked` leaves out what a safe kernel checks while it runs.
+    Each run is a launch as users write it: `kernel(...).start_on(stream)`.
     """
-    wanted = CompileOptions(**(options or {}))
-    run = _prepared(kernel, out, tile, inputs, groups, unchecked, wanted, constants)
-    return Entry(run, out, _setting(tile, {**constants, **(options or {})}))
-
-
-def direct(kernel: Any, out: Tensor, tile: tuple[int, ...], *inputs: Any) -> Launch:
-    """A kernel of ours and its arguments, as the driver takes them."""
-    return _prepared(kernel, out, tile, inputs, None, False, CompileOptions(), {})
-
-
-def _prepared(
-    kernel: Any,
-    out: Tensor,
-    tile: tuple[int, ...],
-    inputs: Sequence[Any],
-    groups: tuple[int, ...] | None,
-    unchecked: bool,
-    wanted: CompileOptions,
-    constants: Mapping[str, Any],
-) -> Launch:
-    output = _meta(out).partition_mut(tile)
-    grid = [math.ceil(n / t) for n, t in zip(out.shape, tile, strict=True)]
+    output = tw.asarray(out).partition_mut(tile)
     if groups is not None:
-        grid = [min(_processors(), math.prod(grid))]
-        output = output.map(groups, grid[0])
-    given = [_meta(i) if hasattr(i, "data_ptr") else i for i in inputs]
-    if unchecked:
-        artifact = _unchecked(kernel, (output, *given), constants, wanted)
-    else:
-        artifact = kernel.compile_for(_target(), output, *given, options=wanted, **constants)
-    return Launch(artifact, (out, *inputs), [*grid, 1, 1][:3])
+        output = output.map(groups)
+    given = [tw.asarray(i) if hasattr(i, "data_ptr") else i for i in inputs]
+    wanted = CompileOptions(**options) if options else None
+
+    def run() -> None:
+        launch = kernel(output, *given, **constants)
+        (launch.compile_options(wanted) if wanted else launch).start_on(stream())
+
+    return Entry(run, out, _setting(tile, {**constants, **(options or {})}))
 
 
 def _setting(tile: Sequence[int], more: Mapping[str, Any]) -> str:
@@ -86,26 +67,20 @@ def _setting(tile: Sequence[int], more: Mapping[str, Any]) -> str:
     return ", ".join(["x".join(map(str, tile)), *given])
 
 
+# --- the driver's call alone ----------------------------------------------------------------------
+
+
+def direct(kernel: Any, out: Tensor, tile: tuple[int, ...], *inputs: Any) -> Launch:
+    """A kernel of ours and its arguments, as the driver takes them."""
+    output = _meta(out).partition_mut(tile)
+    grid = [math.ceil(n / t) for n, t in zip(out.shape, tile, strict=True)]
+    given = [_meta(i) if hasattr(i, "data_ptr") else i for i in inputs]
+    artifact = kernel.compile_for(_target(), output, *given)
+    return Launch(artifact, (out, *inputs), [*grid, 1, 1][:3])
+
+
 def _meta(tensor: Tensor) -> Any:
     return tw.meta(tuple(tensor.shape), DTYPES[str(tensor.dtype)])
-
-
-def _unchecked(
-    kernel: Any, args: Sequence[Any], constants: Mapping[str, Any], options: CompileOptions
-) -> Artifact:
-    """A kernel compiled as launches do, but for its checks."""
-    signature = Inspection(kernel._kernel, args, constants, _target()).signature
-    func = waived(build(kernel.source, signature))
-    for step in (*PASSES, *CUDA_PASSES):
-        func = step(func)
-    stages = tileir.stages_for(_target(), options.wishes)
-    artifact: Artifact = Runner(func.name).stages(stages, func)
-    return artifact
-
-
-def waived(func: Func) -> Func:
-    """A function without the checks it makes while it runs."""
-    return rewrite(func, lambda r, op: (r.constant(True, bool_),) if op.name == "check" else None)
 
 
 class Launch:
@@ -164,11 +139,6 @@ def _values(
         else:
             dims = arg.shape if slot.what == "extent" else arg.stride()
             yield wide[slot.dtype.itemsize](dims[slot.axis])
-
-
-@cache
-def _processors() -> int:
-    return int(peers.torch().cuda.get_device_properties(0).multi_processor_count)
 
 
 @cache

@@ -19,7 +19,6 @@ from .case import (
     PERSISTENT,
     TORCH,
     TRITON,
-    WAIVED,
     Case,
     Entry,
     Row,
@@ -189,12 +188,9 @@ def _transpose(rows: int, columns: int, dtype: str) -> Case:
 
 def _large_gemm(z: Tensor, x: Tensor, y: Tensor) -> dict[str, Settings]:
     tiles = [(128, 128), (128, 256)]
-    mine = {
-        OURS: _ours(kernels.gemm, z, x, y, tiles=tiles),
-        WAIVED: _ours(kernels.gemm, z, x, y, tiles=tiles, unchecked=True),
-    }
+    mine = {OURS: _ours(kernels.gemm, z, x, y, tiles=tiles)}
     if x.shape[1] % 8 or y.shape[1] % 8:  # rows that bulk copies cannot read
-        return mine | _hinted(kernels.gemm, z, x, y, tiles=tiles, hints=[{"whole_first": True}])
+        return mine
     persistent = partial(_ours, kernels.persistent_gemm, z, x, y, tiles=[(128, 256)])
     return mine | {PERSISTENT: persistent(groups=(8, 1), BK=32)}
 
@@ -218,6 +214,9 @@ def _batched(batch: int, n: int, dtype: str) -> Case:
     x, y = (_random(batch, n, n, dtype=dtype) for _ in range(2))
     contestants = {
         OURS: _ours(kernels.batch_gemm, x, x, y, tiles=[(1, 128, 128), (1, 128, 256)]),
+        PERSISTENT: _ours(
+            kernels.persistent_batch_gemm, x, x, y, tiles=[(1, 128, 256)], groups=(1, 8, 1), BK=32
+        ),
         TORCH: _torch(lambda: x @ y),
         **_others("gemm", x, x, y),
     }
@@ -247,18 +246,17 @@ def _attention(
 
     common: Mapping[str, Any] = {"CAUSAL": causal, "GROUP": group}
 
-    def ours(**how: Any) -> Settings:
+    def ours() -> list[Entry]:
         """Of a few numbers of queries and keys per step."""
         made = [
-            _ours(kernels.attention, q, q, k, v, scale, tiles=tiles, **common, BN=step, **how)
+            _ours(kernels.attention, q, q, k, v, scale, tiles=tiles, **common, BN=step)
             for step in (64, 128)
         ]
-        return lambda: [one for settings in made for one in settings()]
+        return [one for settings in made for one in settings()]
 
     dot = partial(_scaled_dot_product, causal, q, k, v)
     contestants = {
-        OURS: ours(),
-        WAIVED: ours(unchecked=True),
+        OURS: ours,
         TORCH: _torch(dot),
         **_others("attention", q, q, k, v, scale, causal),
     }
@@ -306,7 +304,7 @@ def _product_rows() -> Iterator[Row]:
             goal = {TORCH: goals[n]} if n in goals else {}
             yield Row(
                 "gemm", f"GEMM {SHORT[dtype]}, {n}", partial(_gemm, n, n, n, dtype),
-                2.0 * n**3, "FLOP", goal, dtype == "bfloat16" and n not in (8191,),
+                2.0 * n**3, "FLOP", goal, dtype == "bfloat16" and n not in (8191,), cold=n <= 2048,
             )  # fmt: skip
         for m in (1, 16, 64):
             yield Row(

@@ -63,6 +63,24 @@ def test_rows_that_fill_their_tiles_and_rows_that_do_not(rng, rows, columns):
     np.testing.assert_allclose(found, x / root * weight, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("columns", [8192, 8191, 16384, 20000, 32768, 32767])
+def test_long_rows(rng, columns):
+    x = rng.standard_normal((5, columns), dtype=np.float32)
+    weight, bias = rng.standard_normal((2, columns), dtype=np.float32)
+    wide = x.astype(np.float64)
+    tile = (1, 1 << (columns - 1).bit_length())
+    p = np.exp(wide - wide.max(1, keepdims=True))
+    found = run(kernels.softmax, x.shape, tile, x)
+    np.testing.assert_allclose(found, p / p.sum(1, keepdims=True), rtol=1e-5)
+    centred = wide - wide.mean(1, keepdims=True)
+    scale = 1 / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+    found = run(kernels.layer_norm, x.shape, tile, x, weight, bias, 1e-5)
+    np.testing.assert_allclose(found, centred * scale * weight + bias, rtol=1e-4, atol=1e-5)
+    root = np.sqrt((wide**2).mean(1, keepdims=True) + 1e-5)
+    found = run(kernels.rms_norm, x.shape, tile, x, weight, 1e-5)
+    np.testing.assert_allclose(found, wide / root * weight, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (129, 64), (128, 257), (300, 1000)])
 def test_every_block_runs_once_in_any_order(rng, shape):
     x = rng.standard_normal(shape, dtype=np.float32)
@@ -80,7 +98,7 @@ def test_products_of_rows_that_are_not_aligned(rng, size):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("tokens", [1, 100, 128, 300])
+@pytest.mark.parametrize("tokens", [1, 100, 128, 300, 1000])
 def test_attention(rng, tokens, causal):
     q, k, v = rng.standard_normal((3, 4, tokens, 64)).astype(np.float16)
     found = run(kernels.attention, q.shape, (1, 64, 64), q, k, v, 0.125, dtype=f16, CAUSAL=causal)

@@ -103,3 +103,12 @@ def test_line_info_names_the_file(tool):
     with override(line_info=True):
         lines = assemble(Job("gemm", "sm_90", made.bytecode(), None), tool)
     assert b"kernels.py" in lines and b"kernels.py" not in plain
+
+
+def test_kernels_that_spill_say_so(tool):
+    z = tw.meta((4096, 4096))
+    said = "bytes of each thread spill to memory: use smaller tiles, or more warps"
+    wide = kernels.gemm.explain(z.partition_mut((128, 128)), z, z, device="sm_90")
+    assert said in wide
+    narrow = kernels.gemm.explain(z.partition_mut((64, 64)), z, z, BK=16, device="sm_90")
+    assert said not in narrow

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...analysis.growth import axis_of_growing_loops
 from ...analysis.narrowing import seen_in_full
 from ...analysis.ranges import Ranges, ranges
 from ...analysis.structure import LOOPS, Structure, structure
 from ...base.cuda_abi import POINTER_ALIGNMENT
-from ...base.dtypes import f32
+from ...base.dtypes import f32, f64
 from ...base.shapes import Shape
+from ...ir.artifact import reporting_ops
 from ...ir.core import Func, Op, Value
 from ...ir.signature import OutputSpec, ParamSpec, TensorSpec
 from ...ir.types import TileType, ViewType
@@ -68,6 +70,10 @@ class Choices:
     hints: Hints
     order: Shape | None
     """Blocks run in groups of this shape, as `tile_index` goes; None is the order of launch."""
+    from_last: int | None
+    """The grid axis along which the last blocks run first, if any."""
+    asks_once: bool
+    """Whether one question decides for all tiles that are read in a way of their own."""
     lines: tuple[str, ...]
 
     def views_of(self, value: Value) -> list[PartitionView | StridedView]:
@@ -88,9 +94,15 @@ def choose(func: Func, target: TileTarget) -> Choices:
     lines += [f"hint {name} = {value}: {why}" for name, (value, why) in hints.items()]
     if order is not None:
         lines.append(_order_line(order))
+    from_last = chooser.from_last()
+    if from_last is not None:
+        lines.append(f"the last blocks of grid axis {from_last} run first, for they do most")
+    asks_once = chooser.asks_once([op for op, access in accesses.items() if access.whole_first])
+    if asks_once:
+        lines.append("blocks are asked once whether all their tiles are whole")
     numbers = {name: value for name, (value, _) in hints.items()}
     by_arch: Hints = {target.arch: numbers} if numbers else {}
-    return Choices(accesses, frozenset(scaled), by_arch, order, tuple(lines))
+    return Choices(accesses, frozenset(scaled), by_arch, order, from_last, asks_once, tuple(lines))
 
 
 def _plain(op: Op) -> str:
@@ -197,6 +209,34 @@ class _Chooser:
             return self.wishes.whole_first
         return not self.products or not self.is_bulk()
 
+    def asks_once(self, loads: Sequence[Op]) -> bool:
+        """Whether a kernel of rows is there twice, for blocks whose tiles are whole and for others.
+
+        All that is asked must be known at its beginning.
+        """
+        least, most = self.policy.twice
+        rows = [op.results[0].tile for op in loads]
+        longest = max((row.size for row in rows), default=0)
+        return (
+            longest >= least
+            and (longest <= most or self.rereads())
+            and all(row.size == row.shape[-1] for row in rows)
+            and not reporting_ops(self.func)
+            and not any(op.name in LOOPS for op in self.func.walk())
+            and all(op in self.func.body.ops and self.known_early(op) for op in loads)
+        )
+
+    def known_early(self, load: Op) -> bool:
+        """Whether a load is of a parameter, at an index made of numbers alone."""
+        pending = list(load.all("index"))
+        while pending:
+            maker = self.nesting.definer(pending.pop())
+            if maker is not None:
+                if not maker.defn.pure or maker.regions:
+                    return False
+                pending += maker.operands
+        return load.one("view").view.tensor.param is not None
+
     # --- functions -----------------------------------------------------------------------------
 
     def scaled(self) -> list[Op]:
@@ -215,7 +255,11 @@ class _Chooser:
 
     def latency(self, op: Op) -> int | None:
         given: int | None = op.attrs.get("latency")
-        return self.wishes.latency if given is None else given
+        if given is not None or self.wishes.latency is not None:
+            return self.wishes.latency if given is None else given
+        if _plain(op) != "load_view" or not self.products or self.chain():
+            return None
+        return found(self.kind_of_product()[0], self.accumulator()).latency
 
     def line(self, op: Op, access: Access) -> str:
         view: ViewType = op.one("view").view
@@ -252,18 +296,21 @@ class _Chooser:
     def share_of_tiles(self) -> tuple[int | None, int | None, str]:
         """Warps and blocks of a kernel without products, and why."""
         most = max(self.tiles(), default=0)
-        reduces = any(op.name in ("reduce", "scan") for op in self.func.walk())
-        row = found(self.policy.rows if reduces else self.policy.copies, most)
-        why = f"tiles of {most} elements{' are reduced' if reduces else ''}"
-        if row.crowded is not None and self.crowded():
-            return *row.crowded, f"{why}, several at a time"
+        reduces = sum(op.name in ("reduce", "scan") for op in self.func.walk())
+        reread = reduces > 0 and self.rereads()
+        table = self.policy.reread if reread else self.policy.rows
+        row = found(table if reduces else self.policy.copies, most)
+        how = " are read again after a reduction" if reread else " are reduced" if reduces else ""
+        why = f"tiles of {most} elements{how}"
+        if reduces == 1 and row.blocks_once is not None:
+            return row.warps, row.blocks_once, f"{why} once"
         return row.warps, row.blocks, why
 
     def share_of_products(self) -> tuple[int | None, int | None, str]:
         """Warps and blocks of a kernel with products, and why."""
         chain = self.chain()
         if not chain:
-            most = max(op.result.tile.size for op in self.products)
+            most = self.accumulator()
             table, how = self.kind_of_product()
             row = found(table, most)
             return row.warps, row.blocks, f"an accumulator of {most} elements{how}"
@@ -274,10 +321,20 @@ class _Chooser:
 
     def kind_of_product(self) -> tuple[Sequence[Share], str]:
         """The table for blocks with one product, and what it is called."""
+        if any(op.one("lhs").tile.dtype in (f32, f64) for op in self.products):
+            return self.policy.by_hand, " without tensor cores"
         if not self.is_bulk():
             return self.policy.gathers, ", loaded by its warps"
         depth = max(sum(o.name in LOOPS for o in self.nesting.ancestors(p)) for p in self.products)
-        return (self.policy.visits, " per visit") if depth > 1 else (self.policy.products, "")
+        if depth <= 1:
+            return self.policy.products, ""
+        if reporting_ops(self.func):
+            return self.policy.checked, " per visit, with checks"
+        return self.policy.visits, " per visit"
+
+    def accumulator(self) -> int:
+        """The elements of the largest product."""
+        return max(op.result.tile.size for op in self.products)
 
     def chain(self) -> int:
         """The elements of all products of one round, where there are several; else 0."""
@@ -293,11 +350,11 @@ class _Chooser:
         """The accesses of one kind."""
         return [op for op in self.func.walk() if _plain(op) == kind]
 
-    def crowded(self) -> bool:
-        """Whether a block loads several tiles as large as its largest one."""
-        tiles = [op.results[0].tile for op in self.accesses("load_view")]
-        lengths = [tile.shape[-1] for tile in tiles if tile.rank]
-        return len(lengths) > 1 and lengths.count(max(lengths)) > 1
+    def rereads(self) -> bool:
+        """Whether a tile is loaded more than once, as `reread_tiles` makes it."""
+        ops = [op for op in self.func.body.ops if _plain(op) == "load_view"]
+        loads = [(op.one("view"), op.all("index")) for op in ops]
+        return len(set(loads)) < len(loads)
 
     def rounds(self) -> list[list[int]]:
         """The sizes of the products that are computed together, as in one round of a loop."""
@@ -315,6 +372,12 @@ class _Chooser:
             for v in (*op.results, *op.operands)
             if isinstance(v.type, TileType)
         ]
+
+    def from_last(self) -> int | None:
+        """The grid axis whose last blocks run first: those with most to do must not begin last."""
+        if self.func.signature.folded or self.wishes.block_group == 1:
+            return None
+        return axis_of_growing_loops(self.func)
 
     def order(self) -> Shape | None:
         """The order of blocks: those that share tiles, or pages of memory, close to each other."""

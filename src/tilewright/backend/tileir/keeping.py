@@ -6,6 +6,7 @@ of the machine is part of the name: what was compiled elsewhere is found here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
 
 from ...base.config import current
@@ -13,9 +14,13 @@ from ...base.cubin import architecture
 from ...base.stage import Facts, Keeping, Saved
 from ...ir.artifact import Artifact, sites_of
 from .abi import symbol
+from .cubin import resources
 from .encoding.versions import version_text
 from .lowered import Lowered
 from .toolchain import Toolchain
+
+WORTH_SAYING = 64
+"""Bytes of stack per thread from which on a kernel is said to spill."""
 
 
 def keeping_for(tool: Toolchain) -> Keeping:
@@ -36,8 +41,15 @@ def artifact(made: Lowered, cubin: bytes) -> Artifact:
         sites=sites_of(func),
         occupancy=int(hints.get("occupancy", 1)),
         cluster=int(hints.get("num_cta_in_cga", 1)),
-        decisions=tuple(made.choices.lines),
+        decisions=(*made.choices.lines, *_spilling(cubin)),
     )
+
+
+def _spilling(cubin: bytes) -> Iterator[str]:
+    """What to say of a kernel whose values do not fit into registers; a few bytes do no harm."""
+    stack = resources(cubin).stack_bytes
+    if stack >= WORTH_SAYING:
+        yield f"{stack} bytes of each thread spill to memory: use smaller tiles, or more warps"
 
 
 def facts(made: Lowered, tool: Toolchain) -> Facts:

@@ -10,16 +10,15 @@ from .target import TileTarget
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How blocks up to a size share a multiprocessor; None leaves it to the assembler.
-
-    A block that holds several rows of that size, such as one and its weights, needs registers for
-    all of them: then the warps and blocks of `crowded` hold, where that is given.
-    """
+    """How blocks up to a size share a multiprocessor; None leaves it to the assembler."""
 
     elements: int
     warps: int | None = None
     blocks: int | None = None
-    crowded: tuple[int, int] | None = None
+    blocks_once: int | None = None
+    """Blocks where there is one reduction only, so that less time passes in waiting for it."""
+    latency: int | None = None
+    """How far ahead loads are begun, where they are not told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +31,16 @@ class Policy:
     """Blocks that take every element by itself, by the elements of their largest tile."""
     rows: Sequence[Share]
     """Blocks that reduce what they hold."""
+    reread: Sequence[Share]
+    """Those that read their tiles again after a reduction."""
     products: Sequence[Share]
     """Blocks with products, by the elements of one accumulator."""
     visits: Sequence[Share]
     """Those that visit many tiles, and fetch for the next one while they finish the last."""
+    checked: Sequence[Share]
+    """Those of the latter that check what they do, and need registers to tell of it."""
+    by_hand: Sequence[Share]
+    """Those whose products have no tensor cores: f32 and f64."""
     gathers: Sequence[Share]
     """Those whose tiles bulk copies cannot bring, because rows are not aligned."""
     chains: Sequence[Share]
@@ -46,6 +51,9 @@ class Policy:
     """From so many elements in one access on, blocks that turn tiles run row by row."""
     group: int
     """Blocks of a product are run in groups of so many along the first axis, for reuse."""
+    twice: tuple[int, int]
+    """Kernels whose rows have so many elements, from and to, are there twice: for blocks whose
+    tiles are whole, and for others."""
     bulk_copies: bool
     """Whether there are bulk copies of tiles (TMA)."""
 
@@ -61,11 +69,11 @@ HOPPER = Policy(
     rows=(
         Share(2048, warps=4),
         Share(4096, warps=4, blocks=7),
-        Share(8192, warps=8, blocks=4, crowded=(4, 4)),
-        # Registers for 64 elements per thread, and for as many weights where there are some.
-        Share(16384, warps=8, blocks=3, crowded=(8, 2)),
+        Share(8192, warps=8, blocks=4),
+        Share(16384, warps=8, blocks=3, blocks_once=2),
         Share(1 << 24, warps=8, blocks=1),
     ),
+    reread=(Share(1 << 24, warps=8, blocks=2),),
     products=(
         Share(2048, blocks=2),
         Share(4096),
@@ -73,12 +81,20 @@ HOPPER = Policy(
         # Four warps would not have the registers for such an accumulator.
         Share(1 << 24, warps=8),
     ),
-    visits=(Share(16384, warps=4, blocks=1), Share(1 << 24, warps=8, blocks=1)),
+    # What is left of the shared memory when one block has all of it holds loads of more steps.
+    visits=(
+        Share(16384, warps=4, blocks=1, latency=6),
+        Share(1 << 24, warps=8, blocks=1, latency=6),
+    ),
+    checked=(Share(8192, warps=4, blocks=1), Share(1 << 24, warps=8, blocks=1)),
+    by_hand=(Share(1 << 24, warps=8, blocks=1),),
     gathers=(Share(8192), Share(1 << 24, warps=8)),
     chains=(Share(24576, blocks=2), Share(1 << 24, blocks=1)),
     tall=128,
     page=2048,
     group=8,
+    # Shorter rows come several to a tile, and were slower so; longer ones take too many registers.
+    twice=(8192, 16384),
     bulk_copies=True,
 )
 """Newer architectures have not been tried, and take it as it is."""

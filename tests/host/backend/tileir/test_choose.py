@@ -90,13 +90,72 @@ def total(z: tl.TensorMut, x: tl.Tensor) -> None:
     [
         ((1, 1024), {"num_worker_warps_per_cta": 4}),
         ((4, 1024), {"occupancy": 7, "num_worker_warps_per_cta": 4}),
-        ((1, 16384), {"occupancy": 3, "num_worker_warps_per_cta": 8}),
+        ((1, 16384), {"occupancy": 2, "num_worker_warps_per_cta": 8}),
         ((2, 16384), {"occupancy": 1, "num_worker_warps_per_cta": 8}),
     ],
 )
 def test_large_rows_leave_room_for_others(tile, hints):
     z = tw.meta((64, 16384))
     assert lowered(cuda_ir(total, z.partition_mut(tile), z)).choices.hints["sm_90"] == hints
+
+
+def hints(kernel, *args, **constants):
+    return lowered(cuda_ir(kernel, *args, **constants)).choices.hints["sm_90"]
+
+
+def test_rows_that_are_reduced_twice_or_read_again():
+    for length, blocks in ((16384, 3), (32768, 2)):
+        z = tw.meta((64, length), tw.f16)
+        found = hints(kernels.softmax, z.partition_mut((1, length)), z)
+        assert found == {"occupancy": blocks, "num_worker_warps_per_cta": 8}
+
+
+def test_products_without_tensor_cores_have_all_warps():
+    z = tw.meta((4096, 4096))
+    eight = {"occupancy": 1, "num_worker_warps_per_cta": 8}
+    assert hints(kernels.gemm, z.partition_mut((64, 64)), z, z) == eight
+    mapped = z.partition_mut((64, 64)).map((8, 1), 132)
+    assert hints(kernels.persistent_gemm, mapped, z, z) == eight
+
+
+@tw.entry
+def routed(z: tl.MappedPartitionMut, x: tl.Tensor, y: tl.Tensor, ways: tl.Tensor[tw.i32]) -> None:
+    bm, bn = z.shape
+    xs, ys = x.partition((bm, 64)), y.partition((1, 64, bn))
+    for index in z.iter_indices():
+        i, j = index
+        way = ways.load_tile((1,), [i]).item()
+        acc = tl.zeros((bm, bn), tw.f32)
+        for k in range(tl.num_tiles(xs, 1)):
+            acc = tl.mma(xs.load([i, k]), ys.load([way, k, j]).reshape(64, bn), acc)
+        z.store(acc.astype(z.dtype), index)
+
+
+def test_visits_that_check_have_registers_for_it():
+    x, y = tw.meta((4096, 4096), tw.bf16), tw.meta((8, 4096, 4096), tw.bf16)
+    mapped = x.partition_mut((128, 128)).map((8, 1), 132)
+    ways = tw.meta((32,), tw.i32)
+    assert hints(routed, mapped, x, y, ways) == {"occupancy": 1, "num_worker_warps_per_cta": 8}
+    found = hints(kernels.persistent_gemm, mapped, x, x)
+    assert found == {"occupancy": 1, "num_worker_warps_per_cta": 4}
+
+
+def test_visits_load_far_ahead():
+    z = tw.meta((4096, 4096), tw.bf16)
+    func = cuda_ir(kernels.persistent_gemm, z.partition_mut((128, 256)).map((8, 1), 132), z, z)
+    for wishes, expected in (({}, 6), ({"latency": 2}, 2)):
+        accesses = lowered(func, **wishes).choices.accesses
+        assert {a.latency for op, a in accesses.items() if op.name == "load_view"} == {expected}
+    assert {a.latency for a in product((16, 16)).accesses.values()} == {None}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_blocks_with_longer_loops_run_first(causal):
+    heads = tw.meta((8, 1024, 64), tw.bf16)
+    out = tw.meta((8, 1024, 64), tw.bf16).partition_mut((1, 64, 64))
+    func = cuda_ir(kernels.attention, out, heads, heads, heads, 0.1, CAUSAL=causal)
+    assert lowered(func).choices.from_last == (1 if causal else None)
+    assert lowered(func, block_group=1).choices.from_last is None
 
 
 def test_products_run_in_groups():

@@ -63,6 +63,9 @@ class Emitter:
         """The logical grid."""
         self.record: Val | None = None
         """The address of the launch record."""
+        self.whole: bool | None = None
+        """Whether the tiles of this way through the kernel lie inside; None where each is asked."""
+        self._read: dict[tuple[int, tuple[Value, ...]], Val] = {}
         self._rules = rules
 
     @property
@@ -216,6 +219,14 @@ class Emitter:
             return None
         token = op.maybe("token")
         return None if token is None else self.get(token)
+
+    def last_read(self, tile_read: tuple[Value, ...]) -> Val | None:
+        """The token of the last load of a tile in this region, given by its view and index."""
+        return self._read.get((id(self.code), tile_read))
+
+    def note_read(self, tile_read: tuple[Value, ...], token: Val) -> None:
+        """A tile has been loaded in this region."""
+        self._read[id(self.code), tile_read] = token
 
     def _tensor(self, op: Op) -> Value:
         maker = self.nesting.definer(op.one("view"))

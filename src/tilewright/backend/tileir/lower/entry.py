@@ -21,6 +21,7 @@ from . import RULES
 from .emitter import Emitter, Memory, tile
 from .grid import numbers
 from .memory import whole_view
+from .ways import body_either_way
 
 LARGEST = (1 << 31) - 1
 LESS = 2
@@ -47,7 +48,10 @@ def lower(func: Func, target: TileTarget, choices: Choices) -> Kernel:
 
 
 def _body(em: Emitter) -> None:
-    em.ops(em.func.body.ops)
+    if em.choices.asks_once:
+        body_either_way(em)
+    else:
+        em.ops(em.func.body.ops)
     em.span = None
 
 
@@ -129,7 +133,12 @@ def _grid(em: Emitter, lengths: Sequence[Val]) -> None:
     ids = em.op("get_tile_block_id", [INDEX] * HARDWARE_RANK)
     em.grid = em.op("get_num_tile_blocks", [INDEX] * HARDWARE_RANK)
     order = em.choices.order
-    em.block = ids if order is None else _ordered(em, ids, order)
+    block = list(ids if order is None else _ordered(em, ids, order))
+    axis = em.choices.from_last
+    if axis is not None:
+        last = em.same("subi", em.grid[axis], em.index(1))
+        block[axis] = em.same("subi", last, block[axis])
+    em.block = tuple(block)
 
 
 def _asks_for_blocks(em: Emitter) -> bool:

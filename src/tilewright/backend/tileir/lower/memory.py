@@ -141,58 +141,81 @@ def hints_of(em: Emitter, access: Access) -> Hints | None:
 
 
 def _load(em: Emitter, op: Op) -> Sequence[Val]:
-    access, token = em.choices.accesses[op], em.token_of(op)
+    access = em.choices.accesses[op]
+    if access.view is None:
+        return _load_elements(em, op, hints_of(em, access))
+    index = _index(em, op)
+    # An assembler takes two loads of one tile for one load, unless the second waits for the first.
+    tile_read = (op.one("view"), *op.all("index"))
+    before = em.token_of(op) or em.last_read(tile_read)
+    whole = em.whole if access.whole_first else False
+    if whole is None:
+        loaded = _load_either(em, op, access.view, index, before)
+    else:
+        loaded = _load_tile(em, op, access.view, index, before, inside=whole)
+    em.note_read(tile_read, loaded[1])
+    return loaded
+
+
+def _load_elements(em: Emitter, op: Op, hints: Hints | None) -> Sequence[Val]:
     kind = tile_of(op.results[0].type)
-    hints = hints_of(em, access)
-    if access.view is not None:
-        index = _index(em, op)
-        if access.whole_first:
-            return _load_whole_first(em, op, access.view, index)
-        return _load_tile(em, op, _view(em, op.one("view"), access.view), index)
     pointers, mask = elements(em, op)
     padding = None
     if mask is not None:
         value = op.one("view").view.padding
         padding = em.number(0 if value is None else value, kind)
     return em.op(
-        "load_ptr_tko", [kind, TOKEN], pointers, mask, padding, token,
+        "load_ptr_tko", [kind, TOKEN], pointers, mask, padding, em.token_of(op),
         memory_ordering_semantics=WEAK, optimization_hints=hints,
     )  # fmt: skip
 
 
 def _load_tile(
-    em: Emitter, op: Op, view: Val, index: Sequence[Val], *, inside: bool = False
+    em: Emitter,
+    op: Op,
+    kind: PartitionView | StridedView,
+    index: Sequence[Val],
+    token: Val | None,
+    *,
+    inside: bool,
 ) -> tuple[Val, ...]:
     """Load a tile through a view; `inside` promises that all of it lies in the tensor."""
+    value = op.one("view")
+    if inside:
+        bare = replace(kind, padding=None)
+        view = em.one(MAKERS[type(bare)], bare, whole_view(em, em.tensor_of[value]))
+    else:
+        view = _view(em, value, kind)
     return em.op(
-        "load_view_tko", [tile_of(op.results[0].type), TOKEN], view, index, em.token_of(op),
+        "load_view_tko", [tile_of(op.results[0].type), TOKEN], view, index, token,
         memory_ordering_semantics=WEAK, optimization_hints=hints_of(em, em.choices.accesses[op]),
         inbounds=(1,) * len(index) if inside else None,
     )  # fmt: skip
 
 
-def _load_whole_first(
-    em: Emitter, op: Op, kind: PartitionView | StridedView, index: Sequence[Val]
+def _load_either(
+    em: Emitter,
+    op: Op,
+    kind: PartitionView | StridedView,
+    index: Sequence[Val],
+    token: Val | None,
 ) -> tuple[Val, ...]:
     """A load that asks once whether the tile lies inside, and pads it only if it does not."""
-    value = op.one("view")
-    bare = replace(kind, padding=None)
-    view = em.one(MAKERS[type(bare)], bare, whole_view(em, em.tensor_of[value]))
     ways = (
-        lambda: _load_tile(em, op, view, index, inside=True),
-        lambda: _load_tile(em, op, _view(em, value, kind), index),
+        lambda: _load_tile(em, op, kind, index, token, inside=True),
+        lambda: _load_tile(em, op, kind, index, token, inside=False),
     )
-    return em.either(_is_whole(em, value, kind, index), ways)
+    return em.either(is_whole(em, em.memory[op.one("view")], kind, index), ways)
 
 
-def _is_whole(
-    em: Emitter, value: Value, kind: PartitionView | StridedView, index: Sequence[Val]
+def is_whole(
+    em: Emitter, memory: Memory, kind: PartitionView | StridedView, index: Sequence[Val]
 ) -> Val:
     """Whether a tile lies inside: its index is less than the number of whole tiles, on every axis.
 
     Compared as unsigned, so that a negative index is not.
     """
-    extents = em.memory[value].extents
+    extents = memory.extents
     answer: Val | None = None
     for k, number in enumerate(index):
         extent, step = extents[kind.dim_map[k]], kind.tile[k]

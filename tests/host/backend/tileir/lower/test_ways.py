@@ -1,0 +1,60 @@
+"""Kernels of long rows are there twice: for blocks whose tiles all lie inside, and for others."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tilewright as tw
+from benchmarks import kernels
+from support.cuda import cuda_ir, lowered
+from tilewright.backend.tileir.program.text import program_text
+
+
+def rows(tile, length, kernel=kernels.softmax, dtype=tw.bf16, **wishes):
+    x = tw.meta((1000, length), dtype)
+    out = tw.meta((1000, length), dtype).partition_mut(tile)
+    return lowered(cuda_ir(kernel, out, x), **wishes)
+
+
+@pytest.mark.parametrize("length", [8192, 16384, 32768])
+def test_one_question_for_all_tiles(length):
+    made = rows((1, length), length)
+    text = program_text(made.program)
+    assert made.choices.asks_once
+    assert "blocks are asked once whether all their tiles are whole" in made.choices.lines
+    branches = [
+        line for line in text.splitlines() if " if " in line or line.strip().startswith("if")
+    ]
+    assert len(branches) == 1
+    loads = 3 if length == 32768 else 1
+    assert text.count("load_view_tko") == 2 * loads
+    assert text.count("store_view_tko") == 2
+
+
+@pytest.mark.parametrize(
+    ("tile", "length"), [((1, 4096), 4096), ((2, 4096), 4096), ((4, 2048), 2048)]
+)
+def test_other_rows_ask_for_each_tile(tile, length):
+    made = rows(tile, length)
+    assert not made.choices.asks_once
+    assert all(a.whole_first for op, a in made.choices.accesses.items() if op.name == "load_view")
+
+
+def test_a_wish_goes_first():
+    made = rows((1, 8192), 8192, whole_first=False)
+    assert not made.choices.asks_once
+    assert program_text(made.program).count("load_view_tko") == 1
+
+
+def test_a_tile_that_is_read_again_waits_for_the_time_before():
+    loads = [
+        re.findall(r"%\d+", line.split("optimization_hints")[0])
+        for line in program_text(rows((1, 32768), 32768).program).splitlines()
+        if "load_view_tko" in line
+    ]
+    for _, before, *rest in loads[:2] + loads[3:5]:
+        assert rest
+        assert any(before == operands[-1] for operands in loads)
+    assert [len(operands) for operands in loads] == [5, 6, 6] * 2
