@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--suite-logs", default="build/gpu-suites", help="where tests/gpu logs the files it runs"
     )
     parser.addoption(
-        "--simulate", action="store_true", help="run on a CUDA device that the reference stands for"
+        "--simulate", default="", help="the architecture of a GPU that the reference stands for"
     )
     parser.addoption("--shard", default="1/1", help="k/n: the k-th of n parts of the tests")
 
@@ -50,8 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Tests that name no device run on the CPU, also where there is a GPU."""
     os.environ["TILEWRIGHT_DEVICE"] = config.getoption("--on") or "cpu"
-    if config.getoption("--simulate"):
-        importlib.import_module("support.simulated_cuda").install()
+    if arch := config.getoption("--simulate"):
+        importlib.import_module("support.simulated_cuda").install(arch)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -2,8 +2,9 @@
 
     python tools/gpu_pack.py build/gpu-pack [--arch sm_90] [GROUP | TEST_FILE ...]
 
-Groups of tests run here on the CPU; whatever they launch is compiled for the architecture. There,
-`GPU_PACK=<the folder>` lets the tests find these kernels, and tileiras is not needed:
+Groups of tests run here on a simulated GPU of the architecture, a process for each file; whatever
+they launch is compiled. There, `GPU_PACK=<the folder>` lets the tests find these kernels, and
+tileiras is not needed:
 
     cache/           the kernels
     tileiras.json    stands for the assembler that made them
@@ -18,7 +19,10 @@ import subprocess
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tilewright.backend.tileir.toolchain import description, find_toolchain
@@ -27,11 +31,15 @@ from tilewright.base.errors import Code
 ROOT = Path(__file__).parent.parent
 GROUPS: dict[str, tuple[str, ...]] = {
     "examples": ("tests/examples",),
-    "own": ("tests/cpu/kernels",),
-    "host": ("tests/cpu/launch", "tests/cpu/graph", "tests/cpu/op"),
+    "own": ("tests/cpu/kernels", "tests/host/kernels"),
+    "host": (
+        "tests/cpu/array", "tests/cpu/compile", "tests/cpu/frontend", "tests/cpu/graph",
+        "tests/cpu/launch", "tests/cpu/op", "tests/cpu/testing", "tests/host/launch",
+        "tests/ownership",
+    ),
     "language": ("tests/cpu/language",),
     "numbers": ("tests/cpu/test_numbers.py",),
-}
+}  # fmt: skip
 """The tests whose kernels go into a pack: those that `tests/gpu` runs on a GPU."""
 PYTEST = ("-q", "--tb=no", "-rN", "-p", "no:cacheprovider", "-p", "packing")
 
@@ -52,29 +60,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (folder / "cache").mkdir(mode=0o700, parents=True, exist_ok=True)
     tool = find_toolchain()
     (folder / "tileiras.json").write_text(description(tool), encoding="utf-8")
-    groups = {name: collect(folder, given.arch, name) for name in given.groups}
+    groups = {name: collect(folder, given.arch, name, tool.path) for name in given.groups}
     manifest = {"arch": given.arch, "tileiras": tool.fingerprint, "groups": groups}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     return summary(folder, groups)
 
 
-def collect(folder: Path, arch: str, group: str) -> list[dict[str, Any]]:
-    """Run a group's tests in a process of their own; what was compiled for them."""
-    paths = [path for path in GROUPS.get(group, (group,)) if (ROOT / path).exists()]
-    if not paths:
-        return []
-    print(f"{group}: {' '.join(paths)}", flush=True)
-    report = folder / "report.json"
-    report.unlink(missing_ok=True)
+def collect(folder: Path, arch: str, group: str, tool: str) -> list[dict[str, Any]]:
+    """Run a group's tests, as many files at a time as there are cores; what was compiled."""
+    files = [f for path in GROUPS.get(group, (group,)) for f in _files(ROOT / path)]
+    print(f"{group}: {len(files)} files", flush=True)
+    simulated = [f"--simulate={arch}", "--on=cuda"] if group in GROUPS else []
+    run = partial(_run, folder, [f"--pack-arch={arch}", *simulated], tool)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return [kernel for found in pool.map(run, files) for kernel in found]
+
+
+def _files(path: Path) -> list[Path]:
+    return [path] if path.suffix == ".py" else sorted(path.rglob("test_*.py"))
+
+
+def _run(folder: Path, options: Sequence[str], tool: str, file: Path) -> list[dict[str, Any]]:
+    """Run a file of tests in a process of its own. Tests may fail: what they launched counts."""
     own = [str(ROOT / "src"), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own))}
-    options = [f"--pack-into={folder}", f"--pack-report={report}", f"--pack-arch={arch}"]
-    options += ["--on", "cpu"] if group in GROUPS else []  # the reference would take longer
-    command = [sys.executable, "-m", "pytest", *PYTEST, *options, *paths]
-    # Tests may fail or be skipped: what they launched until then counts.
-    subprocess.run(command, cwd=ROOT, env=environment, check=False, stdout=subprocess.DEVNULL)
-    found: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))
-    report.unlink()
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own)), "GPU_PACK": str(folder),
+        "TILEWRIGHT_TILEIRAS_PATH": tool,
+    }  # fmt: skip
+    with TemporaryDirectory() as scratch:
+        report = Path(scratch) / "report.json"
+        wanted = [f"--pack-into={folder}", f"--pack-report={report}"]
+        command = [sys.executable, "-m", "pytest", *PYTEST, *wanted, *options, str(file)]
+        subprocess.run(command, cwd=ROOT, env=environment, check=False, stdout=subprocess.DEVNULL)
+        found: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))
     return found
 
 

@@ -45,7 +45,8 @@ class _Pinned(dict[int, Any]):
 class SimulatedCuda(FakeCuda):
     """A driver whose modules are the IR that they were made of."""
 
-    def __init__(self) -> None:
+    def __init__(self, arch: str) -> None:
+        self._arch = int(arch.removeprefix("sm_"))
         self._lock = threading.RLock()
         self._thread = threading.local()
         super().__init__()
@@ -78,6 +79,9 @@ class SimulatedCuda(FakeCuda):
     @current.setter
     def current(self, contexts: list[int]) -> None:
         self._thread.contexts = contexts
+
+    def capability(self, ordinal: int) -> tuple[int, int]:
+        return divmod(self._arch, 10)
 
     def load_module(self, code: bytes) -> int:
         number = super().load_module(code)
@@ -175,7 +179,7 @@ def _padded(data: bytes) -> bytes:
     return data + bytes(-len(data) % 8)
 
 
-def install() -> None:
+def install(arch: str) -> None:
     """Let this device be the one GPU of the process, and cubins be known by their IR."""
     make = keeping.artifact
 
@@ -184,4 +188,4 @@ def install() -> None:
         return make(made, cubin)
 
     keeping.artifact = tileir.artifact = artifact
-    devices._Gpus.found = (CudaDevice(SimulatedCuda(), 0),)
+    devices._Gpus.found = (CudaDevice(SimulatedCuda(arch), 0),)
