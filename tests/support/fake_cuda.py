@@ -208,6 +208,7 @@ class FakeCuda:
         return number
 
     def home_of(self, stream: int) -> tuple[int, int]:
+        assert stream not in self.capturing, "this would end the capture"
         context = self.contexts[stream]
         return context % 10, context
 

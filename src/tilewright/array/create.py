@@ -16,7 +16,7 @@ from ..base.errors import ContextError, ShapeError
 from ..base.shapes import Shape, size
 from ..driver.host import CPU
 from ..driver.protocol import Device
-from ..op.ambient import as_device
+from ..op.ambient import as_device, default_device, known_device
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp
 from ..op.running import Steps, run_here
@@ -47,11 +47,12 @@ class Plan:
         self.shape: Shape = as_shape(shape)
         self.dtype: AnyDType = in_memory(dtype)
         self._named = device is not None
-        self._device = as_device(device)
+        # Not looked for here: who builds an op on an event loop shall not have to wait for that.
+        self._device = known_device() if device is None else as_device(device)
 
     @property
-    def home(self) -> Device:
-        """The device that was named, or else the default one."""
+    def home(self) -> Device | None:
+        """The device that was named, or else the default one; None: not known yet."""
         return self._device
 
     @property
@@ -61,9 +62,10 @@ class Plan:
 
     def allocate(self, ctx: ExecutionContext, *, zeroed: bool = False) -> Region:
         """Memory for it, on the device whose stream runs the op."""
-        if self._named and ctx.device is not self._device:
+        named = self._device if self._named else None
+        if named is not None and ctx.device is not named:
             raise ContextError(
-                f"`{self.name}` makes a tensor on {self._device.name!r},"
+                f"`{self.name}` makes a tensor on {named.name!r},"
                 f" but was started on a stream of {ctx.device.name!r}",
                 hint="leave `device=` out to make it where it is started",
             )
@@ -84,7 +86,7 @@ class Allocate(DeviceOp[Tensor[Any]]):
         return self._plan.name
 
     @property
-    def home(self) -> Device:
+    def home(self) -> Device | None:
         """The device the tensor is made on."""
         return self._plan.home
 
@@ -129,7 +131,7 @@ class FromHost(DeviceOp[Tensor[Any]]):
         return self._plan.name
 
     @property
-    def home(self) -> Device:
+    def home(self) -> Device | None:
         """The device the tensor is made on."""
         return self._plan.home
 
@@ -288,5 +290,5 @@ def meta(shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None) -> Te
 def meta(shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> Tensor[Any]:
     """A description of a tensor, without memory: enough to compile a kernel for it."""
     plan = Plan("meta", shape, dtype, device)
-    bare = storage.meta(plan.home, size(plan.shape) * plan.dtype.itemsize)
+    bare = storage.meta(plan.home or default_device(), size(plan.shape) * plan.dtype.itemsize)
     return new_tensor(Region(bare, row_major(plan.dtype, plan.shape), 0))

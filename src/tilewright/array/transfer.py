@@ -114,7 +114,9 @@ class CopyInto(Composite[T_co], Generic[T_co]):
             source.settle()
         else:
             held = as_elements(source, target.dtype)
-            put_upload(ctx, self, target, held if ctx.is_capturing else held.copy(order="C"))
+            # A device that the host cannot see has read it when this returns; others may not have.
+            later = ctx.device.host_visible and not ctx.is_capturing
+            put_upload(ctx, self, target, held.copy(order="C") if later else held)
         writing.settle()
 
 

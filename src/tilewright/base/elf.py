@@ -149,7 +149,7 @@ def read_elf(
     `overlaid` may share bytes with others.
     """
     header = header_of(data)
-    need(header.version == 1 and header.size == HEADER.size, "its header has another size")
+    need(header.size == HEADER.size, "its header has another size")
     sections = sections_of(data, header, empty)
     for section in sections:
         _check_section(section, sections)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from ..base.errors import SchedulingError
-from .cuda.borrowed import PER_THREAD
+from .cuda.borrowed import PER_THREAD, refuse_captured
 from .cuda.device import CudaDevice
 from .cuda.stream import CudaStream
 from .devices import gpus
@@ -54,6 +54,7 @@ _ORDINALS: tuple[Callable[[Any], Any], ...] = (
 def _device_of(x: object, handle: int) -> CudaDevice:
     devices = gpus()
     if handle > PER_THREAD:
+        refuse_captured(devices[0], handle)
         return devices[devices[0].home_of(handle)]
     for said in _ORDINALS:  # the default stream of which device, only its library knows
         try:

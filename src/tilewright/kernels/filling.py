@@ -142,7 +142,7 @@ class Eye(Creation):
         return self._plan.name
 
     @property
-    def home(self) -> Device:
+    def home(self) -> Device | None:
         """The device the tensor is made on."""
         return self._plan.home
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar, overload
 
 from ..base.config import current
-from ..driver.devices import all_devices, best_device, get_device
+from ..driver.devices import HOST, all_devices, best_device, get_device
 from ..driver.protocol import Device, Stream
 from .policy import SchedulingPolicy, StreamPoolRoundRobin, stream_of
 
@@ -57,6 +57,14 @@ def default_device() -> Device:
         chosen = get_device(name) if name else _best()
         _Process.looked = True
     return chosen
+
+
+def known_device() -> Device | None:
+    """The default device, unless somebody would have to look for GPUs to know it."""
+    chosen = _CHOSEN.get().device or _Process.device
+    if chosen is not None or _Process.looked:
+        return chosen or default_device()
+    return HOST.get(current().device)
 
 
 def _best() -> Device:

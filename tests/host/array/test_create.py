@@ -8,8 +8,10 @@ import pytest
 
 from tilewright.array import asarray, empty, from_numpy, meta, zeros
 from tilewright.base import dtypes as dt
+from tilewright.base.config import override
 from tilewright.base.errors import BorrowError, ContextError, DriverError, ShapeError
-from tilewright.driver.host import REFERENCE
+from tilewright.driver.host import CPU, REFERENCE
+from tilewright.op import ambient
 
 SHAPES = [(), (0,), (1,), (7,), (3, 0, 2), (4, 5), (1, 2, 3, 4)]
 IN_MEMORY = [d for d in dt.ALL if d is not dt.f4e2m1fn]
@@ -220,3 +222,18 @@ def test_meta():
     t = meta((1 << 20, 1 << 20), dt.f16)
     assert t.num_bytes == 2 << 40
     assert t.partition((64, 64)).grid == (1 << 14, 1 << 14)
+
+
+def test_who_builds_an_op_does_not_wait_for_gpus_to_be_found(monkeypatch):
+    def look():
+        raise AssertionError("this takes long")
+
+    monkeypatch.setattr(ambient, "best_device", look)
+    monkeypatch.setattr(ambient._Process, "looked", False)
+    monkeypatch.setattr(ambient._Process, "best", None)
+    with override(device=""):
+        ops = [zeros((3,)), from_numpy(np.ones(3)), empty((3,))]
+    assert [op.home for op in ops] == [None] * 3
+    monkeypatch.setattr(ambient, "best_device", lambda: CPU)
+    with override(device=""):
+        assert [op.sync().device for op in ops] == [CPU] * 3

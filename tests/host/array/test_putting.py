@@ -70,3 +70,13 @@ def test_memory_of_another_device_is_no_matter_of_a_stream(fake_gpus, data):
         with pytest.raises(tw.ContextError, match="cannot be used for memory of another device"):
             op().sync_on(second.new_stream())
     assert np.array_equal(t.to_numpy(), data)
+
+
+def test_an_array_has_been_read_when_its_copy_is_on_its_way(fake_gpu, fake_cuda, data):
+    t = tw.zeros((6, 8), device=fake_gpu).sync()
+    stream, kept = fake_gpu.new_stream(), data.copy()
+    fake_cuda.hold(stream)
+    t.borrow_mut().copy_from(data).start_on(stream)
+    data[:] = 0
+    fake_cuda.release()
+    assert np.array_equal(t.to_numpy(), kept)

@@ -32,6 +32,10 @@ def test_architecture(flags, system, name):
     assert architecture(cubin(flags=flags, system=system)) == name
 
 
+def test_older_ones_have_the_version_of_their_toolkit():
+    assert read_cubin(cubin(flags=0x5A055A, system=0x33, version=0x80)).architecture == "sm_90"
+
+
 def test_sections_can_be_had_of_less_than_whole_ones():
     code = changed(".nv.info", data=b"\0")
     assert [s.name for s in sections(code)][2] == ".strtab"

@@ -16,6 +16,7 @@ from tilewright.op.ambient import (
     default_policy,
     device,
     devices,
+    known_device,
     set_default_device,
     set_default_policy,
     synchronize,
@@ -51,6 +52,26 @@ def test_a_block_holds_for_its_thread_only():
         thread.start()
         thread.join()
     assert seen == [default_device()]
+
+
+def test_the_default_is_known_without_looking_for_gpus(monkeypatch):
+    """Until somebody needs it; then it stays known."""
+    monkeypatch.setattr(ambient._Process, "looked", False)
+    monkeypatch.setattr(ambient._Process, "best", None)
+    monkeypatch.setattr(ambient, "best_device", lambda: NULL)
+    with override(device=""):
+        assert known_device() is None
+        with device("reference"):
+            assert known_device() is REFERENCE
+        assert default_device() is NULL
+        assert known_device() is NULL
+    monkeypatch.setattr(ambient._Process, "looked", False)
+    with override(device="cpu"):
+        assert known_device() is CPU
+    with override(device="cuda"):
+        assert known_device() is None
+    monkeypatch.setattr(ambient._Process, "device", REFERENCE)
+    assert known_device() is REFERENCE
 
 
 def test_the_process_default(monkeypatch):

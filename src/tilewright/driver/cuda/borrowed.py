@@ -39,6 +39,7 @@ def usable(device: CudaDevice, handle: int) -> int:
             expected="a stream that is the same for all threads",
             hint="make a stream of your own there",
         )
+    refuse_captured(device, handle)
     context = device.context
     ordinal, its_context = context.call(context.calls.home_of, handle)
     if ordinal != device.ordinal:
@@ -54,17 +55,19 @@ def usable(device: CudaDevice, handle: int) -> int:
             got=f"one of the context {its_context:#x}",
             hint="borrow the context first: tw.Device.borrow_raw(...)",
         )
-    refuse_captured(device, handle)
     return handle
 
 
 def refuse_captured(device: CudaDevice, handle: int) -> None:
-    """Raise if another library records what is put on its stream: we could not see it pass."""
+    """Raise if another library records what is put on its stream: we could not see it pass.
+
+    Nothing else may be asked of such a stream: it would end the capture.
+    """
     context = device.context
     if handle != LEGACY and context.call(context.calls.is_captured, handle):
         raise SchedulingError(
             "another library captures what is put on its stream",
-            got=f"the stream {handle:#x} of {device.name}",
+            got=f"the stream {handle:#x}",
             hint="start our work before its capture begins, or capture ours: op.graph()",
         )
 

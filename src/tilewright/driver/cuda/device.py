@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from weakref import WeakSet, WeakValueDictionary
 
 from ...base.errors import ContextError
-from .borrowed import BorrowedModule, BorrowedStream, refuse_captured, usable
+from .borrowed import BorrowedModule, BorrowedStream, usable
 from .calls import Calls
 from .context import SPAWN, Context, weak_call
 from .event import CudaEvent, Events
@@ -172,8 +172,6 @@ class CudaDevice:
         found = self._borrowed.get(handle)
         if found is None:
             found = self._borrowed[handle] = self.borrow_stream(handle, owner)
-        else:
-            refuse_captured(self, found.handle)
         return found
 
     def borrow_module(self, handle: int, owner: object) -> BorrowedModule:
