@@ -28,6 +28,8 @@ PATIENCE = 120.0
 DYING_SECONDS = 10.0
 """How long a process that closed its end may take to be gone."""
 MOST_KNOWN = 1024
+PYTHON = "python3"
+"""Where a program that embeds Python does not say which."""
 TRUST = "load it with trusted=True if you know that it is sound"
 
 
@@ -126,7 +128,9 @@ class Trial:
 
 def trial_on(library: str, ordinal: int) -> Trial:
     """A trial of code for one device, by the driver in a library."""
-    return Trial([sys.executable, "-I", "-S", trial_child.__file__, library, str(ordinal)])
+    return Trial(
+        [sys.executable or PYTHON, "-I", "-S", trial_child.__file__, library, str(ordinal)]
+    )
 
 
 def end(process: subprocess.Popen[bytes], patience: float = 0.0) -> int:
