@@ -41,6 +41,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "numbers": ("tests/cpu/test_numbers.py",),
 }  # fmt: skip
 """The tests whose kernels go into a pack: those that `tests/gpu` runs on a GPU."""
+OPTIONS = {"examples": ["--on=cpu"]}
+"""How groups are run that would take the reference too long; their kernels are compiled after."""
 PYTEST = ("-q", "--tb=no", "-rN", "-p", "no:cacheprovider", "-p", "packing")
 
 
@@ -71,7 +73,8 @@ def collect(folder: Path, arch: str, group: str, tool: str) -> list[dict[str, An
     files = [f for path in GROUPS.get(group, (group,)) for f in _files(ROOT / path)]
     print(f"{group}: {len(files)} files", flush=True)
     simulated = [f"--simulate={arch}", "--on=cuda"] if group in GROUPS else []
-    run = partial(_run, folder, [f"--pack-arch={arch}", *simulated], tool)
+    options = [f"--pack-arch={arch}", *OPTIONS.get(group, simulated)]
+    run = partial(_run, folder, options, tool)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return [kernel for found in pool.map(run, files) for kernel in found]
 
