@@ -1,4 +1,4 @@
-"""NVIDIA's compute-sanitizer sees no wrong access in any example."""
+"""NVIDIA's compute-sanitizer sees no wrong access and no race in any example."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ ERRORS = 9
 SECONDS = 300
 """A watchdog: what takes longer hangs."""
 # What the driver refuses is for the library to see, as when it asks for the last parameter.
-OPTIONS = ("--tool", "memcheck", "--error-exitcode", str(ERRORS), "--target-processes", "all",
+OPTIONS = ("--error-exitcode", str(ERRORS), "--target-processes", "all",
            "--report-api-errors", "no")  # fmt: skip
+MEMORY = ("--tool", "memcheck")
+RACES = ("--tool", "racecheck")
+TEAMS = ("block_reduction", "histogram", "simt_gemm")
+"""Examples whose threads share memory."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,8 @@ def runs(sanitizer, tmp_path_factory):
     build = [sys.executable, "-m", "tilewright", "build", str(FOLDER / "tile_to_simt.py")]
     subprocess.run([*build, "--emit", "ptx"], cwd=folder, env=environment(), check=True)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        yield {name: pool.submit(watched, sanitizer, name, folder) for name in EXAMPLES}
+        watch = [(name, MEMORY) for name in EXAMPLES] + [(name, RACES) for name in TEAMS]
+        yield {key: pool.submit(watched, sanitizer, *key, folder) for key in watch}
 
 
 def environment():
@@ -48,8 +53,8 @@ def environment():
     return {**os.environ, "TILEWRIGHT_DEVICE": "cuda", "PYTHONPATH": path}
 
 
-def watched(sanitizer, name, folder):
-    command = [sanitizer, *OPTIONS, sys.executable, str(FOLDER / f"{name}.py")]
+def watched(sanitizer, name, tool, folder):
+    command = [sanitizer, *tool, *OPTIONS, sys.executable, str(FOLDER / f"{name}.py")]
     command += [PTX] if name.endswith("_from_ptx") else []
     return subprocess.run(
         command, cwd=folder, env=environment(), capture_output=True, text=True, check=False,
@@ -59,6 +64,13 @@ def watched(sanitizer, name, folder):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_no_wrong_access(name, runs):
-    done = runs[name].result()
+    done = runs[name, MEMORY].result()
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert "ERROR SUMMARY: 0 errors" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", TEAMS)
+def test_no_race_in_shared_memory(name, runs):
+    done = runs[name, RACES].result()
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert "RACECHECK SUMMARY: 0 hazards" in done.stdout + done.stderr

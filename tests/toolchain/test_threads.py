@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from support.cooperating import KERNELS as COOPERATING
+from support.teams import PLANES, TEAMS
 from support.threads import CASES, UNSAFE
 
-KERNELS = {**{name: case.kernel for name, case in CASES.items()}, **UNSAFE}
+KERNELS = {
+    **{name: case.kernel for name, case in (CASES | TEAMS | PLANES).items()},
+    **UNSAFE,
+    **COOPERATING,
+}
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 
 

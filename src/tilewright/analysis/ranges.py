@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from ..base.dtypes import i32, int_range
-from ..ir.attrs import Rounding
+from ..ir.attrs import WARP_SIZE, Place, Rounding
 from ..ir.core import Block, Func, Op, Value
 from ..ir.signature import Signature
 from ..ir.types import TileType
@@ -108,6 +108,9 @@ def _has_range(value: Value) -> bool:
 # Values that come from the launch.
 
 INDEX_MAX = int_range(i32)[1]
+MOST_THREADS = (1024, 1024, 64)
+"""In a block, along x, y and z; 1024 in all."""
+MOST_BLOCKS = (INDEX_MAX, 65535, 65535)
 
 
 def _extent(signature: Signature, op: Op) -> Interval:
@@ -117,6 +120,23 @@ def _extent(signature: Signature, op: Op) -> Interval:
 def _block_id(signature: Signature, op: Op) -> Interval:
     size = grid_size(signature, op.attrs["axis"])
     return Interval(0, (INDEX_MAX if size is None else max(size, 1)) - 1)
+
+
+def _place(signature: Signature, op: Op) -> Interval:
+    """Of threads and blocks, within what devices have; kernels that say their block know more."""
+    what: Place = op.attrs["what"]
+    axis: int = op.attrs["axis"]
+    threads = signature.block_dims[axis] if signature.exact_block else MOST_THREADS[axis]
+    blocks = MOST_BLOCKS[axis]
+    known = {
+        Place.THREAD: (0, threads - 1),
+        Place.BLOCK: (0, blocks - 1),
+        Place.BLOCK_SIZE: (threads if signature.exact_block else 1, threads),
+        Place.GRID_SIZE: (1, blocks),
+        Place.LANE: (0, WARP_SIZE - 1),
+        Place.WARP: (0, MOST_THREADS[0] // WARP_SIZE - 1),
+    }
+    return Interval(*known[what])
 
 
 def _num_blocks(signature: Signature, op: Op) -> Interval:
@@ -141,7 +161,7 @@ def _iota(signature: Signature, op: Op) -> Interval:
 SOURCES: dict[str, Callable[[Signature, Op], Interval]] = {
     "extent": _extent, "num_tiles": _extent, "block_id": _block_id, "num_blocks": _num_blocks,
     "iota": _iota, "length": _extent, "index_1d": _extent, "index_2d": _extent,
-    "place": _extent,
+    "place": _place,
 }  # fmt: skip
 
 

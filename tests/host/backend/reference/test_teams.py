@@ -7,6 +7,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.cooperating import last_block
 from tilewright import f32, i32, simt, u32
 
 
@@ -295,23 +296,6 @@ def test_a_lane_outside_of_the_mask_is_reported():
         run(masked, 9, n=32)
 
 
-@simt.kernel(block=64)
-def last_block(
-    out: simt.DisjointSlice[i32], sums: simt.DisjointSlice[i32], arrived: simt.DisjointSlice[i32]
-) -> None:
-    t = simt.thread_idx()
-    with tw.unsafe():
-        last = simt.shared(i32, 1)
-        if t < 4:
-            sums.elements[simt.block_idx() * 4 + t] = t + simt.block_idx()
-        simt.sync_threads()
-        if t == 0:
-            last[0] = tl.atomic_add(arrived.elements.at(0), 1)
-        simt.sync_threads()
-        if last[0] == simt.grid_dim() - 1 and t < 12:
-            out.elements[t] = sums.elements[t]
-
-
 def test_releases_and_acquires_reach_through_barriers():
     """A thread publishes for its block, and another one looks for its own."""
     with tw.device("reference"):
@@ -366,9 +350,11 @@ def test_who_has_returned_is_not_waited_for():
 def two_masks(out: simt.DisjointSlice[i32]) -> None:
     i = simt.index_1d()
     with tw.unsafe():
-        mask = u32(0x3) if i == 0 else u32(0xFFFFFFFF)
+        every = u32(0xFFFFFFFF)
         if i < 16:
-            out[i] = simt.shuffle(i, 0, mask=mask)
+            out[i] = simt.shuffle(i, 0, mask=every)
+        else:
+            out[i] = simt.shuffle(i, 1, mask=every)
 
 
 def test_threads_that_wait_for_others_for_ever_are_reported():

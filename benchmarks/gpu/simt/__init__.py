@@ -1,0 +1,1 @@
+"""SIMT kernels against the same kernels in CUDA C++ and numba-cuda, on a GPU."""
