@@ -34,6 +34,8 @@ EMPTY: dict[tuple[str, str], str] = {
     ("slices", "tileir"): SIMT,
     ("shared", "tileir"): SIMT,
     ("warps", "tileir"): SIMT,
+    ("assembly", "tileir"): SIMT,
+    ("assembly", "reference"): "PTX is for GPUs; it is refused while compiling for others",
 }
 """Cells of the grid that are empty on purpose, by (family, column)."""
 

@@ -16,6 +16,7 @@ from .kernels.cooperative import (
     warp_scan,
     warp_sum,
 )
+from .lang.assembly import inline_ptx
 from .lang.math import (
     atan2,
     ceil,
@@ -80,6 +81,7 @@ __all__ = [
     "grid_dim",
     "index_1d",
     "index_2d",
+    "inline_ptx",
     "kernel",
     "lane_id",
     "log",

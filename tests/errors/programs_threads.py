@@ -301,6 +301,29 @@ def kernel(out: simt.DisjointSlice[f32]) -> None:
 with tw.unsafe():
     kernel(tw.empty((4,))).sync()
 """,
+    "simt-ptx-on-the-cpu": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[u32]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = simt.inline_ptx("mov.u32 $0, %clock;", result=u32)
+with tw.unsafe():
+    kernel(tw.empty((4,), u32)).sync()
+""",
+    "simt-ptx-place-of-nothing": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[u32]) -> None:
+    x = simt.inline_ptx("brev.b32 $0, $2;", u32(1), result=u32)
+with tw.unsafe():
+    kernel(tw.empty((4,), u32)).sync()
+""",
+    "simt-ptx-of-bytes": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[u8]) -> None:
+    x = simt.inline_ptx("brev.b32 $0, $1;", u8(1), result=u32)
+with tw.unsafe():
+    kernel(tw.empty((4,), u8)).sync()
+""",
     "simt-elements-in-safe-code": """
 @simt.kernel
 def kernel(out: simt.DisjointSlice[f32]) -> None:

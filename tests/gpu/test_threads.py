@@ -8,7 +8,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support import teams, threads
-from support.cooperating import in_a_loop, last_block, one_warp, orders, reductions, scans
+from support.cooperating import by_hand, in_a_loop, last_block, one_warp, orders, reductions, scans
 from tilewright import bf16, f16, f32, f64, i32, i64, simt, u32, u64
 
 SIZES = (1, 33, 100, 257)
@@ -84,6 +84,15 @@ def test_atomics_of_every_kind_run():
         orders(*pointers, out.borrow_mut()).launch_config(grid=2, block=32).sync()
     assert held[1].to_numpy()[0] & 3 == 3 or held[1].to_numpy()[0] > 0
     np.testing.assert_allclose(held[2].to_numpy()[0] % 3, 0, atol=1e-6)
+
+
+def test_inline_ptx():
+    with tw.unsafe():
+        out, halves = tw.zeros((100,), u32).sync(), tw.zeros((100,)).sync()
+        by_hand(out.borrow_mut(), halves.borrow_mut()).sync()
+    flipped = [int(f"{i:032b}"[::-1], 2) for i in range(100)]
+    np.testing.assert_array_equal(out.to_numpy(), np.asarray(flipped, np.uint32))
+    np.testing.assert_array_equal(halves.to_numpy(), np.arange(100, dtype=np.float32) / 2)
 
 
 @simt.kernel(block=128, unsafe=True)

@@ -100,7 +100,26 @@ def orders(
         tl.atomic_add(out.elements.at(i), 1)
 
 
+@simt.kernel(unsafe=True)
+def by_hand(out: simt.DisjointSlice[u32], halves: simt.DisjointSlice[f32]) -> None:
+    """PTX: of integers, of floats, of several results, and of none."""
+    i = simt.index_1d()
+    if i < len(out):
+        flipped = simt.inline_ptx("brev.b32 $0, $1;", u32(i), result=u32)
+        low, high = simt.inline_ptx(
+            "{\n\t.reg .pred p;\n\tsetp.lt.u32 p, $2, $3;\n\tselp.b32 $0, $2, $3, p;"
+            "\n\tselp.b32 $1, $3, $2, p;\n}",
+            flipped,
+            u32(i),
+            result=(u32, u32),
+        )
+        out[i] = low ^ high ^ u32(i)
+        halves[i] = simt.inline_ptx("mul.f32 $0, $1, 0f3F000000;", f32(i), result=f32)
+        simt.inline_ptx("membar.cta;")
+
+
 KERNELS: dict[str, Any] = {
+    "by-hand": by_hand,
     "reductions": reductions, "scans": scans, "in-a-loop": in_a_loop, "one-warp": one_warp,
     "last-block": last_block, "orders": orders,
 }  # fmt: skip

@@ -22,6 +22,7 @@ from ..passes.reread_tiles import reread_tiles
 from ..passes.split_loops import split_loops
 from .checks import LEFT_OUT, accepted
 from .convergence import refuse_parted
+from .gpu_only import refuse_ptx
 from .options import PLAIN, CompileOptions
 from .runner import Runner
 from .targets import stages
@@ -61,6 +62,7 @@ def compile_kernel(
     func = run.verified("frontend", built.func)
     if kernel.dialect == "simt":
         refuse_parted(func)
+        refuse_ptx(func, target)
     checks = options.checks or run.config.checks
     for pass_ in PASSES:
         if pass_.__name__ not in LEFT_OUT[checks]:

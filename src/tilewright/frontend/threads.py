@@ -8,7 +8,7 @@ from .emit import Emitter
 
 OF_THREADS = (
     "control", "arithmetic", "math", "comparison", "bitwise", "conversion", "debug", "pointer",
-    "atomics", "threads", "slices", "shared", "warps",
+    "atomics", "threads", "slices", "shared", "warps", "assembly",
 )  # fmt: skip
 """Families whose ops work on scalars."""
 ALLOWED = frozenset(op.name for family in OF_THREADS for op in FAMILIES[family]) | {"constant"}

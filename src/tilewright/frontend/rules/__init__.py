@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from . import (
     arithmetic,
+    assembly,
     atomics,
     bitwise,
     comparison,
@@ -37,7 +38,7 @@ FAMILIES: dict[str, Mapping[str, Rule]] = {
     "reduction": reduction.RULES, "matmul": matmul.RULES, "memory": memory.RULES,
     "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES,
     "threads": threads.RULES, "slices": slices.RULES, "shared": shared.RULES,
-    "warps": warps.RULES,
+    "warps": warps.RULES, "assembly": assembly.RULES,
 }  # fmt: skip
 
 
@@ -57,7 +58,8 @@ def merged(families: Mapping[str, Mapping[str, Rule]]) -> dict[str, Rule]:
 RULES: dict[str, Rule] = merged(FAMILIES)
 
 PROPERTIES: frozenset[str] = frozenset[str]().union(
-    arithmetic.PROPERTIES, atomics.PROPERTIES, bitwise.PROPERTIES, comparison.PROPERTIES,
+    arithmetic.PROPERTIES, assembly.PROPERTIES, atomics.PROPERTIES, bitwise.PROPERTIES,
+    comparison.PROPERTIES,
     control.PROPERTIES, conversion.PROPERTIES, creation.PROPERTIES, debug.PROPERTIES,
     grid.PROPERTIES, layout.PROPERTIES, math.PROPERTIES, matmul.PROPERTIES, memory.PROPERTIES,
     pointer.PROPERTIES, reduction.PROPERTIES, shared.PROPERTIES, slices.PROPERTIES,

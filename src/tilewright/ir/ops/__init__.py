@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..opdef import OpDef
 from . import (
     arithmetic,
+    assembly,
     atomics,
     bitwise,
     comparison,
@@ -33,6 +34,7 @@ FAMILIES: dict[str, tuple[OpDef, ...]] = {
     "reduction": reduction.OPS, "matmul": matmul.OPS, "memory": memory.OPS,
     "pointer": pointer.OPS, "atomics": atomics.OPS, "debug": debug.OPS, "token": token.OPS,
     "threads": threads.OPS, "slices": slices.OPS, "shared": shared.OPS, "warps": warps.OPS,
+    "assembly": assembly.OPS,
 }  # fmt: skip
 
 OPS: dict[str, OpDef] = {op.name: op for family in FAMILIES.values() for op in family}

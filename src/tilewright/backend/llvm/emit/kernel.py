@@ -29,6 +29,7 @@ from ..plan.nodes import (
 from ..target import CpuTarget
 from . import (
     arithmetic,
+    assembly,
     atomics,
     bitwise,
     comparison,
@@ -84,6 +85,7 @@ SCALARS: dict[str, Callable[[Emitter, Op], None]] = {
     **slices.TABLE,
     **shared.TABLE,
     **warps.TABLE,
+    **assembly.TABLE,
 }  # fmt: skip
 """Ops on scalars, tensors and views that are not elementwise."""
 TABLE = merged(
@@ -91,7 +93,7 @@ TABLE = merged(
     dict(conversion.TABLE), dict(creation.TABLE), dict(layout.TABLE), dict(reduction.TABLE),
     dict(matmul.TABLE), dict(memory.TABLE), dict(pointer.TABLE), dict(atomics.TABLE),
     dict(grid.TABLE), dict(debug.TABLE), dict(control.TABLE), dict(threads.TABLE),
-    dict(slices.TABLE), dict(shared.TABLE), dict(warps.TABLE),
+    dict(slices.TABLE), dict(shared.TABLE), dict(warps.TABLE), dict(assembly.TABLE),
 )  # fmt: skip
 """How every op is written."""
 NESTS = NestWriter(TABLE, dict(COMPUTE), Reducer(COMPUTE, SCALARS))
