@@ -1,10 +1,12 @@
 """Kernels that try to get outside of a tensor: bodies by name, and launches to try them with.
 
-Every body reads tiles into `total`; `i` is the block, `n` and `m` are numbers, `where` holds data.
+Every body reads into `total`; `i` is the block, or the tile or thread it is at, `n` and `m` are
+numbers, `where` holds data. What stands around a body, and how it is launched, its family says.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -12,19 +14,53 @@ import numpy as np
 
 import tilewright as tw
 
-HEAD = """
+IMPORTS = """
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright import f32, i32, i64
+from tilewright import f32, i32, i64, simt
+"""
+INPUTS = """x: tl.Tensor[f32], y: tl.Tensor[f32],
+          s: tl.Tensor[f32, tl.Dyn, tl.Dyn], where: tl.Tensor[i32], n: i32, m: i32"""
 
+HEAD = """
 @tw.entry
-def probe(z: tl.TensorMut[f32], x: tl.Tensor[f32], y: tl.Tensor[f32],
-          s: tl.Tensor[f32, tl.Dyn, tl.Dyn], where: tl.Tensor[i32], n: i32, m: i32) -> None:
+def probe(z: tl.TensorMut[f32], {inputs}) -> None:
     i = tl.block_id(0)
     xs, ys = x.partition((4,)), y.partition((4,))
     total = tl.zeros((4,), f32)
 """
-TAIL = "\n    z.store(total)\n"
+TAIL = "    z.store(total)"
+MAPPED = """
+@tw.entry
+def probe(z: tl.MappedPartitionMut[f32], {inputs}) -> None:
+    xs, ys = x.partition((4,)), y.partition((4,))
+    for index in z.iter_indices():
+        (i,) = index
+        total = tl.zeros((4,), f32)
+"""
+WITHIN = MAPPED.replace("z.iter_indices()", "z.iter_indices_within(((n, m),))")
+ROWS = """
+@tw.entry
+def probe(z: tl.MappedPartitionMut[f32], {inputs}) -> None:
+    xs, ys, tiles = x.partition((4,)), y.partition((4,)), s.partition((4, 4))
+    for index in z.iter_indices():
+        i, j = index
+        total = tl.zeros((4, 4), f32)
+"""
+PICKED = (
+    HEAD.replace("@tw.entry", "@tw.entry(unsafe=True)")
+    + """
+    rows = tl.make_gather_scatter_view(s, (4, 4), 0)
+    tile = tl.zeros((4, 4), f32)
+"""
+)
+THREADS = """
+@simt.kernel(block=4)
+def probe(z: simt.DisjointSlice[f32], x: simt.Slice[f32], y: simt.Slice[f32], s: simt.Slice[f32],
+          where: simt.Slice[i32], n: i32, m: i32) -> None:
+    i = simt.index_1d()
+    total: float = f32(0)
+"""
 
 
 def _loop(over: str, *body: str) -> str:
@@ -147,10 +183,142 @@ BODIES = {
 }  # fmt: skip
 
 
+MORE_INDICES = (
+    "block", "block and number", "doubled", "from the end", "at most the last", "data",
+    "from the end of the grid", "past the grid", "same block twice", "negated block",
+)  # fmt: skip
+
+BODIES |= {
+    **{f"mapped: {name}": _at(INDICES[name]) for name in MORE_INDICES if name != "block"},
+    "mapped: tile": _at("i"),
+    "mapped: tile and block": _at("i + tl.block_id(0)"),
+    "mapped: block": _at("tl.block_id(0)"),
+    "mapped: tile below number": _if("i < n", _at("i")),
+    "mapped: tile below tiles": _if(f"i < {COUNT}", _at("i")),
+    "mapped: block below number": _if("tl.block_id(0) < n", _at("i")),
+    "mapped: from the end of its own": _at("tl.num_tiles(z, 0) - 1 - i"),
+    "mapped: loop": _loop(COUNT, _at("k")),
+    "mapped: loop from the tile": _loop(f"i, {COUNT}", _at("k")),
+    "within: tile": _at("i"),
+    "within: tile less first": _at("i - n"),
+    "within: loop": _loop(OTHER, _at("k")),
+    "rows: tile": "total = tiles.load([i, j])",
+    "rows: tile, turned": "total = tiles.load([j, i])",
+    "rows: row": LOAD + "xs.load([i])[:, None]",
+    "rows: number of the tile": LOAD + "xs.load([i * z.num_tiles(1) + j])[:, None]",
+    "rows: sum": LOAD + "xs.load([i + j])[:, None]",
+    "rows: column where the row is small": _if("i < n", LOAD + "xs.load([j])[:, None]"),
+    "rows: sum where the row is small": _if("i < n", LOAD + "xs.load([i + j])[:, None]"),
+    "rows: row and block": LOAD + "xs.load([i + tl.block_id(0)])[:, None]",
+    **{f"prefix: {name}": _at(INDICES[name]) for name in MORE_INDICES},
+    "prefix: like": LOAD + "tl.load_tile_like(x, z)",
+    "prefix: loop": _loop("tl.num_blocks(0)", _at("k")),
+    "picked: rows": "tile = rows.load([tl.arange(4) + i, 0])",
+    "picked: rows of a number": "tile = rows.load([tl.arange(4) * n, m])",
+    "picked: rows of data": f"tile = rows.load([tl.arange(4) + {DATA}, {DATA}])",
+    "picked: tile beside": _at("i"),
+    "threads: own": "total = x[i]",
+    "threads: own, twice": "total = x[i] + x[i]",
+    "threads: below own": _if("i < len(z)", "total = x[i]"),
+    "threads: below its length": _if("i < len(x)", "total = x[i]"),
+    "threads: below another": _if("i < len(y)", "total = x[i]"),
+    "threads: at most its length": _if("i <= len(x)", "total = x[i]"),
+    "threads: above its length": _if("i >= len(x)", "total = x[i]"),
+    "threads: both": _if("i >= 0 and i < len(x)", "total = x[i]"),
+    "threads: either": _if("i < len(y) or i < len(x)", "total = x[i]"),
+    "threads: neither": _if("i >= len(x) or i >= len(y)", "return") + "\ntotal = x[i] + y[i]",
+    "threads: next": _if("i + 1 < len(x)", "total = x[i + 1]"),
+    "threads: before": _if("i > 0 and i < len(x)", "total = x[i - 1]"),
+    "threads: from the end": _if("i < len(z)", "total = x[len(x) - 1 - i]"),
+    "threads: number": "total = x[n]",
+    "threads: own and number": _if("i < len(x)", "total = x[i + n]"),
+    "threads: first": "total = x[0]",
+    "threads: first where any": _if("len(x) > 0", "total = x[0]"),
+    "threads: data": _if("i < len(x)", "total = x[where[0]]"),
+    "threads: data inside": _if("where[0] >= 0 and where[0] < len(x)", "total = x[where[0]]"),
+    "threads: remainder of data": _if("len(x) > 0", "total = x[where[0] % len(x)]"),
+    "threads: all": _loop("len(x)", "total = total + x[k]"),
+    "threads: all of another": _loop("len(y)", "total = total + x[k]"),
+    "threads: up to itself": _loop("i", "total = total + x[k]"),
+    "threads: to a number": _loop("n", "total = total + x[k]"),
+    "threads: from data": _loop("where[0], len(x)", "total = total + x[k]"),
+    "threads: in turn": _loop("i, len(x), simt.grid_dim() * 4", "total = total + x[k]"),
+    "threads: place in the block": "total = x[simt.thread_idx()]",
+    "threads: place by hand": "total = x[simt.block_idx() * simt.block_dim() + simt.thread_idx()]",
+    "threads: promised": "assert len(x) >= len(z)\n" + _if("i < len(z)", "total = x[i]"),
+    "threads: promised wrongly": "assert len(x) <= len(z)\n" + _if("i < len(z)", "total = x[i]"),
+    "threads: wrapped": "total = x[i * 65536 * 65536 + i]",
+    "loop: from data": _loop(f"{DATA}, {COUNT}", _at("k")),
+    "loop: left by returning": _loop(OTHER, f"if {DATA} == k:", "    return", _at("k")),
+    "loop: carried, compared before": "j = n\n" + _loop(
+        COUNT, f"if (j >= 0) & (j < {COUNT}):", "    total = total + 1.0", _at("j"), "j = j + 1"),
+    "loop: under a condition of its start": _loop(f"{OTHER} - i", "if i >= n:", f"    {_at('k')}"),
+    "index: zero divisor, moved": _at("x.shape[0] // (m - m) - 1"),
+    "branch: both in words": _if(f"n >= 0 and n < {COUNT}", _at("n")),
+    "branch: either in words": _if(f"i < n or i < {COUNT}", _at("i")),
+    "branch: of what came before": "j = i - 1\n" + _if(
+        "i < 1", "if j > 0:", f"    {_at('j + 100')}"),
+}  # fmt: skip
+
+
+class Family(NamedTuple):
+    """What stands around a body, and how deep; how to cut the output and launch a probe."""
+
+    head: str
+    tail: str
+    depth: int
+    launch: Callable[[Any, Any, Any], Any]
+    rank: int = 1
+    """Of the output."""
+
+
+def _plain(probe: Any, z: Any, inputs: Any) -> Any:
+    return probe(z.partition_mut((4,)), *inputs)
+
+
+def _mapped(probe: Any, z: Any, inputs: Any) -> Any:
+    return probe(z.partition_mut((4,)).map((2,), 2), *inputs)
+
+
+def _rows(probe: Any, z: Any, inputs: Any) -> Any:
+    return probe(z.partition_mut((4, 4)).map((2, 1), 2), *inputs)
+
+
+def _prefix(probe: Any, z: Any, inputs: Any) -> Any:
+    return probe(z.partition_mut((4,)).prefix(), *inputs).grid((min(2, -(-z.shape[0] // 4)),))
+
+
+def _unsafe(probe: Any, z: Any, inputs: Any) -> Any:
+    with tw.unsafe():
+        return _plain(probe, z, inputs)
+
+
+def _threads(probe: Any, z: Any, inputs: Any) -> Any:
+    return probe(z.borrow_mut(), *inputs)
+
+
+PLAIN = Family(HEAD, TAIL, 1, _plain)
+FAMILIES = {
+    "mapped": Family(MAPPED, "        z.store(total, index)", 2, _mapped),
+    "within": Family(WITHIN, "        z.store(total, index)", 2, _mapped),
+    "rows": Family(ROWS, "        z.store(total, index)", 2, _rows, 2),
+    "prefix": Family(HEAD, TAIL, 1, _prefix),
+    "picked": Family(PICKED, "    z.store(total + tl.reduce_sum(tile, 1))", 1, _unsafe),
+    "threads": Family(THREADS, "    if i < len(z):\n        z[i] = total", 1, _threads),
+}
+
+
+def family(name: str) -> Family:
+    """The family of a probe."""
+    return FAMILIES.get(name.partition(":")[0], PLAIN)
+
+
 def kernel(name: str) -> Any:
     """The kernel of a probe."""
-    body = "\n".join(f"    {line}" for line in BODIES[name].splitlines())
-    return tw.exec(HEAD + body + TAIL)["probe"]
+    around = family(name)
+    body = "\n".join("    " * around.depth + line for line in BODIES[name].splitlines())
+    head = around.head.format(inputs=INPUTS)
+    return tw.exec(f"{IMPORTS}{head}{body}\n{around.tail}\n")["probe"]
 
 
 class Arguments(NamedTuple):
@@ -174,7 +342,7 @@ SMALL = tuple(a for a in LAUNCHES if abs(a.n) < 100 and abs(a.m) < 100)
 
 def launches(name: str) -> tuple[Arguments, ...]:
     """Those that a probe ends with soon: loops do not count to a large number."""
-    return SMALL if name.startswith(("loop", "assert")) else LAUNCHES
+    return SMALL if "for k in range" in BODIES[name] else LAUNCHES
 
 
 class Outcome(NamedTuple):
@@ -184,13 +352,15 @@ class Outcome(NamedTuple):
     written: bytes = b""
 
 
-def outcome(probe: Any, a: Arguments, **options: Any) -> Outcome:
+def outcome(name: str, probe: Any, a: Arguments, **options: Any) -> Outcome:
     """Launch a probe on a poisoned output."""
-    rng = np.random.default_rng(a.x * 1000 + a.y)
-    z = tw.from_numpy(np.full(a.z, -77.5, np.float32)).sync()
+    rng, around = np.random.default_rng(a.x * 1000 + a.y), family(name)
+    shape = (a.z, a.y)[: around.rank]
+    z = tw.from_numpy(np.full(shape, -77.5, np.float32)).sync()
     x, y, s = (rng.standard_normal(shape).astype(np.float32) for shape in (a.x, a.y, a.s))
-    where = np.array([a.data], np.int32)
-    launch = probe(z.partition_mut((4,)), x, y, s, where, a.n, a.m).compile_options(**options)
+    inputs = (x, y, s, np.array([a.data], np.int32), a.n, a.m)
+    # One program for all extents, whatever divides them.
+    launch = around.launch(probe, z, inputs).compile_options(max_divisibility=1, **options)
     try:
         launch.sync()
     except tw.LaunchError as error:

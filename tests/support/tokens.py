@@ -1,4 +1,4 @@
-"""Whether tokens order what they must: runs a function and follows the tokens of every access."""
+"""Whether tokens order what they must: by following them in the IR, and while a function runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,67 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tilewright.analysis.structure import arguments, carried, structure
 from tilewright.backend import reference
 from tilewright.backend.reference.machine import Frame
 from tilewright.backend.reference.watch import Watch
-from tilewright.ir import Func, Op
+from tilewright.ir import Func, Op, Value
+from tilewright.ir.types import ViewType
+
+
+class Reach:
+    """Which accesses surely are over before another starts: those its token can be traced to."""
+
+    def __init__(self, func: Func) -> None:
+        self.func = func
+        self.nesting = structure(func)
+
+    def accesses(self) -> list[Op]:
+        """All accesses that have tokens, in order."""
+        return [op for op in self.func.walk() if op.name.endswith("_tko")]
+
+    def before(self, access: Op) -> set[Op]:
+        """The accesses that one waits for, itself if a round waits for the one before."""
+        pending, seen, found = [access.one("token")], set[Value](), set[Op]()
+        while pending:
+            token = pending.pop()
+            if token in seen:
+                continue
+            seen.add(token)
+            made = self.nesting.definer(token)
+            if made is not None and made.name.endswith("_tko"):
+                found.add(made)
+                pending.append(made.one("token"))
+            elif made is not None and not made.regions:
+                pending += made.operands  # of join_tokens; make_token has none
+            else:
+                pending += self.passed(token, made or self.nesting.owner[token])
+        return found
+
+    def passed(self, token: Value, op: Op) -> list[Value]:
+        """What a token of a branch or a loop is one of: of a result, or inside of a body."""
+        inside = token not in op.results
+        place = (arguments(op) if inside else op.results).index(token)
+        ends = [end for end in self.nesting.exits.get(op, ()) if end.name != "break" or not inside]
+        first = carried(op)[place : place + 1]
+        return [*first, *(end.operands[place] for end in ends)]
+
+    def dominated(self, access: Op) -> list[Op]:
+        """The accesses that are after one on every way through the function that gets there."""
+        block = self.nesting.block[access]
+        later = block.ops[block.ops.index(access) + 1 :]
+        inside = {op for each in later for op in (each, *_held(each))}
+        return [op for op in self.accesses() if op in inside]
+
+
+def _held(op: Op) -> list[Op]:
+    return [inner for region in op.regions for inner in region.walk()]
+
+
+def touched(op: Op) -> str:
+    """The memory of an access: the parameter, or anything that pointers reach."""
+    views = [v.view for v in op.operands if isinstance(v.type, ViewType)]
+    return next((view.tensor.param or "memory" for view in views), "pointers")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir.core import Func, Obligation, Op, Placement
@@ -12,6 +13,7 @@ CHECKS = ("check", "check_index")
 """Ops that compare an index with what it must be below: of a tile, of an element of a slice."""
 
 SETTLED = "it is never reached, or the same as a check before it"
+BOUNDED = "rows and elements outside of the tensor load as padding and are not stored"
 FORCED = "all checks are forced"
 
 
@@ -24,6 +26,17 @@ def settled(func: Func) -> tuple[Obligation, ...]:
             left[found.key] = worse(left.get(found.key), found)
     placed = [_placed(o, left.pop(o.key, None)) for o in func.obligations]
     return (*placed, *left.values())
+
+
+def bounded(func: Func) -> Iterator[Obligation]:
+    """Those of accesses through views of rows, which any index meets."""
+    for op in func.walk():
+        if op.name not in ("load_view", "store_view"):
+            continue
+        view = op.one("view").view
+        if view.sparse is not None and view.tensor.param is not None:
+            for axis in view.dim_map:
+                yield Obligation(op.span, view.tensor.param, axis, Placement.PROVED, BOUNDED)
 
 
 def worse(old: Obligation | None, new: Obligation) -> Obligation:

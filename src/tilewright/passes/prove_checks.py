@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..analysis.ladder import OUTSIDE, Decision, decide
-from ..analysis.obligations import checked_place, worse
+from ..analysis.obligations import bounded, checked_place, worse
 from ..base.dtypes import bool_
 from ..ir.core import Func, LaunchCheck, Obligation, Op, Value
 from ..ir.rewrite import Rewriter, rewrite
@@ -36,7 +36,7 @@ def prove_checks(func: Func) -> Func:
     return replace(
         rewrite(func, visit),
         launch_checks=_distinct(func.launch_checks, decisions),
-        obligations=_obligations(decisions),
+        obligations=(*_obligations(decisions), *bounded(func)),
     )
 
 

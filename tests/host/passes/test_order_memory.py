@@ -7,9 +7,14 @@ import random
 import numpy as np
 import pytest
 
+import tilewright as tw
+import tilewright.lang as tl
 from ir_text import apply, expect, kernel, unchanged
+from support.cuda import cuda_ir
 from support.programs import program, same_meaning_always
-from support.tokens import unordered
+from support.tokens import Reach, touched, unordered
+from tilewright import f32
+from tilewright.ir.opdef import Effect
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.dce import dce
 from tilewright.passes.desugar import desugar
@@ -368,6 +373,48 @@ def test_every_pair_that_matters_is_ordered(pointers):
             made = run(program(seed + i, pointers=pointers))
             found = unordered(made, [*arrays, int(rng.integers(-3, 6)), 1.0, *more], (2, 1, 1))
             assert not found, f"seed {seed + i}: {found}"
+
+
+@pytest.mark.parametrize("pointers", [False, True])
+def test_whatever_comes_after_a_write_waits_for_it_in_the_ir(pointers):
+    """And a write for all reads before it, wherever they lead to it on every way."""
+    seed, pairs = random.randrange(2**31), 0
+    print(f"programs from seed {seed}")
+    for i in range(60):
+        reach = Reach(lowered(program(seed + i, pointers=pointers)))
+        together = any(touched(op) == "pointers" for op in reach.accesses())
+        for access in reach.accesses():
+            for later in reach.dominated(access):
+                writes = (access.defn.effects | later.defn.effects) & Effect.WRITE
+                if writes and (together or touched(access) == touched(later)):
+                    assert access in reach.before(later), f"seed {seed + i}"
+                    pairs += 1
+    assert pairs > 5
+
+
+@tw.entry
+def epochs(z: tl.TensorMut[f32]) -> None:
+    """Stores through three partitions of one output: in a row, in loops, and in a row again."""
+    first = z.partition_mut((4,))
+    first.store(tl.full((4,), 1.0, f32), (0,))
+    first.store(tl.full((4,), 2.0, f32), (1,))
+    second = z.partition_mut((8,))
+    for i in range(tl.num_tiles(second, 0)):
+        second.store(tl.full((8,), 3.0, f32), (i,))
+    for _ in range(3):
+        second.store(second.load((0,)) + 1.0, (0,))
+    z.partition_mut((2,)).store(tl.full((2,), 4.0, f32), (0,))
+
+
+def test_partitions_of_one_output_are_ordered_and_disjoint_rounds_are_not():
+    reach = Reach(cuda_ir(epochs, tw.meta((64,)).partition_mut((16,))))
+    one, two, apart, read, same, last = reach.accesses()
+    before = {op: reach.before(op) for op in reach.accesses()}
+    assert before[one] == set()
+    assert before[two] == {one}
+    assert before[apart] == {one, two}, "no round waits for another"
+    assert before[read] == before[same] == {one, two, apart, read, same}
+    assert before[last] == {one, two, apart, read, same}
 
 
 def test_an_order_that_is_missing_is_found():
