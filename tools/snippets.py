@@ -5,7 +5,7 @@
 A page is one program: its blocks, in order, become one file in which every line keeps its number,
 so that a checker's or a traceback's line is the line of the page. A block marked ```python skip
 (a fragment, or a kernel that is wrong on purpose) is left out; so is one marked with the name of a
-library that need not be installed, such as ```python torch.
+library that need not be installed, such as ```python torch, or ```python gpu, which needs one.
 """
 
 from __future__ import annotations

@@ -15,13 +15,17 @@ sys.path.insert(0, str(ROOT / "tools"))
 import snippets
 
 PAGES = snippets.pages()
+NOT_HERE = ("skip", "gpu")
 
 
 def programs(text: str) -> dict[snippets.Block, str]:
-    """The blocks of a page that are run, and what each needs: ```python torch needs torch."""
+    """The blocks of a page that are run, and what each needs: ```python torch needs torch.
+
+    Those marked ```python gpu are run by tests/gpu.
+    """
     found = {b: b.language.removeprefix("python").strip() for b in snippets.blocks(text)
              if b.language.startswith("python")}  # fmt: skip
-    return {block: needed for block, needed in found.items() if needed != "skip"}
+    return {block: needed for block, needed in found.items() if needed not in NOT_HERE}
 
 
 WITH_CODE = [page for page in PAGES if programs(page.read_text(encoding="utf-8"))]

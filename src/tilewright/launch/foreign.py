@@ -23,6 +23,7 @@ from ..frontend.capture import capture
 from ..frontend.parameters import Parameter
 from ..ir.constants import constant_kind
 from ..op.ambient import default_device, unsafe_allowed
+from ..op.core import DeviceOp
 from ..op.place import Spot, here, place_of
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
 from .binding import check_element
@@ -322,6 +323,10 @@ class ForeignLaunch(WholeLaunch[R_co]):
             shared_mem_bytes = config.shared_mem_bytes
         asked = asked_for(grid, block, shared_mem_bytes)
         return self._asking(lambda: self._request._replace(threads=asked))
+
+    def out(self) -> DeviceOp[Any]:
+        """What was written alone: one tensor, or a tuple of them."""
+        return super().out()
 
     def grid(self, grid: ShapeLike) -> Self:
         """Say how many blocks run; as `launch_config(grid=...)`."""
