@@ -32,9 +32,9 @@ from .storage import IMPORTS
 
 
 class Seen(NamedTuple):
-    """Memory of a GPU, as another library describes it."""
+    """Memory as another library describes it."""
 
-    device: CudaDevice
+    device: Device
     layout: Layout
     address: int
     readonly: bool
@@ -54,17 +54,26 @@ def memory_on_gpu(x: Any) -> Region | None:
 
 
 def _by_dlpack(x: Any, ordinal: int) -> Region:
+    stream = gpus()[ordinal].streams()[0]
+    seen = _exported(x, ordinal, stream.handle)
+    stream.note()  # that it waits for the other library
+    return _ordered(seen, stream)
+
+
+def _exported(x: Any, ordinal: int, stream: int) -> Seen:
+    """What an array exports by DLPack, to be used on a stream, or on its library's own: -1."""
     sweep()
-    device = gpus()[ordinal]
-    stream = device.streams()[0]
-    managed: Plain | Versioned = dlpack.take(exported_by(x, stream=stream.handle))
+    managed: Plain | Versioned = dlpack.take(exported_by(x, stream=stream))
     owner = Imported(managed.deleter or 0, ctypes.addressof(managed))
     refuse_version(x, managed)
     tensor = managed.tensor
     address = (tensor.data or 0) + tensor.byte_offset
-    seen = Seen(device, layout_in(tensor), address, is_read_only(managed), owner)
-    stream.note()  # that it waits for the other library
-    return _ordered(seen, stream)
+    return Seen(gpus()[ordinal], layout_in(tensor), address, is_read_only(managed), owner)
+
+
+def memory_in_order(x: Any) -> Region:
+    """The memory of an array on a GPU, for work on the very stream that its library uses now."""
+    return _found(_exported(x, int(x.__dlpack_device__()[1]), -1))
 
 
 def _by_interface(x: Any) -> Region:
@@ -99,12 +108,16 @@ def _device_of(address: int) -> CudaDevice:
     return devices[devices[0].owner_of(address)] if address else devices[0]
 
 
-def _ordered(seen: Seen, stream: CudaStream) -> Region:
-    """A region of memory whose last use so far has been put on a stream."""
+def _found(seen: Seen) -> Region:
+    """The region of memory; aliases share what is known of it."""
     layout, address = seen.layout, seen.address
     start, end = address + layout.low, address + layout.high
-    storage = IMPORTS.find(seen.device, seen.owner, start, end, seen.readonly)
-    region = Region(storage, layout, address)
+    return Region(IMPORTS.find(seen.device, seen.owner, start, end, seen.readonly), layout, address)
+
+
+def _ordered(seen: Seen, stream: CudaStream) -> Region:
+    """A region of memory whose last use so far has been put on a stream."""
+    region = _found(seen)
     flight = reserve(stream, [region], [])
     flight.put(stream.record())
     return region
@@ -117,13 +130,12 @@ def memory_at(
 
     On a GPU it comes after what is on `stream`, which `let_wait` then lets wait for us.
     """
-    owner = object()
-    if isinstance(device, CudaDevice):
-        ours = device.streams()[0]
-        ours.follow(stream)
-        return _ordered(Seen(device, layout, address, readonly, owner), ours)
-    start, end = address + layout.low, address + layout.high
-    return Region(IMPORTS.find(device, owner, start, end, readonly), layout, address)
+    seen = Seen(device, layout, address, readonly, object())
+    if not isinstance(device, CudaDevice):
+        return _found(seen)
+    ours = device.streams()[0]
+    ours.follow(stream)
+    return _ordered(seen, ours)
 
 
 def let_wait(region: Region, stream: Any, *, writes: bool) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..array.create import asarray
-from ..array.strangers import LEGACY, let_wait
-from ..array.tensor import Tensor
+from ..array.strangers import memory_in_order
+from ..array.tensor import Tensor, new_tensor
 from ..base.dtypes import AnyDType
 from ..base.errors import DeviceError, Error
+from ..driver.devices import gpus
+from ..driver.protocol import Stream
 from ..launch import Entry, Launch
 from .wrapping import KernelFunction, Tiles, by_output
 
@@ -32,6 +34,8 @@ class TorchOp:
     ) -> None:
         self._function = function
         self._made = made
+        self._captured: list[object] = []
+        """What graphs that PyTorch has recorded need of ours."""
         self.schema = _schema(function, functional=made is not None)
         """What PyTorch knows of it: types, and which arguments are written."""
         self.definition: Any = torch.library.custom_op(
@@ -59,8 +63,10 @@ class TorchOp:
     def _run(self, *args: Any) -> Any:
         """What PyTorch calls: with tensors that have memory, below autograd."""
         results = self._results(*args)
-        seen = _seen(self._named(args, results))
-        _end(self._function.launch(seen), args, seen.values())
+        launch = self._function.launch(_seen(self._named(args, results)))
+        kept = _end(launch, args)
+        if kept is not None:
+            self._captured.append(kept)
         return results
 
     def _results(self, *args: Any) -> Any:
@@ -134,16 +140,21 @@ def _type_of(parameter: Parameter) -> str:
 
 def _seen(values: Mapping[str, Any]) -> dict[str, Any]:
     """Tensors of PyTorch as ours, in the same memory; numbers as they are."""
+    return {name: _as_ours(v) if _is_tensor(v) else v for name, v in values.items()}
+
+
+def _as_ours(tensor: Any) -> Tensor[Any]:
     # One that wants gradients does not export its memory; what autograd needs it knows.
-    return {name: asarray(v.detach()) if _is_tensor(v) else v for name, v in values.items()}
+    known = tensor.detach()
+    return new_tensor(memory_in_order(known)) if known.is_cuda else asarray(known)
 
 
 def _is_tensor(value: object) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-def _end(launch: Launch[Any], args: Sequence[Any], seen: Iterable[Any]) -> None:
-    """Run a launch where PyTorch expects its work."""
+def _end(launch: Launch[Any], args: Sequence[Any]) -> object:
+    """Run a launch where PyTorch expects its work; gives what must be kept."""
     device = next(arg.device for arg in args if _is_tensor(arg))
     if device.type not in _ENDINGS:
         launch.close()
@@ -152,7 +163,7 @@ def _end(launch: Launch[Any], args: Sequence[Any], seen: Iterable[Any]) -> None:
             expected=f"tensors of {' or '.join(_ENDINGS)}",
             got=str(device),
         )
-    _ENDINGS[device.type](launch, device, seen)
+    return _ENDINGS[device.type](launch, device)
 
 
 def refuse_unloaded(launch: Launch[Any]) -> None:
@@ -165,26 +176,30 @@ def refuse_unloaded(launch: Launch[Any]) -> None:
         )
 
 
-def _finish(launch: Launch[Any], device: Any, seen: Iterable[Any]) -> None:
+def _finish(launch: Launch[Any], device: Any) -> None:
     """PyTorch's own work on the CPU is done when the call returns, and so is ours."""
     launch.sync()
 
 
-def _start_in_order(launch: Launch[Any], device: Any, seen: Iterable[Any]) -> None:
-    """Start between what is on PyTorch's current stream and what will be put there.
-
-    Seeing its tensors has let our stream wait for that one.
-    """
+def _start_in_order(launch: Launch[Any], device: Any) -> object:
+    """Put it on PyTorch's current stream, or into the graph that PyTorch records there."""
+    ordinal, handle = int(device.index), int(torch.cuda.current_stream(device).cuda_stream)
+    gpu = gpus()[ordinal]
     if torch.cuda.is_current_stream_capturing():
         refuse_unloaded(launch)
-    launch.start()
-    theirs = torch.cuda.current_stream(device).cuda_stream or LEGACY
-    for value in seen:
-        if isinstance(value, Tensor):
-            let_wait(value.region, theirs, writes=True)
+        captured = gpu.captured_stream(handle)
+        return captured, launch.record_on(captured)
+    stream = _BORROWED.get((ordinal, handle))
+    if stream is None:  # PyTorch keeps its streams as long as it lives
+        stream = _BORROWED[ordinal, handle] = gpu.borrow_stream(handle, None)
+    launch.start_on(stream)
+    return None
 
 
-_ENDINGS: dict[str, Callable[[Launch[Any], Any, Iterable[Any]], None]] = {
+_BORROWED: dict[tuple[int, int], Stream] = {}
+"""PyTorch's streams as ours, by device and address."""
+
+_ENDINGS: dict[str, Callable[[Launch[Any], Any], object]] = {
     "cpu": _finish,
     "cuda": _start_in_order,
 }

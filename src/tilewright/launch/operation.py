@@ -14,7 +14,7 @@ from ..array.tensor import Tensor
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
-from ..driver.protocol import Device
+from ..driver.protocol import Device, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
@@ -27,7 +27,14 @@ from .kernel import DEFAULT_OPTIONS, PLAIN
 from .links import by_hand
 from .protocol import Launchable
 from .starting import give_back, record, start
-from .taking import refuse_conflicts, refuse_ended_tickets, take
+from .taking import (
+    mark_written,
+    refuse_conflicts,
+    refuse_ended_borrows,
+    refuse_ended_tickets,
+    settle,
+    take,
+)
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
@@ -189,6 +196,23 @@ class Launch(Composite[R_co]):
             return super().execute(ctx)
         self._bound = None
         return self._launch(bound, self._release(ctx), ctx)
+
+    def record_on(self, stream: Stream) -> object:
+        """Put the launch on a stream that another library captures.
+
+        What this gives must live as long as the graph that library makes.
+        """
+        self.claim("record_on()")
+        bound, self._bound = self._bound, None
+        if bound is None:
+            raise LaunchError(f"`{self.name}` cannot be recorded before its argument ops have run")
+        code = self._kernel.code(bound, self._request)
+        code.check(bound)
+        refuse_ended_borrows(self.name, bound)
+        recorded = code.run.record(bound, stream)
+        mark_written(bound)
+        settle(bound)
+        return recorded
 
     def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
         """The argument ops, then the kernel."""

@@ -298,3 +298,27 @@ def test_generics_and_const_grids_are_not_for_it(scale, fake_gpu):
     with pytest.raises(TypeError, match="was compiled elsewhere, and takes no options"):
         launch.compile_options(occupancy=2)
     assert repr(scale) == "ForeignEntry(scale(out, x, n, factor))"
+
+
+def test_captures_of_other_libraries(scale, fake_gpu, fake_cuda):
+    """What they record has our launch in it, and keeps no memory of theirs alive through us."""
+    theirs, x, z = fake_gpu.new_stream(), some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    expected = 2 * x.to_numpy()
+    fake_cuda.begin_capture(theirs.handle)
+    captured = fake_gpu.captured_stream(theirs.handle)
+    kept = scale(z.borrow_mut(), x, 300, 2.0).record_on(captured)
+    graph = fake_cuda.instantiate(fake_cuda.end_capture(theirs.handle))
+    assert kept is not None and not launches(fake_cuda)
+    assert f"captured={theirs.handle:#x}" in repr(captured)
+    fake_cuda.launch_graph(graph, theirs.handle)
+    np.testing.assert_array_equal(z.to_numpy(), expected)
+    memory = weakref.ref(x.region.storage)
+    del x
+    gc.collect()
+    assert memory() is None
+
+
+def test_what_waits_for_ops_cannot_be_recorded(scale, fake_gpu):
+    launch = scale(tw.zeros((300,), device=fake_gpu), some(fake_gpu), 300, 2.0)
+    with pytest.raises(tw.LaunchError, match="cannot be recorded before its argument ops"):
+        launch.record_on(fake_gpu.captured_stream(fake_gpu.new_stream().handle))

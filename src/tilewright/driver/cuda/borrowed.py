@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from ...base.errors import ContextError, SchedulingError
 from .context import Context
 from .module import CudaFunction, CudaModule
-from .stream import CudaStream
+from .record import Record
+from .replay import Node
+from .stream import CudaStream, Label
 
 if TYPE_CHECKING:
     from .device import CudaDevice
 
 LEGACY, PER_THREAD = 1, 2
 """Numbers that stand for the default streams, for the driver and in all protocols."""
+NO_NUMBER = -1
+"""The number of a stream that nobody chooses by its number."""
 
 
 class BorrowedStream(CudaStream):
@@ -27,6 +31,28 @@ class BorrowedStream(CudaStream):
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, borrowed={self.handle:#x})"
+
+
+class CapturedStream(CudaStream):
+    """A stream whose work another library records; what is put here becomes part of its graph.
+
+    Its code, and where it reports, live as long as this. The memory it works on is that library's
+    to keep, as long as it replays its graph.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, device: CudaDevice, handle: int) -> None:
+        super().__init__(device, NO_NUMBER, handle)
+        self._nodes = []
+
+    def _capture(self, record: Record, label: Label, keep: object) -> Node:
+        node = super()._capture(record, label, keep)
+        node.keep = record
+        return node
+
+    def __repr__(self) -> str:
+        return f"Stream(device={self.device.name!r}, captured={self.handle:#x})"
 
 
 def usable(device: CudaDevice, handle: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from weakref import WeakSet, WeakValueDictionary
 
 from ...base.errors import ContextError
-from .borrowed import BorrowedModule, BorrowedStream, usable
+from .borrowed import BorrowedModule, BorrowedStream, CapturedStream, usable
 from .calls import Calls
 from .context import SPAWN, Context, weak_call
 from .event import CudaEvent, Events
@@ -173,6 +173,10 @@ class CudaDevice:
         if found is None:
             found = self._borrowed[handle] = self.borrow_stream(handle, owner)
         return found
+
+    def captured_stream(self, handle: int) -> CapturedStream:
+        """A stream of another library's which that captures at this moment."""
+        return CapturedStream(self, handle)
 
     def borrow_module(self, handle: int, owner: object) -> BorrowedModule:
         """Code that another library has loaded, which `owner` keeps alive."""
