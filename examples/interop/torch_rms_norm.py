@@ -94,10 +94,13 @@ def backward(ctx: Any, dy: Any) -> tuple[Any, Any, None]:
 rms_norm.register_autograd(backward, setup_context=keep_inputs)
 
 
-def main() -> None:
+def main(device: str = "cpu") -> None:
     """Compare values and gradients with PyTorch's own, eager and compiled."""
-    x, weight = torch.randn(50, 300, requires_grad=True), torch.randn(300, requires_grad=True)
-    dy = torch.randn(50, 300)
+    x, weight = (
+        torch.randn(50, 300, requires_grad=True, device=device),
+        torch.randn(300, requires_grad=True, device=device),
+    )
+    dy = torch.randn(50, 300, device=device)
     ours = rms_norm(x, weight, 1e-6)
     theirs = torch.nn.functional.rms_norm(x, (300,), weight, 1e-6)
     torch.testing.assert_close(ours, theirs)

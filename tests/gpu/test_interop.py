@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from source_tree import ROOT
 
 torch = pytest.importorskip("torch")
 
@@ -132,3 +135,33 @@ def test_operators_of_torch_are_in_the_order_of_its_stream():
     compiled = torch.compile(lambda x: doubled(x) + 1, fullgraph=True, backend="aot_eager")
     x = torch.rand(3000, device="cuda")
     torch.testing.assert_close(compiled(x), 2 * x + 1)
+
+
+@pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")
+def test_graphs_of_torch_record_operators():
+    custom_op = pytest.importorskip("tilewright.interop.torch").custom_op
+    doubled = custom_op("tilewright_gpu_tests::double_again", double, tiles=(1024,), outputs="x")
+    x = torch.rand(5000, device="cuda")
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    refused = pytest.raises(tw.Error, match=r"call \.compile\(\.\.\.\) of the operator")
+    with refused, torch.cuda.graph(torch.cuda.CUDAGraph()):
+        doubled(x)
+    doubled.compile(x)
+    with torch.cuda.graph(graph):
+        y = doubled(doubled(x) + 1)
+    for _ in range(3):
+        x.copy_(torch.rand(5000, device="cuda"))
+        graph.replay()
+        torch.testing.assert_close(y, 2 * (2 * x + 1))
+
+
+@pytest.mark.parametrize("name", ["torch_softmax", "torch_rms_norm"])
+@pytest.mark.filterwarnings("ignore")
+def test_examples_on_the_gpu(name, capsys):
+    path = ROOT / "examples" / "interop" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main("cuda")
+    assert capsys.readouterr().out.startswith(f"{name}: ")

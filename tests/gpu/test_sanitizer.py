@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -17,7 +18,12 @@ FOLDER = ROOT / "examples"
 PTX = "threshold_scale.ptx"
 MODULES = {"activations", "decoder"}
 """What examples import, and is none."""
-EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in MODULES)
+OTHERS = {"interop/cuda_scale": "cuda.bindings.nvrtc", "interop/triton_softmax": "triton"}
+"""Kernels of other compilers, and what each needs."""
+EXAMPLES = [
+    *sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in MODULES),
+    *[name for name, needed in OTHERS.items() if importlib.util.find_spec(needed)],
+]
 TOOLKIT = Path("/usr/local/cuda/bin")
 ERRORS = 9
 SECONDS = 300

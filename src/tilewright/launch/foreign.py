@@ -321,8 +321,11 @@ class ForeignLaunch(WholeLaunch[R_co]):
         if config is not None:
             grid, block = config.grid_dim, config.block_dim
             shared_mem_bytes = config.shared_mem_bytes
-        asked = asked_for(grid, block, shared_mem_bytes)
-        return self._asking(lambda: self._request._replace(threads=asked))
+
+        def asking() -> Request:
+            return self._request._replace(threads=asked_for(grid, block, shared_mem_bytes))
+
+        return self._asking(asking)
 
     def out(self) -> DeviceOp[Any]:
         """What was written alone: one tensor, or a tuple of them."""
