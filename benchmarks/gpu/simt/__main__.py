@@ -20,6 +20,11 @@ from ..report import UNITS, ratio
 from ..timing import ROUNDS
 from .rows import CUDA, NUMBA, ROWS
 
+HOW = """\
+The same kernels in three languages, in turns, five rounds; speeds are those of the median round, by
+the GPU's own clock. The other columns say how fast ours is in parts of theirs: above 1 ours is
+faster."""
+
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options of the command line."""
@@ -36,10 +41,12 @@ def _line(record: Record) -> list[str]:
     return [record.name, speed, *("-" if r is None else f"{r:.2f}" for r in peers)]
 
 
-def markdown(records: Sequence[Record]) -> str:
-    """A table: our speed, and in parts of the others'."""
+def markdown(machine: dict[str, str], records: Sequence[Record]) -> str:
+    """Two tables: the machine; our speed, and in parts of the others'."""
+    about = table(("machine", ""), list(machine.items()))
     rows = [_line(record) for record in records]
-    return "\n".join(table(("work", "ours", f"of {CUDA}", f"of {NUMBA}"), rows)) + "\n"
+    speeds = table(("work", "ours", f"of {CUDA}", f"of {NUMBA}"), rows)
+    return "\n".join(["# SIMT kernels on a GPU", "", *about, "", HOW, "", *speeds]) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,11 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for row in ROWS.values():
         records.append(contest(row, given.rounds))
         print(" | ".join(_line(records[-1])), records[-1].absent or "", flush=True)
-    found = {"machine": machine(), "records": [asdict(record) for record in records]}
+    about = machine()
+    found = {"machine": about, "records": [asdict(record) for record in records]}
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "simt.json").write_text(json.dumps(found, indent=1) + "\n")
-    (given.out / "simt.md").write_text(markdown(records))
-    print(markdown(records))
+    page = markdown(about, records)
+    (given.out / "simt.md").write_text(page)
+    print(page)
     return 1 if any(OURS in record.absent for record in records) else 0
 
 
