@@ -36,7 +36,7 @@ from .lang.math import (
     tanh,
 )
 from .lang.shared import Shared, dynamic_shared, shared, sync_threads
-from .lang.slices import DisjointSlice, Elements, Slice
+from .lang.slices import DisjointSlice, Elements, Run, Runs, Slice
 from .lang.threads import Index, block_dim, block_idx, grid_dim, index_1d, index_2d, thread_idx
 from .lang.warps import (
     ballot,
@@ -58,6 +58,8 @@ __all__ = [
     "DisjointSlice",
     "Elements",
     "Index",
+    "Run",
+    "Runs",
     "Shared",
     "SimtEntry",
     "SimtLaunch",

@@ -155,6 +155,18 @@ def placed(out: simt.DisjointSlice[i32]) -> None:
         out[i] = same * 1000000 + t * 1000 + b * 10 + simt.grid_dim()
 
 
+@simt.kernel
+def in_runs(out: simt.DisjointSlice[f32], x: simt.Slice[f32], y: simt.Slice[f32]) -> None:
+    """Four elements a thread; the first run of `y` for all of them."""
+    i = simt.index_1d()
+    mine, theirs = out.runs(4), x.runs(4)
+    if i < len(mine) and i < len(theirs):
+        run, read, first = mine[i], theirs[len(theirs) - 1 - i], y.runs(4)[0]
+        for k in range(len(run)):
+            run[k] = read[3 - k] + first[k]
+        run[1] += run[0]
+
+
 @simt.kernel(unsafe=True)
 def histogram(counts: tl.Ptr[i32], x: simt.Slice[i32], bins: i32) -> None:
     i = simt.index_1d()
@@ -227,6 +239,9 @@ CASES: dict[str, Case] = {
         rows,
         lambda r, n: (floats(r, n * 7).reshape(-1, 7), floats(r, n * 7), 7),
         config=lambda launch: launch.launch_config(block=(4, 3)),
+    ),
+    "runs": Case(
+        in_runs, lambda r, n: (floats(r, 3 * n), floats(r, 3 * n + 1), floats(r, 5)),
     ),
     "placed": Case(placed, lambda r, n: (ints(r, n),)),
     "placed-100": Case(

@@ -23,6 +23,8 @@ from .values import (
     MintedIndex,
     OutputRef,
     PartitionRef,
+    RunRef,
+    RunsRef,
     SharedRef,
     SliceRef,
     Space,
@@ -44,7 +46,7 @@ class Emitter(Builder):
     parameter for the memory of each global in use; `global_names` says how globals were found.
     `witnesses` has the values that are a thread's own index, with the width of those in two
     dimensions; `widths` the one that each slice is written with. `shared_arrays` counts those in
-    the memory of a block.
+    the memory of a block; `run_sizes` has how many elements of each slice a witness stands for.
     """
 
     inline: Callable[[Any, Sequence[Any]], Any]
@@ -68,6 +70,7 @@ class Emitter(Builder):
         self.witnesses: dict[Value, Expr | None] = {}
         self.widths: dict[str, Expr] = {}
         self.shared_arrays = 0
+        self.run_sizes: dict[str, int] = {}
 
     def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
         """Append an op, and remember which values it made."""
@@ -353,6 +356,10 @@ def describe(x: Any) -> str:
         return f"shared memory `{x.name}`"
     if isinstance(x, ElementsRef):
         return f"the elements of {describe(x.slice)}"
+    if isinstance(x, RunsRef):
+        return f"the runs of {describe(x.slice)}"
+    if isinstance(x, RunRef):
+        return f"a run of {describe(x.runs.slice)}"
     if isinstance(x, ElementRef):
         return f"an element of {describe(x.memory)}"
     if isinstance(x, Global):
@@ -382,7 +389,7 @@ def _power_hint(n: int) -> str:
 
 
 def _load_hint(x: Memory) -> str:
-    if isinstance(x, SliceRef | SharedRef | ElementsRef):
+    if isinstance(x, SliceRef | SharedRef | ElementsRef | RunsRef | RunRef):
         return f"read an element: {x.name}[i]"
     if isinstance(x, Global):
         return "load a tile first: g.load()"

@@ -22,6 +22,8 @@ from .values import (
     MintedIndex,
     OutputRef,
     PartitionRef,
+    RunRef,
+    RunsRef,
     SharedRef,
     SliceRef,
     TensorRef,
@@ -29,6 +31,7 @@ from .values import (
 
 OURS = (
     TensorRef, OutputRef, PartitionRef, MappedRef, SliceRef, SharedRef, ElementsRef, ElementRef,
+    RunsRef, RunRef,
     Value, TileType,
 )  # fmt: skip
 """What names stand for themselves: none of it is a structure of the user's."""

@@ -180,11 +180,47 @@ class ElementRef:
     index: tuple[Value, ...]
 
 
-Indexed = SliceRef | SharedRef | ElementsRef
+@dataclass(frozen=True, eq=False, slots=True)
+class RunsRef:
+    """A slice in runs of `size` elements (`simt.Runs`)."""
+
+    slice: SliceRef
+    size: int
+
+    @property
+    def name(self) -> str:
+        """That of the slice."""
+        return self.slice.name
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RunRef:
+    """One run of a slice (`simt.Run`): where it begins, and whether it is there."""
+
+    runs: RunsRef
+    start: Value
+    there: Value
+
+    @property
+    def name(self) -> str:
+        """That of the slice."""
+        return self.runs.name
+
+
+Indexed = SliceRef | SharedRef | ElementsRef | RunsRef | RunRef
 """Memory of which single elements are read and written."""
 
 Memory = (
-    TensorRef | OutputRef | PartitionRef | MappedRef | SliceRef | SharedRef | ElementsRef | Global
+    TensorRef
+    | OutputRef
+    | PartitionRef
+    | MappedRef
+    | SliceRef
+    | SharedRef
+    | ElementsRef
+    | RunsRef
+    | RunRef
+    | Global
 )
 """Things that name memory: no values, so they can be neither computed with nor selected."""
 
@@ -209,5 +245,6 @@ def receiver_class(x: Any) -> str | None:
 
 CLASSES: dict[type[Any], str] = {
     TensorRef: "Tensor", OutputRef: "TensorMut", MappedRef: "MappedPartitionMut",
-    SharedRef: "Shared", ElementsRef: "Elements", Global: "Global",
+    SharedRef: "Shared", ElementsRef: "Elements", RunsRef: "Runs", RunRef: "Run",
+    Global: "Global",
 }  # fmt: skip

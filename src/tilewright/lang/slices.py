@@ -15,6 +15,34 @@ E = TypeVar("E", bound=DType)
 E_co = TypeVar("E_co", bound=DType, covariant=True)
 
 
+class Run(OnlyInThreads, Generic[E]):
+    """Some neighbouring elements of a slice, which were looked for once."""
+
+    def __len__(self) -> int:
+        """How many elements there are, a constant."""
+        ...
+
+    def __getitem__(self, index: int) -> E:
+        """Read an element; a constant index costs no check."""
+        ...
+
+    def __setitem__(self, index: int, value: float) -> None:
+        """Write an element, of a slice that is written."""
+        ...
+
+
+class Runs(OnlyInThreads, Generic[E]):
+    """A slice in runs of neighbouring elements: a thread works on one of them, looked for once."""
+
+    def __len__(self) -> int:
+        """How many whole runs there are."""
+        ...
+
+    def __getitem__(self, index: int) -> Run[E]:
+        """The run of a number, which is checked; of a slice that is written, that of a witness."""
+        ...
+
+
 class Slice(OnlyInThreads, Generic[E_co]):
     """Elements that all threads may read. Takes a contiguous tensor or array of any rank."""
 
@@ -24,6 +52,10 @@ class Slice(OnlyInThreads, Generic[E_co]):
 
     def __getitem__(self, index: int) -> E_co:
         """The element at an index, which is checked."""
+        ...
+
+    def runs(self, size: int) -> Runs[E_co]:
+        """Cut it into runs of that many elements, a constant; what is left over is in none."""
         ...
 
     @property
@@ -78,4 +110,11 @@ class DisjointSlice(OnlyInThreads, Generic[E]):
     @property
     def elements(self) -> Elements[E]:
         """All of them, for unsafe code: that no two threads meet at one is a promise."""
+        ...
+
+    def runs(self, size: int) -> Runs[E]:
+        """Cut it into runs of that many elements, a constant, one for each thread.
+
+        A slice is written by runs of one size, or by single elements.
+        """
         ...

@@ -22,7 +22,7 @@ OWNERS = {
 """Where each word stands; those of both stand in `tl`."""
 FUNCTIONS = list(OWNERS)
 CLASSES = {
-    **dict.fromkeys(("Slice", "DisjointSlice", "Index", "Shared", "Elements"), simt),
+    **dict.fromkeys(("Slice", "DisjointSlice", "Index", "Shared", "Elements", "Run", "Runs"), simt),
     **dict.fromkeys(("Tile", "PointerTile", "Tensor", "TensorMut", "Partition", "PartitionMut",
                      "MappedPartitionMut", "PartitionIndex", "Global"), tl),
 }  # fmt: skip

@@ -9,10 +9,11 @@ from ...base.errors import Code
 from ...base.shapes import Shape, size
 from ...ir import Value
 from .. import promote
+from ..elements import runs_in
 from ..emit import Emitter, describe
 from ..operands import parts
 from ..shared import length_of
-from ..values import ElementsRef, SharedRef, SliceRef
+from ..values import ElementsRef, RunRef, RunsRef, SharedRef, SliceRef
 
 Rule = Callable[..., Any]
 
@@ -295,6 +296,10 @@ def _len(em: Emitter, x: Any) -> int | Value:
         return em.emit("length", (x if isinstance(x, SliceRef) else x.slice).value)
     if isinstance(x, SharedRef):
         return length_of(em, x)
+    if isinstance(x, RunsRef):
+        return runs_in(em, x)
+    if isinstance(x, RunRef):
+        return x.runs.size
     value = em.tile(x)
     if not value.tile.rank:
         em.fail(Code.RANK, "a scalar has no length", expected="a tile", got=describe(value))

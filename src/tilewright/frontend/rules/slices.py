@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from ...base.errors import Code
 from ...ir import Value
 from ...ir.launch_expr import show
-from ..elements import inside, stored_element
+from ..elements import inside, place_in_run, run_at, stored_element
 from ..emit import Emitter, describe
-from ..values import ElementRef, ElementsRef, SliceRef
+from ..values import ElementRef, ElementsRef, RunRef, RunsRef, SliceRef
 
 
 def _read(em: Emitter, self: SliceRef, index: Any) -> Value:
@@ -26,13 +26,7 @@ def _read_own(em: Emitter, self: SliceRef, index: Any) -> Value:
 
 def _write_own(em: Emitter, self: SliceRef, index: Any, value: Any) -> None:
     if not self.mutable:
-        em.fail(
-            Code.READ_ONLY,
-            f"{describe(self)} is read only",
-            expected="a simt.DisjointSlice",
-            got="a simt.Slice",
-            hint="annotate the parameter simt.DisjointSlice and pass z.borrow_mut()",
-        )
+        _read_only(em, self)
     at = _witness(em, self, index, "written")
     stored = stored_element(em, self.name, self.type.dtype, value)
     em.op("store_slice", stored, self.value, at, inside(em, self, at))
@@ -58,7 +52,45 @@ def _at(em: Emitter, self: ElementsRef, index: Any) -> ElementRef:
     return ElementRef(self.slice, (em.index(index, f"an index of `{self.name}`"),))
 
 
-def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str) -> Value:
+def _runs(em: Emitter, self: SliceRef, size: Any) -> RunsRef:
+    number = em.static_int(size, "the size of a run")
+    if number < 1:
+        em.fail(Code.SHAPE, "a run has at least one element", expected="1 or more", got=str(number))
+    return RunsRef(self, number)
+
+
+def _run(em: Emitter, self: RunsRef, index: Any) -> RunRef:
+    if self.slice.mutable:
+        witness = _witness(em, self.slice, index, "cut into runs", self.size)
+        return run_at(em, self, witness)
+    return run_at(em, self, em.index(index, f"an index of the runs of `{self.name}`"))
+
+
+def _read_of_run(em: Emitter, self: RunRef, index: Any) -> Value:
+    at, there = place_in_run(em, self, index)
+    return em.emit("load_slice", self.runs.slice.value, at, there)
+
+
+def _write_to_run(em: Emitter, self: RunRef, index: Any, value: Any) -> None:
+    ref = self.runs.slice
+    if not ref.mutable:
+        _read_only(em, ref)
+    stored = stored_element(em, ref.name, ref.type.dtype, value)
+    at, there = place_in_run(em, self, index)
+    em.op("store_slice", stored, ref.value, at, there)
+
+
+def _read_only(em: Emitter, ref: SliceRef) -> NoReturn:
+    em.fail(
+        Code.READ_ONLY,
+        f"{describe(ref)} is read only",
+        expected="a simt.DisjointSlice",
+        got="a simt.Slice",
+        hint="annotate the parameter simt.DisjointSlice and pass z.borrow_mut()",
+    )
+
+
+def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str, size: int = 1) -> Value:
     if not isinstance(index, Value) or index not in em.witnesses:
         em.fail(
             Code.WITNESS,
@@ -67,6 +99,14 @@ def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str) -> Value:
             got=describe(index),
             hint="each thread has the element of its own index; a simt.Slice may be read at any,"
             f" and so may {ref.name}.elements in unsafe code",
+        )
+    known = em.run_sizes.setdefault(ref.name, size)
+    if known != size:
+        em.fail(
+            Code.WITNESS,
+            f"{describe(ref)} is cut in two ways, in which threads would meet",
+            expected=f"runs of {known}" if known > 1 else "single elements, as before",
+            got=f"runs of {size}" if size > 1 else "a single element",
         )
     width = em.witnesses[index]
     if width is not None:
@@ -99,6 +139,11 @@ RULES: dict[str, Callable[..., Any]] = {
     "Elements.__getitem__": _read_any,
     "Elements.__setitem__": _write_any,
     "Elements.at": _at,
+    "Slice.runs": _runs,
+    "DisjointSlice.runs": _runs,
+    "Runs.__getitem__": _run,
+    "Run.__getitem__": _read_of_run,
+    "Run.__setitem__": _write_to_run,
     "Slice.dtype": _dtype,
     "DisjointSlice.dtype": _dtype,
 }
