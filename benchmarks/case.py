@@ -41,6 +41,8 @@ class KernelCall:
     kernel: Entry
     arguments: Callable[[], tuple[Any, ...]]
     constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    grid: tuple[int, ...] | None = None
+    """How many blocks run, where it does not follow from what is written."""
 
 
 @dataclass(frozen=True, slots=True)

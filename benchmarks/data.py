@@ -88,7 +88,9 @@ def _shared(value: Any) -> Any:
 def trial(call: KernelCall, out: Array) -> Trial:
     """Our own trial: build the launch, run it, wait. The answer is in `out`."""
     kernel: Any = call.kernel
-    arguments, constants = call.arguments, call.constants
+    arguments, constants, grid = call.arguments, call.constants, call.grid
+    if grid is not None:
+        return Trial(lambda: kernel(*arguments()).grid(grid).sync(), lambda _: out)
     if constants:
         return Trial(lambda: kernel(*arguments(), **constants).sync(), lambda _: out)
     return Trial(lambda: kernel(*arguments()).sync(), lambda _: out)

@@ -7,6 +7,8 @@ import importlib.util
 import math
 from typing import Any
 
+import numpy as np
+
 
 def _parallel_range() -> Any:
     if importlib.util.find_spec("numba") is None:
@@ -113,3 +115,24 @@ def sum_columns(out: Any, x: Any) -> None:
         for i in range(rows):
             for j in range(start, stop):
                 out[j] += x[i, j]
+
+
+def histogram(counts: Any, x: Any) -> None:
+    """How often each number is there: counted in parts, which are summed."""
+    parts = 64
+    found = np.zeros((parts, counts.size), np.int32)
+    step = (x.size + parts - 1) // parts
+    for part in prange(parts):
+        for i in range(part * step, min(part * step + step, x.size)):
+            found[part, x[i]] += 1
+    counts[:] = found.sum(0)
+
+
+def gemm(c: Any, a: Any, b: Any) -> None:
+    """The product of two matrices: rows of `b` are added up, so that all is read in order."""
+    rows, columns = c.shape
+    for i in prange(rows):
+        c[i, :] = 0
+        for k in range(a.shape[1]):
+            for j in range(columns):
+                c[i, j] += a[i, k] * b[k, j]

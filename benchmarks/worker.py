@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import tilewright as tw
+
 from .contest import contest
 from .timing import Effort
 from .workloads import WORKLOADS
@@ -38,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     effort = Effort(given.seconds, given.rounds)
     for name in given.names:
         tell(begin=name)
-        record = contest(WORKLOADS[name], given.threads, effort, lambda n: tell(round=n))
+        with tw.unsafe():  # kernels for threads take pointers
+            record = contest(WORKLOADS[name], given.threads, effort, lambda n: tell(round=n))
         tell(record=asdict(record))
         gc.collect()  # the arrays of one workload go before those of the next come
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..case import Workload
-from . import attention, elementwise, launch, layout, matmul, reduction, rows
+from . import attention, elementwise, launch, layout, matmul, reduction, rows, threads
 
 
 def _named(*families: tuple[Workload, ...]) -> dict[str, Workload]:
@@ -22,5 +22,6 @@ WORKLOADS = _named(
     attention.WORKLOADS,
     layout.WORKLOADS,
     reduction.WORKLOADS,
+    threads.WORKLOADS,
     launch.WORKLOADS,
 )

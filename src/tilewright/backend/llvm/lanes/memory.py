@@ -48,24 +48,27 @@ def store_row(emitter: Emitter, stored: Vec, address: Vec, mask: Vec, elem: Elem
 
 def each_lane(lanes: Lanes, mask: Vec, act: Callable[[Vec], None]) -> None:
     """A loop over the lanes of a mask, in order; `act` is given the number of one."""
-    emitter, body = lanes.emitter, lanes.emitter.body
-    counter = emitter.slot("i64")
-    emitter.store(emitter.integer(0), counter)
-    words = ("lane", "look", "act", "next", "over")
-    head, look, inside, again, done = (emitter.label(word) for word in words)
+    emitter, body, kind = lanes.emitter, lanes.emitter.body, f"i{lanes.width}"
+    left = emitter.slot(kind)
+    emitter.store(body.emit(f"bitcast {mask} to {kind}", kind, 1), left)
+    head, inside, done = (emitter.label(word) for word in ("lanes", "lane", "over"))
     body.jump(head)
     body.label(head)
-    at = emitter.load(counter, "i64")
-    emitter.branch(at < lanes.width, look, done)
-    body.label(look)
-    emitter.branch(lane(lanes, mask, at), inside, again)
+    bits = emitter.load(left, kind)
+    emitter.branch(bits.ne(0), inside, done)
     body.label(inside)
-    act(at)
-    body.jump(again)
-    body.label(again)
-    emitter.store(emitter.load(counter, "i64") + 1, counter)
+    emitter.store(bits & (bits - 1), left)
+    act(lowest(bits))
     body.jump(head)
     body.label(done)
+
+
+def lowest(bits: Vec) -> Vec:
+    """The number of the lowest bit that is set, i64; one is."""
+    symbol = f"@llvm.cttz.{bits.elem}"
+    bits.body.declarations.add(f"declare {bits.elem} {symbol}({bits.elem}, i1)")
+    found = bits.body.emit(f"call {bits.elem} {symbol}({bits}, i1 true)", bits.elem, 1)
+    return found if bits.elem == "i64" else found.cast("zext", "i64")
 
 
 def lane(lanes: Lanes, x: Vec, at: Vec) -> Vec:

@@ -9,7 +9,7 @@ from ..functions.text import Value as Vec
 from ..functions.text import any_lane
 from ..plan.nodes import itemsize
 from .machine import Lanes, Write
-from .memory import each_lane, lane
+from .memory import each_lane, lane, lowest
 
 
 def fail_where(lanes: Lanes, failed: Vec, op: Op, index: Vec, extent: Vec) -> None:
@@ -30,12 +30,8 @@ def fail_where(lanes: Lanes, failed: Vec, op: Op, index: Vec, extent: Vec) -> No
 
 def _first(lanes: Lanes, mask: Vec) -> Vec:
     """The first lane of a mask that has one."""
-    body, kind = lanes.emitter.body, f"i{lanes.width}"
-    bits = body.emit(f"bitcast {mask} to {kind}", kind, 1)
-    symbol = f"@llvm.cttz.{kind}"
-    body.declarations.add(f"declare {kind} {symbol}({kind}, i1)")
-    found = body.emit(f"call {kind} {symbol}({bits}, i1 true)", kind, 1)
-    return found if kind == "i64" else found.cast("zext", "i64")
+    kind = f"i{lanes.width}"
+    return lowest(lanes.emitter.body.emit(f"bitcast {mask} to {kind}", kind, 1))
 
 
 def _assert(lanes: Lanes, op: Op) -> None:

@@ -15,7 +15,7 @@ from ..emit.emitter import Emitter
 from ..emit.floats import NARROW
 from ..emit.types import memory_type
 from ..functions.text import Value as Vec
-from ..functions.text import where
+from ..functions.text import any_lane, where
 from .machine import Lanes, Write
 from .memory import collected, each_lane, lane, load_one, load_row, store_row
 
@@ -147,16 +147,14 @@ def _store(lanes: Lanes, op: Op) -> None:
 
 def _atomic(lanes: Lanes, op: Op) -> None:
     emitter, elem = lanes.emitter, _memory(op).dtype
-    addresses, value = _wide_address(lanes, op), lanes.wide(op.one("value"))
 
-    def act(at: Vec) -> Vec:
-        address = lane(lanes, addresses, at)
+    def act(address: Vec, value: Vec) -> Vec:
         old = access.load_dense(emitter, address, elem, 1)
-        new = _combined(emitter, op.attrs["mode"], elem, old, lane(lanes, value, at))
+        new = _combined(emitter, op.attrs["mode"], elem, old, value)
         access.store_dense(emitter, new, address, elem)
         return old
 
-    _each(lanes, op, emitter.literal(elem, 0, lanes.width), act)
+    _update(lanes, op, emitter.literal(elem, 0, lanes.width), [lanes.get(op.one("value"))], act)
 
 
 def _combined(emitter: Emitter, mode: AtomicMode, elem: AnyDType, old: Vec, value: Vec) -> Vec:
@@ -172,18 +170,15 @@ def _combined(emitter: Emitter, mode: AtomicMode, elem: AnyDType, old: Vec, valu
 
 def _cas(lanes: Lanes, op: Op) -> None:
     emitter, elem = lanes.emitter, _memory(op).dtype
-    addresses = _wide_address(lanes, op)
-    compare, value = lanes.wide(op.one("compare")), lanes.wide(op.one("value"))
+    compare, value = lanes.get(op.one("compare")), lanes.get(op.one("value"))
 
-    def act(at: Vec) -> Vec:
-        address = lane(lanes, addresses, at)
+    def act(address: Vec, expected: Vec, new: Vec) -> Vec:
         old = access.load_dense(emitter, address, elem, 1)
-        expected, new = (lane(lanes, x, at) for x in (compare, value))
         same = as_bits(old).eq(as_bits(expected))
         access.store_dense(emitter, where(same, new, old), address, elem)
         return old
 
-    _each(lanes, op, compare, act)
+    _update(lanes, op, emitter.splat(compare, lanes.width), [compare, value], act)
 
 
 def as_bits(x: Vec) -> Vec:
@@ -191,16 +186,76 @@ def as_bits(x: Vec) -> Vec:
     return x.bits() if x.is_float else x
 
 
-def _each(lanes: Lanes, op: Op, missing: Vec, act: Callable[[Vec], Vec]) -> None:
-    """Lane by lane, in order; the old values are collected where anybody asks for them."""
+def _update(lanes: Lanes, op: Op, missing: Vec, given: list[Vec], act: Callable[..., Vec]) -> None:
+    """Lane by lane, in order; the old values are collected where anybody asks for them.
+
+    `act` is given an address, and what the lane has of each of the others.
+    """
+    begin, numbers = lanes.get(op.one("memory")), _numbers(lanes, op, of_rows=False)
+    numbers = lanes.emitter.splat(numbers, lanes.width)
+
+    def one(at: Vec, number: Vec, *values: Vec) -> Vec:
+        start = lane(lanes, begin, at)
+        text = f"getelementptr {memory_type(_memory(op).dtype)}, {start}, {number}"
+        return act(lanes.emitter.body.emit(text, "ptr", 1), *values)
+
+    def of_lane(at: Vec) -> Vec:
+        return one(at, *(lane(lanes, x, at) for x in (numbers, *given)))
+
     if lanes.is_used(op.result):
-        collected(lanes, op, lanes.mask(), missing, act)
-        return
+        collected(lanes, op, lanes.mask(), missing, of_lane)
+    elif lanes.live is None:
+        _unrolled(lanes, [numbers, *given], one)
+    else:
+        _most_often_all(
+            lanes, lambda: _unrolled(lanes, [numbers, *given], one), lambda at: of_lane(at)
+        )
 
-    def only_act(at: Vec) -> None:
-        act(at)
 
-    each_lane(lanes, lanes.mask(), only_act)
+def _most_often_all(
+    lanes: Lanes, together: Callable[[], None], alone: Callable[[Vec], object]
+) -> None:
+    """Two ways: for groups all of whose lanes are live, and for others lane by lane."""
+    emitter, body = lanes.emitter, lanes.emitter.body
+    every, some, after = (emitter.label(word) for word in ("every", "some", "after"))
+    emitter.branch(any_lane(lanes.mask() ^ 1), some, every)
+    body.label(every)
+    together()
+    body.jump(after)
+    body.label(some)
+
+    def act(at: Vec) -> None:
+        alone(at)
+
+    each_lane(lanes, lanes.mask(), act)
+    body.jump(after)
+    body.label(after)
+
+
+def _unrolled(lanes: Lanes, given: list[Vec], act: Callable[..., Vec]) -> None:
+    """All lanes, one after the other; what differs goes through memory, as that is fastest."""
+    places = [_spilled(lanes, x) if x.lanes > 1 else None for x in given]
+    for number in range(lanes.width):
+        at = lanes.emitter.integer(number)
+        values = [
+            x if place is None else _reloaded(lanes, x, place, at)
+            for x, place in zip(given, places, strict=True)
+        ]
+        act(at, *values)
+
+
+def _spilled(lanes: Lanes, x: Vec) -> Vec:
+    slot = lanes.emitter.slot(x.elem, lanes.width)
+    # Volatile, since LLVM would rather take registers apart, which takes longer.
+    lanes.emitter.do(f"store volatile {x}, {slot}, align 64")
+    return slot
+
+
+def _reloaded(lanes: Lanes, x: Vec, place: Vec, at: Vec) -> Vec:
+    if x.elem == "i1":  # packed, eight to a byte
+        return lane(lanes, x, at)
+    address = lanes.emitter.shifted(place, at, x.elem)
+    return lanes.emitter.body.emit(f"load volatile {x.elem}, {address}", x.elem, 1)
 
 
 TABLE: dict[str, Write] = {
