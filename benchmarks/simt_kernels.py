@@ -7,7 +7,7 @@ from tilewright import f32, i32, simt
 
 THREADS = 256
 WARPS = THREADS // 32
-EACH = 64
+EACH = 256
 """Elements that a thread takes, a block's apart from each other."""
 CHUNK = THREADS * EACH
 BINS = 256

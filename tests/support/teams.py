@@ -192,6 +192,31 @@ def counted(out: simt.DisjointSlice[i32], x: simt.Slice[i32], bins: i32) -> None
         out[i] = counts[own] * 1000000 + most[0] * 10000 + most[1]
 
 
+@simt.kernel(unsafe=True)
+def strided(out: simt.DisjointSlice[i32], x: simt.Slice[i32], rounds: i32) -> None:
+    """All threads go over memory side by side, and carry what they find."""
+    i, t, n = simt.index_1d(), simt.thread_idx(), simt.block_dim()
+    memory = simt.shared(i32, (MOST,))
+    total, most, last = 0, -100, 0
+    for k in range(rounds):
+        at = k * n + t
+        if at < len(x):
+            total += x[at]
+            most = max(most, x[at] * (k + 1))
+        if k * n > 2 * len(x):
+            break
+        last = total + k
+    memory[t] = total
+    simt.sync_threads()
+    for k in range(1, rounds, 2):
+        at = k * n + t
+        if at < len(x) and x[at] > 30:
+            continue
+        memory[t] += last if at >= len(x) else x[at]
+    if i < len(out):
+        out[i] = memory[t] * 1000 + most
+
+
 @simt.kernel(domain=2, unsafe=True)
 def transposed(out: simt.DisjointSlice[f32], x: simt.Slice[f32], width: i32) -> None:
     """Rows and columns of a block change places."""
@@ -327,6 +352,7 @@ TEAMS: dict[str, Team] = {
         kinds, lambda r, n: (r.standard_normal(n), floats(r, n), 5), tolerance=1e-14
     ),
     "counted": Team(counted, lambda r, n: (ints(r, n), ints(r, n, 0, 999), 17), shared_bytes=68),
+    "strided": Team(strided, lambda r, n: (ints(r, n), ints(r, 3 * n + 5), 9)),
     "shuffled": Team(shuffled, _ints(3)),
     "shuffled-kinds": Team(shuffled_kinds, lambda r, n: (r.standard_normal(n), floats(r, n), 2)),
     "votes": Team(votes, _ints()),

@@ -52,7 +52,7 @@ def simt_stages(target: str) -> tuple[Stage, ...]:
 
 def _thread_stages(cpu: CpuTarget) -> tuple[Stage, ...]:
     return (
-        Stage("threads", lambda func: plan_threads(func, cpu), print_threads, keeping_for(cpu)),
+        Stage("plan", lambda func: plan_threads(func, cpu), print_threads, keeping_for(cpu)),
         Stage("llvm", lambda plan: (plan, emit_threads(plan, cpu)), _second),
         Stage("object", lambda pair: _of_threads(pair, cpu), _summary),
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ....ir.core import Block, Op
+from ....ir.core import Block, Op, Value
 from ....ir.ops import FAMILIES
 from ..functions.text import Value as Vec
 from ..functions.text import any_lane, where
 from .machine import Lanes, Write
+from .whole import wholly_inside
 
 LIGHT = 24
 """So many cheap ops are rather computed for nothing than jumped over."""
@@ -25,7 +26,11 @@ def _if(lanes: Lanes, op: Op) -> None:
     if cond in lanes.known:
         _taken(lanes, op, op.regions[0 if lanes.known[cond] else 1])
     elif cond in lanes.facts.varying:
-        _parting(lanes, op)
+        inside = wholly_inside(lanes, op) if _keeps_live(lanes, op) else None
+        if inside is None:
+            _parting(lanes, op)
+        else:
+            _most_often_whole(lanes, op, *inside)
     else:
         _branching(lanes, op)
 
@@ -66,6 +71,29 @@ def _yield(lanes: Lanes, op: Op, region: Block, slots: list[Vec]) -> None:
         return
     for result, value, slot in zip(op.results, region.terminator.operands, slots, strict=True):
         lanes.emitter.store(lanes.emitter.splat(lanes.get(value), lanes.lanes(result)), slot)
+
+
+def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]) -> None:
+    """All lanes take the first way together, or each side runs for its own lanes."""
+    emitter, body = lanes.emitter, lanes.emitter.body
+    slots = [lanes.slot(result) for result in op.results]
+    together, apart, after = (emitter.label(word) for word in ("whole", "apart", "after"))
+    before = dict(lanes.known)
+    emitter.branch(whole, together, apart)
+    body.label(together)
+    lanes.known = {**before, **known}
+    lanes.run(op.regions[0])
+    _yield(lanes, op, op.regions[0], slots)
+    body.jump(after)
+    body.label(apart)
+    lanes.known = before
+    _parting(lanes, op)
+    for result, slot in zip(op.results, slots, strict=True):
+        emitter.store(lanes.get(result), slot)
+    body.jump(after)
+    body.label(after)
+    for result, slot in zip(op.results, slots, strict=True):
+        lanes.names[result] = lanes.load(slot, result)
 
 
 def _parting(lanes: Lanes, op: Op) -> None:

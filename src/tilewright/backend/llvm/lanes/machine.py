@@ -61,6 +61,8 @@ class Lanes:
         self.names: dict[Value, Vec] = dict(emitter.names)
         self.rows: dict[Value, Vec] = {}
         """Numbers that grow by one from lane to lane: the first lane's, where it is known."""
+        self.gaps: set[Value] = set()
+        """Rows in which lanes without an element have another number, beyond every slice."""
         self.known: dict[Value, bool] = {}
         """Conditions that hold, or do not, in all lanes of this version of the code."""
         self.live: Vec | None = None

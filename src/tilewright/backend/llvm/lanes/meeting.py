@@ -39,6 +39,11 @@ class Meeting:
     kept: Kept
 
     @property
+    def groups(self) -> int:
+        """How many groups a block has."""
+        return self.rows * ceil_div(self.length, self.width)
+
+    @property
     def decisions(self) -> list[str]:
         """Lines for people."""
         homes = sum(home.kind is not Kind.BLOCK for home in set(self.kept.homes.values()))

@@ -41,6 +41,8 @@ def _row(lanes: Lanes, op: Op) -> None:
         first = lanes.rows[a]
         by = lanes.scalar(b)
         lanes.rows[op.result] = first + by if op.name == "addi" else first - by
+        if a in lanes.gaps:
+            lanes.gaps.add(op.result)
 
 
 def _spread(lanes: Lanes, op: Op, first: Vec) -> Vec:
@@ -71,6 +73,7 @@ def _index_2d(lanes: Lanes, op: Op) -> None:
         number = emitter.splat(start, lanes.width) + along
         # Lanes without an element are beyond every slice, so nothing is done for them.
         lanes.rows[op.result] = start.cast("trunc", "i32")
+        lanes.gaps.add(op.result)
     else:
         column, number = place.index, start
     valid = column.compare("", "slt", emitter.splat(width, lanes.width))

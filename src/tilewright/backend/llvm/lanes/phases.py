@@ -46,6 +46,8 @@ class Together:
     regions: list[list[Node]]
     over: Phase
     """What a `for` passes on when its rounds are over."""
+    walks: bool = False
+    """Whether it is a loop that does little but go over memory, and holds no barrier."""
 
 
 Node: TypeAlias = Phase | Together
@@ -67,10 +69,14 @@ def cut(func: Func, facts: Uniformity, nesting: Structure, *, several: bool) -> 
     leaving = [op for op in func.walk() if op.name == "return" and not parts(op, facts, nesting)]
     found = {outer for op in (*meetings, *leaving) for outer in nesting.ancestors(op)}
     found = _closed(found, func, nesting)
+    walks: set[Op] = set()
     if several:
-        walks = {op for op in func.walk() if _walks_memory(op, facts)}
-        found |= {op for op in walks if all(o in found for o in nesting.ancestors(op))}
-    return _cut(func.body, _closed(found, func, nesting), nesting)
+        walking = [op for op in func.walk() if op not in found and _walks_memory(op, facts)]
+        walks = {op for op in walking if all(o in found for o in nesting.ancestors(op))}
+    nodes = _cut(func.body, _closed(found | walks, func, nesting), nesting)
+    for node in togethers(nodes):
+        node.walks = node.op in walks
+    return nodes
 
 
 def _walks_memory(op: Op, facts: Uniformity) -> bool:

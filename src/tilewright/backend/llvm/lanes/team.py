@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ....analysis.structure import arguments
 from ....base.shapes import ceil_div
 from ....ir.core import Op, Value
 from ..emit.emitter import Emitter
@@ -16,6 +17,9 @@ from .machine import Lanes, Place, Write
 from .meeting import Meeting
 from .phases import Node, Phase, Together
 from .plan import Threads
+
+HELD = 0.7
+"""What part of the registers may be held through a loop."""
 
 
 def write_team(
@@ -44,6 +48,8 @@ class _Team:
         """What is the same in all threads of the block."""
         self.slots: dict[Home, Vec] = {}
         """Memory for what control flow of the block passes on, and is the same in all threads."""
+        self.held: dict[Home, list[tuple[Vec, Vec]]] = {}
+        """What is in registers now, of each group: memory that becomes one, and its type."""
         self.exits: dict[Op | None, Callable[[Op], None]] = {}
         self.over = emitter.label("over")
         """Where the block ends."""
@@ -129,6 +135,7 @@ class _Team:
         head, inside, again, over, done = (
             emitter.label(word) for word in ("rounds", "round", "again", "over", "done")
         )
+        self.hold(node)
         lead = self.lead()
         rounds = round_count(lead, op) if op.name == "for" else None
         counter = emitter.slot("i64" if rounds is None else rounds.elem)
@@ -153,6 +160,39 @@ class _Team:
             self.phase(node.over)
             body.jump(done)
         body.label(done)
+        self.release()
+
+    # What a loop over memory carries stays in registers.
+
+    def hold(self, node: Together) -> None:
+        """Take what a loop carries out of scratch, if it goes over memory and registers do."""
+        if not node.walks:
+            return
+        homes = {self.kept.homes[arg]: arg for arg in arguments(node.op)}
+        homes = {home: arg for home, arg in homes.items() if home.kind is not Kind.BLOCK}
+        cpu, count = self.emitter.cpu, self.meeting.groups
+        needed = count * sum(ceil_div(home.stride, cpu.vector_bytes) for home in homes)
+        if not 0 < needed <= cpu.vector_registers * HELD:
+            return
+        for home, arg in homes.items():
+            kind = register_type(arg.tile.elem)
+            lanes = self.plan.width if home.kind is Kind.THREAD else 1
+            kept = [Vec(self.body, "", kind, lanes)] * count
+            self.held[home] = [(self.emitter.slot(kind, lanes), x) for x in kept]
+        self.exchange(into_registers=True)
+
+    def release(self) -> None:
+        """Put what a loop has carried into scratch again."""
+        if self.held:
+            self.exchange(into_registers=False)
+            self.held.clear()
+
+    def exchange(self, *, into_registers: bool) -> None:
+        for home, slots in self.held.items():
+            for number, (slot, kind) in enumerate(slots):
+                places = [self.in_scratch(home, self.emitter.integer(number)), slot]
+                source, target = places if into_registers else places[::-1]
+                self.emitter.store(self.emitter.load(source, kind.elem, kind.lanes), target)
 
     # Phases.
 
@@ -211,21 +251,32 @@ class _Team:
         rows, length, width = self.meeting.rows, self.meeting.length, self.plan.width
         whole, all_ = length // width, ceil_div(length, width)
         if whole:
-            each(
-                self.emitter, rows * whole, lambda k: self.begin_group(k, whole, all_, 0, None, act)
-            )
+            self.each(rows * whole, lambda k: self.begin_group(k, whole, all_, 0, None, act))
         if all_ > whole:
             live = self.emitter.lanes_of("i32", width) < length % width
-            each(self.emitter, rows, lambda k: self.begin_group(k, 1, all_, whole, live, act))
+            self.each(rows, lambda k: self.begin_group(k, 1, all_, whole, live, act))
+
+    def each(self, count: int, act: Callable[[Vec], None]) -> None:
+        """A loop over groups; one after the other in the code, where registers are held."""
+        if not self.held:
+            each(self.emitter, count, act)
+            return
+        for number in range(count):
+            act(self.emitter.integer(number))
 
     def begin_group(
         self, step: Vec, per_row: int, in_row: int, first: int, live: Vec | None,
         act: Callable[[Lanes, Vec], None],
     ) -> None:  # fmt: skip
-        row = step.binary("udiv", per_row)
-        along = step.binary("urem", per_row) + first
+        if step.name.startswith("%"):
+            row = step.binary("udiv", per_row)
+            along = step.binary("urem", per_row) + first
+            group = row * in_row + along
+        else:
+            above, beside = divmod(int(step.name), per_row)
+            numbers = (above, beside + first, above * in_row + beside + first)
+            row, along, group = map(self.emitter.integer, numbers)
         lanes = Lanes(self.emitter, self.plan, self.table)
-        group = row * in_row + along
         lanes.names = dict(self.scalars)
         lanes.live = live
         lanes.place = self.place(row, along * self.plan.width, group)
@@ -326,6 +377,11 @@ class _Team:
 
     def home(self, home: Home, group: Vec) -> Vec:
         """The address of what a group keeps."""
+        if home in self.held:
+            return self.held[home][int(group.name)][0]
+        return self.in_scratch(home, group)
+
+    def in_scratch(self, home: Home, group: Vec) -> Vec:
         scratch = Vec(self.body, "%scratch", "ptr", 1)
         return self.emitter.shifted(scratch, group * home.stride + home.offset, "i8")
 
