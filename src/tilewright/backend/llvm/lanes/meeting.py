@@ -48,8 +48,8 @@ class Meeting:
         """Lines for people."""
         homes = sum(home.kind is not Kind.BLOCK for home in set(self.kept.homes.values()))
         return [
-            f"{len(list(phases(self.nodes)))} phases between barriers",
-            f"{homes} values kept from phase to phase, {self.kept.scratch} bytes per block",
+            f"phases between barriers: {len(list(phases(self.nodes)))}",
+            f"values kept from phase to phase: {homes}, scratch: {self.kept.scratch} bytes",
         ]
 
     def acts(self, phase: Phase) -> bool:
