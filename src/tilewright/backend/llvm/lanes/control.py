@@ -86,8 +86,10 @@ def _most_often_whole(lanes: Lanes, op: Op, whole: Vec, known: dict[Value, bool]
     _yield(lanes, op, op.regions[0], slots)
     body.jump(after)
     body.label(apart)
-    lanes.known = before
+    # What the other version has made is not there in this one.
+    lanes.known, lanes.live = before, None
     _parting(lanes, op)
+    lanes.live = None
     for result, slot in zip(op.results, slots, strict=True):
         emitter.store(lanes.get(result), slot)
     body.jump(after)
