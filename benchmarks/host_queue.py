@@ -12,9 +12,10 @@ from functools import cache, partial
 
 import numpy as np
 
-from tilewright.driver.cpu import Launcher, NativeFunction, Record
-from tilewright.driver.cpu.native import initialize, llvm, load
+from tilewright.driver.cpu.native import NativeFunction, initialize, llvm, load
+from tilewright.driver.cpu.record import Record
 from tilewright.driver.cpu.replay import CpuReplay
+from tilewright.driver.cpu.run import Launcher
 from tilewright.driver.host import CPU
 from tilewright.driver.protocol import Block
 

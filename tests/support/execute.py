@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.driver.cpu import CpuStream, Launcher, NativeFunction, RawReport, Record
-from tilewright.driver.cpu.run import PRINT_CAPACITY
+from tilewright.driver.cpu.native import NativeFunction
+from tilewright.driver.cpu.record import Record
+from tilewright.driver.cpu.run import PRINT_CAPACITY, Launcher, RawReport
+from tilewright.driver.cpu.stream import CpuStream
 from tilewright.driver.host import CPU
 
 Array = np.ndarray[Any, Any]

@@ -12,16 +12,18 @@ import re
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
+from struct import unpack
 from typing import Any
 
 import numpy as np
 
 from tilewright.driver.blocks import array_of
 from tilewright.driver.cuda.calls import PoolNumbers, Shot
-from tilewright.driver.cuda.native import HEAD_WORDS, Head
+from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, Head, ShotWord
 from tilewright.driver.cuda.results import NOT_FOUND, NOT_READY, OUT_OF_MEMORY, refusal
 from tilewright.driver.cuda.scatter import RANK
 from tilewright.driver.protocol import Block
+from tilewright.driver.stub.words import LANE_WORDS, TENSOR_WORDS, LaneWord, TensorWord
 
 Kernel = Callable[[list[int], tuple[int, int, int]], None]
 TOTAL = 1 << 30
@@ -324,17 +326,60 @@ class FakeCuda:
     def destroy_graph(self, graph: int, executable: int) -> None:
         self.ended.append(("graph", graph))
 
-    def launch(self, record: int, stream: int, event: int) -> int:
+    def launch(self, record: int, stream: int) -> int:
+        words = (ctypes.c_int64 * HEAD_WORDS).from_address(record)
+        first = words[Head.PARAMETERS]
+        return self._launch(words, self._values(first, self._count(first)), stream)
+
+    def _launch(self, words: Any, values: list[int], stream: int) -> int:
         status = self._status("launch")
         if status:
             return status
-        words = (ctypes.c_int64 * HEAD_WORDS).from_address(record)
         name = self.functions[words[Head.FUNCTION]]
         grid = tuple(words[Head.GRID : Head.GRID + 3])
-        first = words[Head.PARAMETERS]
-        values = self._values(first, self._count(first))
         self._put(stream, self._bound(name, values, grid), "launch", name, grid, values)
-        return self.record(words[Head.CONTEXT], event, stream) if event else 0
+        return 0
+
+    def fire(self, row: bytes, numbers: bytes, shot: int, lane: int, stream: int) -> int:
+        words = (ctypes.c_int64 * SHOT_WORDS).from_address(shot)
+        count = words[ShotWord.SLOTS]
+        first = HEAD_WORDS + count + 1
+        record = (ctypes.c_int64 * (first + count)).from_address(words[ShotWord.RECORD])
+        values = list(record[first:])
+        tensors, given = words[ShotWord.TENSORS], words[ShotWord.NUMBERS]
+        for i, at in enumerate(_words(words[ShotWord.TENSOR_PLACES], tensors)):
+            tensor = int.from_bytes(row[8 * i : 8 * i + 8], "little")
+            values[at - first] = _words(tensor, TENSOR_WORDS)[TensorWord.ADDRESS]
+        for number, at in zip(
+            unpack(f"{given}q", numbers), _words(words[ShotWord.NUMBER_PLACES], given), strict=True
+        ):
+            values[at - first] = number
+        return self._counted(lane, self._launch(record, values, stream))
+
+    def shoot(self, record: int, lane: int, stream: int) -> int:
+        return self._counted(lane, self.launch(record, stream))
+
+    def replay(self, context: int, executable: int, lane: int, stream: int) -> int:
+        status = self._status("replay")
+        if not status:
+            self.launch_graph(executable, stream)
+        return self._counted(lane, status)
+
+    def _counted(self, lane: int, status: int) -> int:
+        """As native code does."""
+        words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)
+        words[LaneWord.UNPUT] -= 1
+        if status:
+            return -status
+        words[LaneWord.PUT] += 1
+        return int(words[LaneWord.PUT])
+
+    def idle(self, context: int, stream: int) -> int:
+        return self.drain(context, stream, 0)
+
+    def drain(self, context: int, stream: int, nanoseconds: int) -> int:
+        status = self._status("drain")
+        return status or self._await(lambda: not self.queues[stream], nanoseconds)
 
     def _count(self, parameters: int) -> int:
         """How many there are: a zero follows the last one's address."""
@@ -383,6 +428,10 @@ class FakeCuda:
             if time.monotonic_ns() >= end:
                 return NOT_READY
             time.sleep(1e-4)
+
+
+def _words(address: int, count: int) -> list[int]:
+    return list((ctypes.c_int64 * count).from_address(address))
 
 
 def _move(target: int, source: int, nbytes: int) -> None:

@@ -13,7 +13,8 @@ from support.ir import Extents, Kernel, checked, poisoned
 from support.numbers import assert_same
 from tilewright.backend.llvm import CpuTarget, compile_func
 from tilewright.base.dtypes import AnyDType
-from tilewright.driver.cpu import FailureWords, load
+from tilewright.driver.cpu.native import load
+from tilewright.driver.cpu.run import FailureWords
 from tilewright.ir import OPS, Block, Func, PointerSpec, ScalarSpec, Value
 from tilewright.ir.artifact import Artifact, Failure, Printed
 from tilewright.ir.types import TileType

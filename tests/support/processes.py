@@ -14,7 +14,8 @@ from cpu.driver.cpu.kernels import *
 from support.execute import execute
 from tilewright.base import config
 from tilewright.base.errors import ContextError
-from tilewright.driver.cpu import Launcher, pool
+from tilewright.driver.cpu import pool
+from tilewright.driver.cpu.run import Launcher
 from tilewright.driver.host import CPU
 """
 

@@ -30,7 +30,7 @@ from tilewright.ir.artifact import Artifact, sites_of
 from tilewright.ir.core import Func
 from tilewright.ir.signature import OutputSpec, TensorSpec
 
-WAITING = ("query", "await_event", "await_any")
+WAITING = ("query", "await_event", "await_any", "idle", "drain")
 """Calls in which other threads must get on."""
 
 

@@ -18,7 +18,7 @@ from ..op.place import Spot, here, place_of
 from .borrow import LOCK
 from .ownership import Ours
 from .partition import Partition, cut
-from .region import Region
+from .region import TensorRecord
 from .shape import ShapeLike
 from .show import facts, table
 from .tensor import PARTITION_HINT, Tensor
@@ -95,9 +95,9 @@ class Arc(Ours, Generic[E]):
         return self._core.tensor
 
     @property
-    def plain_region(self) -> Region | None:
+    def plain(self) -> TensorRecord | None:
         """As a tensor's, for launchers."""
-        return self._core.tensor.plain_region
+        return self._core.tensor.plain
 
     @property
     def shape(self) -> Shape:

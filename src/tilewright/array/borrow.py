@@ -34,7 +34,7 @@ LOCK = threading.RLock()
 _MAIN = threading.main_thread().ident
 
 # Plain ints: each launch needs them.
-EPOCH, LOOK = int(StorageWord.EPOCH), int(StorageWord.LOOK)
+EPOCH, LOOK, OWNER = int(StorageWord.EPOCH), int(StorageWord.LOOK), int(StorageWord.OWNER)
 
 
 @cache
@@ -75,7 +75,8 @@ class Ticket:
     """
 
     __slots__ = (
-        "__weakref__", "ended", "epoch", "exclusive", "extent", "parent", "state", "use",
+        "__weakref__", "by_epoch", "ended", "epoch", "exclusive", "extent", "parent", "state",
+        "use",
     )  # fmt: skip
 
     def __init__(
@@ -86,21 +87,27 @@ class Ticket:
         parent: Ticket | None = None,
         *,
         exclusive: bool = True,
+        by_epoch: bool = False,
     ) -> None:
         self.state = state
         self.use = use
         self.extent = extent
         self.parent = parent
         self.exclusive = exclusive
+        self.by_epoch = by_epoch or (not exclusive and extent is None)
+        """Whether it stands while the epoch is the same: shared borrows of all of the memory, and
+        those of launches that write all of it, which stand no longer than their parent."""
         self.ended: Use | None = None
-        """What ended it, where that was noted: not for shared borrows of all of the memory."""
+        """What ended it, where that was noted."""
         self.epoch = state.words[EPOCH]
 
     def ended_by(self) -> Use | None:
         """The use that ended this borrow; None while it stands."""
-        if self.exclusive or self.extent is not None:
+        if not self.by_epoch:
             return self.ended
-        state = self.state
+        state, parent = self.state, self.parent
+        if self.exclusive and parent is not None and parent.ended is not None:
+            return parent.ended
         return state.last_write if state.epoch != self.epoch else None
 
     def comes_from(self, other: Ticket) -> bool:
@@ -137,8 +144,8 @@ class BorrowState:
     """Who may use a piece of memory. States of overlapping foreign memory are neighbours."""
 
     __slots__ = (
-        "__weakref__", "_exclusive", "_leases", "_neighbours", "_writers", "extent",
-        "last_write", "readers", "words",
+        "__weakref__", "_exclusive", "_leases", "_neighbours", "_readers", "_writers", "extent",
+        "last_write", "words",
     )  # fmt: skip
 
     def __init__(self, words: Words | None = None) -> None:
@@ -148,9 +155,9 @@ class BorrowState:
         self._writers: list[weakref.ref[Ticket]] = []
         self._leases: tuple[Lease, ...] = ()
         self._neighbours: tuple[Neighbour, ...] = ()
-        self.readers: list[weakref.ref[Ticket]] = []
-        """Shared borrows of parts; some may have ended."""
+        self._readers: list[weakref.ref[Ticket]] = []
         self.last_write: Use | None = None
+        """Who last borrowed it exclusively; native code writes it too."""
         self.extent: Extent | None = None
         """All of the memory; known where there are neighbours."""
 
@@ -167,6 +174,7 @@ class BorrowState:
     @exclusive.setter
     def exclusive(self, ticket: Ticket | None) -> None:
         self._exclusive = ticket
+        self.words[OWNER] = 0 if ticket is None else id(ticket)
         mark(self.words, Look.EXCLUSIVE, ticket is not None)
 
     @property
@@ -178,6 +186,16 @@ class BorrowState:
     def writers(self, tickets: list[weakref.ref[Ticket]]) -> None:
         self._writers = tickets
         mark(self.words, Look.WRITERS, bool(tickets))
+
+    @property
+    def readers(self) -> list[weakref.ref[Ticket]]:
+        """Shared borrows of parts; some may have ended."""
+        return self._readers
+
+    @readers.setter
+    def readers(self, tickets: list[weakref.ref[Ticket]]) -> None:
+        self._readers = tickets
+        mark(self.words, Look.READERS, bool(tickets))
 
     @property
     def leases(self) -> tuple[Lease, ...]:
@@ -238,18 +256,21 @@ class BorrowState:
 
     def reborrow(self, parent: Ticket, use: Use, extent: Extent | None = None) -> Ticket:
         """As `Ticket.reborrow`, for who holds the lock."""
-        latest = self._exclusive
-        mine = latest is parent or (latest is not None and latest.parent is parent)
-        if not mine or extent is not None or self._writers or self.readers:
-            return self.exclude_locked(use, parent.extent if extent is None else extent, parent)
-        # The usual case, without a search: nobody has a borrow but this one, and the last one
-        # that came out of it.
-        if latest is not None and latest is not parent:
-            latest.ended = use
-        self.words[EPOCH] += 1
-        self.last_write = use
-        child = self._exclusive = Ticket(self, use, None, parent)
-        return child
+        return self.exclude_locked(use, parent.extent if extent is None else extent, parent)
+
+    def rewrite(self, parent: Ticket, use: Use) -> Ticket:
+        """As `reborrow`, for a launch, out of whose borrow nothing comes. For who holds the lock.
+
+        One of all of the memory is known by its epoch: native code makes such borrows too.
+        """
+        if parent.extent is not None:
+            return self.reborrow(parent, use)
+        self._use(use, None, parent, writes=True)
+        return Ticket(self, use, None, parent, by_epoch=True)
+
+    def write_all(self, use: Use) -> None:
+        """All of the memory is written: all borrows end. For who holds the lock."""
+        self._use(use, None, None, writes=True)
 
     def read_all(self, use: Use, parent: Ticket | None = None) -> None:
         """All of the memory is read: exclusive borrows end. For who holds the lock."""
@@ -297,12 +318,12 @@ class BorrowState:
         if ticket is not self._exclusive:
             self.exclusive = ticket
         if self._writers:
-            self.writers = _without_ended(self.writers, use, extent, spare)
+            self.writers = _without_ended(self._writers, use, extent, spare)
         if writes:
             self.words[EPOCH] += 1
             self.last_write = use
-            if self.readers:
-                self.readers = _without_ended(self.readers, use, extent, spare)
+            if self._readers:
+                self.readers = _without_ended(self._readers, use, extent, spare)
 
 
 def _with(ticket: Ticket, tickets: list[weakref.ref[Ticket]]) -> list[weakref.ref[Ticket]]:

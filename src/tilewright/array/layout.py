@@ -80,11 +80,13 @@ class Mapping:
 class Tiling:
     """A layout cut into tiles: the part of a partition that needs no memory."""
 
-    __slots__ = ("grid", "layout", "mapping", "partial", "tile")
+    __slots__ = ("grid", "layout", "mapping", "number", "partial", "tile")
 
     def __init__(
         self, layout: Layout, tile: Shape, mapping: Mapping | None = None, partial: bool = False
     ) -> None:
+        self.number = next(_numbers)
+        """Tells it from all others, in native records."""
         self.layout = layout
         self.tile = tile
         """The shape of one tile."""

@@ -5,7 +5,7 @@ put on its stream until the device has passed it. Work that conflicts waits: on 
 event, on the host by blocking. So streams cannot race, whatever the policy that chose them.
 
 Of a launch whose tensors are plain, and which need not wait, the memory itself notes no more than
-its number in the lane of its stream: `reserve_row`, one native call. All other work is listed.
+its number in the lane of its stream: `begin`, one native call. All other work is listed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias, TypeVarTuple
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
-from ..driver.lane import Lane
+from ..driver.lane import OVER, Lane
 from ..driver.stub.calls import stub
 from ..driver.stub.text import ACCOUNT
 from ..driver.stub.words import READERS, STORAGE_WORDS, Look, StorageWord, Words, new_words
@@ -40,7 +40,9 @@ class _Puts(threading.Condition):
     waiting = 0
 
 
-_PUTS = _Puts()
+PUTS = _Puts()
+LOOK_AGAIN = 0.001
+"""Seconds after which a thread that waits there looks by itself."""
 
 
 class Flight:
@@ -79,9 +81,7 @@ class Flight:
                     lane.put()
             finally:
                 LOCK.release()
-        if _PUTS.waiting:
-            with _PUTS:
-                _PUTS.notify_all()
+        tell_put()
 
     def end(self) -> None:
         """The device has passed it, and all went well."""
@@ -115,12 +115,7 @@ class Flight:
     def event(self) -> Event | None:
         """The point behind it. Waits for the moment in which another thread puts it there."""
         if not self._is_put:
-            with _PUTS:
-                _PUTS.waiting += 1
-                try:
-                    _PUTS.wait_for(lambda: self._is_put)
-                finally:
-                    _PUTS.waiting -= 1
+            _wait_until(lambda: self._is_put)
         return self._event
 
     def follows(self, other: Flight) -> bool:
@@ -142,6 +137,52 @@ class Flight:
         """Raise if work that the device has passed has failed."""
         if self.outcome is not None:
             self.outcome.check()
+
+
+class Numbered(Flight):
+    """A plain launch that is not listed: of these no more is known than how far their lane is."""
+
+    __slots__ = ()
+
+    def over(self) -> bool:
+        """Whether its stream has passed it."""
+        lane = self._lane
+        assert lane is not None
+        if not self.is_over:
+            self.is_over = lane.words[OVER] >= self._number or (
+                lane.all_put() is not None and self.stream is not None and self.stream.idle()
+            )
+        return self.is_over
+
+    def event(self) -> Event | None:
+        """A point behind it, made now."""
+        lane = self._lane
+        assert lane is not None
+        assert self.stream is not None
+        if self._event is None:
+            if lane.all_put() is None:
+                _wait_until(lambda: lane.all_put() is not None)
+            self._event = self.stream.record()
+        return self._event
+
+
+def _wait_until(is_put: Callable[[], bool]) -> None:
+    """Wait for the moment in which another thread puts its work on a stream."""
+    with PUTS:
+        PUTS.waiting += 1
+        try:
+            # Who puts work there may have looked for waiters just before there was one.
+            while not PUTS.wait_for(is_put, timeout=LOOK_AGAIN):
+                pass
+        finally:
+            PUTS.waiting -= 1
+
+
+def tell_put() -> None:
+    """Work was put on a stream, or will not be: who waited for that may go on."""
+    if PUTS.waiting:
+        with PUTS:
+            PUTS.notify_all()
 
 
 Span: TypeAlias = tuple[Flight, int, int, bool]
@@ -264,32 +305,57 @@ def _noted(pairs: list[int]) -> list[Flight]:
     """The flights that memory has noted, as lanes and numbers, and that are not over."""
     found: list[Flight] = []
     for address, number in zip(pairs[::2], pairs[1::2], strict=True):
-        if address and (flight := Lane.by_address[address].flights.get(number)) is not None:
+        if not address:
+            continue
+        lane = Lane.by_address[address]
+        if (flight := lane.flights.get(number)) is not None:
             found.append(flight)
+        elif number > lane.words[OVER] and (stream := lane.stream) is not None:
+            found.append(Numbered(stream, lane, number))
     return found
 
 
-def reserve_row(
-    stream: Stream, row: bytes, epochs: bytes, regions: Sequence[Region], written: int
-) -> Flight | None:
-    """As `reserve`, for a launch whose borrows stand if the epochs of its reads are the same.
+def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False) -> int:
+    """The number in its lane of work whose borrows stand, if their epochs are the same.
 
-    `row` is the addresses of the records of `regions`, of which the first are written. None:
-    something needs a closer look, and nothing was reserved.
+    `held` is as `driver.stub` gives it: records, of which the first are written, their use, their
+    row, and another object. Below 0: something needs a closer look, and nothing was begun.
     """
-    lane, count = stream.lane, len(regions)
+    row, count, address = held[-2], len(held) - 3, lane.address
+    reserve = stub().reserve
     LOCK.acquire()  # half of what a `with` takes
     try:
-        number = stub().reserve(row, written, count, epochs, lane.address)
+        number = reserve(row, written, count, address, listed)
         if number == ACCOUNT:
-            for region in regions:
-                region.storage.order.tidy()
-            number = stub().reserve(row, written, count, epochs, lane.address)
+            for record in held[:-3]:
+                record.region.storage.order.tidy()
+            number = reserve(row, written, count, address, listed)
+    finally:
+        LOCK.release()
+    return number
+
+
+def claim(lane: Lane, row: int, regions: Sequence[Region], written: int) -> int:
+    """Borrow memory by the row at an address, of which the first regions are written, and begin.
+
+    As `begin` does. For who holds the lock.
+    """
+    number = stub().claim(row, written, len(regions), lane.address)
+    if number == ACCOUNT:
+        for region in regions:
+            region.storage.order.tidy()
+        number = stub().claim(row, written, len(regions), lane.address)
+    return number
+
+
+def reserve_held(stream: Stream, held: tuple[Any, ...], written: int) -> Flight | None:
+    """As `reserve`, for what native code held; None: look closer, and nothing was reserved."""
+    lane = stream.lane
+    with LOCK:
+        number = begin(lane, held, written, listed=True)
         if number < 0:
             return None
         flight = lane.flights[number] = Flight(stream, lane, number)
-    finally:
-        LOCK.release()
     if Tracing.active is not None:
         flight.begun = trace_begin(stream)
     return flight
@@ -397,4 +463,4 @@ def check_flights(
 
 def is_in_flight(region: Region) -> bool:
     """Whether work that writes this memory is on its way."""
-    return bool(flights_over([region]))
+    return any(not flight.over() for flight in flights_over([region]))

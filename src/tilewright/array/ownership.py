@@ -15,7 +15,7 @@ from ..base.errors import BorrowError
 from ..op.place import Spot, here, place_of
 from .borrow import LOCK, Ticket, Use
 from .lease import Act, refuse_leased
-from .region import Region
+from .region import Region, TensorRecord
 from .storage import Storage
 
 
@@ -86,7 +86,7 @@ class Handle(Ours):
     """A tensor as a variable holds it: a region, perhaps moved away, perhaps only borrowed."""
 
     __slots__ = (
-        "__weakref__", "_lender", "_moved", "_owners", "_title", "_view", "plain_region", "region",
+        "__weakref__", "_lender", "_moved", "_owners", "_title", "_view", "plain", "region",
     )  # fmt: skip
 
     rooted: bool = True
@@ -101,9 +101,9 @@ class Handle(Ours):
     ) -> None:
         self.region = region
         """The memory behind the tensor, for launchers and drivers."""
-        self.plain_region: Region | None = None
-        """The same, with a native record, once it is known to need no closer look: the tensor is
-        simply owned, and is all of its memory. Only moving it away changes that."""
+        self.plain: TensorRecord | None = None
+        """Its record for launches, once it is known to need no closer look: the tensor is simply
+        owned, and is all of its memory. Only moving it away changes that."""
         self._title = title
         self._view = view
         """The borrow it stands for; None for a tensor that is owned."""
@@ -142,8 +142,7 @@ class Handle(Ours):
         """Tell launches that this tensor needs no closer look, if it needs none."""
         region = self.region
         if self.rooted and region.is_whole and Handle.are_simply_owned((self,)):
-            region.write_record()
-            self.plain_region = region
+            self.plain = TensorRecord.of(region)
 
     def check_usable(self) -> None:
         """Raise if this tensor was moved away, or is a view whose borrow has ended."""
@@ -241,7 +240,7 @@ class Handle(Ours):
         """As `take_over`, for who has checked that it may and holds the lock."""
         spot = here()
         title = self._title or Title()
-        self._title = self.plain_region = None
+        self._title = self.plain = None
         self._moved = Moved(what, spot, hint, weakref.ref(title), title.former, len(title.former))
         title.former.append(weakref.ref(self))
         region = self.region

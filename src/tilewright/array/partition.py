@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from ..base.dtypes import DType
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=DType)
 
+_STAMP = Struct("2q")
+"""The words of a `StampWord`."""
+
 
 class Unpartitioned(NamedTuple):
     """Where a partition was turned back into its tensor."""
@@ -31,7 +35,7 @@ class Partition(Ours, Generic[E]):
     """Exclusive access to a tensor, tile by tile. Made by `t.partition(...)`, which takes the
     tensor over, or `t.partition_mut(...)`, which borrows it."""
 
-    __slots__ = ("__weakref__", "_owned", "gone", "tensor", "ticket", "tiling")
+    __slots__ = ("__weakref__", "_owned", "gone", "stamp", "tensor", "ticket", "tiling")
 
     def __init__(
         self, tensor: Tensor[E], tiling: Tiling, ticket: Ticket, *, owned: bool = False
@@ -45,6 +49,14 @@ class Partition(Ours, Generic[E]):
         """Where it was turned back into its tensor; None: it was not."""
         self.tiling = tiling
         """How it is cut, for launchers."""
+        self.stamp: bytes | None = None
+        """What launches read of it beside its tensor's record, once it was noted."""
+
+    def note_plain(self) -> None:
+        """Tell launches that it needs no closer look than its borrow does, and its tensor."""
+        self.tensor.note_plain()
+        if self.ticket.extent is None:
+            self.stamp = _STAMP.pack(self.tiling.number, id(self.ticket))
 
     @property
     def is_owned(self) -> bool:

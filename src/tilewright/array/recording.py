@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from ..base.errors import DeviceError
-from .region import Region
+from ..driver.lane import Lane
+from .borrow import LOCK, Use
+from .order import claim
+from .region import Region, TensorRecord, address_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +75,27 @@ def _distinct(regions: Sequence[Region]) -> list[Region]:
 
 def _span(region: Region) -> tuple[Any, ...]:
     return id(region.storage), region.start, region.end
+
+
+class PlainMemory:
+    """What recorded work uses, where each piece is all of its memory: borrowed again natively."""
+
+    __slots__ = ("_records", "_row", "_written")
+
+    def __init__(self, writes: Sequence[Region], reads: Sequence[Region]) -> None:
+        self._written = len(writes)
+        self._records = [TensorRecord.of(region) for region in (*writes, *reads)]
+        count = len(self._records)
+        self._row = (ctypes.c_int64 * (2 * count + self._written))()
+        self._row[:count] = [address_of(record) for record in self._records]
+
+    def claim(self, lane: Lane, use: Use) -> bool:
+        """Borrow all of it for the next work of a lane; False: something needs a closer look."""
+        records, written = self._records, self._written
+        with LOCK:
+            regions = [record.region for record in records]
+            number = claim(lane, ctypes.addressof(self._row), regions, written)
+            if number > 0:
+                for record in records[:written]:
+                    record.state.last_write = use
+        return number > 0

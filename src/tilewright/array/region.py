@@ -5,16 +5,19 @@ from __future__ import annotations
 import ctypes
 import itertools
 from functools import lru_cache
+from struct import Struct
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.dtypes import AnyDType, as_dtype, f4e2m1fn
 from ..base.errors import ShapeError
 from ..base.shapes import Shape
 from ..driver.protocol import Device
-from ..driver.stub.words import TENSOR_WORDS, TensorWord, Words, new_words
+from ..driver.stub.words import TENSOR_WORDS
+from .borrow import BorrowState
 from .extent import Extent, as_if_at
 from .layout import MOST_KEPT, Layout, layout_of
 from .lease import Holder
@@ -28,17 +31,16 @@ DEVICE_BITS = 20
 _DEVICES: WeakKeyDictionary[Device, int] = WeakKeyDictionary()
 """Numbers of devices in the kinds of records; none is used twice."""
 _next_device = itertools.count()
+_WORDS = Struct(f"{TENSOR_WORDS}q")
+"""Kind, address, and where the record of the memory is."""
 
 
 class Region(Extent):
     """A layout laid over memory: the address of its first element, and the bytes it spans."""
 
-    __slots__ = ("_words", "address", "is_whole", "layout", "record", "storage")
+    __slots__ = ("address", "is_whole", "layout", "storage")
 
     def __init__(self, storage: Storage, layout: Layout, address: int) -> None:
-        self.record = 0
-        """Where launches find what they need to know of it, once there is such a record."""
-        self._words: Words | None = None
         self.storage = storage
         self.layout = layout
         self.address = address
@@ -46,15 +48,6 @@ class Region(Extent):
         self.end = address + layout.high
         self.is_whole = layout.covers == storage.nbytes
         """Whether it is surely all of its storage, so that any use of that meets it."""
-
-    def write_record(self) -> None:
-        """Make the record that launches read."""
-        if not self.record:
-            words = self._words = new_words(TENSOR_WORDS)
-            words[TensorWord.KIND] = self.layout.number << DEVICE_BITS | _number_of(self)
-            words[TensorWord.ADDRESS] = self.address
-            words[TensorWord.STORAGE] = ctypes.addressof(self.storage.words)
-            self.record = ctypes.addressof(words)
 
     @property
     def is_dense(self) -> bool:
@@ -130,6 +123,28 @@ class Region(Extent):
     def interface(self, *, readonly: bool) -> dict[str, object]:
         """What NumPy's array interface says of it."""
         return interface_of(self.layout, self.address, readonly=readonly)
+
+
+class TensorRecord(bytes):
+    """What launches read of a tensor, as words; keeps its memory."""
+
+    region: Region
+    state: BorrowState
+
+    @staticmethod
+    def of(region: Region) -> TensorRecord:
+        """The record of all of a region's memory."""
+        aligned = region.address % POINTER_ALIGNMENT == 0
+        kind = (region.layout.number << DEVICE_BITS | _number_of(region)) << 1 | aligned
+        memory = ctypes.addressof(region.storage.words)
+        record = TensorRecord(_WORDS.pack(kind, region.address, memory))
+        record.region, record.state = region, region.storage.state
+        return record
+
+
+def address_of(text: bytes) -> int:
+    """Where the bytes of an object are."""
+    return cast("int", ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value)
 
 
 def _number_of(region: Region) -> int:

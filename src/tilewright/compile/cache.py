@@ -27,15 +27,16 @@ class Compiled:
 
     def stale(self) -> str | None:
         """The captured name whose value has changed since, if any."""
-        for captured in self.captured:
-            # A look at what is most often the same, without another call: each launch asks.
-            try:
-                same = captured.read() is captured.value
-            except GONE:
-                same = False
-            if not same and captured.changed():
-                return captured.name
-        return None
+        try:
+            # A look at what is most often the same: each launch asks.
+            for captured in self.captured:
+                if captured.read() is not captured.value:
+                    break
+            else:
+                return None
+        except GONE:
+            pass
+        return next((captured.name for captured in self.captured if captured.changed()), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,9 @@ class ImmediateReplay:
         """How many pieces of work were recorded."""
         return len(self._nodes)
 
+    def shot_on(self, stream: Stream) -> None:
+        """There is no other way than `put_on`."""
+
     def put_on(self, stream: Stream, *, inline: bool = False) -> ImmediateRun:
         """Do all of it now."""
         assert isinstance(stream, ImmediateStream)

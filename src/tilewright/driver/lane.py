@@ -4,45 +4,66 @@ from __future__ import annotations
 
 import ctypes
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import ref
 
+from .stub.calls import stub
 from .stub.words import LANE_WORDS, LaneWord, new_words
 
 if TYPE_CHECKING:
+    from .protocol import Stream
     from .stub.words import Words
 
 ISSUED, OVER, UNPUT = int(LaneWord.ISSUED), int(LaneWord.OVER), int(LaneWord.UNPUT)
+PUT, LISTED = int(LaneWord.PUT), int(LaneWord.LISTED)
 
 
 class Lane:
     """A stream as records of memory name it; `array.order` says what its flights are.
 
     Lanes are few and small, and stay for good: memory may name one long after its stream is gone.
+    Work is *listed* here as a flight, with the lock of borrow state; or it is no more than
+    numbered, on streams that say up to which number all is over (`passed`).
     """
 
-    __slots__ = ("address", "flights", "words")
+    __slots__ = ("_stream", "address", "flights", "words")
 
     by_address: ClassVar[dict[int, Lane]] = {}
 
-    def __init__(self) -> None:
+    def __init__(self, stream: Stream | None = None) -> None:
+        self._stream = None if stream is None else ref(stream)
         self.words: Words = new_words(LANE_WORDS)
         self.address = ctypes.addressof(self.words)
         self.flights: dict[int, Any] = {}
         """Those that somebody may have to know of, by number."""
         Lane.by_address[self.address] = self
 
+    @property
+    def stream(self) -> Stream | None:
+        """The stream, where some work is not listed; None: it is gone, and all of it is over."""
+        return None if self._stream is None else self._stream()
+
     def put(self) -> None:
-        """One more has been put on the stream. For who holds the lock of borrow state."""
-        self.words[UNPUT] -= 1
+        """One more has been put on the stream, or will not be."""
+        stub().put(self.address)
 
     def land(self, number: int) -> None:
         """It was put there and is over, or was not put there after all. As `put` and `end`."""
-        words, flights = self.words, self.flights
-        del flights[number]
-        words[UNPUT] -= 1
-        words[OVER] = next(iter(flights)) - 1 if flights else words[ISSUED]
+        stub().put(self.address)
+        self.end(number)
 
     def end(self, number: int) -> None:
-        """Nobody needs to know of this one any more. For who holds the lock of borrow state."""
-        words, flights = self.words, self.flights
+        """Nobody needs to know of this one any more."""
+        flights = self.flights
         del flights[number]
-        words[OVER] = next(iter(flights)) - 1 if flights else words[ISSUED]
+        self.words[LISTED] = next(iter(flights), 0)
+        stub().settle(self.address)
+
+    def all_put(self) -> int | None:
+        """The number of the last one, if all have been put on the stream."""
+        words = self.words
+        issued = words[ISSUED]  # first: what is issued after this does not count
+        return None if words[UNPUT] else issued
+
+    def passed(self, number: int) -> None:
+        """All that were put on the stream up to this number are over."""
+        stub().passed(self.address, number)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..base.errors import DeviceError, DriverError
 from ..base.shapes import Shape
-from .lane import Lane
+
+if TYPE_CHECKING:
+    from .lane import Lane
 
 
 class Memory(Protocol):
@@ -80,7 +82,7 @@ class Stream(Protocol):
 
     @property
     def lane(self) -> Lane:
-        """By which memory names its work: a `Lane()` of its own."""
+        """By which memory names its work: a `Lane` of its own."""
         ...
 
     @property
@@ -189,6 +191,18 @@ class Replay(Protocol):
 
         `inline` says that the caller will wait for it, so it may as well run here.
         """
+        ...
+
+    def shot_on(self, stream: Stream) -> ReplayShot | None:
+        """What puts it on a stream, as numbered work of its lane; None: use `put_on`."""
+        ...
+
+
+class ReplayShot(Protocol):
+    """A way onto a stream for work that cannot fail alone, and has been given a number."""
+
+    def __call__(self, keep: object, waits: bool, /) -> None:
+        """Put it there, and wait for it if asked to; `keep` stays alive until it has passed."""
         ...
 
 

@@ -11,7 +11,9 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 from weakref import ref
 
-from ..array.recording import Node, Recording, memory_of
+from ..array.borrow import Use
+from ..array.order import tell_put
+from ..array.recording import Node, PlainMemory, Recording, memory_of
 from ..base.errors import BorrowError, Error
 from ..driver.foreign import ForeignStream
 from ..driver.protocol import Device, Event, Replay, ReplayRun, Stream
@@ -42,6 +44,8 @@ class CudaGraph(Generic[T]):
     ) -> None:
         self.name = name
         """What was captured."""
+        self.writing = f"written by `{name}.graph`"
+        """What its launches do to memory, in words."""
         self.stream = stream
         """Where `update` runs its ops; launches run on any stream."""
         self._replay = replay
@@ -50,6 +54,7 @@ class CudaGraph(Generic[T]):
         self._taken: Spot = None
         self._is_taken = False
         self._last: Event | None = None
+        """Behind the last replay that was not fired."""
         self.prepared: list[Outcome] = []
         """What became of filling memory for it; the first launch looks after that."""
         self._gather()
@@ -60,6 +65,9 @@ class CudaGraph(Generic[T]):
         for region in self.writes:
             storage = region.storage
             storage.graphs = (*[known for known in storage.graphs if known()], ref(self))
+        regions = (*self.writes, *self.reads)
+        whole = all(region.is_whole and region.storage.device is self.device for region in regions)
+        self._memory = PlainMemory(self.writes, self.reads) if whole else None
 
     @overload
     @staticmethod
@@ -138,6 +146,15 @@ class CudaGraph(Generic[T]):
             storage = region.storage
             storage.graphs = tuple([known for known in storage.graphs if known() is not self])
         self._gather()
+
+    def fire(self, use: Use, stream: Stream, waits: bool) -> bool:
+        """Put one replay on a stream, where memory and stream allow that without a closer look."""
+        shot, memory = self._replay.shot_on(stream), self._memory
+        if shot is None or memory is None or self.prepared or not memory.claim(stream.lane, use):
+            return False
+        shot((self, memory), waits)
+        tell_put()
+        return True
 
     def put_on(self, stream: Stream, *, inline: bool) -> ReplayRun:
         """Put one replay on a stream; for `GraphLaunch`, which orders it."""

@@ -10,9 +10,11 @@ from ..array.lease import Act, refuse_leased
 from ..array.ownership import refuse_unreadable
 from ..array.region import Region
 from ..array.working import put_work
-from ..driver.protocol import Device
+from ..driver.protocol import Device, Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
+from ..op.endings import NOT_FIRED, NotFired
+from ..op.trace import Tracing
 
 if TYPE_CHECKING:
     from .graph import CudaGraph
@@ -37,6 +39,15 @@ class GraphLaunch(DeviceOp[None]):
     def home(self) -> Device:
         """The device of the graph."""
         return self._home
+
+    def fire(self, stream: Stream, waits: bool) -> NotFired | None:
+        """Replay at once, where nobody else has borrowed the graph's memory."""
+        graph = self._graph
+        use = Use(graph.writing, self.built)
+        if Tracing.active is not None or not graph.fire(use, stream, waits):
+            return NOT_FIRED
+        self.spend()
+        return None
 
     def execute(self, ctx: ExecutionContext) -> None:
         """Check and borrow the graph's memory, then replay."""
@@ -68,9 +79,15 @@ def _borrow(op: GraphLaunch, writes: Sequence[Region], reads: Sequence[Region]) 
     written, read = Use(f"written by `{op.name}`", op.built), Use(f"read by `{op.name}`", op.built)
     with LOCK:
         for region in writes:
-            region.storage.state.exclude_locked(written, region.part)
+            if region.is_whole:
+                region.storage.state.write_all(written)
+            else:
+                region.storage.state.exclude_locked(written, region.part)
         for region in reads:
-            region.storage.state.share_locked(read, region.part)
+            if region.is_whole:
+                region.storage.state.read_all(read)
+            else:
+                region.storage.state.share_locked(read, region.part)
 
 
 def _described(region: Region) -> str:

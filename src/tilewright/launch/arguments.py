@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from struct import unpack
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..array.layout import Layout, Tiling
@@ -113,12 +112,18 @@ class ForeignOnGpu(Foreign):
         return f"an array of shape {self.region.shape} on {self.region.storage.device.name}"
 
 
+Held: TypeAlias = "tuple[Any, ...]"
+"""What native code gives for tensors that need no closer look, once they are borrowed: their
+records, which keep their memory; the use that borrowed them; their row, see `driver.stub`; and the
+`Known` of their kinds."""
+
+
 class Bound:
     """The arguments of one launch, by kind and in the order of the parameters."""
 
     __slots__ = (
-        "_count", "_given", "_shares", "device", "epochs", "form", "memory", "numbers", "outputs",
-        "pointers", "reads_own", "row", "spot", "tickets",
+        "_count", "_given", "device", "form", "held", "memory", "numbers", "outputs", "pointers",
+        "reads_own", "shares", "spot", "tickets",
     )  # fmt: skip
 
     form: Form
@@ -130,10 +135,10 @@ class Bound:
     """The exclusive borrow of each output."""
     reads_own: bool
     """Whether all inputs belong to their variables, so that none needs to be settled."""
-    row: bytes | None
-    """If all its tensors are plain: the addresses of their records, in the order of `memory`."""
-    epochs: bytes
-    """Then, the epochs in which they were borrowed."""
+    shares: Sequence[int | Ticket]
+    """The shared borrow of each input: mostly no more than the epoch it was taken in."""
+    held: Held | None
+    """If all its tensors are plain."""
 
     def __init__(
         self,
@@ -152,7 +157,7 @@ class Bound:
         self.pointers = pointers
         self.numbers = numbers
         """As given; once the form is known, as Python numbers that fit."""
-        self.row = None
+        self.held = None
         self.reads_own = True
 
     @property
@@ -169,17 +174,6 @@ class Bound:
     def read(self) -> list[Region]:
         """That of the inputs."""
         return self.memory[self._count :]
-
-    @property
-    def shares(self) -> Sequence[int | Ticket]:
-        """The shared borrow of each input: mostly no more than the epoch it was taken in."""
-        if self.row is None:
-            return self._shares
-        return unpack(f"{len(self.memory)}q", self.epochs)[self._count :]
-
-    @shares.setter
-    def shares(self, shares: Sequence[int | Ticket]) -> None:
-        self._shares = shares
 
     @property
     def kind(self) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from ..base.shapes import Shape, size
 from ..compile.cache import Compiled
 from ..driver.protocol import Stream
 from ..ir.launch_expr import LaunchFacts, leaves
-from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
+from .arguments import Arg, Bound, Held, OutputArg, ScalarArg, TensorArg
 from .report import QUIET, Report, check_launch
 
 Later: TypeAlias = Callable[[], Report]
@@ -43,6 +43,22 @@ class Run(Protocol):
 
     def record(self, bound: Bound, stream: Stream) -> Recorded:
         """Put a launch on a stream that is capturing."""
+        ...
+
+    @property
+    def shot(self) -> Shot | None:
+        """How plain launches get on their way, where they need not be listed; None: they do."""
+        ...
+
+
+class Shot(Protocol):
+    """Puts plain launches, which cannot fail alone, on streams that say how far they are."""
+
+    def fire(self, held: Held, numbers: Sequence[Any], stream: Any, waits: bool) -> bool:
+        """Put one on a stream of its device, and wait for it if asked to.
+
+        False: it needs a closer look, and nothing was done.
+        """
         ...
 
 
@@ -78,16 +94,17 @@ class Code:
         self._grid = grid
         self._checks = program.compiled.artifact.launch_checks
         self._passed: set[tuple[Any, ...]] = set()
-        self._asks_numbers = program.asks_numbers
-        if not self._asks_numbers:
+        self.asks_numbers = program.asks_numbers
+        """Whether `check` may raise."""
+        if not self.asks_numbers:
             self._check(())
         self.run: Run = program.run_over(args, grid) if size(grid) else NOTHING
         """How launches get on their way."""
 
-    def check(self, bound: Bound) -> None:
+    def check(self, numbers: Sequence[Any]) -> None:
         """Raise if the kernel cannot be launched with these numbers."""
-        if self._asks_numbers:
-            self._check(tuple(bound.numbers))
+        if self.asks_numbers:
+            self._check(tuple(numbers))
 
     def _check(self, numbers: tuple[Any, ...]) -> None:
         if numbers in self._passed:
@@ -100,6 +117,8 @@ class Code:
 
 class _Nothing:
     """Runs an empty grid."""
+
+    shot = None
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
         """It is over."""

@@ -14,7 +14,7 @@ from ..base.dtypes import AnyDType
 from ..base.errors import Code as ErrorCode
 from ..base.errors import CompileError, LaunchError
 from ..base.shapes import Shape, ceil_div, size
-from ..driver.cpu import RawReport
+from ..driver.cpu.run import RawReport
 from ..driver.cuda.device import CudaDevice
 from ..driver.cuda.memory import DeviceMemory
 from ..driver.cuda.record import REPORT_BYTES, PinnedReport, Record, first_slot
@@ -22,9 +22,10 @@ from ..driver.cuda.stream import CudaStream
 from ..driver.protocol import Block, Device, Stream
 from ..driver.stub.calls import stub
 from ..ir.artifact import Artifact
-from ..op.place import place_of
+from ..op.place import Spot, place_of
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Recorded, RunOver
+from .firing import CudaShot
 from .records import print_room, report_of
 from .report import QUIET, Report
 from .scalars import slot_of
@@ -79,7 +80,7 @@ class CudaRun:
     """A cubin over one grid, for arguments of known layouts: addresses and numbers go in."""
 
     def __init__(self, loaded: Loaded, args: Sequence[Arg], grid: Shape) -> None:
-        self._loaded, self._grid = loaded, grid
+        self._loaded, self._args, self._grid = loaded, args, grid
         artifact = loaded.artifact
         self._name = artifact.name
         self._reports = bool(artifact.sites)
@@ -105,6 +106,14 @@ class CudaRun:
         self._address = stub().address
         self._hardware, self._block = _hardware(artifact, grid)
         self._idle: list[Record] = []
+        self.shot = None if self._reports or self._pointers else self._new_shot()
+
+    def _new_shot(self) -> CudaShot:
+        written = sum(isinstance(arg, OutputArg) for arg in self._args)
+        return CudaShot(
+            self._loaded.device.context, self._new_record(), self._memory, written, self._numbers,
+            self._label,
+        )  # fmt: skip
 
     def _new_record(self) -> Record:
         loaded = self._loaded
@@ -120,8 +129,8 @@ class CudaRun:
         """Write what differs between launches alike; gives memory that was made for this one."""
         words = record.words
         staged: Sequence[DeviceMemory] = ()
-        if bound.row is not None:
-            self._address(bound.row, self._count, record.address, self._memory_at)
+        if bound.held is not None:
+            self._address(bound.held[-2], self._count, record.address, self._memory_at)
         else:
             addresses, staged = self._staged(bound, stream)
             for place, address in zip(self._memory, addresses, strict=True):
@@ -134,10 +143,12 @@ class CudaRun:
                 words[place] = bound.pointers[which].address
         return staged
 
-    def _label(self, keep: Bound | tuple[Bound, ...]) -> str:
+    def _label(self, spot: Spot) -> str:
         """A launch in words, should it turn out to have brought the device down."""
-        bound = keep[0] if isinstance(keep, tuple) else keep
-        return f"`{self._name}`, launched at {place_of(bound.spot)},"
+        return f"`{self._name}`, launched at {place_of(spot)},"
+
+    def _label_of(self, kept: tuple[Bound, object]) -> str:
+        return self._label(kept[0].spot)
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""
@@ -147,7 +158,7 @@ class CudaRun:
         except IndexError:
             record = self._new_record()
         staged = self._fill(record, bound, stream)
-        stream.launch(record, self._label, (bound, staged) if staged else bound)
+        stream.launch(record, self._label_of, (bound, staged))
         if self._reports:
             return partial(self._later, record)
         self._idle.append(record)  # the driver has read it
@@ -163,7 +174,7 @@ class CudaRun:
         number = stream.captured
         record = self._new_record()
         staged = self._fill(record, bound, stream)
-        node = stream.launch(record, self._label, (bound, staged, self))
+        node = stream.launch(record, self._label_of, (bound, (staged, self)))
         assert node is not None, "the stream is capturing"
         node.number = number
 

@@ -183,7 +183,7 @@ class Entry:
 
         def __call__(self, *args: Any, **constants: Any) -> Launch[Any]:
             """Build the op that runs the kernel on these arguments."""
-            return Launch(self._kernel, args, constants)
+            return Launch.of(self._kernel, args, constants)
 
         def __getitem__(self, grid: object) -> NoReturn:
             raise TypeError(

@@ -24,7 +24,7 @@ from ..frontend.parameters import Parameter
 from ..ir.constants import constant_kind
 from ..op.ambient import default_device, unsafe_allowed
 from ..op.core import DeviceOp
-from ..op.place import Spot, here, place_of
+from ..op.place import here, place_of
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
 from .binding import check_element
 from .blocks import Asked, asked_for
@@ -161,7 +161,7 @@ class _Binder(SliceBinder):
 class ForeignKernel:
     """A kernel of another compiler, as launches know kernels."""
 
-    plain_count = -1
+    plain = None
     unsafe = False
 
     def __init__(self, declaration: Declaration, maker: Maker) -> None:
@@ -170,10 +170,6 @@ class ForeignKernel:
         self._binder = _Binder(declaration)
         self._maker = maker
         self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
-
-    def bind_plain(self, values: Sequence[Any], spot: Spot) -> None:
-        """Every argument needs a closer look."""
-        return
 
     def check_generics(self, generics: Mapping[str, Any]) -> NoReturn:
         """It has none."""
@@ -265,12 +261,14 @@ class ForeignCode:
         self.run: Run = ForeignRun(kernel, ready) if size(ready.config.grid_dim) else NOTHING
         """How it gets on its way."""
 
-    def check(self, bound: Bound) -> None:
+    def check(self, numbers: Sequence[Any]) -> None:
         """Nothing is known that could be checked."""
 
 
 class ForeignRun:
     """Puts one launch on a stream."""
+
+    shot = None
 
     __slots__ = ("_kernel", "_ready")
 
@@ -368,7 +366,7 @@ class ForeignEntry:
 
     def __call__(self, *args: Any, **constants: Any) -> ForeignLaunch[Any]:
         """Build the op that runs the kernel on these arguments."""
-        return ForeignLaunch(self._kernel, args, constants)
+        return ForeignLaunch[Any].of(self._kernel, args, constants)
 
     def __repr__(self) -> str:
         names = ", ".join(p.name for p in self.source.parameters)

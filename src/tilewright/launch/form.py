@@ -11,7 +11,7 @@ from ..compile.options import CompileOptions
 from ..driver.protocol import Device
 from .arguments import Arg, OutputArg, ScalarArg, TensorArg
 from .blocks import Asked
-from .code import Code
+from .code import Code, Shot
 from .links import Generics, Links, scalar_type
 from .recent import Recent
 from .scalars import Accept, accepting
@@ -60,6 +60,23 @@ class Form:
     def accept(self, numbers: Sequence[Any]) -> list[Any]:
         """The numbers of a launch as Python ones, if the types of their parameters hold them."""
         return [accept(n) for accept, n in zip(self._accept, numbers, strict=True)]
+
+
+class Known:
+    """Plain launches whose tensors are of the same kinds: also their memory is aligned alike."""
+
+    __slots__ = ("code", "form", "home", "kinds", "shot")
+
+    def __init__(self, kinds: bytes, form: Form) -> None:
+        self.kinds, self.form, self.home = kinds, form, form.home
+        self.code: Code | None = None
+        """What was last run for those that ask for nothing."""
+        self.shot: Shot | None = None
+        """How they get on their way, if they need not be listed."""
+
+    def remember(self, code: Code) -> None:
+        """Know the code of those that ask for nothing."""
+        self.code, self.shot = code, code.run.shot
 
 
 def _home(kernel: str, args: Sequence[Arg]) -> Device | None:

@@ -60,12 +60,10 @@ class Kernel:
         self._positional = -1 if source.constants else len(source.parameters)
         """How many arguments make a call that needs no closer look."""
         plain = not (source.constants or source.unsafe or self._binder.pointers)
-        self.plain_count = len(source.parameters) if plain and _has_memory(self._binder) else -1
-        """How many arguments a call has that `bind_plain` may be asked about."""
-        self.bind_plain = PlainBinder(
-            source, self._binder, lambda bound: self._form(bound, ())
-        ).bind
-        """As `bind`, and borrows them too; None: one of them needs a closer look."""
+        self.plain: PlainBinder | None = None
+        """What binds most calls, and borrows too; None: all need a closer look."""
+        if plain and _has_memory(self._binder):
+            self.plain = PlainBinder(source, self._binder, lambda bound: self._form(bound, ()))
         self._programs: dict[tuple[int, Device, CompileOptions | None], Program] = {}
         self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
         self._generics = _generic_names(source, function)
@@ -122,6 +120,8 @@ class Kernel:
         if found is None or found.compiled.stale() is not None:
             found = self._make_code(form, device, request, *_addresses(bound))
             form.codes.keep(key, found)
+        if bound.held is not None and request is PLAIN:
+            bound.held[-1].remember(found)
         return found
 
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:

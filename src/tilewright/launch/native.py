@@ -8,8 +8,11 @@ from functools import partial
 
 from ..array.region import Region
 from ..base.shapes import Shape, size
-from ..driver.cpu import QUIET as DRIVER_QUIET
-from ..driver.cpu import SLOTS, CpuStream, Launcher, RawReport, Record, load
+from ..driver.cpu.native import load
+from ..driver.cpu.record import SLOTS, Record
+from ..driver.cpu.run import QUIET as DRIVER_QUIET
+from ..driver.cpu.run import Launcher, RawReport
+from ..driver.cpu.stream import CpuStream
 from ..driver.protocol import Stream
 from ..driver.stub.calls import stub
 from ..ir.artifact import Artifact
@@ -48,6 +51,8 @@ def load_native(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
 
 class NativeRun:
     """Native code over one grid, for arguments of known layouts: addresses and numbers go in."""
+
+    shot = None
 
     def __init__(self, loaded: Loaded, args: Sequence[Arg], grid: Shape) -> None:
         artifact = loaded.artifact
@@ -91,8 +96,8 @@ class NativeRun:
 
     def _fill(self, record: Record, bound: Bound) -> None:
         words = record.words
-        if bound.row is not None:
-            self._address(bound.row, self._count, record.address, self._memory_at)
+        if bound.held is not None:
+            self._address(bound.held[-2], self._count, record.address, self._memory_at)
         else:
             for place, region in zip(self._memory, bound.memory, strict=True):
                 words[place] = region.address

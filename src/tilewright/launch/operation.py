@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, TypeVar, TypeVarTuple, overload
+from types import MappingProxyType
+from typing import Any, Self, TypeVar, TypeVarTuple, cast, overload
 
 from ..array.belonging import is_among, is_borrowed
 from ..array.partition import Partition
@@ -18,9 +19,11 @@ from ..driver.protocol import Device, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
+from ..op.endings import NOT_FIRED, NotFired
 from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps
-from .arguments import Bound
+from ..op.trace import Tracing
+from .arguments import Bound, Held
 from .form import Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS, PLAIN
@@ -50,33 +53,48 @@ class Launch(Composite[R_co]):
     """
 
     gives_back = True
+    effect = True
     staged = False
 
-    def __new__(
-        cls, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]
-    ) -> Self:
-        """As that of all ops, which any number of arguments and any bases would make slower."""
-        self = object.__new__(cls)
-        self._built = here(2)  # a kernel's `__call__`
-        self._uses = []
-        return self
+    _kernel: Launchable
+    _args: tuple[Any, ...]
+    _keywords: Mapping[str, Any] = MappingProxyType({})
+    _request = PLAIN
+    _held: Held | None = None
+    """The tensors, where none needs a closer look."""
+    _numbers: Sequence[Any] = ()
+    _examined: Bound | None = None
 
-    def __init__(
-        self, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]
-    ) -> None:
-        self._kernel, self._args, self._keywords = kernel, args, keywords
-        self._request = PLAIN
-        self._bound: Bound | None = None
-        self.result_count = len(args)
+    @classmethod
+    def of(cls, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Self:
+        """Build one. By itself: calling a class takes Python twice as long."""
+        self = object.__new__(cls)
+        self._built = spot = here(2)  # a kernel's `__call__`
+        self._uses = []
+        self._kernel, self._args, self.result_count = kernel, args, len(args)
         try:
-            if len(args) == kernel.plain_count and not keywords:
-                self._bound = kernel.bind_plain(args, self._built)
-            if self._bound is None:
+            plain = kernel.plain
+            if plain is not None and len(args) == plain.arity and not keywords:
+                held = self._held = plain.bind(args, spot)
+                if held is not None and plain.has_numbers:
+                    self._numbers = plain.numbers(args, held)
+            if self._held is None:
                 self._bind_closely(kernel, args, keywords)
         except Exception:
+            self.effect = False
             give_back(args)
             raise
-        self.effect = True
+        return self
+
+    @property
+    def _bound(self) -> Bound | None:
+        """The arguments, checked and borrowed, for who looks at them closely."""
+        if self._examined is None and self._held is not None:
+            plain = self._kernel.plain
+            assert plain is not None, "it has bound them"
+            self._examined = plain.bound(self._args, self._held)
+            self._examined.numbers = self._numbers
+        return self._examined
 
     def _bind_closely(
         self, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]
@@ -84,12 +102,12 @@ class Launch(Composite[R_co]):
         """Bind arguments that may be of any kind, ops among them."""
         if kernel.unsafe:
             self._refuse_outside_unsafe()
-        self._request = kernel.request(args, keywords)
+        self._keywords, self._request = keywords, kernel.request(args, keywords)
         self.staged = has_op(args)
         if self.staged:
             self._claim_ops()
         else:
-            self._bound = self._bind(args)
+            self._examined = self._bind(args)
 
     @property
     def name(self) -> str:
@@ -99,8 +117,11 @@ class Launch(Composite[R_co]):
     @property
     def home(self) -> Device | None:
         """The device its tensors live on, as far as is known before argument ops have run."""
-        if self._bound is not None:
-            return self._bound.device
+        if self._held is not None:
+            home: Device = self._held[-1].home
+            return home
+        if self._examined is not None:
+            return self._examined.device
         homes = [a.home for a in self._args if is_op(a)]
         return next((home for home in homes if home is not None), None)
 
@@ -183,18 +204,38 @@ class Launch(Composite[R_co]):
         """The first argument that belongs to somebody else."""
         for i in range(len(self._args)):
             # Our own references to it: in the arguments, in what they are bound to.
-            lent = is_borrowed(self._args[i], references=1 if self._bound is None else 2)
+            lent = is_borrowed(self._args[i], references=1 if self._examined is None else 2)
             if lent and not is_among(self._args[i], given):
                 parameter = self._kernel.source.parameters[i]
                 return f"it borrows `{parameter.name}`"
         return None
 
+    def fire(self, stream: Stream, waits: bool) -> R_co | NotFired:
+        """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
+        held = self._held
+        if held is None or self._request is not PLAIN or Tracing.active is not None:
+            return NOT_FIRED
+        known = held[-1]
+        shot, code, numbers = known.shot, known.code, self._numbers
+        if shot is None or stream.device is not known.home or code.compiled.stale() is not None:
+            return NOT_FIRED
+        if code.asks_numbers:
+            code.check(numbers)
+        if not shot.fire(held, numbers, stream, waits):
+            return NOT_FIRED
+        args, self._args, self._held = self._args, (), None
+        return cast("R_co", args)
+
     def execute(self, ctx: ExecutionContext) -> R_co:
         """Run the kernel; argument ops run first."""
+        if self._held is not None and ctx.recording is None and ctx.lent is None:
+            fired = self.fire(ctx.stream, False)
+            if fired is not NOT_FIRED:
+                return fired
         bound = self._bound
         if bound is None:
             return super().execute(ctx)
-        self._bound = None
+        self._examined = self._held = None
         return self._launch(bound, self._release(ctx), ctx)
 
     def record_on(self, stream: Stream) -> object:
@@ -203,11 +244,12 @@ class Launch(Composite[R_co]):
         What this gives must live as long as the graph that library makes.
         """
         self.claim("record_on()")
-        bound, self._bound = self._bound, None
+        bound = self._bound
+        self._examined = self._held = None
         if bound is None:
             raise LaunchError(f"`{self.name}` cannot be recorded before its argument ops have run")
         code = self._kernel.code(bound, self._request)
-        code.check(bound)
+        code.check(bound.numbers)
         refuse_ended_borrows(self.name, bound)
         recorded = code.run.record(bound, stream)
         mark_written(bound)

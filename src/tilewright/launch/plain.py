@@ -10,21 +10,23 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from struct import Struct
-from typing import Any
+from struct import unpack_from
+from typing import Any, cast
 
+from ..array.arc import Arc
 from ..array.borrow import LOCK, Ticket, Use
 from ..array.ownership import Handle
 from ..array.partition import Partition
-from ..array.region import Region
+from ..array.region import TensorRecord, address_of
+from ..array.tensor import Tensor
 from ..driver.stub.calls import stub
+from ..driver.stub.words import CALL_WORDS, CallWord, new_words
 from ..frontend.sources import KernelSource
-from ..op.ambient import default_device
 from ..op.core import has_op
 from ..op.place import Spot
-from .arguments import Bound
+from .arguments import Bound, Held
 from .binding import Binder
-from .form import Form
+from .form import Form, Known
 from .kinds import is_arc, is_partition
 from .recent import Recent
 
@@ -34,114 +36,120 @@ FORMS = 256
 FormOf = Callable[[Bound], Form]
 """Finds the form of a launch whose kind is not known yet."""
 
+KINDS, KNOWN = int(CallWord.KINDS), int(CallWord.KNOWN)
+
 
 class PlainBinder:
     """Binds plain calls of one kernel."""
 
     def __init__(self, kernel: KernelSource, binder: Binder, form_of: FormOf) -> None:
         self._form_of = form_of
-        given = len(kernel.parameters)
+        given = self.arity = len(kernel.parameters)
+        """How many arguments a call has."""
         self._outputs, self._inputs = picking(binder.outputs, given), picking(binder.inputs, given)
         self._numbers = picking(binder.scalars, given)
-        self._has_numbers = bool(binder.scalars)
+        self.has_numbers = bool(binder.scalars)
+        """Whether there are numbers among the arguments."""
         self._writing = f"borrowed for writing by `{kernel.name}`"
         self._written = len(binder.outputs)
-        self._count = len(binder.outputs) + len(binder.inputs)
-        self._kinds = 8 * self._count
-        """Bytes of the kinds of all tensors."""
-        self._pack = Struct(f"{self._count}q").pack
-        self._found = ctypes.create_string_buffer(16 * self._count)
-        """Kinds, then epochs: written and read under the lock."""
-        self._found_at = ctypes.addressof(self._found)
-        self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
+        places = (*binder.outputs, *binder.inputs)
+        self._count = len(places)
+        self._places = (ctypes.c_int64 * self._count)(*places)
+        self._found = ctypes.create_string_buffer(8 * (self._count + self._written))
+        """Kinds: written and read under the lock."""
+        self._words = new_words(CALL_WORDS)
+        self._words[:] = [
+            self._count, self._written, ctypes.addressof(self._places),
+            ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(Partition),
+            id(TensorRecord),
+        ]  # fmt: skip
+        self._call = ctypes.addressof(self._words)
+        self._native: Callable[..., Held | None] | None = None
+        self._last: Known | None = None
+        """What native code refers to."""
+        self._forms: Recent[bytes, Known] = Recent(FORMS)
 
-    def bind(self, values: Sequence[Any], spot: Spot) -> Bound | None:
-        """Bind and borrow the arguments of a call; None: some need a closer look."""
-        outputs, inputs = self._outputs(values), self._inputs(values)
-        numbers: Sequence[Any] = self._numbers(values) if self._has_numbers else ()
-        key: list[object] = [b""]
-        try:
-            memory: list[Region] = []
-            for partition in outputs:
-                memory.append(partition.tensor.plain_region)
-                key.append(partition.tiling)
-            memory += [tensor.plain_region for tensor in inputs]
-            row = self._pack(*[region.record for region in memory])
-        except AttributeError:  # of a tensor that was never asked, or of something else
-            return self.bind(values, spot) if note_plain(outputs, inputs) else None
-        found = self._share(row)
-        if found is None or (numbers and has_op(numbers)):
+    def bind(self, values: tuple[Any, ...], spot: Spot) -> Held | None:
+        """Bind and borrow the tensors of a call; None: some arguments need a closer look."""
+        if self.has_numbers and has_op(self._numbers(values)):
             return None
-        key[0] = found[: self._kinds]
-        bound = Bound(outputs, inputs, memory, self._written, (), numbers)
-        form = self._forms.get(tuple(key)) or self._new_form(tuple(key), bound)
-        if numbers:
-            bound.numbers = form.accept(numbers)
-        tickets = self._exclude(outputs, memory, spot)
-        if tickets is None:
-            return None
-        bound.form, bound.device = form, form.home or default_device()
-        bound.spot, bound.tickets = spot, tickets
-        bound.row, bound.epochs = row, found[self._kinds :]
-        return bound
-
-    def _share(self, row: bytes) -> bytes | None:
-        """The kinds of tensors and the epochs of their memory; None: look closer."""
+        use = Use(self._writing, spot)
         LOCK.acquire()  # half of what a `with` takes
         try:
-            if stub().share(row, self._written, self._count, self._found_at) < 0:
-                return None
-            return self._found.raw
+            held = (self._native or self._compiled())(self._call, values, use)
         finally:
             LOCK.release()
+        if held is None:
+            return self.bind(values, spot) if self._note_plain(values) else None
+        return held if held[-1] is not None else self._bind_others(values, use)
 
-    def _new_form(self, key: tuple[object, ...], bound: Bound) -> Form:
-        form = self._form_of(bound)
-        self._forms.keep(key, form)
-        return form
+    def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
+        """The numbers of a call as Python ones, if the types of their parameters hold them."""
+        accepted: Sequence[Any] = held[-1].form.accept(self._numbers(values))
+        return accepted
 
-    def _exclude(
-        self, outputs: Sequence[Any], memory: Sequence[Region], spot: Spot
-    ) -> list[Ticket] | None:
-        """Borrow the outputs for writing, as their partitions do; None: look closer.
+    def _bind_others(self, values: tuple[Any, ...], use: Use) -> Held | None:
+        """As `bind`, for tensors that are not of the kinds of the last call."""
+        with LOCK:
+            held = self._compiled()(self._call, values, use)
+            kinds = self._found.raw
+        if held is None or held[-1] is not None:
+            return held
+        known = self._forms.get(kinds) or self._new_form(kinds, values, held)
+        with LOCK:
+            self._last = known
+            self._words[KINDS], self._words[KNOWN] = address_of(known.kinds), id(known)
+            return self._compiled()(self._call, values, use)
 
-        They share no memory with plain inputs: of that no exclusive borrow would stand.
-        """
-        tickets: list[Ticket] = []
-        LOCK.acquire()
-        try:
-            for partition in outputs:
-                if (
-                    type(partition) is not Partition
-                    or partition.gone is not None
-                    or partition.ticket.ended is not None
-                ):
-                    return None
-            if len(outputs) > 1 and _share_memory(memory[: len(outputs)]):
-                return None
-            use = Use(self._writing, spot)
-            for partition in outputs:
-                ticket = partition.ticket
-                tickets.append(ticket.state.reborrow(ticket, use))
-        finally:
-            LOCK.release()
-        return tickets
+    def _compiled(self) -> Callable[..., Held | None]:
+        self._native = stub().bind
+        return self._native
+
+    def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
+        """The arguments of a call as those who look closer take them."""
+        bound = self._described(values, held)
+        use, row, known = held[-3:]
+        bound.held, bound.form, bound.device = held, known.form, known.home
+        bound.spot, bound.tickets = use.spot, []
+        epochs = unpack_from(f"{self._count}q", row, 8 * self._count)
+        bound.shares = epochs[self._written :]
+        for partition, epoch in zip(bound.outputs, epochs, strict=False):
+            parent = partition.ticket
+            ticket = Ticket(parent.state, use, None, parent, by_epoch=True)
+            ticket.epoch = epoch
+            bound.tickets.append(ticket)
+        return bound
+
+    def _described(self, values: tuple[Any, ...], held: Held) -> Bound:
+        memory = [cast("TensorRecord", record).region for record in held[: self._count]]
+        outputs, inputs = self._outputs(values), self._inputs(values)
+        numbers = self._numbers(values) if self.has_numbers else ()
+        return Bound(outputs, inputs, memory, self._written, (), numbers)
+
+    def _new_form(self, kinds: bytes, values: tuple[Any, ...], held: Held) -> Known:
+        known = Known(kinds, self._form_of(self._described(values, held)))
+        self._forms.keep(kinds, known)
+        return known
+
+    def _note_plain(self, values: tuple[Any, ...]) -> bool:
+        """Let tensors know that they need no closer look, if they were not asked yet."""
+        handles = [value.content if is_arc(value) else value for value in self._inputs(values)]
+        partitions = self._outputs(values)
+        known = all(isinstance(handle, Handle) for handle in handles)
+        if not (known and all(is_partition(value) for value in partitions)):
+            return False
+        unknown = [handle for handle in handles if handle.plain is None]
+        unknown += [p for p in partitions if p.stamp is None or p.tensor.plain is None]
+        with LOCK:
+            for each in unknown:
+                each.note_plain()
+        return bool(unknown) and all(_is_plain(each) for each in unknown)
 
 
-def _share_memory(regions: Sequence[Region]) -> bool:
-    return len({region.storage for region in regions}) < len(regions)
-
-
-def note_plain(outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
-    """Let tensors know that they need no closer look; whether none of these needs one."""
-    handles = [value.content if is_arc(value) else value for value in inputs]
-    handles += [value.tensor if is_partition(value) else None for value in outputs]
-    if not all(isinstance(handle, Handle) for handle in handles):
-        return False
-    with LOCK:
-        for handle in handles:
-            handle.note_plain()
-    return all(handle.plain_region is not None for handle in handles)
+def _is_plain(value: Any) -> bool:
+    if is_partition(value):
+        return value.stamp is not None and value.tensor.plain is not None
+    return value.plain is not None
 
 
 def picking(places: Sequence[int], count: int) -> Callable[[Sequence[Any]], Sequence[Any]]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..frontend.parameters import Parameter
-from ..op.place import Spot
 
 if TYPE_CHECKING:
     from .arguments import Bound
     from .code import Run
     from .form import Request
     from .links import Generics
+    from .plain import PlainBinder
 
 
 class Declared(Protocol):
@@ -47,7 +47,7 @@ class Runnable(Protocol):
         """How launches get on their way."""
         ...
 
-    def check(self, bound: Bound) -> None:
+    def check(self, numbers: Sequence[Any]) -> None:
         """Raise if it cannot be launched with these numbers."""
         ...
 
@@ -71,12 +71,8 @@ class Launchable(Protocol):
         ...
 
     @property
-    def plain_count(self) -> int:
-        """How many arguments a call has that `bind_plain` may be asked about; -1: none."""
-        ...
-
-    def bind_plain(self, values: Sequence[Any], spot: Spot, /) -> Bound | None:
-        """As `bind`, and borrows them too; None: one of them needs a closer look."""
+    def plain(self) -> PlainBinder | None:
+        """What binds most calls, and borrows too; None: all need a closer look."""
         ...
 
     def check_generics(self, generics: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.shapes import Shape, size
-from ..driver.cpu import FailureWords, RawReport
+from ..driver.cpu.run import FailureWords, RawReport
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import Signature
 from ..ir.types import PtrType, TileType

@@ -35,6 +35,8 @@ def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
 class Interpreted:
     """Interprets launches on the calling thread."""
 
+    shot = None
+
     def __init__(self, run: Callable[[Bound], Report]) -> None:
         self._run = run
 
@@ -62,6 +64,8 @@ def load_null(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
 
 class Noted:
     """Notes launches on null streams."""
+
+    shot = None
 
     def __init__(self, text: str) -> None:
         self._text = text

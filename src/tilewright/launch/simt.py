@@ -16,7 +16,6 @@ from ..frontend.capture import capture
 from ..frontend.parameters import Parameter
 from ..frontend.sources import KernelSource
 from ..ir.signature import Signature
-from ..op.place import Spot
 from .blocks import Asked, Contract, Threads, asked_for, block_of, chosen
 from .code import Code
 from .definition import Entry, locals_of_caller
@@ -42,12 +41,9 @@ class SimtKernel(Kernel):
     ) -> None:
         super().__init__(source, function)
         self._binder = SliceBinder(source)
+        self.plain = None  # borrows are made for the launch, so all arguments are looked at
         self.contract = contract
         self._of_blocks: dict[tuple[int, Shape, int], Signature] = {}
-
-    def bind_plain(self, values: Sequence[Any], spot: Spot) -> None:
-        """Borrows are made for the launch, so every argument needs a closer look."""
-        return
 
     def target_on(self, device: Device) -> str:
         """Drivers compile PTX for their GPU, so one may ask for that of an older one."""
@@ -89,7 +85,7 @@ class SimtKernel(Kernel):
 class SimtLaunch(WholeLaunch[R_co]):
     """A SIMT kernel with its arguments. Its result is the tuple of the very objects passed."""
 
-    _kernel: SimtKernel
+    _kernel: SimtKernel  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def launch_config(
         self,
@@ -163,7 +159,7 @@ class SimtEntry(Entry):
 
         def __call__(self, *args: Any, **constants: Any) -> SimtLaunch[Any]:
             """Build the op that runs the kernel on these arguments."""
-            return SimtLaunch(self._kernel, args, constants)
+            return SimtLaunch.of(self._kernel, args, constants)
 
         def __getitem__(self, grid: object) -> NoReturn:
             raise TypeError(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..array.order import Flight, reserve, reserve_row
+from ..array.order import Flight, reserve, reserve_held
 from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.recording import Node
@@ -24,15 +24,15 @@ from .arguments import Bound
 from .code import Later
 from .protocol import Runnable
 from .report import QUIET, Report, deliver
-from .taking import are_standing, mark_written, refuse_ended_borrows, settle
+from .taking import mark_written, refuse_ended_borrows, settle
 
 
 def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
-    code.check(bound)
+    code.check(bound.numbers)
     stream, flight = ctx.stream, None
-    if bound.row is not None and are_standing(bound):
-        flight = reserve_row(stream, bound.row, bound.epochs, bound.memory, len(bound.outputs))
+    if bound.held is not None:
+        flight = reserve_held(stream, bound.held, len(bound.outputs))
     if flight is None:
         writes = written_by(bound)
         flight = reserve(stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
@@ -48,7 +48,7 @@ def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext
             trace_flight(code.kernel, flight)
         if started is not QUIET:
             _raise_failure(code.kernel, started)
-        if bound.row is None:
+        if bound.held is None:
             settle(bound)
         mark_written(bound)
         return
@@ -72,7 +72,7 @@ def _finish(kernel: str, bound: Bound, later: Later, outcome: Outcome, flight: F
         error = raised
     if error is not None:
         give_back(bound.outputs)
-    elif bound.row is None:
+    elif bound.held is None:
         settle(bound)
     outcome.settle(error)
     if error is None:
@@ -104,7 +104,7 @@ def record(
     """Put a launch into a capture; `alike` binds other arguments to the same code."""
     recording = ctx.recording
     assert recording is not None
-    code.check(bound)
+    code.check(bound.numbers)
     refuse_ended_borrows(op.name, bound)
     number = ctx.stream.captured
     recorded = code.run.record(bound, ctx.stream)
@@ -113,7 +113,7 @@ def record(
 
     def rebind(*args: Any, **keywords: Any) -> Node:
         other = alike(*args, **keywords)
-        code.check(other)
+        code.check(other.numbers)
         recorded.refill(other)
         return node_of(other)
 

@@ -53,7 +53,8 @@ def take(kernel: str, bound: Bound, spot: Spot) -> None:
         if bound.outputs:
             writing = Use(f"borrowed for writing by `{kernel}`", spot)
             for partition in bound.outputs:
-                tickets.append(partition.ticket.reborrow(writing))
+                ticket = partition.ticket
+                tickets.append(ticket.state.rewrite(ticket, writing))
 
 
 def _check_usable(bound: Bound, inputs: list[Handle]) -> None:
@@ -94,20 +95,13 @@ def refuse_ended_tickets(kernel: str, bound: Bound) -> None:
             refuse_ended(ticket, kernel, repr(tensor))
 
 
-def are_standing(bound: Bound) -> bool:
-    """Whether no exclusive borrow of a launch has ended."""
-    for ticket in bound.tickets:  # noqa: SIM110 - a generator would take twice as long
-        if ticket.ended is not None:
-            return False
-    return True
-
-
 def _surely_ready(bound: Bound) -> bool:
     """Whether nothing needs a closer look: all borrows stand, and their memory can be used."""
     written, read = bound.written, bound.read
     for i, ticket in enumerate(bound.tickets):
         storage, state = written[i].storage, ticket.state
-        if storage.owner is None or ticket.ended is not None or state.leases or state.neighbours:
+        ended = ticket.ended_by() is not None
+        if storage.owner is None or ended or state.leases or state.neighbours:
             return False
     for i, share in enumerate(bound.shares):
         storage = read[i].storage

@@ -25,7 +25,7 @@ class WholeLaunch(Launch[R_co]):
         """The first argument that belongs to somebody else."""
         for i, arg in enumerate(self._args):
             # Our own references to it: here, in the arguments, in what they are bound to.
-            lent = is_borrow(arg) or is_borrowed(arg, references=2 if self._bound is None else 3)
+            lent = is_borrow(arg) or is_borrowed(arg, references=2 if self._examined is None else 3)
             if lent and not is_among(arg.borrowed if is_borrow(arg) else arg, given):
                 return f"it borrows `{self._kernel.source.parameters[i].name}`"
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextvars import copy_context
+from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from ..graph import CudaGraph
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+class NotFired(Enum):
+    """That an op takes the usual way."""
+
+    NOT_FIRED = "not fired"
+
+
+NOT_FIRED = NotFired.NOT_FIRED
 
 
 class Endings(Lazy[T_co]):
@@ -115,11 +125,21 @@ class Endings(Lazy[T_co]):
             self.mark_refused()
             refuse_nested(name)
 
+    def fire(self, stream: Stream, waits: bool) -> T_co | NotFired:
+        """Run at once on a stream, without what most ops need, and wait if asked to.
+
+        For ops that can; `NOT_FIRED` says that this one cannot now, and has done nothing.
+        """
+        return NOT_FIRED
+
     def _run(self, name: str, stream: Stream) -> T_co:
-        ctx = ExecutionContext(stream, True)
         if THREAD.starting is not None:
             self._refuse_nested(name)
         self.claim("sync()", 2)
+        fired = self.fire(stream, True)
+        if fired is not NOT_FIRED:
+            return fired
+        ctx = ExecutionContext(stream, True)
         result = self._execute(name, ctx)
         if ctx.outcomes or not stream.idle():
             finish(ctx)
@@ -140,13 +160,17 @@ class Endings(Lazy[T_co]):
                 self.spend()
 
     def _start(self, stream: Stream) -> T_co:
+        if THREAD.starting is not None:
+            self._refuse_nested(self.name)
+        if self.host_data:
+            refuse_host_data(self)
+        self.claim("start()", 2)
+        fired = self.fire(stream, False)
+        if fired is not NOT_FIRED:
+            return fired
         ctx = ExecutionContext(stream)
         ctx.in_flight = True
-        name = self.name
-        self._refuse_nested(name)
-        refuse_host_data(self)
-        self.claim("start()", 2)
-        return self._execute(name, ctx)
+        return self._execute(self.name, ctx)
 
     def _schedule(self, stream: Stream, ending: str) -> DeviceFuture[T_co]:
         self._refuse_nested(self.name)

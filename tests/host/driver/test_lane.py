@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.driver.lane import ISSUED, OVER, UNPUT, Lane
+from tilewright.driver.lane import ISSUED, LISTED, OVER, UNPUT, Lane
+from tilewright.driver.stub.calls import stub
 
 
 @pytest.fixture
@@ -12,6 +13,7 @@ def lane():
         lane.flights[number] = object()
         lane.words[ISSUED] = number
         lane.words[UNPUT] += 1
+    lane.words[LISTED] = 1
     return lane
 
 
@@ -39,3 +41,42 @@ def test_what_is_over_when_it_is_put(lane):
 
 def test_memory_finds_lanes_by_their_address(lane):
     assert Lane.by_address[lane.address] is lane
+
+
+def issued(lane, *listed):
+    """Give numbers out, to work that is listed or not."""
+    for is_listed in listed:
+        number = stub().reserve(b"", 0, 0, lane.address, is_listed)
+        if is_listed:
+            lane.flights[number] = object()
+
+
+def test_what_is_not_listed_is_over_when_the_stream_has_passed_it():
+    lane = Lane()
+    issued(lane, False, False, True, False)
+    assert lane.all_put() is None
+    for _ in range(4):
+        lane.put()
+    assert lane.all_put() == 4 and lane.words[OVER] == 0
+    lane.passed(1)
+    assert lane.words[OVER] == 1
+    lane.passed(4)
+    assert lane.words[OVER] == 2, "the third is listed"
+    lane.end(3)
+    assert lane.words[OVER] == 4
+    issued(lane, False)
+    lane.passed(4)
+    assert lane.words[OVER] == 4
+
+
+def test_what_is_listed_says_by_itself_that_it_is_over():
+    lane = Lane()
+    issued(lane, True, False)
+    lane.land(1)
+    assert lane.words[OVER] == 1
+    lane.passed(2)
+    assert lane.words[OVER] == 2
+
+
+def test_a_lane_whose_stream_is_gone():
+    assert Lane().stream is None

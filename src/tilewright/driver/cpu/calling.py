@@ -7,7 +7,7 @@ uses no more of Python than its stable interface. What is handed over must be wh
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -23,13 +23,15 @@ class Kind(Enum):
     """An int that is an address."""
     NUMBER = ("i64", "PyLong_AsLongLong")
     """An int of 64 bits."""
+    OBJECT = ("ptr", None)
+    """Any object, as it is."""
 
 
 class Signature(NamedTuple):
-    """What a native function takes, and whether it gives a number."""
+    """What a native function takes, and what it gives: a number, an object, or (None) nothing."""
 
     arguments: tuple[Kind, ...]
-    gives: bool = True
+    gives: Kind | None = Kind.NUMBER
     releases: bool = False
     """Whether the interpreter lock is given up meanwhile; else it is too short for that."""
 
@@ -66,19 +68,28 @@ def _wrapper(name: str, signature: Signature) -> str:
         lines += (
             f"%at{i} = getelementptr ptr, ptr %given, i64 {i}",
             f"%object{i} = load ptr, ptr %at{i}",
-            f"%value{i} = call {native} @{convert}(ptr %object{i})",
         )
-        passed.append(f"{native} %value{i}")
+        if convert is not None:
+            lines.append(f"%value{i} = call {native} @{convert}(ptr %object{i})")
+        passed.append(f"{native} %{'object' if convert is None else 'value'}{i}")
     call = f"@{name}({', '.join(passed)})"
-    body = [f"%found = call i64 {call}" if signature.gives else f"call void {call}"]
+    if signature.gives is Kind.OBJECT:
+        assert not signature.releases, "objects are made with the interpreter's lock"
+        lines += (f"%result = call ptr {call}", "ret ptr %result")
+        return _function(name, lines)
+    body = ["call void " + call if signature.gives is None else f"%found = call i64 {call}"]
     if signature.releases:
         body = [
             "%thread = call ptr @PyEval_SaveThread()",
             *body,
             "call void @PyEval_RestoreThread(ptr %thread)",
         ]
-    number = "%found" if signature.gives else "0"
+    number = "0" if signature.gives is None else "%found"
     lines += (*body, f"%result = call ptr @PyLong_FromLongLong(i64 {number})", "ret ptr %result")
+    return _function(name, lines)
+
+
+def _function(name: str, lines: Sequence[str]) -> str:
     text = "".join(f"  {line}\n" for line in lines)
     return f"\ndefine ptr @{wrapped(name)}(ptr %self, ptr %given, i64 %count) {{\n{text}}}\n"
 
@@ -98,11 +109,11 @@ _KEPT: list[tuple[_MethodDef, NativeFunction]] = []
 """For good: builtin functions refer to their descriptions, and nobody knows when they are gone."""
 
 
-def builtin(wrapper: NativeFunction) -> Callable[..., int]:
+def builtin(wrapper: NativeFunction) -> Callable[..., Any]:
     """A loaded wrapper as a function; its code stays in memory for good."""
     make: Any = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
     described = _MethodDef(wrapper.symbol.encode(), wrapper.address, METH_FASTCALL, None)
     _KEPT.append((described, wrapper))
-    function: Callable[..., int] = make(ctypes.addressof(described), None, None)
+    function: Callable[..., Any] = make(ctypes.addressof(described), None, None)
     return function

@@ -29,7 +29,9 @@ class Bindings:
         self._module = module
         self._trial = cache(partial(trial_on, library))
         quick = quick_calls({name: self._address(name) for name in DRIVER})
-        self.launch = quick.launch
+        self.launch, self.fire = quick.launch, quick.fire
+        self.shoot, self.replay = quick.shoot, quick.replay
+        self.idle, self.drain = quick.idle, quick.drain
         self.record = quick.record
         self.query = quick.query
         self.await_event = quick.await_event

@@ -9,7 +9,7 @@ from .context import Context
 from .module import CudaFunction, CudaModule
 from .record import Record
 from .replay import Node
-from .stream import CudaStream, Label
+from .stream import CudaStream
 
 if TYPE_CHECKING:
     from .device import CudaDevice
@@ -46,10 +46,8 @@ class CapturedStream(CudaStream):
         super().__init__(device, NO_NUMBER, handle)
         self._nodes = []
 
-    def _capture(self, record: Record, label: Label, keep: object) -> Node:
-        node = super()._capture(record, label, keep)
-        node.keep = record
-        return node
+    def _capture(self, record: Record, keep: object) -> Node:
+        return super()._capture(record, None)
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, captured={self.handle:#x})"

@@ -255,8 +255,31 @@ class Calls(Protocol):
 
     # what is called all the time, and gives a status; the context need not be current
 
-    def launch(self, record: int, stream: int, event: int, /) -> int:
-        """Launch what the words at an address say, and record an event behind it unless 0."""
+    def launch(self, record: int, stream: int, /) -> int:
+        """Launch what the words at an address say."""
+        ...
+
+    def fire(self, row: bytes, numbers: bytes, shot: int, lane: int, stream: int, /) -> int:
+        """Launch a kernel on the tensors of a row, as the words of a shot say.
+
+        Gives how many pieces of work were put on the lane's stream so, or minus the status.
+        """
+        ...
+
+    def shoot(self, record: int, lane: int, stream: int, /) -> int:
+        """Launch what the words at an address say, as work of a lane; gives the same."""
+        ...
+
+    def replay(self, context: int, executable: int, lane: int, stream: int, /) -> int:
+        """Put a graph on the stream of a lane; gives the same."""
+        ...
+
+    def idle(self, context: int, stream: int, /) -> int:
+        """Whether all on a stream is done: SUCCESS or NOT_READY."""
+        ...
+
+    def drain(self, context: int, stream: int, nanoseconds: int, /) -> int:
+        """Block until all on a stream is done, or so long: then the status is NOT_READY."""
         ...
 
     def record(self, context: int, event: int, stream: int, /) -> int:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .context import Context
 
 if TYPE_CHECKING:
     from .stream import CudaStream
+
+Label: TypeAlias = "str | Callable[[Any], str] | None"
+"""What a kernel is, in words, or what says so of the object that is kept for it."""
+Kept: TypeAlias = tuple[Label, Any]
+"""An object that stays alive until the device has passed some work, and what that is."""
 
 SLICE = 50_000_000
 """Nanoseconds that a thread waits before it lets the interpreter look for signals."""
@@ -39,17 +45,17 @@ class Events:
 class Mark:
     """An event of the driver behind so many pieces of a stream's work."""
 
-    __slots__ = ("_events", "handle", "keep", "label", "number")
+    __slots__ = ("_events", "handle", "issued", "kept", "number")
 
     def __init__(
-        self, number: int, handle: int, events: Events, label: object = None, keep: object = None
+        self, number: int, handle: int, events: Events, issued: int | None, kept: list[Kept]
     ) -> None:
         self.number = number
         self.handle = handle
         """0 where there was nothing to record it behind."""
-        self.label = label
-        """What the last piece is, in words, or what says so when called with `keep`."""
-        self.keep = keep
+        self.issued = issued
+        """Up to which number the plain launches of the stream's lane lie before it, if known."""
+        self.kept = kept
         """What stays alive until the stream has passed it, and is seen to have."""
         self._events = events
 

@@ -10,7 +10,7 @@ from ...base.shapes import Shape
 from ..cpu.caching import HostMemory
 from ..cpu.run import FailureWords, RawReport
 from .calls import Shot
-from .native import HEAD_WORDS, Head
+from .launching import HEAD_WORDS, Head
 
 # Plain ints: looking up the members of an enum would take a part of a small launch.
 TAKEN, USED = int(LaunchWord.ERROR_TAKEN), int(LaunchWord.PRINT_USED)

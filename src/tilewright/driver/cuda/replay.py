@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import ref
 
 from ...base.errors import ContextError
 from ..cpu.run import RawReport
 from .context import Context
-from .record import PinnedReport, Record
+from .record import Record
 
 if TYPE_CHECKING:
-    from ..protocol import Stream
+    from ..protocol import ReplayShot, Stream
     from .event import CudaEvent
     from .stream import CudaStream
 
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 class Node:
     """A recorded piece of work, and what must live as long as it."""
 
-    __slots__ = ("after", "before", "handle", "keep", "number", "replay", "report")
+    __slots__ = ("after", "before", "handle", "keep", "number", "record", "replay", "report")
 
-    def __init__(self, number: int, keep: object, report: PinnedReport | None = None) -> None:
+    def __init__(self, number: int, keep: object, record: Record | None = None) -> None:
         self.number = number
         """Under which it reports."""
         self.keep = keep
-        self.report = report
+        self.record = record
+        """What is launched, if it is a kernel."""
+        self.report = None if record is None else record.report
         self.handle = 0
         self.before: Callable[[], None] | None = None
         """What the host does before each run."""
@@ -69,8 +72,8 @@ class CudaReplay:
     """Work recorded on a stream of a device; its runs follow each other, on whatever streams."""
 
     __slots__ = (
-        "__weakref__", "_attended", "_context", "_executable", "_graph", "_last", "_nodes", "_run",
-        "_turn",
+        "__weakref__", "_attended", "_context", "_executable", "_graph", "_last", "_nodes",
+        "_ran_on", "_run", "_turn",
     )  # fmt: skip
 
     def __init__(self, context: Context, graph: int, nodes: Sequence[Node]) -> None:
@@ -81,7 +84,10 @@ class CudaReplay:
             node.replay = ref(self)
         self._attended = any(n.report or n.before or n.after for n in nodes)
         """Whether the host must see one run to its end before the next begins."""
+        self._ran_on: CudaStream | None = None
+        """The stream of the last run."""
         self._last: CudaEvent | None = None
+        """The point behind it, if it was made."""
         self._run = ReplayRun(())
         self._turn = threading.RLock()
         self._executable = 0
@@ -96,10 +102,10 @@ class CudaReplay:
         """Put all of it on a stream of its device."""
         target = _of_context(stream, self._context)
         with self._turn:
-            if self._last is not None:
-                target.wait_for(self._last)
+            if (last := self._behind_last()) is not None:
+                target.wait_for(last)
                 if self._attended:
-                    self._last.wait()
+                    last.wait()
                     self._run.reports()
             for node in self._nodes:
                 if node.before is not None:
@@ -109,14 +115,42 @@ class CudaReplay:
             target.put(self, calls.launch_graph, self._executable, target.handle)
             if self._attended:
                 target.after(lambda: (run.reports(), None)[1])
-            self._last = target.record()
+            self._ran_on, self._last = target, target.record()
         return run
+
+    def _behind_last(self) -> CudaEvent | None:
+        """A point behind the last run."""
+        if self._last is None and self._ran_on is not None:
+            self._last = self._ran_on.record()
+        return self._last
+
+    def shot_on(self, stream: Stream) -> ReplayShot | None:
+        """Work that the host has no part in goes on the stream of the last run without an event."""
+        target = self._ran_on
+        if target is None or target is not stream or self._attended:
+            return None
+        return partial(self._shoot, target)
+
+    def _shoot(self, target: CudaStream, keep: object, waits: bool) -> None:
+        context, lane, nodes = self._context, target.lane.address, self._nodes
+        with self._turn:
+            self._last = None
+            if len(nodes) == 1 and nodes[0].record is not None:  # a graph would take longer
+                put = context.calls.shoot(nodes[0].record.address, lane, target.handle)
+            else:
+                put = context.calls.replay(context.handle, self._executable, lane, target.handle)
+        if put < 0:
+            raise context.failure("cuGraphLaunch", -put)
+        if waits:
+            target.drain("a graph", (self, keep))
+        else:
+            target.keep("a graph", (self, keep))
 
     def set_node(self, node: int, record: Record) -> None:
         """Give a kernel node the parameters of a record."""
         with self._turn:
-            if self._last is not None:
-                self._last.wait()
+            if (last := self._behind_last()) is not None:
+                last.wait()
             context = self._context
             context.call(context.calls.set_node, self._executable, node, record.shot())
 

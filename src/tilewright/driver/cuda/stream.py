@@ -5,18 +5,19 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ...base.errors import DriverError
 from ..dues import Dues
-from ..lane import Lane
+from ..lane import PUT, Lane
 from ..protocol import Block, Event
 from .copying import put_copy, put_fill
-from .event import CudaEvent, Mark
+from .event import CudaEvent, Kept, Label, Mark
 from .record import Record
 from .replay import CudaReplay, Node
 from .results import NOT_READY, SUCCESS
 from .stamp import CudaStamp
+from .waiting import EAGER
 
 if TYPE_CHECKING:
     from .device import CudaDevice
@@ -25,56 +26,52 @@ P = ParamSpec("P")
 
 MOST_WAITING = 1000
 """Pieces of work on their way at which the driver takes no more until some are done, about."""
-SWEEP_EVERY = 32
-"""Pieces of work after which finished ones are let go of, where nobody waits for any."""
+MANY = 64
+"""Pieces of work after which a mark is made, and what has passed let go of, if nobody waits."""
+FEW_OR_MANY = (1, MANY)
+"""How many things are kept when there is something to do about it."""
 
 
-Label: TypeAlias = "str | Callable[[Any], str]"
-"""What a kernel is, in words, or what says so of the object that is kept for it."""
-
-
-def in_words(label: object, keep: object) -> str:
+def in_words(label: Label, keep: Any) -> str:
     """A label in words."""
-    return str(label(keep)) if callable(label) else str(label)
+    return label(keep) if callable(label) else str(label)
 
 
 class CudaStream:
     """Work in order. Any number of threads may put work here; each piece goes in as a whole."""
 
     __slots__ = (
-        "__weakref__", "_device", "_dues", "_events", "_last", "_launch", "_marks",
-        "_nodes", "_owned", "_query", "_turn", "_waiting", "arriving", "completed", "context",
-        "handle", "lane", "number", "submitted",
+        "__weakref__", "_dues", "_events", "_last", "_marks", "_nodes", "_others", "_owned",
+        "_turn", "_waiting", "arriving", "completed", "context", "device", "handle", "kept", "lane",
+        "number",
     )  # fmt: skip
 
     def __init__(self, device: CudaDevice, number: int, handle: int = 0) -> None:
-        self._device = device
+        self.device = device
+        """The device that runs its work."""
         self.context = device.context
         self._events = device.events
         self.number = number
-        self.lane = Lane()
+        self.lane = Lane(self)
         self._owned = False
         self.handle = handle or device.take_stream()
         self._owned = not handle
-        self.submitted = self.completed = 0
-        """Pieces of work that were put here, and that are known to have passed."""
+        self._others = self.completed = 0
+        """Pieces of work put here that are not counted natively; those known to have passed."""
         self._turn = threading.RLock()
         self._dues = Dues()
         self._marks: deque[Mark] = deque()
+        self.kept: list[Kept] = []
+        """What stays alive for work that no mark is behind yet. Whoever puts work here adds to this
+        afterwards; so what is found here before a mark is made, or before the stream is asked
+        whether it is idle, is for work before that."""
         self._waiting = device.waiting
-        calls = device.context.calls
-        self._launch, self._query = calls.launch, calls.query
-        self._last = Mark(0, 0, self._events)
+        self._last = Mark(0, 0, self._events, 0, [])
         self._nodes: list[Node] | None = None
         self.arriving: list[Block] = []
         """Memory of the host that what was put here has yet to be written to."""
 
     # What has been put here, and how far it is
-
-    @property
-    def device(self) -> CudaDevice:
-        """The device that runs its work."""
-        return self._device
 
     @property
     def is_capturing(self) -> bool:
@@ -85,9 +82,14 @@ class CudaStream:
         """The stream as other libraries take it."""
         return 0, self.handle
 
+    @property
+    def submitted(self) -> int:
+        """How many pieces of work were put here."""
+        return self._others + self.lane.words[PUT]
+
     def idle(self) -> bool:
         """Whether all that was put here is done."""
-        return self.completed >= self.submitted or self.look(self._mark(), 0)
+        return self.completed >= self.submitted or self._has_passed_all(0)
 
     def full(self) -> bool:
         """Whether so much waits here that the driver may let whoever puts more wait."""
@@ -96,6 +98,25 @@ class CudaStream:
     def _has_room(self) -> bool:
         self.sweep()
         return self.submitted - self.completed < MOST_WAITING
+
+    def _has_passed_all(self, nanoseconds: int) -> bool:
+        """Whether all put here so far is done, now or within some time; asks for no event."""
+        context, calls = self.context, self.context.calls
+        if not context.is_fine:
+            context.check()
+        kept, issued, submitted = self.kept, self.lane.all_put(), self.submitted
+        count = len(kept)
+        if nanoseconds:
+            status = calls.drain(context.handle, self.handle, nanoseconds)
+        else:
+            status = calls.idle(context.handle, self.handle)
+        if status == NOT_READY:
+            return False
+        if status != SUCCESS:
+            raise context.failure("cuStreamQuery", status)
+        self._passed(submitted, issued)
+        del kept[:count]
+        return True
 
     def look(self, mark: Mark, nanoseconds: int) -> bool:
         """Whether a mark has been passed, now or within some time."""
@@ -107,14 +128,20 @@ class CudaStream:
         if nanoseconds:
             status = context.calls.await_event(context.handle, mark.handle, nanoseconds)
         else:
-            status = self._query(context.handle, mark.handle)
+            status = context.calls.query(context.handle, mark.handle)
         if status == SUCCESS:
-            if mark.number > self.completed:
-                self.completed = mark.number
+            self._passed(mark.number, mark.issued)
             return True
         if status == NOT_READY:
             return False
         raise context.failure("cuEventQuery", status)
+
+    def _passed(self, number: int, issued: int | None) -> None:
+        """The device has passed so many pieces of work, and plain launches up to a number."""
+        if number > self.completed:
+            self.completed = number
+        if issued:
+            self.lane.passed(issued)
 
     def record(self) -> CudaEvent:
         """The point behind all work put here so far."""
@@ -130,16 +157,14 @@ class CudaStream:
         context, events = self.context, self._events
         context.check()
         event = events.take()
-        try:
-            self._record_at(event)
-        except BaseException:
+        kept, self.kept = self.kept, []
+        issued, submitted = self.lane.all_put(), self.submitted
+        status = context.calls.record(context.handle, event, self.handle)
+        if status != SUCCESS:
             events.give_back(event)
-            raise
-        self._marked(event)
-
-    def _marked(self, event: int) -> None:
-        """An event has been recorded behind all that was put here."""
-        self._last = Mark(self.submitted, event, self._events)
+            self.kept[:0] = kept
+            raise context.failure("cuEventRecord", status)
+        self._last = Mark(submitted, event, events, issued, kept)
         self._marks.append(self._last)
 
     # Putting work here
@@ -150,32 +175,23 @@ class CudaStream:
         `label` says what it is, in words, if it should fail. `keep` stays alive until the device
         has passed it.
         """
-        context, events = self.context, self._events
+        context = self.context
         if not context.is_fine:
             context.check()
         with self._turn:
-            if self._nodes is not None:
-                return self._capture(record, label, keep)
-            event = events.take()
-            status = self._launch(record.address, self.handle, event)
+            status = context.calls.launch(record.address, self.handle)
             if status != SUCCESS:
-                events.give_back(event)
                 raise context.failure(f"to launch {in_words(label, keep)}", status)
-            self.submitted = number = self.submitted + 1
-            self._last = mark = Mark(number, event, events, label, keep)
-            self._marks.append(mark)
-        if number % SWEEP_EVERY == 0:
-            self.sweep()
-        return None
+            if self._nodes is None:
+                self._put_here(label, keep)
+                return None
+            return self._capture(record, keep)
 
-    def _capture(self, record: Record, label: Label, keep: object) -> Node:
+    def _capture(self, record: Record, keep: object) -> Node:
+        """Know a kernel that has become a node."""
         assert self._nodes is not None
-        context = self.context
-        status = self._launch(record.address, self.handle, 0)
-        if status != SUCCESS:
-            raise context.failure(f"to record {in_words(label, keep)}", status)
-        node = Node(len(self._nodes), (record, keep), record.report)
-        node.handle = context.call(context.calls.last_node, self.handle)
+        node = Node(len(self._nodes), keep, record)
+        node.handle = self.context.call(self.context.calls.last_node, self.handle)
         self._nodes.append(node)
         return node
 
@@ -185,19 +201,33 @@ class CudaStream:
         """Make a call that puts work here; `keep` stays alive until the device has passed it."""
         with self._turn:
             self.context.call(function, *args, **keywords)
-            if self._nodes is not None:
+            if self._nodes is None:
+                self._put_here(None, keep)
+            else:
                 self._nodes.append(Node(len(self._nodes), keep))
-                return
-            self.submitted += 1
-            if keep is not None:
-                self._owe(None, keep)
-        if self.submitted % SWEEP_EVERY == 0:
+
+    def _put_here(self, label: Label, keep: object) -> None:
+        self._others += 1
+        if label is not None or keep is not None:
+            self.keep(label, keep)
+
+    def keep(self, label: Label, keep: object) -> None:
+        """Keep something alive for work that has been put here; `label` says what that is."""
+        self.kept.append((label, keep))
+        if len(self.kept) in FEW_OR_MANY:
+            self.tend()
+
+    def tend(self) -> None:
+        """Stay alive for what is kept here; or make a mark, and let go of what has passed."""
+        self._waiting.add(self)
+        if len(self.kept) >= MANY:
+            self.record()
             self.sweep()
 
-    def _owe(self, callback: Callable[[], None] | None, keep: object = None) -> None:
+    def _owe(self, callback: Callable[[], None]) -> None:
         if self._last.number != self.submitted:
             self._record()  # so that it is noticed when it falls due
-        self._dues.add(self.submitted, callback, keep)
+        self._dues.add(self.submitted, callback)
         self._waiting.add(self)
 
     def copy(self, target: Block, source: Block) -> None:
@@ -220,12 +250,12 @@ class CudaStream:
             context = self.context
             with self._turn:
                 context.call(context.calls.wait_event, self.handle, event.mark.handle)
-                self.submitted += 1
+                self._others += 1
 
     def note(self) -> None:
         """Know that somebody else has put something here."""
         with self._turn:
-            self.submitted += 1
+            self._others += 1
 
     def follow(self, handle: int) -> None:
         """Let what is put here from now on wait for all on a stream of another library's."""
@@ -237,7 +267,7 @@ class CudaStream:
                 if status != SUCCESS:
                     raise context.failure("cuEventRecord", status)
                 context.call(calls.wait_event, self.handle, event)
-                self.submitted += 1
+                self._others += 1
         finally:
             self._events.give_back(event)
 
@@ -300,8 +330,12 @@ class CudaStream:
     def sweep(self) -> None:
         """Make the calls that have fallen due; on a device that was lost, all of them."""
         if self.context.lost is not None:
+            self._marks.clear()
+            self.kept.clear()
             self._dues.sweep(self.submitted)
             return
+        if self.kept:
+            self.idle()
         marks = self._marks
         while marks:
             mark = marks[0]
@@ -310,12 +344,29 @@ class CudaStream:
             with self._turn:
                 if marks and marks[0] is mark:
                     marks.popleft()
-                    mark.keep = mark.label = None
-        dues = self._dues
-        if dues:
-            dues.sweep(self.completed)
-            if not dues:
-                self._waiting.discard(self)
+                    mark.kept = []
+        self._dues.sweep(self.completed)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Where nothing is left to do, the stream need not be kept alive for that."""
+        if not (self._dues or self._marks or self.kept):
+            self._waiting.discard(self)
+            if self.kept:  # by another thread, meanwhile
+                self._waiting.add(self)
+
+    def drain(self, label: Label, keep: object) -> None:
+        """Block until the work that was put here last is done, for which something is kept."""
+        try:
+            over = self._has_passed_all(EAGER)
+        except BaseException:
+            self.keep(label, keep)
+            raise
+        if not over:  # others may go on putting work here, so wait for what there is
+            self.keep(label, keep)
+            self.synchronize()
+        elif self._marks or self._dues:
+            self.sweep()
 
     def synchronize(self) -> None:
         """Block until all work put here so far is done, and make the calls that are due."""
@@ -323,14 +374,16 @@ class CudaStream:
 
     def suspect(self) -> str | None:
         """The first kernel here that is not known to have passed, in words."""
-        for mark in tuple(self._marks):
-            if mark.number > self.completed and mark.label is not None:
-                return in_words(mark.label, mark.keep)
+        unseen = [mark.kept for mark in tuple(self._marks) if mark.number > self.completed]
+        for kept in (*unseen, self.kept):
+            for label, keep in tuple(kept):
+                if label is not None:
+                    return in_words(label, keep)
         return None
 
     def __del__(self) -> None:
         if self._owned:
-            self._device.give_stream_back(self.handle)
+            self.device.give_stream_back(self.handle)
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"

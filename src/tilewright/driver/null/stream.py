@@ -184,6 +184,9 @@ class NullReplay:
         """How many entries were recorded."""
         return len(self.entries)
 
+    def shot_on(self, stream: Stream) -> None:
+        """There is no other way than `put_on`."""
+
     def put_on(self, stream: Stream, *, inline: bool = False) -> NullRun:
         """Note a run, after the one before."""
         assert isinstance(stream, NullStream)

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+from typing import Any, NamedTuple
 
 from ..cpu.calling import Kind, Signature
 from ..cpu.runtime.calls import callables
 from .text import TEXT
 
-_BYTES, _ADDRESS, _NUMBER = Kind.BYTES, Kind.ADDRESS, Kind.NUMBER
+_BYTES, _ADDRESS, _NUMBER, _OBJECT = Kind.BYTES, Kind.ADDRESS, Kind.NUMBER, Kind.OBJECT
 
 SIGNATURES: dict[str, Signature] = {
-    "share": Signature((_BYTES, _NUMBER, _NUMBER, _ADDRESS)),
-    "reserve": Signature((_BYTES, _NUMBER, _NUMBER, _BYTES, _ADDRESS)),
+    "bind": Signature((_ADDRESS, _OBJECT, _OBJECT), gives=_OBJECT),
+    "claim": Signature((_ADDRESS, _NUMBER, _NUMBER, _ADDRESS)),
+    "reserve": Signature((_BYTES, _NUMBER, _NUMBER, _ADDRESS, _NUMBER)),
     "address": Signature((_BYTES, _NUMBER, _ADDRESS, _ADDRESS)),
+    "put": Signature((_ADDRESS,)),
+    "pass": Signature((_ADDRESS, _NUMBER)),
+    "settle": Signature((_ADDRESS,)),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Stub:
+class Stub(NamedTuple):
     """What the functions do stands with their texts."""
 
-    share: Callable[[bytes, int, int, int], int]
-    reserve: Callable[[bytes, int, int, bytes, int], int]
+    bind: Callable[[int, tuple[Any, ...], object], tuple[Any, ...] | None]
+    claim: Callable[[int, int, int, int], int]
+    reserve: Callable[[bytes, int, int, int, int], int]
     address: Callable[[bytes, int, int, int], int]
+    put: Callable[[int], int]
+    passed: Callable[[int, int], int]
+    settle: Callable[[int], int]
 
 
 @cache
 def stub() -> Stub:
     """All of them."""
-    return Stub(**callables(TEXT, SIGNATURES, optimize=False))
+    return Stub(*callables(TEXT, SIGNATURES, optimize=False).values())

@@ -1,85 +1,70 @@
 """LLVM text of the launch stub: all tensors of a launch, looked at in one call.
 
-    i64 tw_share(row, written, count, found)   look at tensors that a launch is about to borrow
-    i64 tw_reserve(row, written, count, epochs, lane)   begin a launch whose borrows still stand
+    object tw_bind(call, arguments, use)        borrow the tensors that a kernel was given
+    i64 tw_reserve(row, written, count, lane, listed)   begin work whose borrows still stand
+    i64 tw_claim(row, written, count, lane)     borrow what a graph uses again, and begin its work
     i64 tw_address(row, count, slots, places)   tell the launch where its tensors are
+    i64 tw_put(lane), tw_settle(lane), tw_pass(lane, number)    see `lanes`
 
-A row is the addresses of the records of a launch's tensors: first those it writes, then those it
-reads. Whoever calls holds the lock of borrow state, so nothing changes meanwhile. Where Python must
-look closer the answer is below 0, and nothing has been changed.
+A row is numbers about the tensors of a launch, first those it writes, then those it reads: the
+addresses of their records, the epochs in which they were borrowed, and the exclusive borrows of
+those it writes. Whoever calls holds the lock of borrow state, so nothing changes meanwhile. Where
+Python must look closer the answer is None or below 0, and nothing has been changed.
 """
 
 from __future__ import annotations
 
-from .words import READERS, LaneWord, Look, StorageWord, TensorWord
+from .binding import BIND
+from .lanes import LANES
+from .records import RECORDS, UNCLEAR
+from .words import ALL, READERS, LaneWord, Look, StorageWord, TensorWord
 
 CLOSER = -1
 """Python must look closer."""
 ACCOUNT = -2
 """Python keeps an account of work that may be over: let it look through that, and ask again."""
 
-UNSHARED = Look.EXCLUSIVE | Look.WRITERS | Look.NEIGHBOURS
-"""Why reading is no mere look at the epoch."""
-UNCLEAR = Look.WRITERS | Look.NEIGHBOURS
-"""Why writing must be looked at closer before it is known with what."""
-UNWRITABLE = Look.WRITERS | Look.NEIGHBOURS | Look.LEASES | Look.META
+FRESH = Look.UNWRITTEN
+"""Why work that is not listed cannot write: should it be refused, nothing was written."""
+UNWRITABLE = UNCLEAR | Look.LEASES | Look.META
+UNREADABLE = ALL & ~(Look.FLIGHTS | Look.READERS)
+UNCLAIMED = UNWRITABLE | Look.EXCLUSIVE | Look.READERS
+"""Why memory cannot be borrowed again without a search for whom that concerns."""
 
-RECORDS = f"""
-; The record of a tensor of a row, of its memory, and one of the words there.
-define internal ptr @tensor(ptr %row, i64 %i) {{
-  %at = getelementptr ptr, ptr %row, i64 %i
-  %tensor = load ptr, ptr %at
-  ret ptr %tensor
-}}
-
-define internal ptr @storage(ptr %row, i64 %i) {{
-  %tensor = call ptr @tensor(ptr %row, i64 %i)
-  %at = getelementptr i64, ptr %tensor, i64 {TensorWord.STORAGE.value}
-  %storage = load ptr, ptr %at
-  ret ptr %storage
-}}
-
-define internal i64 @word(ptr %record, i64 %i) {{
-  %at = getelementptr i64, ptr %record, i64 %i
-  %word = load i64, ptr %at
-  ret i64 %word
-}}
-
-define internal void @set(ptr %record, i64 %i, i64 %word) {{
-  %at = getelementptr i64, ptr %record, i64 %i
-  store i64 %word, ptr %at
-  ret void
-}}
-"""
-
-SHARE = f"""
-; Writes the kind of each tensor and the epoch of its memory to `found`.
-define i64 @tw_share(ptr %row, i64 %written, i64 %count, ptr %found) {{
+CLAIM = f"""
+; Moves the epochs of what is written on, where nobody else has borrowed it, and begins work.
+define i64 @tw_claim(ptr %row, i64 %written, i64 %count, ptr %lane) {{
 entry:
   br label %head
 head:
-  %i = phi i64 [ 0, %entry ], [ %next, %note ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %each, label %done
+  %i = phi i64 [ 0, %entry ], [ %next, %each ]
+  %more = icmp slt i64 %i, %written
+  br i1 %more, label %each, label %take
 each:
-  %tensor = call ptr @tensor(ptr %row, i64 %i)
   %storage = call ptr @storage(ptr %row, i64 %i)
-  %writes = icmp slt i64 %i, %written
-  %refused = select i1 %writes, i64 {int(UNCLEAR)}, i64 {int(UNSHARED)}
   %look = call i64 @word(ptr %storage, i64 {StorageWord.LOOK.value})
-  %seen = and i64 %look, %refused
+  %seen = and i64 %look, {int(UNCLAIMED)}
   %plain = icmp eq i64 %seen, 0
-  br i1 %plain, label %note, label %closer
-note:
-  %kind = call i64 @word(ptr %tensor, i64 {TensorWord.KIND.value})
-  %epoch = call i64 @word(ptr %storage, i64 {StorageWord.EPOCH.value})
-  call void @set(ptr %found, i64 %i, i64 %kind)
-  %behind = add i64 %count, %i
-  call void @set(ptr %found, i64 %behind, i64 %epoch)
   %next = add i64 %i, 1
-  br label %head
+  br i1 %plain, label %head, label %closer
+take:
+  %k = phi i64 [ 0, %head ], [ %following, %one ]
+  %left = icmp slt i64 %k, %count
+  br i1 %left, label %one, label %done
+one:
+  %memory = call ptr @storage(ptr %row, i64 %k)
+  %writes = icmp slt i64 %k, %written
+  %step = zext i1 %writes to i64
+  %before = call i64 @word(ptr %memory, i64 {StorageWord.EPOCH.value})
+  %epoch = add i64 %before, %step
+  call void @set(ptr %memory, i64 {StorageWord.EPOCH.value}, i64 %epoch)
+  %at = add i64 %count, %k
+  call void @set(ptr %row, i64 %at, i64 %epoch)
+  %following = add i64 %k, 1
+  br label %take
 done:
-  ret i64 0
+  %number = call i64 @tw_reserve(ptr %row, i64 %written, i64 %count, ptr %lane, i64 0)
+  ret i64 %number
 closer:
   ret i64 {CLOSER}
 }}
@@ -87,7 +72,7 @@ closer:
 
 FREE = f"""
 ; Whether work of a lane needs to wait for what was noted: a lane, and its number there.
-define internal i1 @clear(ptr %noted, ptr %lane) {{
+define internal i1 @clear(ptr %noted, ptr %lane) alwaysinline {{
 entry:
   %its = load ptr, ptr %noted
   %none = icmp eq ptr %its, null
@@ -108,7 +93,7 @@ yes:
 }}
 
 ; Whether it needs to wait for any reader.
-define internal i1 @unread(ptr %storage, ptr %lane) {{
+define internal i1 @unread(ptr %storage, ptr %lane) alwaysinline {{
 entry:
   %first = getelementptr i64, ptr %storage, i64 {StorageWord.READ.value}
   br label %head
@@ -129,7 +114,7 @@ no:
 }}
 
 ; Where a read of a lane can be noted; null: nowhere.
-define internal ptr @place(ptr %storage, ptr %lane) {{
+define internal ptr @place(ptr %storage, ptr %lane) alwaysinline {{
 entry:
   %first = getelementptr i64, ptr %storage, i64 {StorageWord.READ.value}
   br label %head
@@ -158,19 +143,40 @@ done:
 """
 
 RESERVE = f"""
-; Whether a tensor can be used as it stands, by work of a lane; `epoch` is that of a read.
-define internal i64 @ready(ptr %storage, i1 %writes, i64 %epoch, ptr %lane) {{
+; Whether the borrow of a tensor stands, and its memory can be used for that.
+define internal i1 @stands(
+    ptr %row, i64 %i, i64 %written, i64 %count, i64 %unwritable) alwaysinline {{
 entry:
+  %storage = call ptr @storage(ptr %row, i64 %i)
+  %writes = icmp slt i64 %i, %written
   %look = call i64 @word(ptr %storage, i64 {StorageWord.LOOK.value})
-  %now = call i64 @word(ptr %storage, i64 {StorageWord.EPOCH.value})
-  %noted = getelementptr i64, ptr %storage, i64 {StorageWord.WRITE.value}
-  %bits = select i1 %writes, i64 {int(UNWRITABLE)}, i64 {int(~Look.FLIGHTS & 127)}
+  %bits = select i1 %writes, i64 %unwritable, i64 {int(UNREADABLE)}
   %seen = and i64 %look, %bits
   %usable = icmp eq i64 %seen, 0
+  %epoch_at = add i64 %count, %i
+  %epoch = call i64 @word(ptr %row, i64 %epoch_at)
+  %now = call i64 @word(ptr %storage, i64 {StorageWord.EPOCH.value})
   %unchanged = icmp eq i64 %now, %epoch
-  %stands = or i1 %writes, %unchanged
-  %may = and i1 %usable, %stands
-  br i1 %may, label %account, label %closer
+  %may = and i1 %usable, %unchanged
+  br i1 %writes, label %owned, label %out
+owned:
+  %owner_at = add i64 %epoch_at, %count
+  %owner = call i64 @word(ptr %row, i64 %owner_at)
+  %its = call i64 @word(ptr %storage, i64 {StorageWord.OWNER.value})
+  %mine = icmp eq i64 %its, %owner
+  %both = and i1 %may, %mine
+  br label %out
+out:
+  %answer = phi i1 [ %may, %entry ], [ %both, %owned ]
+  ret i1 %answer
+}}
+
+; Whether memory can be used as it stands, by work of a lane.
+define internal i64 @ready(ptr %storage, i1 %writes, ptr %lane) alwaysinline {{
+entry:
+  %look = call i64 @word(ptr %storage, i64 {StorageWord.LOOK.value})
+  %noted = getelementptr i64, ptr %storage, i64 {StorageWord.WRITE.value}
+  br label %account
 account:
   %kept = and i64 %look, {int(Look.FLIGHTS)}
   %none = icmp eq i64 %kept, 0
@@ -196,7 +202,7 @@ closer:
 }}
 
 ; Note work of a lane over a piece of memory.
-define internal void @note(ptr %storage, i1 %writes, ptr %lane, i64 %number) {{
+define internal void @note(ptr %storage, i1 %writes, ptr %lane, i64 %number) alwaysinline {{
 entry:
   br i1 %writes, label %write, label %read
 write:
@@ -216,19 +222,25 @@ out:
   ret void
 }}
 
-; Gives the number of the launch in its lane.
-define i64 @tw_reserve(ptr %row, i64 %written, i64 %count, ptr %epochs, ptr %lane) {{
+; Gives the number of the work in its lane.
+define i64 @tw_reserve(ptr %row, i64 %written, i64 %count, ptr %lane, i64 %listed) {{
 entry:
+  %unlisted = icmp eq i64 %listed, 0
+  %bits = select i1 %unlisted, i64 {int(UNWRITABLE | FRESH)}, i64 {int(UNWRITABLE)}
   br label %head
 head:
   %i = phi i64 [ 0, %entry ], [ %next, %pass ]
   %more = icmp slt i64 %i, %count
   br i1 %more, label %each, label %begin
 each:
+  %stands = call i1 @stands(ptr %row, i64 %i, i64 %written, i64 %count, i64 %bits)
+  br i1 %stands, label %look, label %ended
+ended:
+  ret i64 {CLOSER}
+look:
   %storage = call ptr @storage(ptr %row, i64 %i)
   %writes = icmp slt i64 %i, %written
-  %epoch = call i64 @word(ptr %epochs, i64 %i)
-  %answer = call i64 @ready(ptr %storage, i1 %writes, i64 %epoch, ptr %lane)
+  %answer = call i64 @ready(ptr %storage, i1 %writes, ptr %lane)
   %plain = icmp eq i64 %answer, 0
   br i1 %plain, label %pass, label %closer
 pass:
@@ -251,10 +263,7 @@ mark:
   %following = add i64 %k, 1
   br label %marks
 done:
-  call void @set(ptr %lane, i64 {LaneWord.ISSUED.value}, i64 %number)
-  %unput = call i64 @word(ptr %lane, i64 {LaneWord.UNPUT.value})
-  %one_more = add i64 %unput, 1
-  call void @set(ptr %lane, i64 {LaneWord.UNPUT.value}, i64 %one_more)
+  call void @issue(ptr %lane, i64 %number, i1 %unlisted)
   ret i64 %number
 }}
 """
@@ -269,7 +278,7 @@ head:
   %more = icmp slt i64 %i, %count
   br i1 %more, label %each, label %done
 each:
-  %tensor = call ptr @tensor(ptr %row, i64 %i)
+  %tensor = call ptr @link(ptr %row, i64 %i)
   %address = call i64 @word(ptr %tensor, i64 {TensorWord.ADDRESS.value})
   %place = call i64 @word(ptr %places, i64 %i)
   call void @set(ptr %slots, i64 %place, i64 %address)
@@ -280,4 +289,4 @@ done:
 }}
 """
 
-TEXT = RECORDS + SHARE + FREE + RESERVE + ADDRESS
+TEXT = RECORDS + BIND + CLAIM + LANES + FREE + RESERVE + ADDRESS

@@ -16,7 +16,7 @@ class TensorWord(IntEnum):
     """A tensor, as launches read it. It never changes."""
 
     KIND = 0
-    """Equal for tensors of one layout on one device, and for no others."""
+    """Equal for tensors of one layout on one device, aligned alike, and for no others."""
     ADDRESS = 1
     """Of its first element."""
     STORAGE = 2
@@ -26,6 +26,15 @@ class TensorWord(IntEnum):
 TENSOR_WORDS = 3
 
 
+class StampWord(IntEnum):
+    """What a partition says beside its tensor. It never changes."""
+
+    TILING = 0
+    """Equal for those of one layout cut alike, and for no others."""
+    OWNER = 1
+    """Its exclusive borrow, as the record of the memory names it."""
+
+
 class StorageWord(IntEnum):
     """A piece of memory: who borrowed it, and the work under way that uses it."""
 
@@ -33,9 +42,11 @@ class StorageWord(IntEnum):
     """How often it was borrowed exclusively: shared borrows stand while it is the same."""
     LOOK = 1
     """Why Python must look closer, as `Look` says; 0: it need not."""
-    WRITE = 2
+    OWNER = 2
+    """The exclusive borrow of all of it that stands, as a number; 0: none."""
+    WRITE = 3
     """The last write by a plain launch: a lane, and its number there."""
-    READ = 4
+    READ = 5
     """Reads by plain launches: as many pairs of a lane and a number as there are `READERS`."""
 
 
@@ -59,6 +70,12 @@ class Look(IntEnum):
     """There is no memory."""
     FLIGHTS = 64
     """Python keeps an account of work that uses it."""
+    READERS = 128
+    """Parts of it are borrowed for reading."""
+
+
+ALL = 255
+"""Every reason there is."""
 
 
 class LaneWord(IntEnum):
@@ -70,9 +87,40 @@ class LaneWord(IntEnum):
     """Up to which number nobody needs to know of them any more."""
     UNPUT = 2
     """How many are about to be put on the stream."""
+    PUT = 3
+    """How many were put there of which Python keeps no list."""
+    LISTED = 4
+    """The first one that Python lists; 0: none."""
+    UNLISTED = 5
+    """The first one that is not listed, and not known to be over; 0: none."""
 
 
-LANE_WORDS = 3
+LANE_WORDS = 6
+
+
+class CallWord(IntEnum):
+    """What binding the arguments of a kernel takes: addresses, but for the first two."""
+
+    COUNT = 0
+    """Tensors."""
+    WRITTEN = 1
+    """The first of which are written."""
+    PLACES = 2
+    """Which arguments they are."""
+    FOUND = 3
+    """Where their kinds are written: those of all of them, then the tilings of partitions."""
+    KINDS = 4
+    """The kinds of the last launch."""
+    KNOWN = 5
+    """The object for launches of these kinds; 0: there is none."""
+    TENSOR = 6
+    """The classes that count, as objects."""
+    SHARED = 7
+    PARTITION = 8
+    RECORD = 9
+
+
+CALL_WORDS = 10
 
 
 def new_words(count: int) -> Words:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cpu.driver.cpu.kernels import GATE, USLEEP, kernel, slots
-from tilewright.driver.cpu import Launcher
+from tilewright.driver.cpu.run import Launcher
 
 PATIENCE = 60.0
 """Seconds after which a test that waits gives up."""

@@ -35,7 +35,7 @@ define void @tw_nothing() {
 """
 SIGNATURES = {
     "sum": Signature((Kind.BYTES, Kind.NUMBER, Kind.ADDRESS)),
-    "nothing": Signature((), gives=False, releases=True),
+    "nothing": Signature((), gives=None, releases=True),
 }
 
 

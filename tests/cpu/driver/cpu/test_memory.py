@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu import allocate
-from tilewright.driver.cpu.memory import address_of
+from tilewright.driver.cpu.memory import address_of, allocate
 
 
 @pytest.mark.parametrize("nbytes", [0, 1, 63, 64, 65, 4096, 1_000_003])

@@ -10,7 +10,7 @@ import pytest
 from cpu.driver.cpu.kernels import WRITE_BLOCK, object_code, slots
 from support.execute import execute
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu import load
+from tilewright.driver.cpu.native import load
 
 GOOD = object_code(WRITE_BLOCK)
 

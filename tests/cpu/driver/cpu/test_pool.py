@@ -26,9 +26,9 @@ from support.execute import execute
 from support.processes import run_program
 from tilewright.base import config
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu import Record, pool
+from tilewright.driver.cpu import pool
 from tilewright.driver.cpu.pool import Arena, Pool
-from tilewright.driver.cpu.record import LONG
+from tilewright.driver.cpu.record import LONG, Record
 from tilewright.driver.cpu.stream import CpuStream
 from tilewright.driver.host import CPU
 

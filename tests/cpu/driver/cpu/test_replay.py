@@ -18,7 +18,8 @@ from cpu.driver.cpu.kernels import (
 from cpu.driver.cpu.test_stream import COUNT, Gate
 from tilewright.base import config
 from tilewright.base.errors import ContextError, DriverError
-from tilewright.driver.cpu import SLOTS, Launcher
+from tilewright.driver.cpu.record import SLOTS
+from tilewright.driver.cpu.run import Launcher
 from tilewright.driver.host import CPU, REFERENCE
 from tilewright.driver.protocol import Block
 

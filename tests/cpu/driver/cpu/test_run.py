@@ -22,8 +22,8 @@ from cpu.driver.cpu.kernels import (
 from support.execute import execute, run_on
 from tilewright.base import config
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu import SLOTS, FailureWords, Launcher, RawReport
-from tilewright.driver.cpu.record import THREADS
+from tilewright.driver.cpu.record import SLOTS, THREADS
+from tilewright.driver.cpu.run import FailureWords, Launcher, RawReport
 from tilewright.driver.host import CPU
 
 POISON = -(1 << 40)

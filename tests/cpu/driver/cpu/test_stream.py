@@ -27,8 +27,8 @@ from cpu.driver.cpu.kernels import (
 )
 from tilewright.base import config
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu import FailureWords, Launcher
 from tilewright.driver.cpu.pool import Pool, _Process
+from tilewright.driver.cpu.run import FailureWords, Launcher
 from tilewright.driver.cpu.stream import MOST_WAITING
 from tilewright.driver.host import CPU, REFERENCE
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from struct import pack, unpack
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +11,7 @@ from tilewright.driver.lane import ISSUED, OVER, UNPUT, Lane
 from tilewright.driver.stub.calls import stub
 from tilewright.driver.stub.text import ACCOUNT, CLOSER
 from tilewright.driver.stub.words import (
+    CALL_WORDS,
     READERS,
     STORAGE_WORDS,
     TENSOR_WORDS,
@@ -39,21 +42,66 @@ class Tensor:
         self.storage[StorageWord.WRITE], self.storage[StorageWord.WRITE + 1] = lane.address, number
 
 
-def row(*tensors):
-    return pack(f"{len(tensors)}q", *[ctypes.addressof(t.words) for t in tensors])
-
-
-def share(tensors, written=0):
-    found = new_words(2 * len(tensors))
-    answer = stub().share(row(*tensors), written, len(tensors), ctypes.addressof(found))
-    return answer, found[:]
-
-
-def reserve(tensors, written=0, lane=None, epochs=None):
+def row(tensors, written, epochs=None, owner=0):
     now = [t.storage[StorageWord.EPOCH] for t in tensors]
-    lane = lane or Lane()
-    told = pack(f"{len(tensors)}q", *(now if epochs is None else epochs))
-    return stub().reserve(row(*tensors), written, len(tensors), told, lane.address)
+    records = [ctypes.addressof(t.words) for t in tensors]
+    words = [*records, *(epochs or now), *[owner] * written]
+    return pack(f"{len(words)}q", *words)
+
+
+def reserve(tensors, written=0, lane=None, epochs=None, listed=True, owner=0):
+    lane, told = lane or Lane(), row(tensors, written, epochs, owner)
+    return stub().reserve(told, written, len(tensors), lane.address, listed)
+
+
+class Read:
+    """As a tensor that a kernel reads."""
+
+    def __init__(self, tensor):
+        self.plain = tensor and record(tensor)
+
+
+class Shared(Read):
+    pass
+
+
+class Written:
+    """As a partition."""
+
+    def __init__(self, tensor, tiling=9, owner=5):
+        self.tensor = Read(tensor)
+        self.stamp = pack("2q", tiling, owner)
+        if tensor:
+            tensor.storage[StorageWord.OWNER] = owner
+
+
+class TensorRecord(bytes):
+    pass
+
+
+def record(tensor):
+    made = TensorRecord(pack(f"{TENSOR_WORDS}q", *tensor.words))
+    made.state = SimpleNamespace(last_write=None)
+    made.kept = tensor
+    return made
+
+
+class Call:
+    """What binding the arguments of a kernel takes."""
+
+    def __init__(self, count, written, places=None, kinds=None):
+        self.found = new_words(count + written)
+        self.places = (ctypes.c_int64 * count)(*(places or range(count)))
+        self.known, self.kinds = object(), (ctypes.c_int64 * (count + written))(*(kinds or ()))
+        self.words = new_words(CALL_WORDS)
+        self.words[:] = [
+            count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
+            ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
+            id(Read), id(Shared), id(Written), id(TensorRecord),
+        ]  # fmt: skip
+
+    def bind(self, *arguments, use="a use"):
+        return stub().bind(ctypes.addressof(self.words), arguments, use)
 
 
 def busy_lane(issued=5, over=0, unput=0):
@@ -62,27 +110,92 @@ def busy_lane(issued=5, over=0, unput=0):
     return lane
 
 
-def test_sharing_tells_kinds_and_epochs():
-    tensors = [Tensor(kind=11, epoch=1), Tensor(kind=12, epoch=2), Tensor(kind=13, epoch=3)]
-    assert share(tensors, written=1) == (0, [11, 12, 13, 1, 2, 3])
+def test_kinds_that_are_not_known_are_told_and_nothing_is_borrowed():
+    z, x, y = Tensor(kind=11), Tensor(kind=12), Tensor(kind=13)
+    call = Call(3, 1, places=(2, 0, 1))
+    held = call.bind(Read(x), Shared(y), Written(z))
+    assert [each.kept for each in held[:3]] == [z, x, y] and held[-1] is None
+    assert call.found[:] == [11, 12, 13, 9]
+    assert z.storage[StorageWord.EPOCH] == 3 and held[0].state.last_write is None
+
+
+def test_known_kinds_are_borrowed():
+    z, x = Tensor(kind=11, epoch=1), Tensor(kind=12, epoch=2)
+    call = Call(2, 1, kinds=(11, 12, 9))
+    held = call.bind(Written(z), Read(x), use="mine")
+    assert held[-1] is call.known and held[0].state.last_write == "mine"
+    assert z.storage[StorageWord.EPOCH] == 2 and x.storage[StorageWord.EPOCH] == 2
+    assert unpack("5q", held[-2])[2:] == (2, 2, 5)
+    assert Call(2, 1, kinds=(11, 12, 8)).bind(Written(z), Read(x))[-1] is None
+
+
+@pytest.mark.parametrize("other", [None, 3, "text", object(), Read(None)])
+def test_other_arguments_are_looked_at(other):
+    assert Call(2, 1).bind(Written(Tensor()), other) is None
+    assert Call(2, 1).bind(other, Read(Tensor())) is None
+
+
+def test_a_partition_that_was_not_noted_is_looked_at():
+    partition = Written(Tensor())
+    partition.stamp = None
+    assert Call(1, 1).bind(partition) is None
+
+
+def test_a_partition_whose_borrow_is_not_the_last_is_looked_at():
+    z = Tensor()
+    partition = Written(z)
+    z.storage[StorageWord.OWNER] = 6
+    assert Call(1, 1).bind(partition) is None
+
+
+def test_memory_that_is_written_twice_is_looked_at():
+    z = Tensor()
+    assert Call(2, 2).bind(Written(z), Written(Tensor())) is not None
+    assert Call(2, 2).bind(Written(z), Written(z)) is None
+
+
+def test_binding_leaves_no_references_behind():
+    z, x = Tensor(), Tensor()
+    partition, tensor, call = Written(z), Read(x), Call(2, 1)
+    watched = [partition, tensor, partition.stamp, partition.tensor, tensor.plain, None]
+    before = [sys.getrefcount(each) for each in watched[:-1]]
+    for _ in range(100):
+        call.bind(partition, tensor)
+        call.bind(partition, None)
+    assert [sys.getrefcount(each) for each in watched[:-1]] == before
 
 
 @pytest.mark.parametrize(
-    ("look", "writes", "answer"),
+    ("look", "writes", "is_plain"),
     [
-        (Look.EXCLUSIVE, False, CLOSER),
-        (Look.EXCLUSIVE, True, 0),
-        (Look.WRITERS, False, CLOSER),
-        (Look.WRITERS, True, CLOSER),
-        (Look.NEIGHBOURS, False, CLOSER),
-        (Look.NEIGHBOURS, True, CLOSER),
-        (Look.LEASES, False, 0),
-        (Look.UNWRITTEN, False, 0),
-        (Look.FLIGHTS, False, 0),
+        (Look.EXCLUSIVE, False, False),
+        (Look.EXCLUSIVE, True, True),
+        (Look.WRITERS, False, False),
+        (Look.WRITERS, True, False),
+        (Look.NEIGHBOURS, False, False),
+        (Look.NEIGHBOURS, True, False),
+        (Look.READERS, False, True),
+        (Look.READERS, True, False),
+        (Look.LEASES, False, True),
+        (Look.UNWRITTEN, False, True),
+        (Look.FLIGHTS, False, True),
     ],
 )
-def test_what_building_a_launch_asks_of_memory(look, writes, answer):
-    assert share([Tensor(), Tensor(look=look)], written=2 * writes)[0] == answer
+def test_what_building_a_launch_asks_of_memory(look, writes, is_plain):
+    memory = Tensor(look=look)
+    arguments = [(Written if writes else Read)(memory)]
+    assert (Call(1, int(writes)).bind(*arguments) is not None) == is_plain
+
+
+def test_claiming_moves_epochs_on():
+    z, x = Tensor(epoch=4), Tensor(epoch=7)
+    words = (ctypes.c_int64 * 5).from_buffer_copy(row([z, x], 1))
+    assert stub().claim(ctypes.addressof(words), 1, 2, Lane().address) == 1
+    assert z.storage[StorageWord.EPOCH] == 5 and x.storage[StorageWord.EPOCH] == 7
+    assert words[2:4] == [5, 7]
+    z.storage[StorageWord.LOOK] = Look.EXCLUSIVE
+    assert stub().claim(ctypes.addressof(words), 1, 2, Lane().address) == CLOSER
+    assert z.storage[StorageWord.EPOCH] == 5
 
 
 RUNNING = {
@@ -93,6 +206,7 @@ RUNNING = {
     Look.UNWRITTEN: (CLOSER, 1),
     Look.META: (CLOSER, CLOSER),
     Look.FLIGHTS: (ACCOUNT, ACCOUNT),
+    Look.READERS: (1, 1),
 }
 
 
@@ -107,7 +221,20 @@ def test_a_read_whose_epoch_has_passed_is_looked_at():
     read = Tensor(epoch=4)
     assert reserve([read], epochs=[3]) == CLOSER
     assert reserve([read], epochs=[4]) == 1
-    assert reserve([read], written=1, epochs=[3]) == CLOSER  # not put: it was read before
+    assert reserve([read], written=1, epochs=[3]) == CLOSER
+    assert reserve([Tensor(epoch=3)], written=1, epochs=[3]) == 1
+
+
+def test_a_write_whose_borrow_has_ended_is_looked_at():
+    written = Tensor()
+    written.storage[StorageWord.OWNER] = 5
+    assert reserve([written], written=1, owner=5) == 1
+    assert reserve([written], written=1, owner=6) == CLOSER
+
+
+def test_what_was_never_written_is_listed_when_it_is():
+    assert reserve([Tensor(look=Look.UNWRITTEN)], written=1, listed=False) == CLOSER
+    assert reserve([Tensor(look=Look.UNWRITTEN)], written=1) == 1
 
 
 def test_launches_are_numbered_and_noted():
@@ -158,6 +285,5 @@ def test_what_a_launch_reads_twice_needs_one_place():
 def test_addresses_go_where_they_belong():
     slots, places = new_words(6), (ctypes.c_int64 * 2)(4, 1)
     tensors = [Tensor(address=100), Tensor(address=200)]
-    stub().address(row(*tensors), 2, ctypes.addressof(slots), ctypes.addressof(places))
+    stub().address(row(tensors, 0), 2, ctypes.addressof(slots), ctypes.addressof(places))
     assert slots[:] == [0, 200, 0, 0, 100, 0]
-    assert unpack("2q", row(*tensors))[0] == ctypes.addressof(tensors[0].words)

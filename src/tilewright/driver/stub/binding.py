@@ -1,0 +1,287 @@
+"""LLVM text that borrows the tensors a kernel was given, by their records.
+
+`tw_bind` is given the words of a `CallWord`, a tuple of arguments, and the use to note with what is
+written. It gives a tuple: the records of the tensors, which keep their memory, the use, the row,
+and what is known of launches of their kinds. That is None where they are not those of the last
+launch, and then nothing is borrowed. If an argument needs a closer look, it gives None.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .records import UNCLEAR, UNSHARED
+from .words import CallWord, Look, StampWord, StorageWord, TensorWord
+
+_NAMES = {name: sys.intern(name) for name in ("tensor", "plain", "stamp", "state", "last_write")}
+"""Attributes that are asked for; Python has them as objects, whose addresses stand in the text."""
+
+
+def _name(name: str) -> str:
+    return f"ptr inttoptr (i64 {id(_NAMES[name])} to ptr)"
+
+
+OBJECTS = f"""
+@_Py_NoneStruct = external global i8
+
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
+declare ptr @PyObject_Type(ptr)
+declare ptr @PyTuple_New(i64)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
+declare ptr @PyBytes_FromStringAndSize(ptr, i64)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare void @PyErr_Clear()
+
+define internal i1 @is(ptr %object, ptr %class) alwaysinline {{
+  %its = call ptr @PyObject_Type(ptr %object)
+  call void @Py_DecRef(ptr %its)
+  %same = icmp eq ptr %its, %class
+  ret i1 %same
+}}
+
+; The record of a tensor, or null; the caller owns it.
+define internal ptr @record(ptr %call, ptr %tensor) alwaysinline {{
+entry:
+  %found = call ptr @PyObject_GetAttr(ptr %tensor, {_name("plain")})
+  %none = icmp eq ptr %found, null
+  br i1 %none, label %no, label %look
+look:
+  %class = call ptr @link(ptr %call, i64 {CallWord.RECORD.value})
+  %fits = call i1 @is(ptr %found, ptr %class)
+  br i1 %fits, label %yes, label %drop
+yes:
+  ret ptr %found
+drop:
+  call void @Py_DecRef(ptr %found)
+  br label %no
+no:
+  ret ptr null
+}}
+
+; What is read: a tensor, or a shared one.
+define internal ptr @read(ptr %call, ptr %given) alwaysinline {{
+entry:
+  %tensor = call ptr @link(ptr %call, i64 {CallWord.TENSOR.value})
+  %owned = call i1 @is(ptr %given, ptr %tensor)
+  br i1 %owned, label %yes, label %other
+other:
+  %shared = call ptr @link(ptr %call, i64 {CallWord.SHARED.value})
+  %fits = call i1 @is(ptr %given, ptr %shared)
+  br i1 %fits, label %yes, label %no
+yes:
+  %record = call ptr @record(ptr %call, ptr %given)
+  ret ptr %record
+no:
+  ret ptr null
+}}
+
+; What is written: a partition. Its tiling and its borrow are written to their places.
+define internal ptr @written(ptr %call, ptr %given, ptr %tiling, ptr %owner) alwaysinline {{
+entry:
+  %class = call ptr @link(ptr %call, i64 {CallWord.PARTITION.value})
+  %fits = call i1 @is(ptr %given, ptr %class)
+  br i1 %fits, label %ask, label %no
+ask:
+  %stamp = call ptr @PyObject_GetAttr(ptr %given, {_name("stamp")})
+  %none = icmp eq ptr %stamp, @_Py_NoneStruct
+  br i1 %none, label %drop, label %stamped
+drop:
+  call void @Py_DecRef(ptr %stamp)
+  br label %no
+stamped:
+  %at = call ptr @PyBytes_AsString(ptr %stamp)
+  %its_tiling = call i64 @word(ptr %at, i64 {StampWord.TILING.value})
+  %its_owner = call i64 @word(ptr %at, i64 {StampWord.OWNER.value})
+  store i64 %its_tiling, ptr %tiling
+  store i64 %its_owner, ptr %owner
+  call void @Py_DecRef(ptr %stamp)
+  %tensor = call ptr @PyObject_GetAttr(ptr %given, {_name("tensor")})
+  %record = call ptr @record(ptr %call, ptr %tensor)
+  call void @Py_DecRef(ptr %tensor)
+  ret ptr %record
+no:
+  ret ptr null
+}}
+
+; Note who wrote memory last, where Python looks for that.
+define internal void @note_use(ptr %held, i64 %i, ptr %use) alwaysinline {{
+  %record = call ptr @PyTuple_GetItem(ptr %held, i64 %i)
+  %state = call ptr @PyObject_GetAttr(ptr %record, {_name("state")})
+  %ignored = call i32 @PyObject_SetAttr(ptr %state, {_name("last_write")}, ptr %use)
+  call void @Py_DecRef(ptr %state)
+  ret void
+}}
+"""
+
+JUDGE = f"""
+; Whether a tensor may be borrowed without a closer look, as one of those before it or not.
+define internal i1 @may(ptr %row, i64 %i, i1 %writes, i64 %owner) alwaysinline {{
+entry:
+  %storage = call ptr @storage(ptr %row, i64 %i)
+  %look = call i64 @word(ptr %storage, i64 {StorageWord.LOOK.value})
+  br i1 %writes, label %write, label %read
+read:
+  %unshared = and i64 %look, {int(UNSHARED)}
+  %plain = icmp eq i64 %unshared, 0
+  ret i1 %plain
+write:
+  %unclear = and i64 %look, {int(UNCLEAR | Look.READERS)}
+  %clear = icmp eq i64 %unclear, 0
+  %its = call i64 @word(ptr %storage, i64 {StorageWord.OWNER.value})
+  %mine = icmp eq i64 %its, %owner
+  %good = and i1 %clear, %mine
+  br i1 %good, label %head, label %no
+head:
+  %k = phi i64 [ 0, %write ], [ %next, %each ]
+  %more = icmp slt i64 %k, %i
+  br i1 %more, label %each, label %yes
+each:
+  %other = call ptr @storage(ptr %row, i64 %k)
+  %twice = icmp eq ptr %other, %storage
+  %next = add i64 %k, 1
+  br i1 %twice, label %no, label %head
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+define internal i1 @alike(ptr %one, ptr %other, i64 %count) alwaysinline {{
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %each ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %each, label %yes
+each:
+  %a = call i64 @word(ptr %one, i64 %i)
+  %b = call i64 @word(ptr %other, i64 %i)
+  %same = icmp eq i64 %a, %b
+  %next = add i64 %i, 1
+  br i1 %same, label %head, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+; What is known of launches of the kinds that were found; the caller owns it.
+define internal ptr @known(ptr %call, i64 %count) alwaysinline {{
+entry:
+  %known = call ptr @link(ptr %call, i64 {CallWord.KNOWN.value})
+  %none = icmp eq ptr %known, null
+  br i1 %none, label %out, label %compare
+compare:
+  %found = call ptr @link(ptr %call, i64 {CallWord.FOUND.value})
+  %kinds = call ptr @link(ptr %call, i64 {CallWord.KINDS.value})
+  %same = call i1 @alike(ptr %found, ptr %kinds, i64 %count)
+  br i1 %same, label %out, label %other
+other:
+  br label %out
+out:
+  %answer = phi ptr [ @_Py_NoneStruct, %entry ], [ %known, %compare ], [ @_Py_NoneStruct, %other ]
+  call void @Py_IncRef(ptr %answer)
+  ret ptr %answer
+}}
+"""
+
+BIND = (
+    OBJECTS
+    + JUDGE
+    + f"""
+define ptr @tw_bind(ptr %call, ptr %arguments, ptr %use) {{
+entry:
+  %count = call i64 @word(ptr %call, i64 {CallWord.COUNT.value})
+  %written = call i64 @word(ptr %call, i64 {CallWord.WRITTEN.value})
+  %places = call ptr @link(ptr %call, i64 {CallWord.PLACES.value})
+  %found = call ptr @link(ptr %call, i64 {CallWord.FOUND.value})
+  %more_items = add i64 %count, 3
+  %held = call ptr @PyTuple_New(i64 %more_items)
+  %twice = shl i64 %count, 1
+  %words = add i64 %twice, %written
+  %bytes = shl i64 %words, 3
+  %row_object = call ptr @PyBytes_FromStringAndSize(ptr null, i64 %bytes)
+  %row = call ptr @PyBytes_AsString(ptr %row_object)
+  %behind = add i64 %count, 1
+  %kept = call i32 @PyTuple_SetItem(ptr %held, i64 %behind, ptr %row_object)
+  call void @Py_IncRef(ptr %use)
+  %told = call i32 @PyTuple_SetItem(ptr %held, i64 %count, ptr %use)
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %note ]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %each, label %recognize
+each:
+  %place = call i64 @word(ptr %places, i64 %i)
+  %given = call ptr @PyTuple_GetItem(ptr %arguments, i64 %place)
+  %writes = icmp slt i64 %i, %written
+  %tiling_at = add i64 %count, %i
+  %owner_at = add i64 %twice, %i
+  br i1 %writes, label %write, label %read
+write:
+  %tiling = getelementptr i64, ptr %found, i64 %tiling_at
+  %owner = getelementptr i64, ptr %row, i64 %owner_at
+  %target = call ptr @written(ptr %call, ptr %given, ptr %tiling, ptr %owner)
+  br label %have
+read:
+  %source = call ptr @read(ptr %call, ptr %given)
+  br label %have
+have:
+  %record = phi ptr [ %target, %write ], [ %source, %read ]
+  %none = icmp eq ptr %record, null
+  br i1 %none, label %closer, label %judge
+judge:
+  %held_too = call i32 @PyTuple_SetItem(ptr %held, i64 %i, ptr %record)
+  %at = call ptr @PyBytes_AsString(ptr %record)
+  %address = ptrtoint ptr %at to i64
+  call void @set(ptr %row, i64 %i, i64 %address)
+  br i1 %writes, label %owned, label %free
+owned:
+  %mine = call i64 @word(ptr %row, i64 %owner_at)
+  br label %free
+free:
+  %ticket = phi i64 [ 0, %judge ], [ %mine, %owned ]
+  %fits = call i1 @may(ptr %row, i64 %i, i1 %writes, i64 %ticket)
+  br i1 %fits, label %note, label %closer
+note:
+  %kind = call i64 @word(ptr %at, i64 {TensorWord.KIND.value})
+  call void @set(ptr %found, i64 %i, i64 %kind)
+  %storage = call ptr @storage(ptr %row, i64 %i)
+  %epoch = call i64 @word(ptr %storage, i64 {StorageWord.EPOCH.value})
+  call void @set(ptr %row, i64 %tiling_at, i64 %epoch)
+  %next = add i64 %i, 1
+  br label %head
+recognize:
+  %kinds = add i64 %count, %written
+  %known = call ptr @known(ptr %call, i64 %kinds)
+  %last = add i64 %count, 2
+  %all = call i32 @PyTuple_SetItem(ptr %held, i64 %last, ptr %known)
+  %strange = icmp eq ptr %known, @_Py_NoneStruct
+  br i1 %strange, label %done, label %mark
+mark:
+  %k = phi i64 [ 0, %recognize ], [ %following, %move ]
+  %left = icmp slt i64 %k, %written
+  br i1 %left, label %move, label %done
+move:
+  %memory = call ptr @storage(ptr %row, i64 %k)
+  %before = call i64 @word(ptr %memory, i64 {StorageWord.EPOCH.value})
+  %now = add i64 %before, 1
+  call void @set(ptr %memory, i64 {StorageWord.EPOCH.value}, i64 %now)
+  %epoch_at = add i64 %count, %k
+  call void @set(ptr %row, i64 %epoch_at, i64 %now)
+  call void @note_use(ptr %held, i64 %k, ptr %use)
+  %following = add i64 %k, 1
+  br label %mark
+done:
+  ret ptr %held
+closer:
+  call void @PyErr_Clear()
+  call void @Py_DecRef(ptr %held)
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+}}
+"""
+)
