@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
+import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -53,6 +54,8 @@ class FakeCuda:
         self.current: list[int] = []
         self.queues: dict[int, deque[Callable[[], None]]] = {1: deque()}
         """Of the default stream, and of those that were made."""
+        self._turns: dict[int, Any] = defaultdict(threading.RLock)
+        """Of streams: one thread at a time runs what is there, so that it runs in order."""
         self.contexts: dict[int, int] = {}
         """Of streams: the last digit of a context is its device."""
         self.held: set[int] = set()
@@ -88,12 +91,13 @@ class FakeCuda:
 
     def _run(self, stream: int) -> bool:
         queue, moved = self.queues[stream], False
-        while queue and stream not in self.held and not self.lost:
-            event = self.waits.get(id(queue[0]))
-            if event is not None and not event[0]:
-                break
-            queue.popleft()()
-            moved = True
+        with self._turns[stream]:
+            while queue and stream not in self.held and not self.lost:
+                event = self.waits.get(id(queue[0]))
+                if event is not None and not event[0]:
+                    break
+                queue.popleft()()
+                moved = True
         return moved
 
     def _put(self, stream: int, work: Callable[[], None], *entry: Any, wait: int = 0) -> None:

@@ -52,6 +52,10 @@ def _nothing() -> None:
     """Where there is nothing to reclaim."""
 
 
+def _forget(room: Room) -> None:
+    """The system takes memory back with the last reference to it."""
+
+
 def _of_system(nbytes: int, zeroed: bool) -> tuple[object, int]:
     memory = allocate(nbytes, zeroed=zeroed)
     return memory, address_of(memory)
@@ -66,7 +70,10 @@ class HostPool:
     """Gives memory of the host, and keeps what comes back; for any number of threads.
 
     `reclaim` is called when memory runs out, before what is kept is given back to the system.
-    `source` gives new memory of a size, zeroed if asked: what keeps it, and its address.
+    `source` gives new memory of a size, zeroed if asked: what keeps it, and its address. `release`
+    is told of memory the pool lets go of. That cannot be left to a finalizer of what keeps it: the
+    garbage collector calls the finalizers of all objects of a cycle, hence also of memory that
+    comes back here by that of another.
     """
 
     def __init__(
@@ -74,10 +81,12 @@ class HostPool:
         reclaim: Callable[[], None] = _nothing,
         zero: Callable[[int, int], None] = clear,
         source: Callable[[int, bool], tuple[object, int]] = _of_system,
+        release: Callable[[Room], None] = _forget,
     ) -> None:
         self.returned: deque[Room] = deque()
         """Memory that is used no more, not yet looked at."""
         self._reclaim, self._zero, self._source = reclaim, zero, source
+        self._let_go = release
         # A signal's handler may allocate in the middle of an allocation.
         self._lock = threading.RLock()
         self._survives_fork = False
@@ -144,6 +153,8 @@ class HostPool:
                 oldest = min((kept for kept in self._kept.values() if kept), key=_turn_of_first)
                 gone.append(oldest.popleft()[1])
                 self._unused -= gone[-1].size
+        for room in gone:
+            self._let_go(room)
 
     def _new(self, nbytes: int, size: int, zeroed: bool) -> Room:
         if not self._survives_fork:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 
 from ...base.shapes import row_major_strides, size
-from ..cpu.caching import HostMemory, HostPool
+from ..cpu.caching import HostMemory, HostPool, Room
 from ..cpu.memory import OutOfMemoryError
 from ..protocol import Block
 from .context import Context
@@ -17,26 +16,12 @@ KEPT = 256 << 20
 """Unused bytes that are kept; pinning memory takes long."""
 
 
-class Pinned:
-    """Pinned bytes of the driver, given back to it after this object died."""
-
-    __slots__ = ("_gone", "address")
-
-    def __init__(self, address: int, gone: deque[int]) -> None:
-        self.address = address
-        self._gone = gone
-
-    def __del__(self) -> None:
-        self._gone.append(self.address)
-
-
 class Staging:
     """The pinned memory of one device."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._gone: deque[int] = deque()
-        self._pool = HostPool(source=self._pin)
+        self._pool = HostPool(source=self._pin, release=self._unpin)
         self._pool.set_release_threshold(KEPT)
 
     def allocate(self, nbytes: int) -> HostMemory:
@@ -50,15 +35,16 @@ class Staging:
 
     def _pin(self, nbytes: int, zeroed: bool) -> tuple[object, int]:
         context = self._context
-        while self._gone:
-            context.call(context.calls.free_pinned, self._gone.popleft())
         try:
             address = context.call(context.calls.allocate_pinned, nbytes)
         except CallError as error:
             if error.status == OUT_OF_MEMORY:
                 raise OutOfMemoryError(error.message, got=error.got) from None
             raise
-        return Pinned(address, self._gone), address
+        return None, address
+
+    def _unpin(self, room: Room) -> None:
+        self._context.call(self._context.calls.free_pinned, room.address)
 
 
 def pieces(target: Block, source: Block, most: int) -> Iterator[tuple[Block, Block]]:

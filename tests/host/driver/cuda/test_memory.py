@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 
 import pytest
 
 from support.fake_cuda import TOTAL
 from tilewright.base.errors import DriverError
+from tilewright.driver.cuda.staging import KEPT
 
 
 @pytest.mark.parametrize("nbytes", [0, 1, 255, 256, 5000])
@@ -69,3 +71,28 @@ def test_another_refusal_is_not_lack_of_memory(device, fake):
     fake.fail("allocate", 1)
     with pytest.raises(DriverError, match="refused allocate"):
         device.allocate(8, zeroed=False)
+
+
+def test_pinned_memory_of_a_cycle_is_unpinned_once_the_pool_lets_go_of_it(device, fake):
+    class Holder:
+        pass
+
+    holder = Holder()
+    holder.itself, holder.memory = holder, device.staging.allocate(5000)
+    address = holder.memory.address
+    del holder
+    gc.collect()
+    again = device.staging.allocate(5000)
+    other = device.staging.allocate(5000)
+    assert again.address == address
+    assert other.address != address
+    assert address in fake.pinned
+
+
+def test_pinned_memory_beyond_what_is_kept_is_given_back(device, fake):
+    large = device.staging.allocate(KEPT + 1)
+    address = large.address
+    assert address in fake.pinned
+    del large
+    device.staging.allocate(64)
+    assert address not in fake.pinned
