@@ -383,7 +383,11 @@ class FakeCuda:
 
     def drain(self, context: int, stream: int, nanoseconds: int) -> int:
         status = self._status("drain")
-        return status or self._await(lambda: not self.queues[stream], nanoseconds)
+        return status or self._await(lambda: self._drained(stream), nanoseconds)
+
+    def _drained(self, stream: int) -> bool:
+        with self._turns[stream]:
+            return not self.queues[stream]
 
     def _count(self, parameters: int) -> int:
         """How many there are: a zero follows the last one's address."""
