@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -289,3 +291,19 @@ def test_functions_of_jax():
             np.testing.assert_allclose(found, 10 * factor * x[0], rtol=1e-6)
     many = jax.jit(lambda x: jax.lax.fori_loop(0, 50, lambda i, v: twice(v, 1.0) + 1, x))
     np.testing.assert_allclose(many(x[0]), x[0] + 50, rtol=1e-5)
+
+
+def test_what_a_function_of_jax_refuses_is_reported(monkeypatch):
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX has no GPU here")
+    kernels = pytest.importorskip("host.interop.kernels")
+    custom_op = pytest.importorskip("tilewright.interop.jax").custom_op
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: seen.append(str(found.exc_value)))
+    op, x = custom_op(kernels.refuse_negative, tiles=(64,), outputs="x"), jax.numpy.ones(64)
+    op(-x).block_until_ready()
+    tw.device("cuda").synchronize()
+    gc.collect()
+    assert any("negative" in text for text in seen)
+    np.testing.assert_array_equal(op(x), x)

@@ -84,6 +84,7 @@ def test_vmap_runs_it_again_and_again(way):
     np.testing.assert_allclose(found, jax.nn.softmax(x, 2), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.cpu_alone  # on a GPU the call has returned by then: tests/gpu/test_foreign.py
 def test_what_a_kernel_refuses(way):
     op, x = way(custom_op(refuse_negative, tiles=(64,), outputs="x")), jnp.ones(64)
     np.testing.assert_array_equal(op(x), x)

@@ -11,7 +11,10 @@ pytest.importorskip("numba_cuda")
 import tilewright as tw
 from tilewright.interop.numba import kernel
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(not hasattr(np, "row_stack"), reason="this Numba wants an older NumPy"),
+]
 
 
 @numba_cuda.jit
