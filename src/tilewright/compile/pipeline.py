@@ -21,11 +21,10 @@ from ..passes.prove_checks import prove_checks
 from ..passes.reread_tiles import reread_tiles
 from ..passes.split_loops import split_loops
 from .checks import LEFT_OUT, accepted
-from .convergence import refuse_parted
-from .gpu_only import refuse_ptx
 from .options import PLAIN, CompileOptions
 from .runner import Runner
 from .targets import stages
+from .threads import accept_threads
 
 PASSES = (
     # First, so that no access of the source is forgotten.
@@ -61,8 +60,7 @@ def compile_kernel(
     built: Built = run.step("frontend", lambda _: build_captured(kernel, signature), None)
     func = run.verified("frontend", built.func)
     if kernel.dialect == "simt":
-        refuse_parted(func)
-        refuse_ptx(func, target)
+        accept_threads(func, target)
     checks = options.checks or run.config.checks
     for pass_ in PASSES:
         if pass_.__name__ not in LEFT_OUT[checks]:

@@ -15,10 +15,18 @@ from tilewright.ir import FAMILIES, OPS, Block, TileType, Value
 from tilewright.ir.attrs import AtomicMode
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+REFUSED = ("assembly",)
+"""Families that are refused while compiling for the reference."""
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in REFUSED])
 def test_every_op_has_one_rule_in_its_family(family):
     assert set(reference.FAMILIES[family]) == {op.name for op in FAMILIES[family]}
-    assert set(reference.RULES) == set(OPS)
+
+
+def test_all_ops_but_those_refused_have_rules():
+    refused = {op.name for family in REFUSED for op in FAMILIES[family]}
+    assert set(reference.RULES) == set(OPS) - refused
 
 
 def test_an_op_defined_twice_is_refused():
