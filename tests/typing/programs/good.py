@@ -127,7 +127,7 @@ with tw.unsafe():
     poke(z.device_pointer(), OFFSET=3).close()
 hello().grid((1,)).sync()
 with tw.device("reference") as device:
-    assert_type(device, tw.Device)
+    some_device: tw.Device = device
 print(add.ir(tw.meta((4, 4)).partition((2, 2)), tw.meta((4, 4)), a), add.explain_recompile())
 
 

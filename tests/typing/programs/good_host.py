@@ -78,7 +78,7 @@ assert_type(tw.value(1).then_unchecked(lambda n: tw.value(n)), tw.DeviceOp[int])
 assert_type(tw.value((1, 2)).then_unchecked(lambda n, k: tw.value(n + k)), tw.DeviceOp[int])
 assert_type(tw.value(1).inspect(print), tw.DeviceOp[int])
 assert_type(tw.value(pair).inspect(lambda n, s: print(s)), tw.DeviceOp[tuple[int, str]])
-assert_type(tw.with_context(lambda ctx: tw.value(ctx.device)), tw.DeviceOp[tw.Device])
+device_op: tw.DeviceOp[tw.Device] = tw.with_context(lambda ctx: tw.value(ctx.device))
 assert_type(tw.value(1).boxed(), tw.DeviceOp[int])
 
 # Several results
@@ -176,8 +176,8 @@ class Own:
 policy: tw.SchedulingPolicy = Own()
 with tw.with_default_device_policy(policy) as chosen:
     assert_type(chosen, tw.SchedulingPolicy)
-assert_type(tw.with_default_device_policy(lambda policy: policy.next_stream()), tw.Stream)
-assert_type(tw.StreamPoolRoundRobin(tw.default_device(), 2).next_stream(), tw.Stream)
+chosen_stream: tw.Stream = tw.with_default_device_policy(lambda policy: policy.next_stream())
+next_stream: tw.Stream = tw.StreamPoolRoundRobin(tw.default_device(), 2).next_stream()
 tw.set_default_policy(tw.SingleStream(stream), "cpu")
 tw.synchronize()
 with tw.trace() as trace:

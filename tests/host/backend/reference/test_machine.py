@@ -14,7 +14,6 @@ from tilewright.base.dtypes import f32, i32
 from tilewright.ir import FAMILIES, OPS, Block, TileType, Value
 from tilewright.ir.attrs import AtomicMode
 
-
 REFUSED = ("assembly",)
 """Families that are refused while compiling for the reference."""
 
