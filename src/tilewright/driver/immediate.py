@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
-from ..base.errors import DriverError
 from .blocks import copy_on_host, fill_on_host
+from .capturing import Capturing
 from .lane import Lane
 from .protocol import Block, Event, Stream
 
@@ -38,23 +38,18 @@ class Passed:
         return True
 
 
-class ImmediateStream:
+class ImmediateStream(Capturing[Callable[[], object]]):
     """A stream that runs its work on the calling thread."""
 
-    __slots__ = ("_nodes", "_passed", "_turn", "device", "lane", "number")
+    __slots__ = ("_passed", "_turn", "device", "lane", "number")
 
     def __init__(self, device: Device, number: int) -> None:
+        super().__init__()
         self.device = device
         self.number = number
         self.lane = Lane()
         self._passed = Passed(self)
         self._turn = threading.RLock()
-        self._nodes: list[Callable[[], object]] | None = None
-
-    @property
-    def is_capturing(self) -> bool:
-        """Whether work is recorded instead of run."""
-        return self._nodes is not None
 
     def run(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
         """Do host work in its turn."""
@@ -102,23 +97,9 @@ class ImmediateStream:
     def synchronize(self) -> None:
         """Nothing is ever in flight, so there is nothing to wait for."""
 
-    def begin_capture(self) -> None:
-        """Record from now on what is put here."""
-        if self._nodes is not None:
-            raise DriverError(f"{self!r} is being captured already")
-        self._nodes = []
-
-    @property
-    def captured(self) -> int:
-        """How many pieces of work have been recorded."""
-        return len(self._nodes or ())
-
     def end_capture(self) -> ImmediateReplay:
         """Stop recording; gives what was recorded."""
-        nodes, self._nodes = self._nodes, None
-        if nodes is None:
-            raise DriverError(f"{self!r} is not being captured")
-        return ImmediateReplay(tuple(nodes))
+        return ImmediateReplay(tuple(self._recorded()))
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"

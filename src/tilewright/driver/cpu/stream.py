@@ -12,6 +12,7 @@ from ctypes import c_int64
 from typing import TYPE_CHECKING
 
 from ...base.errors import DriverError
+from ..capturing import Capturing
 from ..dues import Dues
 from ..lane import Lane
 from ..protocol import Block, Event
@@ -56,15 +57,16 @@ class CpuEvent:
         return f"Event(stream={self.stream.number}, number={self.number})"
 
 
-class CpuStream(JobStream):
+class CpuStream(Capturing[Node], JobStream):
     """Jobs in order, run by the pool."""
 
     __slots__ = (
-        "__weakref__", "_calls", "_dues", "_nodes", "_pool", "_words",
+        "__weakref__", "_calls", "_dues", "_pool", "_words",
         "address", "device", "lane", "number",
     )  # fmt: skip
 
     def __init__(self, device: Device, number: int) -> None:
+        super().__init__()
         self.device = device
         self.number = number
         self.lane = Lane()
@@ -76,15 +78,9 @@ class CpuStream(JobStream):
         self._words[Queue.ALARM] = FOREVER
         self._calls = self._pool.calls
         self._dues = Dues()
-        self._nodes: list[Node] | None = None
         self._pool.streams.add(self)
 
     # What has been put here, and how far it is
-
-    @property
-    def is_capturing(self) -> bool:
-        """Whether work is recorded instead of run."""
-        return self._nodes is not None
 
     def threads(self) -> int:
         """How many threads a launch put here now may use."""
@@ -162,23 +158,9 @@ class CpuStream(JobStream):
         if record is not None:
             self.launch(record, keep=keep)
 
-    def begin_capture(self) -> None:
-        """Record from now on what is put here."""
-        if self._nodes is not None:
-            raise DriverError(f"{self!r} is being captured already")
-        self._nodes = []
-
-    @property
-    def captured(self) -> int:
-        """How many jobs have been recorded."""
-        return len(self._nodes or ())
-
     def end_capture(self) -> CpuReplay:
         """Stop recording; gives what was recorded."""
-        nodes, self._nodes = self._nodes, None
-        if nodes is None:
-            raise DriverError(f"{self!r} is not being captured")
-        return CpuReplay(nodes)
+        return CpuReplay(self._recorded())
 
     def wait_for(self, event: Event) -> None:
         """Let what is put here from now on wait for an event.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...base.errors import DriverError
 from ..blocks import check_element
+from ..capturing import Capturing
 from ..dues import Dues
 from ..lane import Lane
 from ..protocol import Block, Event, Stream
@@ -61,24 +61,19 @@ class NullEvent:
         return f"Event(stream={self.stream.number}, number={self.number})"
 
 
-class NullStream:
+class NullStream(Capturing[tuple[str, str]]):
     """Notes in order what is put here."""
 
-    __slots__ = ("_dues", "_nodes", "_waits", "completed", "device", "lane", "number", "submitted")
+    __slots__ = ("_dues", "_waits", "completed", "device", "lane", "number", "submitted")
 
     def __init__(self, device: NullDevice, number: int) -> None:
+        super().__init__()
         self.device = device
         self.number = number
         self.lane = Lane()
         self.submitted = self.completed = 0
         self._waits: deque[tuple[int, Event]] = deque()
         self._dues = Dues()
-        self._nodes: list[tuple[str, str]] | None = None
-
-    @property
-    def is_capturing(self) -> bool:
-        """Whether work is recorded for a replay."""
-        return self._nodes is not None
 
     def idle(self) -> bool:
         """Whether all that was put here has passed."""
@@ -146,23 +141,9 @@ class NullStream:
         """Block until all that was put here so far has passed, and make the calls due."""
         self.record().wait()
 
-    def begin_capture(self) -> None:
-        """Record from now on what is put here."""
-        if self._nodes is not None:
-            raise DriverError(f"{self!r} is being captured already")
-        self._nodes = []
-
-    @property
-    def captured(self) -> int:
-        """How many entries have been recorded."""
-        return len(self._nodes or ())
-
     def end_capture(self) -> NullReplay:
         """Stop recording; gives what was recorded."""
-        nodes, self._nodes = self._nodes, None
-        if nodes is None:
-            raise DriverError(f"{self!r} is not being captured")
-        return NullReplay(nodes)
+        return NullReplay(self._recorded())
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"
