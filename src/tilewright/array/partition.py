@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=DType)
 
-_STAMP = Struct("2q")
+STAMP = Struct("2q")
 """The words of a `StampWord`."""
 
 
@@ -56,7 +56,7 @@ class Partition(Ours, Generic[E]):
         """Tell launches that it needs no closer look than its borrow does, and its tensor."""
         self.tensor.note_plain()
         if self.ticket.extent is None:
-            self.stamp = _STAMP.pack(self.tiling.number, id(self.ticket))
+            self.stamp = STAMP.pack(self.tiling.number, id(self.ticket))
 
     @property
     def is_owned(self) -> bool:

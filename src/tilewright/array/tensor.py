@@ -22,7 +22,7 @@ from .indexing import Key
 from .interop import Interop, export_to_write
 from .order import is_in_flight
 from .ownership import Ours, Title
-from .partition import Partition, cut
+from .partition import STAMP, Partition, cut
 from .pointer import DevicePointer
 from .putting import read_now
 from .region import Region
@@ -38,6 +38,10 @@ PARTITION_HINT = (
     "rebind it (z = p.unpartition()), or write in place with z.partition_mut(shape)."
     " If you ran a notebook cell again, run the cell that makes z first"
 )
+
+
+UNCUT = 0
+"""Stands for the tiling of what is written as a whole."""
 
 
 class Tensor(Interop, Generic[E]):
@@ -251,30 +255,40 @@ class BorrowMut(Ours, Generic[E]):
     each ends when the borrow it came out of is used for what the two have in common.
     """
 
-    __slots__ = ("_tensor", "_ticket")
+    __slots__ = ("stamp", "tensor", "ticket")
 
     def __init__(self, tensor: Tensor[E], ticket: Ticket) -> None:
-        self._tensor = tensor
-        self._ticket = ticket
+        self.tensor = tensor
+        """What is borrowed, for launchers."""
+        self.ticket = ticket
+        """The borrow itself, for launchers."""
+        self.stamp: bytes | None = None
+        """What launches read of it beside its tensor's record, once it was noted."""
+
+    def note_plain(self) -> None:
+        """Tell launches that it needs no closer look than its borrow does, and its tensor."""
+        self.tensor.note_plain()
+        if self.ticket.extent is None:
+            self.stamp = STAMP.pack(UNCUT, id(self.ticket))
 
     @property
     def shape(self) -> Shape:
         """The extent of each axis."""
-        return self._tensor.shape
+        return self.tensor.shape
 
     @property
     def dtype(self) -> type[E]:
         """The element type."""
-        return self._tensor.dtype
+        return self.tensor.dtype
 
     @property
     def device(self) -> Device:
         """Where the tensor lives."""
-        return self._tensor.device
+        return self.tensor.device
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
         """Cut the borrowed tensor into tiles: kernels write in place."""
-        tensor, tiling = self._tensor, cut(self._tensor.region.layout, tile)
+        tensor, tiling = self.tensor, cut(self.tensor.region.layout, tile)
         ticket = self._reborrow()
         if tensor.ticket is not None:  # a part: as the partition's own, it can be read through it
             tensor = Tensor[E](tensor.region, None, ticket, tensor)
@@ -282,7 +296,7 @@ class BorrowMut(Ours, Generic[E]):
 
     def __getitem__(self, key: Key) -> BorrowMut[E]:
         """Borrow a part: ints, slices, `...` and None, as in NumPy."""
-        return self._part(selected(self._tensor.region, key))
+        return self._part(selected(self.tensor.region, key))
 
     def split_at(self, index: int, axis: int = 0) -> tuple[BorrowMut[E], BorrowMut[E]]:
         """Two parts: what is before `index` along an axis, and the rest."""
@@ -296,16 +310,16 @@ class BorrowMut(Ours, Generic[E]):
 
     def reshape(self, shape: ShapeLike) -> BorrowMut[E]:
         """The same memory, borrowed out of this, in another shape."""
-        return self._part(reshaped(self._tensor.region, shape))
+        return self._part(reshaped(self.tensor.region, shape))
 
     @property
     def borrowed(self) -> Tensor[E]:
         """What is borrowed, for ops that write it."""
-        return self._tensor
+        return self.tensor
 
     def lend(self, what: str) -> tuple[Tensor[E], Ticket]:
         """Lend what is borrowed to an op that writes it."""
-        return self._tensor, self._reborrow(what=what)
+        return self.tensor, self._reborrow(what=what)
 
     def copy_from(self, source: Any) -> DeviceOp[BorrowMut[E]]:
         """An op that overwrites what is borrowed with a tensor or host data; gives this borrow."""
@@ -313,11 +327,11 @@ class BorrowMut(Ours, Generic[E]):
 
     def numpy(self) -> HostWrite:
         """The memory as a NumPy array to write: `with t.borrow_mut().numpy() as a:`."""
-        return HostWrite(self._tensor.region, self._reborrow())
+        return HostWrite(self.tensor.region, self._reborrow())
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's name for the device."""
-        return device_of(self._tensor.region)
+        return device_of(self.tensor.region)
 
     def __dlpack__(
         self,
@@ -332,41 +346,42 @@ class BorrowMut(Ours, Generic[E]):
         A copy would not be what is borrowed, so none is made.
         """
         wish = Wish(stream, max_version, dl_device, copy)
-        check_wish(self._tensor.region, wish)
+        check_wish(self.tensor.region, wish)
         if copy:
             raise BufferError("an exclusive borrow is exported without a copy; export the tensor")
         self._reborrow()
-        return export_to_write(self._tensor.region, wish)
+        return export_to_write(self.tensor.region, wish)
 
     def _part(self, region: Region) -> BorrowMut[E]:
         ticket = self._reborrow(region.part)
-        return BorrowMut(Tensor(region, None, ticket, self._tensor), ticket)
+        return BorrowMut(Tensor(region, None, ticket, self.tensor), ticket)
 
     def _reborrow(self, part: Region | None = None, what: str = "borrowed for writing") -> Ticket:
         with LOCK:
-            self._check()
-            return self._ticket.reborrow(Use(what, here(2)), part)
+            self.check_usable()
+            return self.ticket.reborrow(Use(what, here(2)), part)
 
-    def _check(self) -> None:
-        self._tensor.check_usable()
-        if (ender := self._ticket.ended_by()) is not None:
+    def check_usable(self) -> None:
+        """Raise if the borrow has ended, or its tensor was moved."""
+        self.tensor.check_usable()
+        if (ender := self.ticket.ended_by()) is not None:
             raise BorrowError(
-                f"this exclusive borrow of {self._tensor!r} has ended",
+                f"this exclusive borrow of {self.tensor!r} has ended",
                 places=(
                     ("here", place_of(here())),
-                    ("taken", place_of(self._ticket.use.spot)),
+                    ("taken", place_of(self.ticket.use.spot)),
                     (f"ended by (it was {ender})", place_of(ender.spot)),
                 ),
                 hint="borrow the tensor again",
             )
 
     def _repr_html_(self) -> str:
-        state = "usable" if self._ticket.ended_by() is None else "ended"
-        return table("BorrowMut", [*facts(self._tensor), ("borrow", state)])
+        state = "usable" if self.ticket.ended_by() is None else "ended"
+        return table("BorrowMut", [*facts(self.tensor), ("borrow", state)])
 
     def __repr__(self) -> str:
-        ended = "" if self._ticket.ended_by() is None else ", ended"
-        return f"BorrowMut({self._tensor!r}{ended})"
+        ended = "" if self.ticket.ended_by() is None else ", ended"
+        return f"BorrowMut({self.tensor!r}{ended})"
 
 
 def new_tensor(region: Region) -> Tensor[Any]:

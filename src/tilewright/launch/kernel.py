@@ -63,7 +63,7 @@ class Kernel:
         self.plain: PlainBinder | None = None
         """What binds most calls, and borrows too; None: all need a closer look."""
         if plain and _has_memory(self._binder):
-            self.plain = PlainBinder(source, self._binder, lambda bound: self._form(bound, ()))
+            self.plain = PlainBinder(source, self._binder, self._form)
         self._programs: dict[tuple[int, Device, CompileOptions | None], Program] = {}
         self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
         self._generics = _generic_names(source, function)
@@ -98,7 +98,7 @@ class Kernel:
             bound.numbers = form.accept(bound.numbers)
         bound.form = form
 
-    def _form(self, bound: Bound, generics: Generics) -> Form:
+    def _form(self, bound: Bound, generics: Generics = ()) -> Form:
         kind = (bound.kind, generics) if generics else bound.kind
         form = self._forms.get(kind)
         if form is None:

@@ -18,17 +18,18 @@ from ..array.borrow import LOCK, Ticket, Use
 from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.region import TensorRecord, address_of
-from ..array.tensor import Tensor
+from ..array.tensor import BorrowMut, Tensor
 from ..driver.stub.calls import stub
 from ..driver.stub.words import CALL_WORDS, CallWord, new_words
-from ..frontend.sources import KernelSource
 from ..op.core import has_op
 from ..op.place import Spot
 from .arguments import Bound, Held
 from .binding import Binder
 from .form import Form, Known
-from .kinds import is_arc, is_partition
+from .kinds import is_arc
+from .protocol import Declared
 from .recent import Recent
+from .slices import uncut
 
 FORMS = 256
 """Forms a kernel remembers by the kinds of plain arguments."""
@@ -42,8 +43,13 @@ KINDS, KNOWN = int(CallWord.KINDS), int(CallWord.KNOWN)
 class PlainBinder:
     """Binds plain calls of one kernel."""
 
-    def __init__(self, kernel: KernelSource, binder: Binder, form_of: FormOf) -> None:
+    def __init__(
+        self, kernel: Declared, binder: Binder, form_of: FormOf, *, whole: bool = False
+    ) -> None:
+        """`whole`: what it writes is borrowed as it is, not cut into tiles."""
         self._form_of = form_of
+        self._whole = whole
+        self._given_as: type = BorrowMut if whole else Partition
         given = self.arity = len(kernel.parameters)
         """How many arguments a call has."""
         self._outputs, self._inputs = picking(binder.outputs, given), picking(binder.inputs, given)
@@ -60,7 +66,7 @@ class PlainBinder:
         self._words = new_words(CALL_WORDS)
         self._words[:] = [
             self._count, self._written, ctypes.addressof(self._places),
-            ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(Partition),
+            ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
             id(TensorRecord),
         ]  # fmt: skip
         self._call = ctypes.addressof(self._words)
@@ -123,6 +129,8 @@ class PlainBinder:
     def _described(self, values: tuple[Any, ...], held: Held) -> Bound:
         memory = [cast("TensorRecord", record).region for record in held[: self._count]]
         outputs, inputs = self._outputs(values), self._inputs(values)
+        if self._whole:
+            outputs = [uncut(borrow) for borrow in outputs]
         numbers = self._numbers(values) if self.has_numbers else ()
         return Bound(outputs, inputs, memory, self._written, (), numbers)
 
@@ -136,7 +144,7 @@ class PlainBinder:
         handles = [value.content if is_arc(value) else value for value in self._inputs(values)]
         partitions = self._outputs(values)
         known = all(isinstance(handle, Handle) for handle in handles)
-        if not (known and all(is_partition(value) for value in partitions)):
+        if not (known and all(isinstance(value, self._given_as) for value in partitions)):
             return False
         unknown = [handle for handle in handles if handle.plain is None]
         unknown += [p for p in partitions if p.stamp is None or p.tensor.plain is None]
@@ -147,7 +155,7 @@ class PlainBinder:
 
 
 def _is_plain(value: Any) -> bool:
-    if is_partition(value):
+    if not isinstance(value, Handle):
         return value.stamp is not None and value.tensor.plain is not None
     return value.plain is not None
 

@@ -22,6 +22,7 @@ from .definition import Entry, locals_of_caller
 from .form import Form, Request
 from .grid import padded
 from .kernel import Kernel
+from .plain import PlainBinder
 from .slices import SliceBinder, lengths
 from .watching import note
 from .whole import WholeLaunch
@@ -41,7 +42,8 @@ class SimtKernel(Kernel):
     ) -> None:
         super().__init__(source, function)
         self._binder = SliceBinder(source)
-        self.plain = None  # borrows are made for the launch, so all arguments are looked at
+        if self.plain is not None:
+            self.plain = PlainBinder(source, self._binder, self._form, whole=True)
         self.contract = contract
         self._of_blocks: dict[tuple[int, Shape, int], Signature] = {}
 

@@ -66,12 +66,11 @@ class SliceBinder(Binder):
         return [self._parameters[i] for i in (*self.outputs, *self.inputs)]
 
     def _written(self, p: Parameter, value: Any) -> Partition[Any]:
-        what = f"borrowed for writing by `{self._kernel.name}`"
         if is_borrow(value):
-            tensor, ticket = value.lend(what)
-            return Partition(tensor, flat(tensor.region.layout), ticket)
+            value.check_usable()
+            return uncut(value)
         if is_tensor(value) and value.was_handed_over:
-            ticket = value.borrow_exclusive(what)
+            ticket = value.borrow_exclusive(f"borrowed for writing by `{self._kernel.name}`")
             return Partition(value, flat(value.region.layout), ticket, owned=True)
         return _refuse_unborrowed(self._kernel.name, p, value)
 
@@ -79,6 +78,12 @@ class SliceBinder(Binder):
 def is_borrow(x: object) -> TypeGuard[BorrowMut[Any]]:
     """Tell whether x is an exclusive borrow."""
     return isinstance(x, BorrowMut)
+
+
+def uncut(borrow: BorrowMut[Any]) -> Partition[Any]:
+    """What is borrowed as launches know outputs; they borrow out of the borrow itself."""
+    tensor = borrow.tensor
+    return Partition(tensor, flat(tensor.region.layout), borrow.ticket)
 
 
 def _as_slice(arg: Arg) -> Arg:

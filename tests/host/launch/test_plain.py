@@ -7,6 +7,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from tilewright import simt
 from tilewright.launch.plain import picking
 
 
@@ -158,3 +159,35 @@ def test_picking(places):
     values = ("a", "b", "c", "d")
     found = picking(places, 4)(values)
     assert tuple(found) == tuple("abcd"[i] for i in places) and found is not values
+
+
+@simt.kernel
+def doubled(out: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32]) -> None:
+    assert len(x) >= len(out)
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = 2.0 * x[i]
+
+
+def test_whole_tensors_that_are_written_are_plain_too():
+    x, z = some(2)
+    borrow = z.borrow_mut()
+    for _ in range(3):
+        assert is_plain(doubled(borrow, x))
+        doubled(borrow, x).sync()
+        np.testing.assert_array_equal(z.to_numpy(), 2 * x.to_numpy())
+        borrow = z.borrow_mut()
+    assert not is_plain(doubled(z.borrow_mut()[:], x)), "a part, though it is all of it"
+    assert not is_plain(doubled(tw.move(z), x))
+
+
+def test_a_borrow_of_a_whole_tensor_ends_as_others_do():
+    x, z = some(2)
+    borrow = z.borrow_mut()
+    first = doubled(borrow, x)
+    doubled(borrow, x).sync()
+    with pytest.raises(tw.BorrowError, match=r"its exclusive borrow of .* has ended"):
+        first.sync()
+    z.to_numpy()
+    with pytest.raises(tw.BorrowError, match=r"this exclusive borrow of .* has ended"):
+        doubled(borrow, x)
