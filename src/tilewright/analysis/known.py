@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..base.dtypes import AnyDType, int_range
@@ -120,8 +120,8 @@ def few(forms: Iterable[Linear]) -> tuple[Linear, ...]:
 def fitted(prover: Prover, dtype: AnyDType, exact: Known) -> Known:
     """What is known of a result that wraps where it leaves its type."""
     low, high = int_range(dtype)
-    fits = any(prover.holds(form.shifted(-low)) for form in exact.lows) and any(
-        prover.holds(number(high).minus(form)) for form in exact.highs
+    fits = _granted(prover, [form.shifted(-low) for form in exact.lows]) and _granted(
+        prover, [number(high).minus(form) for form in exact.highs]
     )
     bounds = exact if fits else unknown(dtype)
     span = exact.span
@@ -130,3 +130,8 @@ def fitted(prover: Prover, dtype: AnyDType, exact: Known) -> Known:
         unproved = frozenset(form for form in needs if not prover.holds(form))
         span = replace(span, needs=span.needs | unproved)
     return bounds.with_span(span)
+
+
+def _granted(prover: Prover, forms: Sequence[Linear]) -> bool:
+    """Whether one of some forms holds, or may be asked of launches."""
+    return any(map(prover.holds, forms)) or any(map(prover.granted, forms))

@@ -3,10 +3,12 @@
 The first rung that decides wins:
 
 1. Proved: bounds that hold in every launch put the index inside, for all blocks and rounds.
-2. At launch: the access surely runs in some block, and the ends of its index are numbers that the
+2. Proved for launches whose numbers of threads do not wrap, which the host sees to: asked for only
+   where it decides, and only of the grid of a SIMT kernel.
+3. At launch: the access surely runs in some block, and the ends of its index are numbers that the
    launch knows and that occur. The host compares them once; the launch is refused if and only if
    a block would have failed (or if index arithmetic that the bounds rest on would wrap).
-3. Left in the kernel, for `place_checks` to move before the loop where it can.
+4. Left in the kernel, for `place_checks` to move before the loop where it can.
 
 Proofs rest on nothing but what every launch checks first, so they hold whatever the data is.
 """
@@ -14,7 +16,7 @@ Proofs rest on nothing but what every launch checks first, so they hold whatever
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..ir.core import Func, LaunchCheck, Op, Placement
 from ..ir.launch_expr import Expr, leaves, show
@@ -36,13 +38,32 @@ class Decision:
     launch: tuple[LaunchCheck, ...] = ()
 
 
+MOST_ASKED = 8
+"""Conditions on the grid that are tried one by one."""
+
 OUTSIDE = (Placement.PROVED, Placement.AT_LAUNCH)
 """Where checks are that the kernel does not make."""
 
 
 def decide(func: Func) -> list[Decision]:
     """The decision for each check of a function, in order."""
+    decisions = _decided(func, _prover(func))
+    if func.signature.block is None or _settled(decisions) == len(decisions):
+        return decisions
+    asked = _worth_asking(func, _settled(decisions))
+    if not asked:
+        return decisions
+    again = _decided(func, _prover(func, asked))
+    return [_rests_on(a, b, asked) for a, b in zip(decisions, again, strict=True)]
+
+
+def _prover(func: Func, asked: Sequence[Linear] = ()) -> Prover:
     prover = Prover(func.signature, func.launch_checks)
+    prover.facts += tuple(asked)
+    return prover
+
+
+def _decided(func: Func, prover: Prover) -> list[Decision]:
     decisions: list[Decision] = []
 
     def settle(check: Checked) -> bool:
@@ -51,6 +72,39 @@ def decide(func: Func) -> list[Decision]:
 
     walk_checks(func, prover, settle)
     return decisions
+
+
+def _settled(decisions: Sequence[Decision]) -> int:
+    return sum(d.placement in OUTSIDE for d in decisions)
+
+
+def _worth_asking(func: Func, before: int) -> list[Linear]:
+    """The conditions on the grid that let more checks be proved: none that could be left out."""
+    prover = _prover(func)
+    asked: list[Linear] = []
+    prover.asked = asked
+    best = _settled(_decided(func, prover))
+    if best == before or len(asked) > MOST_ASKED:
+        return []
+    for form in tuple(asked):
+        rest = [other for other in asked if other != form]
+        if _settled(_decided(func, _prover(func, rest))) == best:
+            asked = rest
+    return asked
+
+
+def _rests_on(alone: Decision, given: Decision, asked: Sequence[Linear]) -> Decision:
+    """A decision; one that needs them rests on conditions on the grid."""
+    if alone.placement in OUTSIDE or given.placement not in OUTSIDE:
+        return alone
+    message = f"{named(*checked_place(alone.op))}, whose index wraps around"
+    checks = [
+        LaunchCheck(condition(form), message, alone.op.span, of_blocks=True) for form in asked
+    ]
+    reason = f"{given.reason}; given {' and '.join(map(shown, checks))}"
+    return replace(
+        given, placement=Placement.AT_LAUNCH, reason=reason, launch=(*checks, *given.launch)
+    )
 
 
 class _Rungs:
@@ -108,7 +162,7 @@ class _Rungs:
         believed = [c.expr for c in self.func.launch_checks if leaf in leaves(c.expr)]
         return f", given {' and '.join(map(show, believed))}" if believed else ""
 
-    # --- rung 2 ----------------------------------------------------------------------------------
+    # --- rung 3 ----------------------------------------------------------------------------------
 
     def by_span(self, span: Span | None, count: Linear) -> Decision:
         if span is None:
@@ -148,9 +202,9 @@ class _Rungs:
 
     def matters(self, guard: Expr, goal: Linear) -> bool:
         """Whether a goal may fail where a guard does not hold."""
-        return not self.prover.holds(goal, tuple(self.prover.forms(negated(guard))))
+        return not self.prover.always(goal, tuple(self.prover.forms(negated(guard))))
 
-    # --- rung 3 ----------------------------------------------------------------------------------
+    # --- rung 4 ----------------------------------------------------------------------------------
 
     def stays(self, reason: str, advice: str) -> Decision:
         return Decision(self.check.op, Placement.IN_PLACE, reason, advice)

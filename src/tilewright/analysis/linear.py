@@ -7,7 +7,9 @@ is no wrapping here.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from typing import NamedTuple
 
 from ..ir.launch_expr import BINARY, Expr
@@ -76,6 +78,9 @@ def atom(expr: Expr) -> Linear:
 ZERO = number(0)
 ONE = number(1)
 
+MOST_PRODUCTS = 9
+"""Products that a product of sums is written out to."""
+
 
 class Algebra:
     """Brings launch expressions into linear form, by what is known of their leaves.
@@ -119,13 +124,18 @@ class Algebra:
         return a.minus(b)
 
     def mul(self, a: Linear, b: Linear) -> Linear:
-        """a * b; a product of atoms is an atom."""
+        """a * b, written out; a product of atoms is an atom."""
         if b.number is not None:
             return a.times(b.number)
         if a.number is not None:
             return b.times(a.number)
-        first, second = sorted((a.expr(), b.expr()), key=repr)
-        return atom(("mul", first, second))
+        if len(a.terms) * len(b.terms) > MOST_PRODUCTS:
+            first, second = sorted((a.expr(), b.expr()), key=repr)
+            return atom(("mul", first, second))
+        total = a.times(b.constant).plus(Linear(b.terms, 0), a.constant)
+        for (x, n), (y, m) in itertools.product(sorted(a.terms, key=repr), b.terms):
+            total = total.plus(atom(_product(x, y)), n * m)
+        return total
 
     def floordiv(self, a: Linear, b: Linear) -> Linear:
         """a // b, 0 for a divisor of 0: multiples of a positive divisor leave the quotient."""
@@ -185,6 +195,15 @@ _COMBINE: dict[str, Callable[[Algebra, Linear, Linear], Linear]] = {
     "floordiv": Algebra.floordiv, "ceildiv": Algebra.ceildiv, "mod": Algebra.mod,
     "min": Algebra.min, "max": Algebra.max,
 }  # fmt: skip
+
+
+def _product(x: Expr, y: Expr) -> Expr:
+    """The product of two atoms, with its factors in one order."""
+    return reduce(lambda a, b: ("mul", a, b), sorted((*_factors(x), *_factors(y)), key=repr))
+
+
+def _factors(part: Expr) -> tuple[Expr, ...]:
+    return (*_factors(part[1]), *_factors(part[2])) if part[0] == "mul" else (part,)
 
 
 PLAIN = Algebra()

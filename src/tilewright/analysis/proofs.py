@@ -8,7 +8,7 @@ steps is not found: the caller then checks at launch, or in the kernel.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import TypeAlias
 
@@ -30,6 +30,9 @@ MAX_DEPTH = 6
 MAX_STEPS = 150
 """Steps of one proof in all, those that led nowhere included."""
 
+MOST_BLOCKS = (LARGEST, 65535, 65535)
+"""Along x, y and z, in every launch of a SIMT kernel."""
+
 HUGE = 1 << 200
 """Products beyond this count as infinite."""
 
@@ -45,6 +48,10 @@ class Prover:
             fact for check in checks if not check.where for fact in self.forms(check.expr)
         )
         self.facts += tuple(f for f in self._about_grid(signature) if f.terms)
+        self.here: tuple[Linear, ...] = ()
+        """What holds besides where control is."""
+        self.asked: list[Linear] | None = None
+        """What launches are asked for so that numbers of threads do not wrap; None: nothing."""
 
     # --- what is believed ------------------------------------------------------------------------
 
@@ -89,7 +96,9 @@ class Prover:
             return rule(*(self.bounds(self.algebra.of(e)) for e in part[1:]))
         if part[0] == "scalar":
             return int_range(self.scalars[part[1]])
-        return (1 if part[0] in ("grid", "grid_dim") else 0, LARGEST)
+        if part[0] == "grid_dim":
+            return (1, MOST_BLOCKS[int(part[1])])
+        return (1 if part[0] == "grid" else 0, LARGEST)
 
     def least(self, a: Linear, b: Linear) -> Linear:
         """The least of some forms, without those that are never less than another."""
@@ -102,8 +111,27 @@ class Prover:
     # --- proofs ----------------------------------------------------------------------------------
 
     def holds(self, form: Linear, given: Sequence[Linear] = ()) -> bool:
-        """Whether a form surely is 0 or more, where those that are `given` are."""
+        """Whether a form surely is 0 or more at this place, where those that are `given` are."""
+        return self.always(form, (*given, *self.here))
+
+    def always(self, form: Linear, given: Sequence[Linear] = ()) -> bool:
+        """Whether a form surely is 0 or more at any place, where those that are `given` are."""
         return self._search(form, (*given, *self.facts), MAX_DEPTH, set())
+
+    def believe(self, forms: Iterable[Linear]) -> None:
+        """Let forms be 0 or more `here`, where control gets to only if they are."""
+        new = (f for f in forms if f.terms and f not in self.here and self.bounds(f)[0] < 0)
+        self.here = (*self.here, *new)
+
+    def granted(self, form: Linear) -> bool:
+        """Whether a form holds, or may be asked of every launch, since only the grid decides it."""
+        if self.holds(form):
+            return True
+        if self.asked is None or any(leaf[0] != "grid_dim" for leaf in leaves(form.expr())):
+            return False
+        self.asked.append(form)
+        self.facts += (form,)
+        return True
 
     def _search(self, form: Linear, facts: Sequence[Linear], depth: int, seen: set[Linear]) -> bool:
         if self.bounds(form)[0] >= 0:
@@ -127,6 +155,16 @@ class Prover:
                 yield from self._quotient(part, factor, rest)
             elif part[0] == "mod" and factor < 0:
                 yield from self._remainder(part, factor, rest)
+            elif part[0] == "mul" and factor > 0:
+                yield from self._multiple(part, factor, form)
+
+    def _multiple(self, part: Expr, factor: int, form: Linear) -> Iterator[Sequence[Linear]]:
+        """A product less multiples of one of its factors: n x y - m y = (n x - m) y."""
+        for one, other in (part[1:], part[:0:-1]):
+            less = dict(form.terms).get(one, 0)
+            if less < 0:
+                apart = form.plus(atom(part), -factor).plus(atom(one), -less)
+                yield atom(one), atom(other).times(factor).shifted(less), apart
 
     def _extreme(self, part: Expr, factor: int, rest: Linear) -> Iterator[Sequence[Linear]]:
         cases = [rest.plus(self.algebra.of(e), factor) for e in part[1:]]

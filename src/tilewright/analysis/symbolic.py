@@ -6,7 +6,7 @@ they are sharpened by what the comparison says. How surely a check runs is told 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -243,11 +243,11 @@ class _Walk:
     @contextmanager
     def scope(self) -> Generator[None]:
         """Facts about values from outside that are found in here are forgotten at the end."""
-        before = dict(self.known), dict(self.made)
+        before = dict(self.known), dict(self.made), self.prover.here
         try:
             yield
         finally:
-            self.known, self.made = before
+            self.known, self.made, self.prover.here = before
 
     # --- control ---------------------------------------------------------------------------------
 
@@ -306,7 +306,9 @@ class _Walk:
         exits = self.nesting.exits.get(op, [])
         if any(end.name == "break" for end in exits) or any(True for _ in self.nesting.leaves(op)):
             inner = inner.unsure()
-        self.block(op.regions[0], inner)
+        with self.scope():
+            self.prover.believe(_apart(lower, upper, 1))
+            self.block(op.regions[0], inner)
 
     def entered(self, path: Path, lower: Known, upper: Known) -> Path:
         """The path into a loop that runs if its bounds let it."""
@@ -327,8 +329,8 @@ class _Walk:
 
     def induction(self, op: Op, lower: Known, upper: Known, step: Known) -> Known:
         """The variable runs from the lower bound to just below the upper one."""
-        highs = few(form.shifted(-1) for form in upper.highs)
-        found = Known(lower.lows, highs)
+        ends = [form.shifted(-1) for form in upper.highs]
+        found = Known(lower.lows, few((*ends[:1], *self.last(lower, upper, step), *ends[1:])))
         if lower.span is None or upper.span is None:
             return found
         span = lower.span.joined(upper.span, lower.span.low, upper.span.high.shifted(-1))
@@ -346,9 +348,19 @@ class _Walk:
         start = lower.point
         if by is None or start is None or upper.point is None or not self.prover.holds(by):
             return replace(span, exact=False, dense=False)
-        rounds = self.prover.algebra.floordiv(span.high.minus(start), by)
-        last = start.plus(self.prover.algebra.mul(rounds, by))
-        return replace(span, high=last, dense=False)
+        return replace(span, high=self.reached(start, span.high, by), dense=False)
+
+    def reached(self, start: Linear, end: Linear, by: Linear) -> Linear:
+        """The last of the steps from a start that is not behind an end."""
+        rounds = self.prover.algebra.floordiv(end.minus(start), by)
+        return start.plus(self.prover.algebra.mul(rounds, by))
+
+    def last(self, lower: Known, upper: Known, step: Known) -> Iterator[Linear]:
+        """The greatest number that a variable takes, which steps over some."""
+        start, end, by = lower.point, upper.point, step.point
+        if start is None or end is None or by is None or by == ONE or not self.prover.holds(by):
+            return
+        yield self.reached(start, end.shifted(-1), by)
 
     # --- conditions ------------------------------------------------------------------------------
 
@@ -437,6 +449,7 @@ class _Walk:
         lows = few((*(f.shifted(less) for f in old.lows), *other.lows))
         self.note(a, Known(old.lows, highs, self.lowered(old.span, other.point, less)))
         self.note(b, Known(lows, other.highs, self.raised(other.span, old.point, less)))
+        self.prover.believe(_apart(old, other, less))
         if old.span is not None and other.point is not None:
             return _somewhere(old.span, other.point.minus(old.span.low).shifted(-less))
         if other.span is not None and old.point is not None:
@@ -456,6 +469,11 @@ class _Walk:
             return span
         low = self.prover.algebra.max(span.low, limit.shifted(less))
         return replace(span, low=low, exact=span.dense, varies=self.narrowed(span.varies))
+
+
+def _apart(a: Known, b: Known, less: int) -> tuple[Linear, ...]:
+    """What the launch must be like where a + less <= b."""
+    return few(high.minus(low).shifted(-less) for low in a.lows for high in b.highs)
 
 
 def _if(form: Linear) -> Limit:
