@@ -7,12 +7,15 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright import f32
+from tilewright import f32, simt
 from tilewright.compile.options import CompileOptions
+from tilewright.launch.simt import SimtEntry
 
 COUNT = 1 << 22
 ULPS = 2.0
 """What docs/reference/numbers.md allows."""
+TWO = ("atan2", "true_div", "pow")
+"""Functions of two numbers."""
 LARGEST = float(np.finfo(np.float32).max)
 TINY = np.finfo(np.float32).tiny
 DOMAINS = {
@@ -52,6 +55,25 @@ def of_two(name):
     return kernel
 
 
+def of_threads(name):
+    """The same for single threads."""
+    function = getattr(tl, name)
+
+    @simt.kernel
+    def one(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+        i = simt.index_1d()
+        if i < len(out):
+            out[i] = function(x[i])
+
+    @simt.kernel
+    def two(out: simt.DisjointSlice[f32], x: simt.Slice[f32], y: simt.Slice[f32]) -> None:
+        i = simt.index_1d()
+        if i < len(out):
+            out[i] = function(x[i], y[i])
+
+    return two if name in TWO else one
+
+
 def spread(rng, low, high, count=COUNT):
     """Half of the numbers evenly between the bounds, half of them of every magnitude."""
     even = rng.uniform(low / 2, high / 2, count // 2) * 2  # the width itself may overflow
@@ -63,7 +85,9 @@ def spread(rng, low, high, count=COUNT):
 def run(kernel, *arrays, options=None):
     """What a kernel writes on the GPU, into poisoned memory."""
     out = tw.full(arrays[0].shape, float("nan"), f32).sync()
-    launch = kernel(out.partition_mut((1024,)), *(tw.from_numpy(a).sync() for a in arrays))
+    threads = isinstance(kernel, SimtEntry)
+    written = out.borrow_mut() if threads else out.partition_mut((1024,))
+    launch = kernel(written, *(tw.from_numpy(a).sync() for a in arrays))
     (launch if options is None else launch.compile_options(options)).sync()
     return out.to_numpy()
 
@@ -84,39 +108,43 @@ def report(name, found, expected, *arrays):
     return most
 
 
+@pytest.mark.parametrize("made", [of_one, of_threads], ids=["tiles", "threads"])
 @pytest.mark.parametrize("name", DOMAINS)
-def test_functions_of_one_number(rng, name):
+def test_functions_of_one_number(rng, name, made):
     in_numpy, low, high = DOMAINS[name]
     x = spread(rng, low, high)
     with np.errstate(all="ignore"):
         expected = in_numpy(x.astype(np.float64))
-    assert report(name, run(of_one(name), x), expected, x) <= ULPS
+    assert report(name, run(made(name), x), expected, x) <= ULPS
 
 
+@pytest.mark.parametrize("made", [of_two, of_threads], ids=["tiles", "threads"])
 @pytest.mark.parametrize(("name", "in_numpy"), [("atan2", np.arctan2), ("true_div", np.divide)])
-def test_functions_of_two_numbers(rng, name, in_numpy):
+def test_functions_of_two_numbers(rng, name, in_numpy, made):
     x, y = (rng.permutation(spread(rng, -LARGEST, LARGEST)) for _ in range(2))
     with np.errstate(all="ignore"):
         expected = in_numpy(x.astype(np.float64), y.astype(np.float64))
-    assert report(name, run(of_two(name), x, y), expected, x, y) <= ULPS
+    assert report(name, run(made(name), x, y), expected, x, y) <= ULPS
 
 
-def test_powers(rng):
+@pytest.mark.parametrize("made", [of_two, of_threads], ids=["tiles", "threads"])
+def test_powers(rng, made):
     x = np.exp2(rng.uniform(-126, 127, COUNT)).astype(np.float32)
     most = 127 / np.maximum(np.abs(np.log2(x)), 1e-3)  # beyond it the result overflows
     y = (rng.uniform(-1, 1, COUNT) * most).astype(np.float32)
     x[: COUNT // 2] = rng.uniform(0.5, 2, COUNT // 2)
     with np.errstate(all="ignore"):
         expected = np.power(x.astype(np.float64), y.astype(np.float64))
-    assert report("pow", run(of_two("pow"), x, y), expected, x, y) <= ULPS
+    assert report("pow", run(made("pow"), x, y), expected, x, y) <= ULPS
 
 
-def test_what_lies_beyond_the_numbers():
+@pytest.mark.parametrize("made", [of_one, of_threads], ids=["tiles", "threads"])
+def test_what_lies_beyond_the_numbers(made):
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 128, -127, 200, -200, 1e30, -1e30], "f4")
     for name in DOMAINS:
         with np.errstate(all="ignore"):
             expected = DOMAINS[name][0](x.astype(np.float64)).astype(np.float32)
-        found = run(of_one(name), x)
+        found = run(made(name), x)
         ordinary = np.isfinite(expected) & (np.abs(expected) >= TINY)
         np.testing.assert_allclose(found[ordinary], expected[ordinary], rtol=1e-6, err_msg=name)
         special = ~np.isfinite(expected) | (expected == 0)

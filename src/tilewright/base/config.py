@@ -37,6 +37,7 @@ class Config:
     target: str = ""
     tileiras_path: str = ""
     tileiras_timeout: int = 300
+    libdevice: str = ""
     line_info: bool = False
     checks: str = "placed"
 
@@ -127,6 +128,10 @@ SETTINGS: tuple[Setting, ...] = (
             " along; else the installed wheel's, `CUDA_TOOLKIT_PATH`'s, or one on `PATH`."),
     Setting("tileiras_timeout", "seconds", _count, "300",
             "How long the assembler may take for one kernel; 0 means as long as it likes."),
+    Setting("libdevice", "file or `off`", _text, "found",
+            "NVIDIA's math functions for SIMT kernels on GPUs, `libdevice.10.bc`: else the"
+            " installed wheel's, `CUDA_TOOLKIT_PATH`'s, or that of `/usr/local/cuda`. With `off`,"
+            " or where there is none, our own functions are used. Read when a kernel is compiled."),
     Setting("line_info", "0 or 1", _switch, "0",
             "Let profilers and debuggers of CUDA kernels show lines of Python."),
     Setting("checks", "`placed`, `pinned` or `forced`", _checks, "`placed`",

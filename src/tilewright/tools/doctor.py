@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from re import match
 
-from ..backend.llvm import host_target
+from ..backend.llvm import find_libdevice, host_target
 from ..backend.tileir.toolchain import INSTALL, architectures, bytecode_versions, find_toolchain
 from ..base.config import SETTINGS, Config, cache_directory, current
 from ..base.errors import CompileError
@@ -103,6 +103,22 @@ def _assembler() -> Iterator[Finding]:
     yield Finding("compiles for", ", ".join(architectures(tool.path)) or "it does not say")
 
 
+def _functions() -> Iterator[Finding]:
+    """Whose math functions SIMT kernels use on a GPU."""
+    try:
+        found = find_libdevice()
+    except CompileError as error:
+        yield Finding("libdevice", error.got or error.message, "wrong", error.hint or "")
+        return
+    if found is not None:
+        yield Finding("libdevice", found.path)
+    elif current().libdevice:
+        yield Finding("libdevice", "off: SIMT kernels use our own functions")
+    else:
+        text = "not found: SIMT kernels use our own functions, some of which are slower"
+        yield Finding("libdevice", text, "missing", INSTALL)
+
+
 def _architectures() -> Sequence[str]:
     try:
         tool = find_toolchain()
@@ -135,6 +151,7 @@ SECTIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
     ("Packages", _packages),
     ("NVIDIA driver", _driver),
     ("Assembler of CUDA kernels", _assembler),
+    ("Math functions of SIMT kernels", _functions),
     ("Cache", _cache),
 )
 """What is looked at, in the order of the report."""

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tilewright.backend.llvm.ptx import libdevice
 from tilewright.backend.tileir import toolchain
 from tilewright.base.config import override
 from tilewright.tools import doctor
@@ -50,6 +51,7 @@ def report(capsys, status=0):
 
 def test_a_machine_with_everything(driver, tileiras, cache, capsys, monkeypatch):
     monkeypatch.setattr(doctor, "_packages", lambda: iter(()))
+    monkeypatch.setattr(doctor, "find_libdevice", lambda: libdevice.Libdevice("it.bc", "1"))
     monkeypatch.setattr(doctor, "SECTIONS", tuple(s for s in doctor.SECTIONS if s[0] != "Packages"))
     text = report(capsys)
     assert "supports CUDA 13.2" in text
@@ -90,6 +92,21 @@ def test_no_assembler(driver, monkeypatch, tmp_path, capsys):
     with override(tileiras_path=""):
         text = report(capsys)
     assert "missing: no wheel no-such-wheel" in text
+    assert "pip install 'tilewright[cuda]'" in text
+
+
+def test_whose_functions_are_used(driver, tileiras, tmp_path, monkeypatch, capsys):
+    file = tmp_path / "libdevice.10.bc"
+    with override(libdevice=str(file)):
+        assert "wrong: there is no such file" in report(capsys, 1)
+        file.write_bytes(b"BC\xc0\xde")
+        assert str(file) in report(capsys)
+    with override(libdevice="off"):
+        assert "off: SIMT kernels use our own functions" in report(capsys)
+    monkeypatch.setattr(libdevice, "_candidates", lambda: iter(()))
+    with override(libdevice=""):
+        text = report(capsys)
+    assert "missing: not found: SIMT kernels use our own" in text
     assert "pip install 'tilewright[cuda]'" in text
 
 

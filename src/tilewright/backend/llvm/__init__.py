@@ -8,20 +8,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...base.cuda_abi import symbol
 from ...base.stage import Stage
-from ...ir.artifact import Artifact, sites_of
+from ...ir.artifact import Artifact
 from ...ir.core import Func
 from .emit import TABLE, emit_module
 from .keeping import artifact, keeping_for
 from .lanes import Threads, emit_threads, plan_threads, print_threads
 from .object import compile_module
 from .plan import Plan, build_plan, print_plan
-from .ptx import PtxTarget, compile_ptx, emit_ptx
+from .ptx import (
+    PtxTarget,
+    Written,
+    compile_ptx,
+    find_libdevice,
+    keeping_ptx,
+    ptx_artifact,
+    write_ptx,
+)
 from .target import CpuTarget, host_target
 
 __all__ = [
-    "TABLE", "CpuTarget", "Module", "compile_func", "host_target", "simt_stages", "stages",
+    "TABLE", "CpuTarget", "Module", "compile_func", "find_libdevice", "host_target",
+    "simt_stages", "stages",
 ]  # fmt: skip
 
 TOGETHER = 64
@@ -62,8 +70,13 @@ def _ptx_stages(arch: str) -> tuple[Stage, ...]:
     """PTX is the artifact's code."""
     target = PtxTarget(arch)
     return (
-        Stage("llvm", lambda func: (func, emit_ptx(func, target)), _second),
-        Stage("ptx", lambda pair: _ptx(pair, target), lambda made: str(made.code.decode())),
+        Stage("llvm", lambda func: write_ptx(func, target), lambda made: str(made.text)),
+        Stage(
+            "ptx",
+            lambda made: ptx_artifact(made, target, _ptx(made, target)),
+            lambda made: str(made.code.decode()),
+            keeping_ptx(target),
+        ),
     )
 
 
@@ -71,17 +84,8 @@ def _second(pair: tuple[Any, str]) -> str:
     return pair[1]
 
 
-def _ptx(pair: tuple[Func, str], target: PtxTarget) -> Artifact:
-    func, text = pair
-    return Artifact(
-        name=symbol(func.name),
-        target=target.arch,
-        signature=func.signature,
-        code=compile_ptx(text, target).encode(),
-        launch_checks=func.launch_checks,
-        sites=sites_of(func),
-        decisions=("one thread per element, through LLVM",),
-    )
+def _ptx(made: Written, target: PtxTarget) -> bytes:
+    return compile_ptx(made.text, target, made.library).encode()
 
 
 def _of_threads(pair: tuple[Threads, str], cpu: CpuTarget) -> Artifact:

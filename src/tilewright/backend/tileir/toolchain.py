@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from ...base.config import child_environment, current, toolkit_directory
 from ...base.errors import Code, CompileError
+from ...base.wheels import files_in_wheel
 from .encoding.versions import OLDEST, VERSIONS, Version, version_text
 
 WHEEL = "nvidia-cuda-tileiras"
@@ -78,23 +78,13 @@ def find_program(name: str, wheel: str) -> Path | None:
 
 
 def _candidates(name: str, wheel: str) -> Iterator[Path]:
-    yield from _in_wheel(name, wheel)
+    yield from files_in_wheel(wheel, name)
     toolkit = toolkit_directory()
     if toolkit is not None:
         yield toolkit / "bin" / name
     on_path = shutil.which(name)
     if on_path is not None:
         yield Path(on_path)
-
-
-def _in_wheel(name: str, wheel: str) -> Iterator[Path]:
-    try:
-        files = distribution(wheel).files or []
-    except PackageNotFoundError:
-        return
-    for file in files:
-        if file.name == name:
-            yield Path(str(file.locate()))
 
 
 def _runs(path: Path) -> bool:

@@ -6,6 +6,8 @@ rounding instructions and f16 conversions: x86-64-v3 (FMA, SSE4.1, F16C) and AAr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from . import exponential, hyperbolic, logarithm, power, remainder, trigonometric
 from .conversion import ELEMENT, FLOATS, converter
 from .text import Function, Writer, define
@@ -42,11 +44,17 @@ class Library:
 
     With one lane a function takes and gives scalars, else vectors. Small floats are their bits:
     f16 and bf16 in i16, f8 and f4 in i8; tf32 is a float. `scales` says that the target multiplies
-    vectors by powers of two with one instruction.
+    vectors by powers of two with one instruction; `linked` has the symbols of functions of scalars
+    that the module is linked with later, by name and dtype.
     """
 
-    def __init__(self, *, scales: bool = False) -> None:
+    def __init__(
+        self, *, scales: bool = False, linked: Mapping[tuple[str, str], str] | None = None
+    ) -> None:
         self._scales = scales
+        self._linked = linked or {}
+        self.used: dict[tuple[str, str], bool] = {}
+        """The elementary functions asked for, and whether they are linked."""
         self._definitions: dict[str, str] = {}
         self._declarations: set[str] = set()
 
@@ -55,8 +63,13 @@ class Library:
         function = FUNCTIONS.get(name)
         if function is None or dtype_name not in function.write:
             raise KeyError(f"no function {name} of {dtype_name}; there are {', '.join(FUNCTIONS)}")
-        symbol = f"@tw_{name}_{dtype_name}_x{lanes}"
         parameters = (ELEMENT[dtype_name],) * function.arity
+        linked = self._linked.get((name, dtype_name)) if lanes == 1 else None
+        self.used[name, dtype_name] = linked is not None
+        if linked is not None:
+            self._declarations.add(f"declare {parameters[0]} {linked}({', '.join(parameters)})")
+            return linked
+        symbol = f"@tw_{name}_{dtype_name}_x{lanes}"
         return self._define(symbol, parameters, lanes, function.write[dtype_name])
 
     def convert(self, source: str, target: str, lanes: int) -> str:

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from .code import PtxTarget, compile_ptx
-from .module import emit_ptx
+from .keeping import artifact as ptx_artifact
+from .keeping import keeping_for as keeping_ptx
+from .libdevice import Libdevice, find_libdevice
+from .module import Written, write_ptx
 
-__all__ = ["PtxTarget", "compile_ptx", "emit_ptx"]
+__all__ = [
+    "Libdevice", "PtxTarget", "Written", "compile_ptx", "find_libdevice", "keeping_ptx",
+    "ptx_artifact", "write_ptx",
+]  # fmt: skip

@@ -10,6 +10,7 @@ import llvmlite.binding
 
 from ....base.errors import Code, CompileError, InternalError
 from ....base.forking import llvm_lock
+from .libdevice import Libdevice, link
 
 llvm: Any = llvmlite.binding
 """Ships no types."""
@@ -52,8 +53,8 @@ def _initialize() -> None:
     llvm.initialize_native_asmparser()
 
 
-def compile_ptx(text: str, target: PtxTarget) -> str:
-    """The PTX of a module."""
+def compile_ptx(text: str, target: PtxTarget, library: Libdevice | None = None) -> str:
+    """The PTX of a module, linked with a library where it needs one."""
     with llvm_lock():
         _initialize()
         machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
@@ -64,6 +65,8 @@ def compile_ptx(text: str, target: PtxTarget) -> str:
         options.loop_vectorization = False
         options.slp_vectorization = False
         builder = llvm.create_pass_builder(machine, options)
+        if library is not None:
+            link(module, library, builder)
         builder.getModulePassManager().run(module, builder)
         return str(machine.emit_assembly(module))
 

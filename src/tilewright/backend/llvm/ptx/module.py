@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
+from ....base.config import current
 from ....base.cuda_abi import symbol
 from ....ir.core import Func, Value
 from ....ir.signature import OutputSpec, ParamSpec, TensorSpec
@@ -14,21 +17,59 @@ from ..emit.kernel import run
 from ..emit.record import CUDA
 from ..emit.threads import thread_number
 from ..emit.types import memory_type
+from ..functions import Library
 from ..functions.text import Value as Vec
 from ..plan.lower import lower
 from ..target import CpuTarget
 from .code import TRIPLE, PtxTarget
+from .libdevice import LINKED, NAME, OFF, Libdevice, find_libdevice
 
 GLOBAL = "ptr addrspace(1)"
+Used: TypeAlias = Mapping[tuple[str, str], bool]
+"""Elementary functions, and whether they are linked."""
 ANY_WIDTH = 64
 """Bytes of vectors, which scalars do not have; plans ask for some."""
 
 
-def emit_ptx(func: Func, target: PtxTarget) -> str:
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The LLVM text of a kernel, and the elementary functions in it."""
+
+    func: Func
+    text: str
+    library: Libdevice | None = None
+    """What is to be linked; None where nothing of it is used."""
+    decisions: tuple[str, ...] = ()
+
+
+def write_ptx(func: Func, target: PtxTarget) -> Written:
     """The LLVM text of a SIMT kernel, for one thread."""
+    library = find_libdevice()
+    text, used = _emit(func, target, {} if library is None else LINKED)
+    linked = library if any(used.values()) else None
+    return Written(func, text, linked, tuple(_decisions(library, used)))
+
+
+def _decisions(library: Libdevice | None, used: Used) -> Iterator[str]:
+    """Whose functions are used, in words."""
+    yield "one thread per element, through LLVM"
+    own = [f"{name} of {dtype}" for (name, dtype), linked in used.items() if not linked]
+    theirs = [f"{name} of {dtype}" for (name, dtype), linked in used.items() if linked]
+    if theirs:
+        yield f"functions of libdevice: {', '.join(theirs)}"
+    if own and library is not None:
+        yield f"own functions, since libdevice's err by more than 2 ulp: {', '.join(own)}"
+    elif own:
+        off = current().libdevice == OFF
+        why = "TILEWRIGHT_LIBDEVICE=off" if off else f"no {NAME} was found"
+        yield f"own functions, since {why}: {', '.join(own)}"
+
+
+def _emit(func: Func, target: PtxTarget, linked: Mapping[tuple[str, str], str]) -> tuple[str, Used]:
     plan = lower(func, ANY_WIDTH, ANY_WIDTH)
     emitter = Emitter(plan, CpuTarget(target.arch, target.features, TRIPLE), run)
     emitter.record = CUDA
+    emitter.library = Library(linked=linked)
     declared = _Parameters(emitter, func).declared()
     if plan.sites:
         declared.append(f"{GLOBAL} align 8 %record")
@@ -38,7 +79,7 @@ def emit_ptx(func: Func, target: PtxTarget) -> str:
     emitter.statements(plan.body)
     emitter.body.label(emitter.next_block)
     emitter.do("ret void")
-    return _text(emitter, func, declared)
+    return _text(emitter, func, declared), emitter.library.used
 
 
 class _Parameters:
