@@ -40,6 +40,14 @@ class Verdict(NamedTuple):
     status: int
 
 
+class Death(NamedTuple):
+    """How a process ended that was to load code."""
+
+    manner: str
+    late: bool
+    """Whether it was ended because it took too long."""
+
+
 class Trial:
     """Loads code for one device in another process; one that was used already serves again."""
 
@@ -48,8 +56,8 @@ class Trial:
         self._patience = patience
         self._turn = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._known: dict[bytes, Verdict | str] = {}
-        """How code fared, by its hash; in words where the process died."""
+        self._known: dict[bytes, Verdict | Death] = {}
+        """How code fared, by its hash."""
 
     def attempt(self, code: bytes) -> Verdict:
         """What the driver says of code, all its kernels loaded; a DriverError if it dies of it."""
@@ -61,22 +69,22 @@ class Trial:
                 if len(self._known) >= MOST_KNOWN:
                     self._known.clear()
                 self._known[name] = found
-        if isinstance(found, str):
+        if isinstance(found, Death):
             raise DriverError(
                 "this code cannot be loaded on a CUDA device",
                 expected="code that the driver can load",
-                got=f"{len(code)} bytes; the process that tried them first {found}",
+                got=f"{len(code)} bytes; the process that tried them first {found.manner}",
                 hint="it is damaged: build it again",
             )
         return found
 
-    def _try(self, code: bytes) -> Verdict | str:
+    def _try(self, code: bytes) -> Verdict | Death:
         was_used = self._process is not None
         found = self._ask(code)
-        if isinstance(found, str) and was_used:
+        if isinstance(found, Death) and was_used and not found.late:
             # It may have died of what it did before, or have ended for want of work.
             found = self._ask(code)
-        if not isinstance(found, str):
+        if isinstance(found, Verdict):
             if found.call in STARTING and found.status:
                 self._end()
                 raise _untried(f"{found.call} gives {found.status} there")
@@ -84,11 +92,12 @@ class Trial:
                 self._end()
         return found
 
-    def _ask(self, code: bytes) -> Verdict | str:
+    def _ask(self, code: bytes) -> Verdict | Death:
         process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
-        watchdog = threading.Timer(self._patience, process.kill)
+        late = threading.Event()
+        watchdog = threading.Timer(self._patience, _kill, (process, late))
         watchdog.start()
         try:
             process.stdin.write(REQUEST.pack(len(code)) + code)
@@ -104,7 +113,9 @@ class Trial:
         if len(reply) == REPLY.size:
             call, status = REPLY.unpack(reply)
             return Verdict(CALLS[call], status)
-        return _manner(self._end(DYING_SECONDS))
+        status = self._end(DYING_SECONDS)
+        manner = f"took more than {self._patience:g} s" if late.is_set() else _manner(status)
+        return Death(manner, late.is_set())
 
     def _start(self) -> subprocess.Popen[bytes]:
         try:
@@ -145,6 +156,11 @@ def end(process: subprocess.Popen[bytes], patience: float = 0.0) -> int:
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
+
+
+def _kill(process: subprocess.Popen[bytes], late: threading.Event) -> None:
+    late.set()
+    process.kill()
 
 
 def _manner(status: int) -> str:

@@ -89,8 +89,19 @@ def test_a_process_that_just_ends(trial):
 
 def test_a_process_that_hangs_is_ended(log):
     trial = Trial([sys.executable, "-c", STAND_IN, str(log)], patience=0.5)
-    with pytest.raises(DriverError, match=r"died \(SIGKILL\)"):
+    with pytest.raises(DriverError, match=r"took more than 0\.5 s"):
         trial.attempt(b"hang")
+
+
+def test_what_hangs_is_not_tried_again_in_a_fresh_process(trial, log):
+    trial.attempt(b"fine")
+    trial._patience = 0.5
+    for _ in range(2):
+        with pytest.raises(DriverError, match=r"took more than 0\.5 s"):
+            trial.attempt(b"hang")
+    assert lines(log) == ["start", "fine", "hang"]
+    trial._patience = 60
+    assert trial.attempt(b"next").status == 0
 
 
 def test_a_process_whose_device_was_lost_is_not_used_again(trial, log):
