@@ -89,7 +89,13 @@ class CudaStream:
 
     def idle(self) -> bool:
         """Whether all that was put here is done."""
+        self._check()
         return self.completed >= self.submitted or self._has_passed_all(0)
+
+    def _check(self) -> None:
+        """Raise where even a stream without work is of no use: in a child, on a lost device."""
+        if not self.context.is_fine:
+            self.context.check()
 
     def full(self) -> bool:
         """Whether so much waits here that the driver may let whoever puts more wait."""
@@ -370,6 +376,7 @@ class CudaStream:
 
     def synchronize(self) -> None:
         """Block until all work put here so far is done, and make the calls that are due."""
+        self._check()
         self.record().wait()
 
     def suspect(self) -> str | None:

@@ -57,6 +57,12 @@ OF_DEVICES = {
     "blocks_at_once": lambda device, t: device.blocks_at_once,
     "prepare": lambda device, t: device.prepare(),
 }
+OF_STREAMS = {
+    "synchronize": lambda stream, _: stream.synchronize(),
+    "idle": lambda stream, _: stream.idle(),
+    "wait": lambda stream, _: tw.zeros((3,), device=stream.device).sync_on(stream),
+}
+"""Of streams without work: whether any is under way need not be asked of the driver."""
 
 
 def told(use, device, tensor):
@@ -71,15 +77,18 @@ def test_children_are_told_whatever_they_ask_of_the_parents_device(fake_gpus):
     used, unused = fake_gpus
     t = tw.from_numpy(np.ones(3, "f4"), device=used).sync()
     other = tw.zeros((3,), device="cpu").sync()
+    fresh, idle = used.new_stream(), used.new_stream()
+    tw.zeros((3,), device=used).sync_on(idle)
 
     def work():
         said = [told(use, used, t) for use in (*OF_TENSORS.values(), *OF_DEVICES.values())]
+        said += [told(use, stream, t) for use in OF_STREAMS.values() for stream in (fresh, idle)]
         said += [told(use, unused, None) for use in OF_DEVICES.values()]
         return [*said, str(other.to_numpy())]
 
     spawn = 'start processes with multiprocessing.get_context("spawn")'
     line = "cuda:{} of the parent process cannot be used in a forked child | " + spawn
-    first = [line.format(0)] * (len(OF_TENSORS) + len(OF_DEVICES))
+    first = [line.format(0)] * (len(OF_TENSORS) + len(OF_DEVICES) + 2 * len(OF_STREAMS))
     second = [line.format(1)] * len(OF_DEVICES)
     assert in_child(work) == [*first, *second, "[0. 0. 0.]"]
     assert np.array_equal(t.to_numpy(), np.ones(3)), "the parent goes on"
