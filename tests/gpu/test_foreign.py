@@ -303,7 +303,7 @@ def test_what_a_function_of_jax_refuses_is_reported(monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", lambda found: seen.append(str(found.exc_value)))
     op, x = custom_op(kernels.refuse_negative, tiles=(64,), outputs="x"), jax.numpy.ones(64)
     op(-x).block_until_ready()
-    tw.device("cuda").synchronize()
+    tw.synchronize("cuda")
     gc.collect()
     assert any("negative" in text for text in seen)
     np.testing.assert_array_equal(op(x), x)

@@ -22,6 +22,15 @@ def scale(z: tl.TensorMut[f32], x: tl.Tensor[f32], factor: f32) -> None:
     z.store(tl.load_tile_like(x, z) * factor)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def loaded():
+    """A driver that loads code may wait until no kernel runs; so behind a gate all is loaded."""
+    x, z = tw.full((N,), 3.0).sync(), tw.zeros((N,)).sync()
+    for given in (x, x[:], np.ones(N, "f4")):
+        scale(z.partition_mut((256,)), given, 2.0).sync()
+    scale(z.partition_mut((256,)), x, 2.0).graph().launch().sync()
+
+
 class Array(np.ndarray):
     """Can be referred to weakly."""
 
