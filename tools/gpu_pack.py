@@ -9,14 +9,20 @@ tileiras is not needed:
     cache/           the kernels
     tileiras.json    stands for the assembler that made them
     manifest.json    what is in the cache, where it comes from, and what was refused
+
+The same folder, packed, is beside it: `gpu-pack.tar.xz`. What is there already is compiled no
+second time; a making of all groups removes what none of them asked for.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import subprocess
 import sys
+import tarfile
+import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,25 +33,34 @@ from typing import Any
 
 from tilewright.backend.tileir.toolchain import description, find_toolchain
 from tilewright.base.errors import Code
+from tilewright.compile.store.disk import Store
 
 ROOT = Path(__file__).parent.parent
-GROUPS: dict[str, tuple[str, ...]] = {
+SUITES: dict[str, tuple[str, ...]] = {
     "examples": ("tests/examples",),
+    "interop": ("tests/host/interop",),
     "own": ("tests/cpu/kernels", "tests/host/kernels"),
     "host": (
         "tests/cpu/array", "tests/cpu/compile", "tests/cpu/frontend", "tests/cpu/graph",
-        "tests/cpu/launch", "tests/cpu/op", "tests/cpu/testing", "tests/host/launch",
-        "tests/ownership",
+        "tests/cpu/launch", "tests/cpu/op", "tests/cpu/testing", "tests/host/array",
+        "tests/host/launch", "tests/host/op", "tests/host/testing", "tests/ownership",
     ),
     "language": ("tests/cpu/language",),
     "numbers": ("tests/cpu/test_numbers.py",),
 }  # fmt: skip
-"""The tests whose kernels go into a pack: those that `tests/gpu` runs on a GPU."""
-OPTIONS = {"examples": ["--on=cpu"]}
-"""How groups are run that would take the reference too long; their kernels are compiled after."""
+"""Tests that `tests/gpu` runs on a GPU: they use the default device, or one they are given."""
+GROUPS: dict[str, tuple[str, ...]] = {
+    **SUITES,
+    "gpu": ("tests/gpu/test_device.py", "tests/gpu/test_tuned.py", "tests/gpu/test_bounds.py"),
+    "benchmarks": ("tests/benchmarks/gpu/test_rows.py",),
+}
+"""The tests whose kernels go into a pack."""
+OPTIONS = {"examples": ["--on=cpu"], "interop": ["--on=cpu"], "benchmarks": ["--on=cpu"]}
+"""How groups are run that need no GPU, or of which the reference would make too much; their kernels
+are compiled after."""
 PYTEST = ("-q", "--tb=no", "-rN", "-p", "no:cacheprovider", "-p", "packing")
-
-
+SIZE = 1 << 28
+"""More bytes than a pack has."""
 OURS = (Code.TOOLCHAIN.value, Code.INTERNAL.value)
 """Errors that are no program's own; tests have programs that are wrong on purpose."""
 
@@ -62,15 +77,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     (folder / "cache").mkdir(mode=0o700, parents=True, exist_ok=True)
     tool = find_toolchain()
     (folder / "tileiras.json").write_text(description(tool), encoding="utf-8")
+    begin = time.time()
     groups = {name: collect(folder, given.arch, name, tool.path) for name in given.groups}
     manifest = {"arch": given.arch, "tileiras": tool.fingerprint, "groups": groups}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    tidy(folder, begin if set(GROUPS) <= set(given.groups) else 0.0)
+    archive(folder)
     return summary(folder, groups)
 
 
 def collect(folder: Path, arch: str, group: str, tool: str) -> list[dict[str, Any]]:
     """Run a group's tests, as many files at a time as there are cores; what was compiled."""
-    files = [f for path in GROUPS.get(group, (group,)) for f in _files(ROOT / path)]
+    files = [f for path in GROUPS.get(group, (group,)) for f in files_of(ROOT / path)]
     print(f"{group}: {len(files)} files", flush=True)
     simulated = [f"--simulate={arch}", "--on=cuda"] if group in GROUPS else []
     options = [f"--pack-arch={arch}", *OPTIONS.get(group, simulated)]
@@ -79,7 +97,8 @@ def collect(folder: Path, arch: str, group: str, tool: str) -> list[dict[str, An
         return [kernel for found in pool.map(run, files) for kernel in found]
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
+    """The files of tests in a folder, or the file itself."""
     return [path] if path.suffix == ".py" else sorted(path.rglob("test_*.py"))
 
 
@@ -94,9 +113,35 @@ def _run(folder: Path, options: Sequence[str], tool: str, file: Path) -> list[di
         report = Path(scratch) / "report.json"
         wanted = [f"--pack-into={folder}", f"--pack-report={report}"]
         command = [sys.executable, "-m", "pytest", *PYTEST, *wanted, *options, str(file)]
-        subprocess.run(command, cwd=ROOT, env=environment, check=False, stdout=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, check=False, stdout=subprocess.DEVNULL
+        )
+        if not report.exists():
+            why = f"{Code.INTERNAL.value}: the tests ended with status {done.returncode}"
+            return [{"kernel": "all", "place": file.name, "refused": why}]
         found: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))
     return found
+
+
+def tidy(folder: Path, begin: float) -> None:
+    """Leave kernels for the GPU alone, of those the ones that were asked for since a time."""
+    store = Store(folder / "cache", SIZE)
+    for file in store.entries():
+        facts = store.facts(file.name) or {}
+        if facts.get("made") != "cubin" or file.used < begin:
+            store.remove(file.name)
+
+
+def archive(folder: Path) -> None:
+    """Pack the folder. Kernels of one name lie beside each other, so that they share their text."""
+    store = Store(folder / "cache", SIZE)
+    names = {file.path: (store.facts(file.name) or {}).get("kernel") for file in store.entries()}
+    kernels = [Path("cache", path) for path in sorted(names, key=lambda p: (str(names[p]), p))]
+    whole = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": SIZE}]
+    path = folder.with_name(folder.name + ".tar.xz")
+    with lzma.open(path, "wb", filters=whole) as file, tarfile.open(fileobj=file, mode="w") as tar:
+        for name in (Path("tileiras.json"), Path("manifest.json"), *kernels):
+            tar.add(folder / name, Path(folder.name) / name)
 
 
 def summary(folder: Path, groups: dict[str, list[dict[str, Any]]]) -> int:
@@ -110,7 +155,11 @@ def summary(folder: Path, groups: dict[str, list[dict[str, Any]]]) -> int:
         for kernel in wrong:
             print(f"  {kernel['kernel']} ({kernel['place']}): {kernel['refused']}")
     nbytes = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
-    print(f"{folder}: {nbytes / 1e6:.1f} MB in {len(list(folder.rglob('*.tw')))} entries")
+    packed = folder.with_name(folder.name + ".tar.xz").stat().st_size
+    print(
+        f"{folder}: {nbytes / 1e6:.1f} MB in {len(list(folder.rglob('*.tw')))} entries,"
+        f" packed {packed / 1e6:.1f} MB"
+    )
     return 1 if failed else 0
 
 

@@ -1,7 +1,7 @@
 """Runs files of tests on another device: a process for each, the longest first, a log for each.
 
-Long files are cut into shards, which take every n-th test. What passed is counted from pytest's
-own record.
+Long files are cut into shards, which take every n-th test. What passed, and why what was skipped
+was, is taken from pytest's own record.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from source_tree import ROOT
+from support.packs import Pack
 
 OPTIONS = ("-q", "--tb=short", "-rfE", "-p", "no:cacheprovider")
 TABLE = pytest.StashKey[str]()
@@ -55,6 +57,8 @@ class Result:
     part: Part
     status: int
     counts: dict[str, int]
+    skipped: list[str]
+    """Why tests were skipped, a reason for each."""
     seconds: float
     log: str
 
@@ -74,9 +78,14 @@ class Suites:
     """Parts on their way on a device, as many at a time as there are processors."""
 
     def __init__(
-        self, options: Sequence[str], logs: Path, todo: Sequence[Part], seconds: float
+        self,
+        options: Sequence[str],
+        logs: Path,
+        todo: Sequence[Part],
+        seconds: float,
+        pack: Pack | None = None,
     ) -> None:
-        self._options, self._logs, self._seconds = options, logs, seconds
+        self._options, self._logs, self._seconds, self._pack = options, logs, seconds, pack
         logs.mkdir(parents=True, exist_ok=True)
         self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         self._runs: dict[Part, Future[Result]] = {p: self._pool.submit(self._run, p) for p in todo}
@@ -89,7 +98,7 @@ class Suites:
         """Wait for all; gives the table, which lies beside the logs as well."""
         self._pool.shutdown(cancel_futures=True)
         done = [run.result() for run in self._runs.values() if not run.cancelled()]
-        text = table(done)
+        text = table(done) + (self._pack.share() if self._pack is not None else "")
         (self._logs / "summary.txt").write_text(text, encoding="utf-8")
         return text
 
@@ -101,7 +110,8 @@ class Suites:
         with log.open("w", encoding="utf-8") as file:
             status = self._watched([*options, f"--junitxml={record}", part.file], file)
         seconds = time.monotonic() - start
-        return Result(part, status, _counted(record), seconds, log.read_text(encoding="utf-8"))
+        counts, skipped = _counted(record)
+        return Result(part, status, counts, skipped, seconds, log.read_text(encoding="utf-8"))
 
     def _watched(self, options: Sequence[str], log: IO[str]) -> int:
         """Run pytest in a process of its own, whose status it gives; -1 if it had to be ended."""
@@ -117,20 +127,20 @@ class Suites:
             return -1
 
 
-def _counted(record: Path) -> dict[str, int]:
-    """Tests by what became of them; none where the process did not come to its end."""
+def _counted(record: Path) -> tuple[dict[str, int], list[str]]:
+    """Tests by what became of them, and why some were skipped; none where the process died."""
     if not record.exists():
-        return dict.fromkeys(KINDS, 0)
-    numbers = next(ET.parse(record).getroot().iter("testsuite")).attrib
-    failed = int(numbers["failures"]) + int(numbers["errors"])
-    skipped = int(numbers["skipped"])
+        return dict.fromkeys(KINDS, 0), []
+    suite = next(ET.parse(record).getroot().iter("testsuite"))
     record.unlink()
-    passed = int(numbers["tests"]) - failed - skipped
-    return {"passed": passed, "failed": failed, "skipped": skipped}
+    failed = int(suite.attrib["failures"]) + int(suite.attrib["errors"])
+    skipped = [found.attrib["message"] for found in suite.iter("skipped")]
+    passed = int(suite.attrib["tests"]) - failed - len(skipped)
+    return {"passed": passed, "failed": failed, "skipped": len(skipped)}, skipped
 
 
 def table(results: Iterable[Result]) -> str:
-    """One line for each part, and one for all."""
+    """One line for each part, one for all, and one for each reason to skip."""
     rows = sorted(results, key=lambda r: r.part)
     lines = [
         _line(r.part.name, r.counts, r.seconds)
@@ -138,7 +148,10 @@ def table(results: Iterable[Result]) -> str:
         for r in rows
     ]
     total = {kind: sum(r.counts[kind] for r in rows) for kind in KINDS}
-    return "\n".join([*lines, _line("all", total, sum(r.seconds for r in rows))]) + "\n"
+    lines.append(_line("all", total, sum(r.seconds for r in rows)))
+    reasons = Counter(reason for r in rows for reason in r.skipped)
+    lines += [f"{count:>5} skipped: {reason}" for reason, count in reasons.most_common()]
+    return "\n".join(lines) + "\n"
 
 
 def _line(name: str, counts: dict[str, int], seconds: float) -> str:

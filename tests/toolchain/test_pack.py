@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ import tilewright as tw
 from source_tree import ROOT
 from tilewright.base.config import override
 from tilewright.base.errors import CompileError
+from tilewright.compile.store.disk import Store
 
 KERNELS = """
 import tilewright as tw
@@ -57,6 +60,13 @@ def test_kernels_are_packed_and_found(tool, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "MB in" in done.stdout
+    entries = {f"pack/cache/{path.parent.name}/{path.name}" for path in pack.rglob("*.tw")}
+    with tarfile.open(tmp_path / "pack.tar.xz") as packed:
+        assert set(packed.getnames()) == {*entries, "pack/tileiras.json", "pack/manifest.json"}
+    assert len(entries) >= 3, "and none for this processor"
+    assert {Store(pack / "cache", 1 << 30).facts(Path(e).stem)["made"] for e in entries} == {
+        "cubin"
+    }
     manifest = json.loads((pack / "manifest.json").read_text())
     kernels = [k for k in manifest["groups"][str(tests)] if k["place"].startswith("pack_kernels")]
     assert [k["kernel"] for k in kernels] == ["narrow", "scale", "scale", "scale"]

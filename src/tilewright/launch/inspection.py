@@ -17,12 +17,12 @@ from ..compile.options import CompileOptions
 from ..ir.artifact import Artifact
 from ..ir.signature import OutputSpec, Signature
 from ..op.core import is_op
-from .arguments import Arg, OutputArg
+from .arguments import Arg, Bound, OutputArg
 from .grid import padded
 from .kernel import Kernel
 from .links import by_hand
 from .run import LOADERS
-from .watching import Needed
+from .watching import Needed, note
 
 
 class Inspection:
@@ -36,16 +36,7 @@ class Inspection:
         target: str | None = None,
         options: CompileOptions | None = None,
     ) -> None:
-        constants = {p.name for p in kernel.source.constants}
-        given = {name: value for name, value in keywords.items() if name in constants}
-        generics = {name: value for name, value in keywords.items() if name not in constants}
-        kernel.check_generics(generics)
-        request = kernel.request(args, given)
-        if any(is_op(a) for a in args):
-            raise TypeError(f"to compile `{kernel.name}`, pass tensors or tw.meta(...), not ops")
-        request = request._replace(generics=by_hand(generics), options=options)
-        bound = kernel.bind(args, given, request.generics)
-        needed = Needed(kernel, bound.form, request, _likely_grid(bound.form.args))
+        needed, bound = _asked(kernel, args, keywords, options)
         self._look(needed, bound.device.target if target is None else target)
         self._addresses = [region.address for region in bound.memory]
 
@@ -99,6 +90,36 @@ class Inspection:
         """What the compiler decided, and what each launch checks, one line each."""
         origins = self._kernel.hints.origins(self._options, self.target)
         return _explained(self.artifact(), origins)
+
+
+def announce(
+    kernel: Kernel,
+    args: Sequence[Any],
+    keywords: Mapping[str, Any],
+    options: CompileOptions | None = None,
+) -> None:
+    """Tell who watches launches of one, with arguments that may have shapes alone; run nothing."""
+    needed, _ = _asked(kernel, args, keywords, options)
+    note(needed.kernel, needed.form, needed.request, needed.grid)
+
+
+def _asked(
+    kernel: Kernel,
+    args: Sequence[Any],
+    keywords: Mapping[str, Any],
+    options: CompileOptions | None,
+) -> tuple[Needed, Bound]:
+    """What a call asks for, and its arguments."""
+    constants = {p.name for p in kernel.source.constants}
+    given = {name: value for name, value in keywords.items() if name in constants}
+    generics = {name: value for name, value in keywords.items() if name not in constants}
+    kernel.check_generics(generics)
+    request = kernel.request(args, given)
+    if any(is_op(a) for a in args):
+        raise TypeError(f"to compile `{kernel.name}`, pass tensors or tw.meta(...), not ops")
+    request = request._replace(generics=by_hand(generics), options=options)
+    bound = kernel.bind(args, given, request.generics)
+    return Needed(kernel, bound.form, request, _likely_grid(bound.form.args)), bound
 
 
 def _explained(artifact: Artifact, origins: Sequence[str]) -> str:
