@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from ..base.dtypes import DType
-from .region import Region
+from .region import Region, TensorRecord
 
 E = TypeVar("E", bound=DType)
 
@@ -13,11 +13,13 @@ E = TypeVar("E", bound=DType)
 class DevicePointer(Generic[E]):
     """The address of a tensor's first element. Not a borrow; it only keeps the memory alive."""
 
-    __slots__ = ("_region", "dtype")
+    __slots__ = ("_region", "dtype", "record")
 
-    def __init__(self, dtype: type[E], region: Region) -> None:
+    def __init__(self, dtype: type[E], region: Region, record: TensorRecord | None = None) -> None:
         self.dtype = dtype
         self._region = region
+        self.record = record
+        """What native code reads of the memory; None: Python must list who uses it."""
 
     @property
     def address(self) -> int:

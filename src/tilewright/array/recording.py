@@ -11,7 +11,7 @@ from ..base.errors import DeviceError
 from ..driver.lane import Lane
 from .borrow import LOCK, Use
 from .order import claim
-from .region import Region, TensorRecord, address_of
+from .region import Region, TensorRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class PlainMemory:
         self._records = [TensorRecord.of(region) for region in (*writes, *reads)]
         count = len(self._records)
         self._row = (ctypes.c_int64 * (2 * count + self._written))()
-        self._row[:count] = [address_of(record) for record in self._records]
+        self._row[:count] = [record.at for record in self._records]
 
     def claim(self, lane: Lane, use: Use) -> bool:
         """Borrow all of it for the next work of a lane; False: something needs a closer look."""

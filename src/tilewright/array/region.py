@@ -130,6 +130,8 @@ class TensorRecord(bytes):
 
     region: Region
     state: BorrowState
+    at: int
+    """Where the words are."""
 
     @staticmethod
     def of(region: Region) -> TensorRecord:
@@ -139,6 +141,7 @@ class TensorRecord(bytes):
         memory = ctypes.addressof(region.storage.words)
         record = TensorRecord(_WORDS.pack(kind, region.address, memory))
         record.region, record.state = region, region.storage.state
+        record.at = address_of(record)
         return record
 
 

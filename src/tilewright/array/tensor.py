@@ -101,7 +101,10 @@ class Tensor(Interop, Generic[E]):
     def device_pointer(self) -> DevicePointer[E]:
         """The raw address, for unsafe kernels."""
         self.check_usable()
-        return DevicePointer(self.dtype, self.region)
+        if self.plain is None:
+            with LOCK:
+                self.note_plain()
+        return DevicePointer(self.dtype, self.region, self.plain)
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
         """Give this tensor over to a partition into tiles; `unpartition()` gives it back."""

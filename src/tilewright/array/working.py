@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from struct import pack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import DeviceError
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_put
-from .order import Flight, reserve
+from .borrow import EPOCH, LOCK, OWNER
+from .order import Flight, begin, reserve
 from .recording import Node
 
 if TYPE_CHECKING:
+    from ..driver.lane import Lane
     from ..driver.protocol import Event, Stream
     from ..op.core import DeviceOp
-    from .region import Region
+    from .region import Region, TensorRecord
 
 T = TypeVar("T")
 
@@ -57,6 +60,16 @@ def put_work(
     on_its_way(flight, outcome)
     kept = (writes, reads, keep)
     stream.after(partial(_settle, flight, outcome, partial(_asked, report, given), kept))
+
+
+def begin_raw(lane: Lane, records: Sequence[TensorRecord]) -> bool:
+    """Begin work that may write all of some memory, and borrows none of it; False: it cannot be."""
+    count = len(records)
+    with LOCK:  # borrows stand as they do now
+        states = [record.state.words for record in records]
+        epochs, owners = [w[EPOCH] for w in states], [w[OWNER] for w in states]
+        row = pack(f"{3 * count}q", *[r.at for r in records], *epochs, *owners)
+        return begin(lane, (*records, None, row, None), count) >= 0
 
 
 def _left_behind(stream: Stream, kept: object) -> Event | None:

@@ -5,7 +5,7 @@ Shared by all whose code is there before it is called: modules of CUDA C++ and P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..array.shape import ShapeLike, as_shape
@@ -13,7 +13,7 @@ from ..base.dtypes import AnyDType
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, ceil_div, size
 from ..driver.protocol import Device, Function, LaunchConfig
-from ..launch.foreign import Call, MemoryGiven, Ready
+from ..launch.foreign_calls import Call, MemoryGiven, Ready, Typed
 
 Grid: TypeAlias = "ShapeLike | Callable[[Mapping[str, Any]], ShapeLike]"
 """How many blocks run: so many, or as many as a function of the arguments by name says. It is given
@@ -33,22 +33,31 @@ class Functions:
         """Declarations have types."""
         raise AssertionError("a declared number has a type")
 
+    def traits(self, numbers: Sequence[Typed]) -> Hashable:
+        """It is there whatever the numbers are."""
+        return None
+
     def is_loaded(self, call: Call) -> bool:
         """It is."""
         return True
 
-    def ready(self, call: Call) -> Ready:
-        """The launch of the function on the device where the memory is."""
-        function = self._find(call.device)
-        refuse_unlike(call, function)
-        words = [given.word for given in call.given.values()]
-        return Ready(function, self._config(call), words)
+    @property
+    def counts(self) -> bool:
+        """Whether the grid may differ with the numbers of a launch."""
+        return callable(self._grid)
 
-    def _config(self, call: Call) -> LaunchConfig:
+    def grid(self, call: Call) -> Shape:
+        """How many blocks run."""
         asked = call.asked
-        block = asked.block or self._block
-        grid = asked.grid or grid_of(call, self._grid, block)
-        return LaunchConfig(grid, block, asked.shared_mem_bytes or self._shared)
+        return asked.grid or grid_of(call, self._grid, asked.block or self._block)
+
+    def ready(self, call: Call, grid: Shape) -> Ready:
+        """The launch of the function on the device where the memory is."""
+        function, asked = self._find(call.device), call.asked
+        refuse_unlike(call, function)
+        shared = asked.shared_mem_bytes or self._shared
+        config = LaunchConfig(grid, asked.block or self._block, shared)
+        return Ready(function, config, [given.word for given in call.given.values()])
 
 
 def grid_of(call: Call, grid: Grid | None, block: Shape) -> Shape:

@@ -7,17 +7,18 @@ scale(x, z.borrow_mut(), 2.0).sync()
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
 from ..array.shape import ShapeLike, as_shape
 from ..base.dtypes import AnyDType, f64, i64
 from ..base.errors import LaunchError
-from ..base.shapes import size
+from ..base.shapes import Shape, size
 from ..driver.cuda.device import CudaDevice
 from ..driver.protocol import Function, LaunchConfig
-from ..launch.foreign import Call, Declaration, ForeignEntry, Given, MemoryGiven, Ready
+from ..launch.foreign import Declaration, ForeignEntry
+from ..launch.foreign_calls import Call, Given, MemoryGiven, Ready, Typed, Word
 from .functions import Grid, grid_of
 from .signature import entry_point, gpu_of, number_type, parameters_of
 
@@ -46,20 +47,31 @@ class NumbaMaker:
         """As Numba has it: ints and floats are 64 bits long."""
         return number_type(value, f64, ((i64, -(1 << 63), 1 << 63),))
 
+    def traits(self, numbers: Sequence[Typed]) -> Hashable:
+        """The types of the numbers."""
+        return tuple([number.dtype for number in numbers])
+
     def is_loaded(self, call: Call) -> bool:
         """Whether it was compiled for such arguments."""
         device = gpu_of(call.kernel, call.device, "Numba")
         return (device, _types(call)) in self._loaded
 
-    def ready(self, call: Call) -> Ready:
+    @property
+    def counts(self) -> bool:
+        """Whether the grid may differ with the numbers of a launch."""
+        return callable(self._grid)
+
+    def grid(self, call: Call) -> Shape:
+        """How many blocks run."""
+        return call.asked.grid or grid_of(call, self._grid, call.asked.block or self._block)
+
+    def ready(self, call: Call, grid: Shape) -> Ready:
         """The launch: arrays as the words that Numba takes them apart into."""
         device, types = gpu_of(call.kernel, call.device, "Numba"), _types(call)
         function = self._loaded.get((device, types))
         if function is None:
             function = self._loaded[device, types] = self._compile(device, types)
-        block = call.asked.block or self._block
-        grid = call.asked.grid or grid_of(call, self._grid, block)
-        config = LaunchConfig(grid, block, call.asked.shared_mem_bytes)
+        config = LaunchConfig(grid, call.asked.block or self._block, call.asked.shared_mem_bytes)
         return Ready(function, config, [w for g in call.given.values() for w in _words(g)])
 
     def _compile(self, device: CudaDevice, types: Types) -> Function:
@@ -125,11 +137,11 @@ def _element(kernel: str, name: str, dtype: AnyDType) -> Any:
     return numba.from_dtype(dtype.np)
 
 
-def _words(given: Given) -> list[int]:
+def _words(given: Given) -> list[Word]:
     """A number; or an array: no owner, no parent, its size, its address, extents and strides."""
     if not isinstance(given, MemoryGiven):
         return [given.word]
     layout = given.layout
     item = layout.dtype.itemsize
     steps = [step * item for step in layout.strides]
-    return [0, 0, size(layout.shape), item, given.address, *layout.shape, *steps]
+    return [0, 0, size(layout.shape), item, given.word, *layout.shape, *steps]

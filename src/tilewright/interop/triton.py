@@ -7,18 +7,19 @@ add(x, y, z.borrow_mut(), n, BLOCK=1024).sync()
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from ..base.dtypes import AnyDType, f32, i32, i64
 from ..base.errors import LaunchError
-from ..base.shapes import size
+from ..base.shapes import Shape, size
 from ..driver.cuda.device import CudaDevice
 from ..driver.protocol import Function, LaunchConfig
 from ..frontend.parameters import Parameter
-from ..launch.foreign import Call, Declaration, ForeignEntry, Given, MemoryGiven, Ready
+from ..launch.foreign import Declaration, ForeignEntry
+from ..launch.foreign_calls import Call, Given, MemoryGiven, NumberGiven, Ready, Typed, Word
 from .functions import Grid, grid_of
 from .signature import EMPTY, entry_point, gpu_of, number_type, parameters_of
 
@@ -76,12 +77,25 @@ class TritonMaker:
         """As Triton has it: ints are 32 bits long if they fit, floats are."""
         return number_type(value, f32, ((i32, -(1 << 31), 1 << 31), (i64, -(1 << 63), 1 << 63)))
 
+    def traits(self, numbers: Sequence[Typed]) -> Hashable:
+        """The types of the numbers, and what Triton specializes integers for."""
+        return tuple([(dtype, *_special(dtype, value)) for dtype, value in numbers])
+
     def is_loaded(self, call: Call) -> bool:
         """Whether it was compiled for such arguments."""
         device = gpu_of(call.kernel, call.device, "Triton")
         return (device, self._specialized(call)) in self._loaded
 
-    def ready(self, call: Call) -> Ready:
+    @property
+    def counts(self) -> bool:
+        """Whether the grid may differ with the numbers of a launch."""
+        return callable(self._grid)
+
+    def grid(self, call: Call) -> Shape:
+        """How many blocks run, along x, y and z."""
+        return (*(call.asked.grid or grid_of(call, self._grid, ())), 1, 1)[:3]
+
+    def ready(self, call: Call, grid: Shape) -> Ready:
         """The launch: what is left of the arguments, and memory that Triton asks for."""
         device = gpu_of(call.kernel, call.device, "Triton")
         asked = self._specialized(call)
@@ -89,9 +103,8 @@ class TritonMaker:
         if compiled is None:
             compiled = self._loaded[device, asked] = self._compile(call.kernel, device, asked)
         types = dict(asked.types)
-        words = [g.word for name, g in call.given.items() if types[name] != "constexpr"]
+        words: list[Word] = [g.word for n, g in call.given.items() if types[n] != "constexpr"]
         metadata = compiled.metadata
-        grid = (*(call.asked.grid or grid_of(call, self._grid, ())), 1, 1)[:3]
         config = LaunchConfig(grid, (WARP * metadata.num_warps, 1, 1), metadata.shared)
         scratch = size(grid) * metadata.global_scratch_size
         memory = device.allocate(scratch, zeroed=False) if scratch else None
@@ -182,13 +195,18 @@ def _type_of(kernel: str, name: str, given: Given) -> str:
 
 
 def _is_one(given: Given) -> bool:
-    return not isinstance(given, MemoryGiven) and _is_int(given.dtype) and given.value == 1
+    return isinstance(given, NumberGiven) and _special(given.dtype, given.value)[0]
 
 
 def _is_divisible(given: Given) -> bool:
     if isinstance(given, MemoryGiven):
-        return given.address % ALIGNED == 0
-    return _is_int(given.dtype) and given.value % ALIGNED == 0
+        return given.aligned
+    return _special(given.dtype, given.value)[1]
+
+
+def _special(dtype: AnyDType, value: Any) -> tuple[bool, bool]:
+    """Whether a number is the integer 1, and whether it is a multiple of 16."""
+    return (value == 1, value % ALIGNED == 0) if _is_int(dtype) else (False, False)
 
 
 def _is_int(dtype: AnyDType) -> bool:

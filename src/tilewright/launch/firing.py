@@ -43,8 +43,12 @@ class CudaShot:
         written: int,
         numbers: Sequence[tuple[int, int, AnyDType]],
         label: Callable[[Spot], str],
+        keep: object = None,
     ) -> None:
-        """`numbers` are a place in the record, which of the launch's numbers, and its type."""
+        """`numbers` are a place in the record, which of the launch's numbers, and its type.
+
+        `keep` lives as long as this.
+        """
         self._context, self._written, self._label = context, written, label
         self._fire, self._reserve = context.calls.fire, stub().reserve
         self._count = len(places)
@@ -57,7 +61,7 @@ class CudaShot:
             ctypes.addressof(places), len(numbers), ctypes.addressof(given),
         ]  # fmt: skip
         self._given = ctypes.addressof(words)
-        self._kept = (record, places, given)
+        self._kept = (record, places, given, keep)
 
     def fire(self, held: Held, numbers: Sequence[Any], stream: CudaStream, waits: bool) -> bool:
         """Put one on a stream, and wait for it if asked to; False: it needs a closer look."""

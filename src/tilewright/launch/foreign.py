@@ -7,18 +7,20 @@ writes, inside `tw.unsafe()`; its launches are as safe as that is true.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, NoReturn, Protocol, Self, TypeAlias, TypeVar
+from inspect import Parameter as Declared
+from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
-from ..array.layout import Layout
 from ..array.shape import ShapeLike
 from ..base.dtypes import AnyDType
 from ..base.errors import LaunchError
-from ..base.shapes import Shape, size
+from ..base.shapes import Shape
 from ..compile.options import CompileOptions
-from ..driver.protocol import Device, Function, FunctionRun, LaunchConfig, Stream
+from ..driver.cuda.device import CudaDevice
+from ..driver.cuda.module import CudaFunction
+from ..driver.protocol import Device, Function, LaunchConfig
 from ..frontend.capture import capture
 from ..frontend.parameters import Parameter
 from ..ir.constants import constant_kind
@@ -28,96 +30,36 @@ from ..op.place import here, place_of
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
 from .binding import check_element
 from .blocks import Asked, asked_for
-from .code import NOTHING, Later, Recorded, Run
 from .definition import locals_of_caller
-from .form import Form, Request
+from .foreign_calls import (
+    Address,
+    Call,
+    Given,
+    Maker,
+    MemoryGiven,
+    Number,
+    NumberGiven,
+    Typed,
+    is_aligned,
+)
+from .foreign_code import ForeignCode, ShotsByNumbers
+from .form import Form, Known, Request
+from .kernel import PLAIN
 from .links import Generics, link
+from .plain import PlainBinder
 from .recent import Recent
-from .report import QUIET, Report
-from .scalars import slot_of
+from .scalars import Accept, accepting
 from .slices import SliceBinder, refuse_gaps
 from .specialize import refuse_unhashable
 from .whole import WholeLaunch
 
 R_co = TypeVar("R_co", covariant=True)
 
-FORMS = 256
-"""Forms a kernel remembers."""
+FORMS, KINDS = 256, 64
+"""Forms a kernel remembers, and codes that a form does."""
+CONSTANTS = 64
+"""Sets of constants with which a kernel is called that are remembered."""
 NOTHING_ASKED = Asked()
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryGiven:
-    """A tensor that a kernel is given."""
-
-    layout: Layout
-    address: int
-    written: bool
-
-    @property
-    def shape(self) -> Shape:
-        """The extent of each axis."""
-        return self.layout.shape
-
-    @property
-    def word(self) -> int:
-        """Its address."""
-        return self.address
-
-
-@dataclass(frozen=True, slots=True)
-class NumberGiven:
-    """A number that a kernel is given."""
-
-    dtype: AnyDType
-    value: Any
-
-    @property
-    def word(self) -> int:
-        """Its bits."""
-        return slot_of(self.dtype, self.value)
-
-
-Given: TypeAlias = MemoryGiven | NumberGiven
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """All that the code of a launch depends on."""
-
-    kernel: str
-    device: Device
-    given: Mapping[str, Given]
-    """The arguments by name, in the kernel's order."""
-    constants: Mapping[str, Any]
-    asked: Asked
-
-
-class Ready(NamedTuple):
-    """A launch as a driver takes it."""
-
-    function: Function
-    config: LaunchConfig
-    words: Sequence[int]
-    """The arguments, one word for each parameter of the function."""
-    keep: object = None
-    """Stays alive until the device has passed the launch."""
-
-
-class Maker(Protocol):
-    """Knows the code of one kernel: compiles and loads it, and says how it takes arguments."""
-
-    def number_type(self, value: Any) -> AnyDType:
-        """The type of a number for which the kernel declares none."""
-        ...
-
-    def is_loaded(self, call: Call) -> bool:
-        """Whether the code for a launch is there."""
-        ...
-
-    def ready(self, call: Call) -> Ready:
-        """A launch, its code compiled and loaded."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,18 +100,68 @@ class _Binder(SliceBinder):
         return tuple(args)
 
 
-class ForeignKernel:
-    """A kernel of another compiler, as launches know kernels."""
+class ForeignForm(Form):
+    """Launches of a foreign kernel alike: their tensors are."""
 
-    plain = None
+    def __init__(self, kernel: str, args: tuple[Arg, ...], maker: Maker) -> None:
+        self._maker = maker
+        super().__init__(kernel, args, link(kernel, args, ()))
+        self.made: Recent[tuple[Any, ...], ForeignCode] = Recent(KINDS)
+        """Codes by device, alignment, traits of numbers, grid, and what else was asked for."""
+
+    def accepting(self, kernel: str, parameter: Parameter) -> Accept:
+        """What checks the numbers given for a parameter, and gives them with their types."""
+        accept = _Accepting(kernel, parameter.name)
+        return partial(_typed, accept, self._maker, parameter.dtype)
+
+
+class _Accepting(dict[AnyDType, Accept]):
+    """What checks the numbers given for one parameter, by their type."""
+
+    def __init__(self, kernel: str, name: str) -> None:
+        super().__init__()
+        self._kernel, self._name = kernel, name
+
+    def __missing__(self, dtype: AnyDType) -> Accept:
+        found = self[dtype] = accepting(self._kernel, self._name, dtype)
+        return found
+
+
+def _typed(accept: _Accepting, maker: Maker, declared: AnyDType | str | None, value: Any) -> Typed:
+    dtype = maker.number_type(value) if declared is None else declared
+    assert not isinstance(dtype, str), "generics are not for foreign kernels"
+    return Typed(dtype, accept[dtype](value))
+
+
+class ForeignKernel:
+    """A kernel of another compiler, as launches know kernels, with its constants."""
+
     unsafe = False
 
-    def __init__(self, declaration: Declaration, maker: Maker) -> None:
+    def __init__(
+        self, declaration: Declaration, maker: Maker, given: Mapping[str, Any] | None = None
+    ) -> None:
         self.name = declaration.name
         self.source = declaration
         self._binder = _Binder(declaration)
         self._maker = maker
-        self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
+        self._given = dict(given or {})
+        self._constants = dict(self._binder.constants(self._given))
+        self._forms: Recent[tuple[Any, ...], ForeignForm] = Recent(FORMS)
+        self.plain = self._plain()
+        """What binds most calls, and borrows too; None: all need a closer look."""
+
+    def _plain(self) -> PlainBinder | None:
+        missing = any(value is Declared.empty for value in self._constants.values())
+        if missing or not (self._binder.outputs or self._binder.inputs):
+            return None
+        return PlainBinder(self.source, self._binder, self._form, whole=True)
+
+    def with_constants(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> ForeignKernel:
+        """The same kernel for the constants of a call."""
+        self._binder.check_call(args, keywords)
+        refuse_unhashable(self.name, self._binder.constants(keywords))
+        return ForeignKernel(self.source, self._maker, keywords)
 
     def check_generics(self, generics: Mapping[str, Any]) -> NoReturn:
         """It has none."""
@@ -177,10 +169,11 @@ class ForeignKernel:
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
         """Check the number of arguments and the keywords of a call; give what it asks for."""
-        self._binder.check_call(args, keywords)
-        constants = self._binder.constants(keywords)
-        refuse_unhashable(self.name, constants)
-        return Request(constants, tuple([constant_kind(value) for _, value in constants]))
+        given = {**self._given, **keywords}
+        self._binder.check_call(args, given)
+        if given != self._given:
+            raise LaunchError(f"a node of `{self.name}` keeps its constants")
+        return PLAIN
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any], generics: Generics) -> Bound:
         """The arguments of a call, checked one by one."""
@@ -191,50 +184,79 @@ class ForeignKernel:
 
     def give_form(self, bound: Bound, generics: Generics) -> None:
         """Find the form of a launch, and check its numbers against it."""
-        scalars = [p for p in self.source.parameters if p.kind == "scalar"]
-        types = tuple(
-            [p.dtype or self._maker.number_type(value)
-             for p, value in zip(scalars, bound.numbers, strict=True)]
-        )  # fmt: skip
-        key = (bound.kind, types)
-        form = self._forms.get(key)
-        if form is None:
-            typed = iter(types)
-            args = tuple(
-                ScalarArg(replace(arg.parameter, dtype=next(typed)))
-                if isinstance(arg, ScalarArg) else arg
-                for arg in self._binder.describe(bound)
-            )  # fmt: skip
-            form = Form(self.name, args, link(self.name, args, generics))
-            self._forms.keep(key, form)
-        bound.form = form
+        bound.form = form = self._form(bound)
         bound.numbers = form.accept(bound.numbers)
+
+    def _form(self, bound: Bound) -> ForeignForm:
+        kind = bound.kind
+        form = self._forms.get(kind)
+        if form is None:
+            form = ForeignForm(self.name, self._binder.describe(bound), self._maker)
+            self._forms.keep(kind, form)
+        return form
 
     def is_ready(self, bound: Bound, request: Request) -> bool:
         """Whether the code for a launch is there."""
         return self._maker.is_loaded(self._call(bound, request))
 
     def code(self, bound: Bound, request: Request) -> ForeignCode:
-        """The launch as its driver takes it."""
+        """The code for a launch; made now if it is not there yet."""
         self._refuse_host_memory(bound)
-        ready = self._maker.ready(self._call(bound, request))
-        return ForeignCode(self.name, ready)
+        form, maker = bound.form, self._maker
+        assert isinstance(form, ForeignForm)
+        call = self._call(bound, request)
+        grid, traits = maker.grid(call), maker.traits(bound.numbers)
+        aligned = [is_aligned(region.address) for region in bound.memory]
+        key: tuple[Any, ...] = (bound.device, *aligned, traits, grid, call.asked)
+        found = form.made.get(key)
+        if found is None:
+            ready, again = maker.ready(call, grid), partial(self.code, request=request)
+            self._refuse_elsewhere(ready.function, bound.device)
+            found = ForeignCode(self.name, ready, form.args, again)
+            if found.is_lasting:
+                form.made.keep(key, found)
+        if bound.held is not None and request is PLAIN:
+            self._remember(bound, call, grid, found)
+        return found
+
+    def _remember(self, bound: Bound, call: Call, grid: Shape, code: ForeignCode) -> None:
+        """Let plain launches of these kinds find their code."""
+        assert bound.held is not None
+        known: Known = bound.held[-1]
+        if code.run.shot is not None:
+            shots = known.shot or ShotsByNumbers(self._maker, call, grid)
+            assert isinstance(shots, ShotsByNumbers)
+            shots.keep(bound.numbers, grid, code.run.shot)
+            known.code, known.shot = code, shots
 
     def _call(self, bound: Bound, request: Request) -> Call:
-        memory = {True: iter(bound.written), False: iter(bound.read)}
-        numbers = iter(bound.numbers)
+        memory = {True: enumerate(bound.written), False: enumerate(bound.read, len(bound.written))}
+        numbers = enumerate(bound.numbers)
         given: dict[str, Given] = {}
         for arg in bound.form.args:
             name = arg.parameter.name
             if isinstance(arg, ScalarArg):
-                assert not isinstance(arg.parameter.dtype, str | None)
-                given[name] = NumberGiven(arg.parameter.dtype, next(numbers))
+                place, (dtype, value) = next(numbers)
+                given[name] = NumberGiven(dtype, value, Number(place, dtype))
             else:
                 written = isinstance(arg, OutputArg)
-                region = next(memory[written])
-                given[name] = MemoryGiven(region.layout, region.address, written)
+                place, region = next(memory[written])
+                aligned = is_aligned(region.address)
+                given[name] = MemoryGiven(region.layout, aligned, written, Address(place))
         asked = request.threads or NOTHING_ASKED
-        return Call(self.name, bound.device, given, dict(request.constants), asked)
+        return Call(self.name, bound.device, given, self._constants, asked)
+
+    def _refuse_elsewhere(self, function: Function, device: Device) -> None:
+        """Code is loaded on one device, and runs there alone."""
+        if not (isinstance(device, CudaDevice) and isinstance(function, CudaFunction)):
+            return
+        if function.context is not device.context:
+            raise LaunchError(
+                f"`{self.name}` is loaded on another device than its tensors live on",
+                expected=f"tensors of {function.context.name}",
+                got=f"tensors of {device.name}",
+                hint="load its module on that device: tw.load_module_from_ptx(ptx, device)",
+            )
 
     def _refuse_host_memory(self, bound: Bound) -> None:
         """Arrays of the host are not copied for code that may keep their addresses."""
@@ -248,59 +270,6 @@ class ForeignKernel:
                     got=f"memory of {home.name}",
                     hint="copy it there first: tw.from_numpy(a), or t.to(device)",
                 )
-
-
-class ForeignCode:
-    """One launch of a foreign kernel, ready to be put on a stream."""
-
-    __slots__ = ("kernel", "run")
-
-    def __init__(self, kernel: str, ready: Ready) -> None:
-        self.kernel = kernel
-        """The kernel's name."""
-        self.run: Run = ForeignRun(kernel, ready) if size(ready.config.grid_dim) else NOTHING
-        """How it gets on its way."""
-
-    def check(self, numbers: Sequence[Any]) -> None:
-        """Nothing is known that could be checked."""
-
-
-class ForeignRun:
-    """Puts one launch on a stream."""
-
-    shot = None
-
-    __slots__ = ("_kernel", "_ready")
-
-    def __init__(self, kernel: str, ready: Ready) -> None:
-        self._kernel, self._ready = kernel, ready
-
-    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
-        """Put it on a stream, with its arguments kept alive until it has passed."""
-        function, config, words, keep = self._ready
-        run = function.put_on(stream, config, words, inline=inline, keep=(bound, keep))
-        return partial(_report, run)
-
-    def is_brief(self) -> bool:
-        """Nobody knows how long it takes."""
-        return False
-
-    def record(self, bound: Bound, stream: Stream) -> Recorded:
-        """Put it into a capture."""
-        function, config, words, keep = self._ready
-        function.put_on(stream, config, words, keep=(bound, keep))
-        return Recorded(lambda raw: QUIET, self._refuse_refill)
-
-    def _refuse_refill(self, bound: Bound) -> NoReturn:
-        raise LaunchError(
-            f"a node of `{self._kernel}` keeps the arguments it was recorded with",
-            hint="capture another graph",
-        )
-
-
-def _report(run: FunctionRun) -> Report:
-    problem = run.problem()
-    return QUIET if problem is None else Report(error=problem)
 
 
 class ForeignLaunch(WholeLaunch[R_co]):
@@ -361,12 +330,27 @@ class ForeignEntry:
                 " its declaration says",
             )
         self._kernel = ForeignKernel(declaration, maker)
+        self._with_constants: Recent[Hashable, ForeignKernel] = Recent(CONSTANTS)
         self.source = declaration
         self.__name__ = declaration.name
 
     def __call__(self, *args: Any, **constants: Any) -> ForeignLaunch[Any]:
         """Build the op that runs the kernel on these arguments."""
-        return ForeignLaunch[Any].of(self._kernel, args, constants)
+        kernel = self._for(args, constants) if constants else self._kernel
+        return ForeignLaunch[Any].of(kernel, args, {})
+
+    def _for(self, args: Sequence[Any], constants: Mapping[str, Any]) -> ForeignKernel:
+        """The kernel for some constants."""
+        values = constants.values()
+        key = (*constants, *values, *[constant_kind(value) for value in values])
+        try:
+            found = self._with_constants.get(key)
+        except TypeError:  # the words for this are the kernel's
+            found = None
+        if found is None:
+            found = self._kernel.with_constants(args, constants)
+            self._with_constants.keep(key, found)
+        return found
 
     def __repr__(self) -> str:
         names = ", ".join(p.name for p in self.source.parameters)

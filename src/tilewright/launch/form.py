@@ -9,10 +9,12 @@ from ..base.errors import LaunchError
 from ..base.shapes import Shape
 from ..compile.options import CompileOptions
 from ..driver.protocol import Device
+from ..frontend.parameters import Parameter
 from .arguments import Arg, OutputArg, ScalarArg, TensorArg
 from .blocks import Asked
 from .code import Code, Shot
 from .links import Generics, Links, scalar_type
+from .protocol import Runnable
 from .recent import Recent
 from .scalars import Accept, accepting
 from .specialize import Constants
@@ -55,7 +57,16 @@ class Form:
         self.home = _home(kernel, args)
         """The device they live on; None: launches go to the default one."""
         self.codes: Recent[CodeKey, Code] = Recent(CODES)
-        self._accept = [_accepting(kernel, a, links) for a in args if isinstance(a, ScalarArg)]
+        self._accept = [
+            self.accepting(kernel, a.parameter) for a in args if isinstance(a, ScalarArg)
+        ]
+
+    def accepting(self, kernel: str, parameter: Parameter) -> Accept:
+        """What checks the numbers given for a parameter."""
+        dtype = parameter.dtype
+        if isinstance(dtype, str) and dtype not in self.links.dtypes:
+            return _unchecked  # may still be bound by hand; a launch without is refused
+        return accepting(kernel, parameter.name, scalar_type(kernel, parameter, self.links))
 
     def accept(self, numbers: Sequence[Any]) -> list[Any]:
         """The numbers of a launch as Python ones, if the types of their parameters hold them."""
@@ -69,7 +80,7 @@ class Known:
 
     def __init__(self, kinds: bytes, form: Form) -> None:
         self.kinds, self.form, self.home = kinds, form, form.home
-        self.code: Code | None = None
+        self.code: Runnable | None = None
         """What was last run for those that ask for nothing."""
         self.shot: Shot | None = None
         """How they get on their way, if they need not be listed."""
@@ -90,13 +101,6 @@ def _home(kernel: str, args: Sequence[Arg]) -> Device | None:
             hint="make them on one device: tw.zeros(..., device=...)",
         )
     return found.pop() if found else None
-
-
-def _accepting(kernel: str, arg: ScalarArg, links: Links) -> Accept:
-    dtype = arg.parameter.dtype
-    if isinstance(dtype, str) and dtype not in links.dtypes:
-        return _unchecked  # may still be bound by hand; a launch without is refused
-    return accepting(kernel, arg.parameter.name, scalar_type(kernel, arg.parameter, links))
 
 
 def _unchecked(value: Any) -> Any:

@@ -8,15 +8,18 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from ..array.pointer import DevicePointer
-from ..array.region import Region
-from ..array.working import put_work
+from ..array.region import Region, TensorRecord
+from ..array.working import begin_raw, put_work
 from ..base.dtypes import AnyDType, DType, as_dtype
 from ..base.errors import DriverError, LaunchError
-from ..driver.protocol import Device, Function, FunctionRun, LaunchConfig, Module
+from ..driver.cuda.module import CudaFunction
+from ..driver.protocol import Device, Function, FunctionRun, LaunchConfig, Module, Stream
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
+from ..op.endings import NOT_FIRED, NotFired
 from ..op.place import here, place_of
+from ..op.trace import Tracing
 from .scalars import check_scalar, slot_of
 
 DEFAULT_GPU = "cuda"
@@ -31,12 +34,13 @@ class AsyncKernelLaunch(DeviceOp[None]):
     as they are `t.device_pointer()`; plain addresses are ordered with nothing.
     """
 
-    holds = ("_memory",)
+    holds = ("_memory", "_records")
 
     def __init__(self, function: Function) -> None:
         self._function = function
         self._slots: list[int] = []
         self._memory: list[tuple[int, Region]] = []
+        self._records: list[TensorRecord | None] = []
         self._config: LaunchConfig | None = None
 
     @property
@@ -51,18 +55,18 @@ class AsyncKernelLaunch(DeviceOp[None]):
 
     def spend(self) -> None:
         """Let go of the memory."""
-        self._memory = []
+        self._memory, self._records = [], []
 
     def push_arg(self, value: Any) -> Self:
         """Add a number of a known type: `tw.u32(n)`, `tw.f32(x)`, a NumPy scalar, or a bool."""
-        dtype = _dtype_of(value)
+        dtype = type(value) if isinstance(value, DType) else _dtype_of(value)
         if dtype is None:
             raise TypeError(
                 f"push_arg of `{self.name}` takes a number whose type is known,"
                 f" got {type(value).__name__}; write tw.u32(n) or tw.f32(x)"
             )
         number = check_scalar(self.name, self._next, dtype, value)
-        self._refuse_unfit(f"{dtype.name}, {dtype.itemsize} bytes", dtype.itemsize)
+        self._refuse_unfit(dtype.itemsize, dtype.name)
         self._slots.append(slot_of(dtype, number))
         return self
 
@@ -74,9 +78,10 @@ class AsyncKernelLaunch(DeviceOp[None]):
                 places=(("here", place_of(here())),),
                 hint="write `with tw.unsafe():` around push_device_ptr(...)",
             )
-        self._refuse_unfit("an address, 8 bytes", 8)
+        self._refuse_unfit(8, "an address")
         if isinstance(pointer, DevicePointer):
             self._memory.append((len(self._slots), pointer.region))
+            self._records.append(pointer.record)
             self._slots.append(pointer.address)
         else:
             self._slots.append(pointer)
@@ -87,18 +92,17 @@ class AsyncKernelLaunch(DeviceOp[None]):
         """The argument that is pushed next, in words."""
         return f"argument {len(self._slots)}"
 
-    def _refuse_unfit(self, what: str, nbytes: int) -> None:
+    def _refuse_unfit(self, nbytes: int, kind: str) -> None:
         """Raise if the kernel, where it is known what it takes, takes something else here."""
-        sizes = self._function.parameter_sizes
-        if sizes is None:
+        sizes, place = self._function.parameter_sizes, len(self._slots)
+        if sizes is None or (place < len(sizes) and sizes[place] == nbytes):
             return
-        place = len(self._slots)
+        what = f"{kind}, {nbytes} bytes"
         if place >= len(sizes):
             self._refuse(f"`{self.name}` takes no more arguments", f"{len(sizes)} arguments", what)
-        elif sizes[place] != nbytes:
-            self._refuse(
-                f"{self._next} of `{self.name}` has the wrong size", f"{sizes[place]} bytes", what
-            )
+        self._refuse(
+            f"{self._next} of `{self.name}` has the wrong size", f"{sizes[place]} bytes", what
+        )
 
     def _refuse(self, message: str, expected: str, got: str) -> NoReturn:
         """Raise for a launch that will not be; it does not warn when dropped."""
@@ -110,6 +114,24 @@ class AsyncKernelLaunch(DeviceOp[None]):
         self._config = config
         self.effect = True
         return self
+
+    def fire(self, stream: Stream, waits: bool) -> NotFired | None:
+        """Put the launch on a stream at once, if its memory needs no closer look."""
+        function, config = self._function, self._config
+        records = [record for record in self._records if record is not None]
+        is_plain = len(records) == len(self._records) and Tracing.active is None
+        if config is None or not is_plain:
+            return NOT_FIRED
+        if not (isinstance(function, CudaFunction) and function.runs_on(stream)):
+            return NOT_FIRED
+        if not all(region.storage.device is stream.device for _, region in self._memory):
+            return NOT_FIRED
+        record = function.record(config, self._slots)
+        if not begin_raw(stream.lane, records):
+            return NOT_FIRED
+        function.shoot(stream, record, records, waits)
+        self.spend()
+        return None
 
     def execute(self, ctx: ExecutionContext) -> None:
         """Put the launch on the stream."""
@@ -142,8 +164,6 @@ class AsyncKernelLaunch(DeviceOp[None]):
 
 
 def _dtype_of(value: Any) -> AnyDType | None:
-    if isinstance(value, DType):
-        return type(value)
     if isinstance(value, bool):
         return as_dtype(bool)
     return as_dtype(value.dtype) if _is_numpy_scalar(value) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable
+from functools import cache
 from struct import Struct
 from typing import Any, TypeAlias
 
@@ -37,6 +38,7 @@ def accepting(kernel: str, name: str, dtype: AnyDType) -> Accept:
     return accept
 
 
+@cache
 def _surely(dtype: AnyDType) -> tuple[type[Any], tuple[float, float]]:
     """A class of Python numbers, and the range in which a type holds them all."""
     if dtype.is_bool:
@@ -100,6 +102,9 @@ def _in_float_range(kernel: str, name: str, dtype: AnyDType, number: float) -> f
         given = float(number)
     except OverflowError:
         given = math.inf
+    _, (low, high) = _surely(dtype)
+    if low <= given <= high:
+        return given
     if math.isfinite(given) and math.isfinite(round_to(dtype, given)):
         return given
     if not math.isfinite(given) and isinstance(number, float):

@@ -23,6 +23,8 @@ class Seen(list):
 
     def __call__(self, values, grid):
         self.append((values, grid))
+        if len(values) < 7 or values[4] >> 32:
+            return  # other types than the kernel in Python has
         x, y, out, n, alpha = values[:5]
         n, alpha = n & 0xFFFFFFFF, np.array([alpha], np.int64).view(np.float32)[0]
         floats(out, n)[:] = floats(x, n) + alpha * floats(y, n)
@@ -97,12 +99,19 @@ def test_shared_memory_and_warps_follow_the_metadata(fake_gpu, fake_cuda):
         scan = kernel(scan_kernel, reads=("x_ptr",), writes=("out_ptr",), grid=(1,))
     x, z = some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
     launch = scan(x, z.borrow_mut(), 3, WIDTH=1024, num_warps=8)
-    launch.compile()
-    (compiled,) = scan._kernel._maker._loaded.values()
-    ready = scan._kernel._maker.ready(scan._kernel._call(launch._bound, launch._request))
-    assert ready.config.block_dim == (256, 1, 1)
-    assert ready.config.shared_mem_bytes == compiled.metadata.shared > 0
     launch.sync()
+    (compiled,) = scan._kernel._maker._loaded.values()
+    assert compiled.metadata.num_warps == 8 and compiled.metadata.shared > 0
+    (code,) = [code for form in kernel_of(scan)._forms.values() for code in form.made.values()]
+    config = code.run._ready.config
+    assert config.block_dim == (256, 1, 1)
+    assert config.shared_mem_bytes == compiled.metadata.shared
+
+
+def kernel_of(entry):
+    """The kernel for the only constants that it was called with."""
+    (found,) = entry._with_constants.values()
+    return found
 
 
 @pytest.mark.parametrize(
@@ -118,6 +127,36 @@ def test_element_types_of_memory(fake_gpu, fake_cuda, name):
     ((_, asked),) = copy._kernel._maker._loaded
     assert dict(asked.types)["flag"] == "u1"
     assert dict(asked.types)["factor"] == "fp64" and dict(asked.types)["count"] == "i64"
+
+
+def test_launches_alike_are_fired(add, fake_gpu, seen, monkeypatch):
+    """Each with the code that Triton would use: by type, alignment, and being 1 or not."""
+    numbers = [(1000, 0.5), (992, 0.5), (1, 0.5), (7, np.float64(0.5)), (tw.i64(9), 2)]
+    x, y, z = some(fake_gpu), some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
+    for n, alpha in numbers:
+        add(x, y, z.borrow_mut(), n, alpha, BLOCK=256).sync()
+    made = len(add._kernel._maker._loaded)
+    assert made == 5
+    monkeypatch.setattr("tilewright.launch.foreign_code.ForeignRun.start", None)
+    first = len(seen)
+    for n, alpha in numbers:
+        add(x, y, z.borrow_mut(), n, alpha, BLOCK=256).sync()
+    assert [len(values) for values, _ in seen[first:]] == [7, 7, 6, 7, 7]
+    assert [grid[0] for _, grid in seen[first:]] == [4, 4, 1, 1, 1]
+    assert len(add._kernel._maker._loaded) == made
+
+
+def test_nodes_keep_the_code_they_were_recorded_with(add, fake_gpu, seen):
+    x, z = some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
+    graph = add(x, x, z.borrow_mut(), 1000, 1.0, BLOCK=256).graph()
+    y = some(fake_gpu)
+    graph.set_args(0, y, y, z.borrow_mut(), 999, 2.0, BLOCK=256)
+    graph.launch().sync()
+    np.testing.assert_allclose(z.to_numpy()[:999], 3 * y.to_numpy()[:999], rtol=1e-6)
+    with pytest.raises(tw.LaunchError, match="keeps its constants"):
+        graph.set_args(0, y, y, z.borrow_mut(), 999, 2.0, BLOCK=128)
+    with pytest.raises(tw.LaunchError, match="keeps the code it was recorded with"):
+        graph.set_args(0, y, y, z.borrow_mut(), 992, 2.0, BLOCK=256)
 
 
 def test_graphs_record_it(add, fake_gpu, seen):

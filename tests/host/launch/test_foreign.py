@@ -11,6 +11,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, f64, i32, simt, u32
 from tilewright.interop import cuda
+from tilewright.launch.foreign_code import ForeignRun
 
 PTX = ".version 7.0\n.target sm_80\n"
 
@@ -96,6 +97,100 @@ def test_graphs_record_it(scale, fake_gpu, fake_cuda):
         graph.launch().sync()
     np.testing.assert_array_equal(z.to_numpy(), 2 * x.to_numpy())
     assert not launches(fake_cuda), "only the graph was launched"
+
+
+def test_nodes_keep_their_arguments_and_take_others(scale, fake_gpu, fake_cuda):
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    graph = scale(z.borrow_mut(), x, 300, 2.0).graph()
+    kept, expected = weakref.ref(x.region.storage), 2 * x.to_numpy()
+    del x
+    gc.collect()
+    graph.launch().sync()
+    np.testing.assert_array_equal(z.to_numpy(), expected)
+    other, y = tw.zeros((300,), device=fake_gpu).sync(), some(fake_gpu)
+    graph.set_args(0, other.borrow_mut(), y, 300, 5.0)
+    graph.launch().sync()
+    np.testing.assert_array_equal(other.to_numpy(), 5 * y.to_numpy())
+    np.testing.assert_array_equal(z.to_numpy(), expected)
+    with pytest.raises(tw.LaunchError, match="arguments like those it was recorded with"):
+        graph.set_args(0, some(fake_gpu, (30,)).borrow_mut(), y, 30, 5.0)
+    del graph
+    gc.collect()
+    assert kept() is None
+
+
+def test_a_node_runs_over_as_many_blocks_as_its_arguments_ask_for(load, fake_gpu, fake_cuda):
+    with tw.unsafe():
+
+        @cuda.kernel(load(), grid=lambda a: a["n"])
+        def scale(
+            out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: u32, factor: f32
+        ) -> None: ...
+
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    graph = scale(z.borrow_mut(), x, 7, 2.0).graph()
+    graph.set_args(0, z.borrow_mut(), x, 9, 2.0)
+    ((_, name, grid, _),) = [entry for _, _, entry in fake_cuda.graphs[graph._replay._executable]]
+    assert (name, grid) == ("scale", (9, 1, 1))
+    with pytest.raises(tw.LaunchError, match="keeps the code it was recorded with"):
+        graph.set_args(0, z.borrow_mut(), x, 0, 2.0)
+
+
+@pytest.fixture
+def fired_only(monkeypatch):
+    """From now on launches are fired, or fail."""
+
+    def refuse(self, *args, **keywords):
+        raise AssertionError("it took the long way")
+
+    return lambda: monkeypatch.setattr(ForeignRun, "start", refuse)
+
+
+def test_launches_alike_are_fired(scale, fake_gpu, fake_cuda, fired_only):
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    scale(z.borrow_mut(), x, 300, 2.0).sync()
+    fired_only()
+    for n, factor in [(300, 3.0), (7, -1.0), (np.uint32(300), 4)]:
+        poison = np.full(300, np.nan, np.float32)
+        z.copy_from(poison).sync()
+        borrow = z.borrow_mut()
+        assert scale(borrow, x, n, factor).sync()[0] is borrow
+        scale(borrow, x, n, factor).start()
+        expected = np.where(np.arange(300) < n, x.to_numpy() * np.float32(factor), poison)
+        np.testing.assert_array_equal(z.to_numpy(), expected)
+    with pytest.raises(tw.ShapeError, match="`n` of `scale` is out of range"):
+        scale(z.borrow_mut(), x, 1 << 32, 2.0)
+    with pytest.raises(AssertionError, match="the long way"):
+        scale(z.borrow_mut()[:100], x, 100, 2.0).sync()
+
+
+def test_the_grid_is_asked_for_at_each_launch(load, fake_gpu, fake_cuda):
+    asked = []
+
+    def grid(given):
+        asked.append((given["n"], given["x"].shape))
+        return given["n"]
+
+    with tw.unsafe():
+
+        @cuda.kernel(load(), grid=grid)
+        def scale(
+            out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: u32, factor: f32
+        ) -> None: ...
+
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    for n in (3, 4, 4, 0, 3):
+        scale(z.borrow_mut(), x, n, 2.0).sync()
+    assert [entry[2][0] for entry in launches(fake_cuda)] == [3, 4, 4, 3]
+    assert set(asked) == {(n, (300,)) for n in (0, 3, 4)}
+
+
+def test_code_runs_where_it_is_loaded(scale, fake_gpus, fake_cuda):
+    x, z = some(fake_gpus[1]), tw.zeros((300,), device=fake_gpus[1]).sync()
+    for _ in range(2):
+        with pytest.raises(tw.LaunchError, match="`scale` is loaded on another device"):
+            scale(z.borrow_mut(), x, 300, 2.0).sync()
+    assert not launches(fake_cuda)
 
 
 def test_the_grid_may_follow_from_the_arguments(load, fake_gpu, fake_cuda):

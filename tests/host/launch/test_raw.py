@@ -49,13 +49,45 @@ def test_ptx_goes_to_the_first_gpu_or_to_the_one_that_is_named(fake_cuda, fake_g
     fake_cuda.kernels["scale"] = lambda values, grid: None
     for where, name in [(None, "cuda:0"), (1, "cuda:1"), ("cuda:1", "cuda:1"), (fake_gpus[1],) * 2]:
         function = tw.load_module_from_ptx(PTX.encode(), where).load_function("scale")
-        assert function._context.name == getattr(name, "name", name)
+        assert function.context.name == getattr(name, "name", name)
 
 
 def test_a_kernel_of_the_driver_is_an_op(scale, fake_gpu):
     x, out = some(fake_gpu), tw.empty((1000,), device=fake_gpu).sync()
     launching(scale, x, out).then(lambda _: launching(scale, out, out)).sync()
     np.testing.assert_array_equal(out.to_numpy(), 4 * x.to_numpy())
+
+
+def test_plain_memory_is_only_numbered(scale, fake_gpu, fake_cuda, monkeypatch):
+    x, out = some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
+    monkeypatch.setattr(tw.AsyncKernelLaunch, "execute", None)
+    stream, other = fake_gpu.new_stream(), fake_gpu.new_stream()
+    launching(scale, x, out).start_on(stream)
+    fake_cuda.hold(other)
+    launching(scale, out, x, 0.5).start_on(stream)
+    fake_cuda.release()
+    np.testing.assert_array_equal(out.to_numpy(), 2 * x.to_numpy())
+
+
+def test_it_is_ordered_with_work_on_other_streams(scale, fake_gpu, fake_cuda):
+    x, out = some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
+    expected = 6 * x.to_numpy()
+    first, second = fake_gpu.new_stream(), fake_gpu.new_stream()
+    fake_cuda.hold(first)
+    launching(scale, x, out).start_on(first)
+    launching(scale, out, x, 3.0).start_on(second)
+    fake_cuda.release()
+    np.testing.assert_array_equal(x.to_numpy(), expected)
+
+
+def test_what_nobody_waits_for_is_let_go_of(scale, fake_gpu):
+    """Also of launches on parts of memory, which Python lists."""
+    x, out = some(fake_gpu, 2000), tw.zeros((2000,), device=fake_gpu).sync()
+    stream = fake_gpu.new_stream()
+    for _ in range(500):
+        launching(scale, x[:1000], out[:1000]).start_on(stream)
+    assert len(stream._marks) < 100
+    assert len(out.region.storage.order.covered) < 100
 
 
 def test_in_a_graph(scale, fake_gpu):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from ...base.cubin import architecture
 from ...base.elf import MAGIC
@@ -13,12 +13,14 @@ from ..protocol import LaunchConfig, RefusedCodeError, Stream
 from .code import is_machine_code, loadable
 from .context import Context
 from .record import Record
+from .replay import Node
 from .results import NO_BINARY_FOR_GPU, NOT_FOUND, UNLOADABLE, CallError
 from .stream import CudaStream
 
 Three: TypeAlias = tuple[int, int, int]
 MOST_BLOCKS = ((1 << 31) - 1, 65535, 65535)
 """Along x, y and z."""
+LEAST_LIMIT = min(MOST_BLOCKS)
 COMMON_SHARED = 48 << 10
 """Bytes of shared memory that every kernel may be launched with."""
 
@@ -110,14 +112,14 @@ class CudaFunction:
     """A kernel; its parameters are numbers and addresses of at most 8 bytes."""
 
     __slots__ = (
-        "_context", "_handle", "_module", "_needed", "_shared", "_threads", "name",
+        "_handle", "_module", "_needed", "_shared", "_threads", "context", "name",
         "parameter_sizes",
     )  # fmt: skip
 
     def __init__(self, module: object, name: str, handle: int, context: Context) -> None:
         self.name = name
         self._module = module  # keeps the code
-        self._handle, self._context = handle, context
+        self._handle, self.context = handle, context
         self._shared = COMMON_SHARED
         self._needed = context.call(context.calls.shared_bytes, handle)
         self._threads = context.call(context.calls.most_threads, handle)
@@ -133,13 +135,41 @@ class CudaFunction:
         keep: object = None,
     ) -> CudaFunctionRun:
         """Put a launch on a stream of its device."""
-        context = self._context
-        if not isinstance(stream, CudaStream) or stream.context is not context:
+        self.launch(stream, self.record(config, slots), keep)
+        return CudaFunctionRun(self.context)
+
+    def runs_on(self, stream: Stream) -> TypeGuard[CudaStream]:
+        """Whether it can be launched on a stream: one of the device it is loaded on."""
+        return isinstance(stream, CudaStream) and stream.context is self.context
+
+    def launch(self, stream: Stream, record: Record, keep: object) -> Node | None:
+        """Launch what a record says; while capturing it becomes a node, which is given."""
+        if not self.runs_on(stream):
             raise ContextError(
                 f"`{self.name}` cannot be launched there",
-                expected=f"a stream of {context.name}",
+                expected=f"a stream of {self.context.name}",
                 got=repr(stream),
             )
+        return stream.launch(record, f"`{self.name}`", (self, keep))
+
+    def record(self, config: LaunchConfig, slots: Sequence[int]) -> Record:
+        """A launch as the driver takes it, if it can be."""
+        words = self.words(slots)
+        self._allow_shared(config.shared_mem_bytes)
+        grid, block = self._dims(config)
+        shared = config.shared_mem_bytes
+        return Record(self.context.handle, self._handle, grid, block, shared, words)
+
+    def shoot(self, stream: CudaStream, record: Record, keep: object, waits: bool) -> None:
+        """Launch what a record says, as work that its lane numbers, and wait if asked to."""
+        context, label = self.context, f"`{self.name}`"
+        put = context.calls.shoot(record.address, stream.lane.address, stream.handle)
+        if put < 0:
+            raise context.failure(f"to launch {label}", -put)
+        (stream.drain if waits else stream.keep)(label, (self, keep))
+
+    def words(self, slots: Sequence[int]) -> list[int]:
+        """The arguments of a launch as words of its record, if there are as many as it takes."""
         sizes = self.parameter_sizes
         if sizes is not None and len(slots) != len(sizes):
             raise DriverError(
@@ -147,16 +177,11 @@ class CudaFunction:
                 expected=f"{len(sizes)} arguments",
                 got=str(len(slots)),
             )
-        self._allow_shared(config.shared_mem_bytes)
-        grid, block = self._dims(config)
-        words = [slot - (1 << 64) if slot >> 63 == 1 else slot for slot in slots]
-        record = Record(context.handle, self._handle, grid, block, config.shared_mem_bytes, words)
-        stream.launch(record, f"`{self.name}`", (self, keep))
-        return CudaFunctionRun(context)
+        return [slot - (1 << 64) if slot >> 63 == 1 else slot for slot in slots]
 
     def _allow_shared(self, nbytes: int) -> None:
         """More than every kernel may have must be asked for."""
-        context = self._context
+        context = self.context
         calls, needed = context.calls, self._needed
         if needed + nbytes > self._shared:
             _check_shared(self.name, context, needed, nbytes)
@@ -166,7 +191,7 @@ class CudaFunction:
     def _dims(self, config: LaunchConfig) -> tuple[Three, Three]:
         """Blocks, and threads in each, along x, y and z."""
         grid, block = _three(config.grid_dim), _three(config.block_dim)
-        if any(n > most for n, most in zip(grid, MOST_BLOCKS, strict=True)):
+        if max(grid) > LEAST_LIMIT and any(n > m for n, m in zip(grid, MOST_BLOCKS, strict=True)):
             raise _too_large(self.name, "blocks", f"at most {MOST_BLOCKS} along x, y and z", grid)
         if size(block) > self._threads:
             raise _too_large(self.name, "threads", f"at most {self._threads} in a block", block)

@@ -59,6 +59,11 @@ class Record:
         words[HEAD_WORDS : self.slots - 1] = [first + 8 * i for i in range(count)]
         words[self.slots :] = [int(slot) for slot in slots]
 
+    def refill(self, grid: Sequence[int], slots: Sequence[int]) -> None:
+        """Launch it over other blocks, with other parameters."""
+        self.words[Head.GRID : Head.GRID + 3] = list(grid)
+        self.words[self.slots :] = list(slots)
+
     def shot(self) -> Shot:
         """The launch as a graph takes it."""
         words = self.words

@@ -332,6 +332,8 @@ class CudaStream:
                 self._owe(callback)
         if over:
             callback()
+        elif len(self._marks) > MANY:  # if nobody waits, what has passed is let go of
+            self.sweep()
 
     def sweep(self) -> None:
         """Make the calls that have fallen due; on a device that was lost, all of them."""

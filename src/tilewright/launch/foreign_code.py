@@ -1,0 +1,187 @@
+"""Foreign code made ready for launches alike: puts them on streams, or into graphs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from ..base.errors import LaunchError
+from ..base.shapes import Shape, size
+from ..driver.cuda.module import CudaFunction
+from ..driver.cuda.stream import CudaStream
+from ..driver.protocol import FunctionRun, Stream
+from ..op.place import Spot, place_of
+from .arguments import Arg, Bound, Held, OutputArg
+from .code import NOTHING, Later, Recorded, Run, Shot
+from .firing import CudaShot
+from .foreign_calls import Address, Call, Maker, Number, Ready, Typed
+from .recent import Recent
+from .report import QUIET, Report
+from .scalars import slot_of
+
+SHOTS = 256
+"""Codes that plain launches of tensors alike remember, by their numbers and grids."""
+
+
+class ForeignCode:
+    """Code of a foreign kernel for launches alike, ready to be put on streams."""
+
+    __slots__ = ("is_lasting", "kernel", "run")
+
+    asks_numbers = False
+
+    def __init__(
+        self,
+        kernel: str,
+        ready: Ready,
+        args: Sequence[Arg],
+        again: Callable[[Bound], ForeignCode],
+    ) -> None:
+        """`again` finds the code of another launch of the same kernel."""
+        self.kernel = kernel
+        """The kernel's name."""
+        self.is_lasting = ready.keep is None
+        """Whether it serves more than one launch."""
+        self.run: Run = NOTHING
+        """How launches get on their way."""
+        if size(ready.config.grid_dim):
+            written = sum(isinstance(arg, OutputArg) for arg in args)
+            self.run = ForeignRun(kernel, ready, written, again)
+
+    @property
+    def compiled(self) -> ForeignCode:
+        """What launches ask whether it is stale."""
+        return self
+
+    def stale(self) -> None:
+        """It never is."""
+
+    def check(self, numbers: Sequence[Any]) -> None:
+        """Nothing is known that could be checked."""
+
+
+class ForeignRun:
+    """Puts launches alike on streams."""
+
+    __slots__ = ("_again", "_kernel", "_ready", "shot")
+
+    def __init__(
+        self, kernel: str, ready: Ready, written: int, again: Callable[[Bound], ForeignCode]
+    ) -> None:
+        self._kernel, self._ready, self._again = kernel, ready, again
+        self.shot = _shot_of(ready, written, self._label)
+
+    def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
+        """Put one on a stream, with its arguments kept alive until it has passed."""
+        function, config, _, keep = self._ready
+        run = function.put_on(stream, config, self.words(bound), inline=inline, keep=(bound, keep))
+        return partial(_report, run)
+
+    def is_brief(self) -> bool:
+        """Nobody knows how long it takes."""
+        return False
+
+    def words(self, bound: Bound) -> list[int]:
+        """The parameters of a launch."""
+        memory, numbers, found = bound.memory, bound.numbers, list[int]()
+        for word in self._ready.words:
+            if isinstance(word, int):
+                found.append(word)
+            elif isinstance(word, Address):
+                found.append(memory[word.place].address)
+            else:
+                found.append(slot_of(word.dtype, numbers[word.place].value))
+        return found
+
+    def record(self, bound: Bound, stream: Stream) -> Recorded:
+        """Put one into a capture."""
+        function, config, _, keep = self._ready
+        kept = (bound, keep, self)
+        if not isinstance(function, CudaFunction):
+            function.put_on(stream, config, self.words(bound), keep=kept)
+            return Recorded(_nothing_reported, self._refuse_refill)
+        record = function.record(config, self.words(bound))
+        node = function.launch(stream, record, kept)
+        assert node is not None, "the stream is capturing"
+
+        def refill(other: Bound) -> None:
+            found = self._again(other).run
+            if not (isinstance(found, ForeignRun) and found.is_like(self)):
+                self._refuse_refill(other)
+            record.refill(found.grid, function.words(found.words(other)))
+            node.refill(record)
+
+        return Recorded(_nothing_reported, refill)
+
+    @property
+    def grid(self) -> Shape:
+        """Over how many blocks they run."""
+        return (*self._ready.config.grid_dim, 1, 1)[:3]
+
+    def is_like(self, other: ForeignRun) -> bool:
+        """Whether launches of the one can take the place of launches of the other in a graph."""
+        mine, its = self._ready, other._ready
+        alone = mine.keep is None and its.keep is None
+        return alone and mine.function is its.function and len(mine.words) == len(its.words)
+
+    def _label(self, spot: Spot) -> str:
+        return f"`{self._kernel}`, launched at {place_of(spot)},"
+
+    def _refuse_refill(self, other: Bound) -> NoReturn:
+        raise LaunchError(
+            f"a node of `{self._kernel}` keeps the code it was recorded with",
+            expected="arguments that its compiler makes the same code for, and at least one block",
+            got="others",
+            hint="capture another graph",
+        )
+
+
+def _nothing_reported(raw: object) -> Report:
+    return QUIET
+
+
+def _report(run: FunctionRun) -> Report:
+    problem = run.problem()
+    return QUIET if problem is None else Report(error=problem)
+
+
+def _shot_of(ready: Ready, written: int, label: Callable[[Spot], str]) -> CudaShot | None:
+    """How plain launches get on their way; None where they must be listed."""
+    function, config, words, keep = ready
+    if keep is not None or not isinstance(function, CudaFunction):
+        return None
+    record = function.record(config, [w if isinstance(w, int) else 0 for w in words])
+    placed = list(enumerate(words, record.slots))
+    addresses = {word.place: at for at, word in placed if isinstance(word, Address)}
+    count = sum(isinstance(word, Address) for word in words)
+    if sorted(addresses) != list(range(count)):
+        return None  # some memory is passed twice, or not at all
+    places = (ctypes.c_int64 * count)(*[addresses[i] for i in range(count)])
+    numbers = [(at, w.place, w.dtype) for at, w in placed if isinstance(w, Number)]
+    return CudaShot(function.context, record, places, written, numbers, label, function)
+
+
+class ShotsByNumbers:
+    """Plain launches of tensors alike; of several codes, the one for their numbers and grid."""
+
+    __slots__ = ("_call", "_grid", "_maker", "_shots")
+
+    def __init__(self, maker: Maker, call: Call, grid: Shape) -> None:
+        self._maker, self._call = maker, call
+        self._grid = None if maker.counts else grid
+        self._shots: Recent[Hashable, Shot] = Recent(SHOTS)
+
+    def keep(self, numbers: Sequence[Typed], grid: Shape, shot: Shot) -> None:
+        """Remember how launches with such numbers over a grid get on their way."""
+        self._shots.keep((self._maker.traits(numbers), grid), shot)
+
+    def fire(self, held: Held, numbers: Sequence[Typed], stream: CudaStream, waits: bool) -> bool:
+        """Put one on a stream, and wait for it if asked to; False: it needs a closer look."""
+        maker, grid = self._maker, self._grid
+        if grid is None:
+            grid = maker.grid(self._call.with_numbers(numbers))
+        shot = self._shots.get((maker.traits(numbers), grid))
+        values = [number.value for number in numbers]
+        return shot is not None and shot.fire(held, values, stream, waits)
