@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import time
 
 import numpy as np
@@ -13,7 +14,9 @@ import tilewright.lang as tl
 from support.processes import run_program
 
 LONGEST = 5e-3
-"""Seconds that the loop may be held."""
+"""Seconds of processor time that the loop may be held."""
+ATTEMPTS = 5
+"""What holds the loop holds it each time; what neighbours do to a processor or a GPU passes."""
 ELEMENTS = 4_000_000
 
 
@@ -46,7 +49,7 @@ async def _longest_turn(build) -> tuple[float, object]:
     return longest, result
 
 
-async def _hold_the_loop() -> list[str]:
+async def _hold_the_loop() -> dict[str, str]:
     """What holds the loop for too long, when everything is used for the first time, or again."""
     data = np.random.default_rng().random(ELEMENTS, np.float32)
     z = np.empty_like(data)
@@ -69,20 +72,25 @@ async def _hold_the_loop() -> list[str]:
         yield "launch on arrays", lambda: negate(tw.asarray(z).partition((4096,)), data)
         yield "chain", lambda: tw.from_numpy(data).dup().to_numpy().map(np.sum)
 
-    held = []
+    held = {}
     for round_ in ("first", "second"):
         for name, build in ops():
             longest, kept[name] = await _longest_turn(build)
             if longest > LONGEST:
-                held.append(f"{name}, {round_}: {longest * 1e3:.1f} ms")
+                held[f"{name}, {round_}"] = f"{longest * 1e3:.1f} ms"
     return held
 
 
 def print_what_holds_the_loop() -> None:
     gc.disable()  # a collection of everything pytest has loaded would be ours to answer for
-    print(asyncio.run(_hold_the_loop()))
+    print(json.dumps(asyncio.run(_hold_the_loop())))
 
 
 def test_no_first_use_holds_the_loop():
     text = "from cpu.op.test_awaiting import *\nprint_what_holds_the_loop()"
-    assert run_program(text, timeout=300).strip() == "[]"
+    held = []
+    while len(held) < ATTEMPTS:
+        held.append(json.loads(run_program(text, timeout=300)))
+        if not set.intersection(*map(set, held)):
+            return
+    raise AssertionError(held)
