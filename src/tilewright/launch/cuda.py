@@ -275,5 +275,6 @@ def hardware_grid(kernel: str, grid: Shape, *, folded: bool) -> Shape:
             f"the grid of `{kernel}` is too large for this device",
             expected=f"at most {size(MAX_GRID)} blocks in all",
             got=str(grid),
+            hint="use larger tiles, so that there are fewer blocks",
         )
     return tuple(found)

@@ -14,7 +14,7 @@ from ..backend.llvm import find_libdevice, host_target
 from ..backend.tileir.toolchain import INSTALL, architectures, bytecode_versions, find_toolchain
 from ..base.config import SETTINGS, Config, cache_directory, current
 from ..base.errors import CompileError
-from ..compile.store import current_store, refusal
+from ..compile.store import current_store, refusal, trouble
 from ..driver.cuda.bindings import SINCE
 from ..driver.cuda.finding import NEWER
 from .machine import SELF, ask_driver, own_version
@@ -23,6 +23,8 @@ from .subcommand import FINE, WRONG, Subcommand, aligned, in_bytes, say
 OLDEST_DRIVER = (SINCE // 1000, SINCE % 1000 // 10)
 """CUDA version of the oldest driver that loads tile kernels."""
 DRIVER_HINT = f"{NEWER}: https://www.nvidia.com/drivers"
+
+ELSEWHERE = "make room there, or set TILEWRIGHT_CACHE_DIR to another directory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,12 @@ def _cache() -> Iterator[Finding]:
     if not root.exists():
         yield Finding("directory", f"{root}, not made yet")
         return
-    yield Finding("directory", f"{root}, mode {root.stat().st_mode & 0o7777:04o}")
+    why = trouble(root)
+    if why is not None:
+        text = f"{root} cannot be written: {why}; what it holds is used, new kernels are not kept"
+        yield Finding("directory", text, "wrong", ELSEWHERE)
+    else:
+        yield Finding("directory", f"{root}, mode {root.stat().st_mode & 0o7777:04o}")
     entries = store.entries()
     size = in_bytes(sum(file.size for file in entries))
     yield Finding("entries", f"{len(entries)}, {size} of {in_bytes(store.capacity)}")

@@ -34,3 +34,4 @@ def test_more_blocks_than_the_hardware_counts_are_refused():
         hardware_grid("k", (LONG, LONG, 1), folded=True)
     assert caught.value.expected == f"at most {size(MAX_GRID)} blocks in all"
     assert caught.value.got == str((LONG, LONG, 1))
+    assert "larger tiles" in caught.value.hint

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import pytest
 
@@ -136,6 +138,22 @@ def test_a_cache_that_is_open_to_others(driver, tileiras, cache, capsys):
     assert "mode 0700" in report(capsys)
     with override(cache_dir="off"):
         assert "off: every process" in report(capsys)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
+def test_a_cache_that_cannot_be_written(driver, tileiras, cache, capsys, monkeypatch, code):
+    def refuse(descriptor):
+        raise OSError(code, os.strerror(code))
+
+    cache.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "fsync", refuse)
+    said = report(capsys, 1)
+    assert f"wrong: {cache} cannot be written: {os.strerror(code)}" in said
+    assert "set TILEWRIGHT_CACHE_DIR to another directory" in said
+    assert list(cache.iterdir()) == []
+    monkeypatch.undo()
+    assert f"{cache}, mode 0700" in report(capsys)
+    assert list(cache.iterdir()) == []
 
 
 def test_for_programs(driver, tileiras, capsys):

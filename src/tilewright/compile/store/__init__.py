@@ -18,10 +18,10 @@ from pathlib import Path
 
 from ...base.config import cache_directory, current
 from .directory import RefusedError, opened
-from .disk import Stats, Store
+from .disk import Stats, Store, try_to_write
 from .record import Record
 
-__all__ = ["Record", "Stats", "Store", "current_store", "refusal", "stats"]
+__all__ = ["Record", "Stats", "Store", "current_store", "refusal", "stats", "trouble"]
 
 
 def current_store() -> Store | None:
@@ -46,6 +46,18 @@ def refusal(root: Path) -> str | None:
         return None
     except (OSError, RefusedError) as error:
         return str(error)
+
+
+def trouble(root: Path) -> str | None:
+    """Why nothing could be kept in a directory, if so: it is tried where there is one."""
+    try:
+        with opened(root) as directory:
+            try_to_write(directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 @cache

@@ -1,7 +1,7 @@
 """The disk cache itself: from a record to what was kept under it, and back. It never raises.
 
 Every failure of the file system is counted and passed over: what cannot be read is a miss, what
-cannot be written is not kept.
+cannot be written is not kept, and a warning says so once.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ LARGEST = 256 << 20
 READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Not through links, and not waiting for somebody to write into a pipe."""
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+TRIED = 1 << 16
+"""Bytes written to see whether a directory can be written to: about a kernel."""
 LOOKS = 16
 """Eviction looks at all files when this process has written that part of the capacity."""
 
@@ -200,11 +202,12 @@ class Store:
         try:
             with opened(self.root, create=create) as directory:
                 return action(directory)
-        except FileNotFoundError:
-            # No directory yet. Where it should have been made, something is wrong.
-            self._count(io_errors=create)
-        except OSError:
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and not create:
+                return None  # no directory yet
             self._count(io_errors=1)
+            if create:
+                self._warn(f"{self.root} cannot be written: {error.strerror}")
         except RefusedError as refused:
             self._warn(str(refused))
         return None
@@ -243,6 +246,19 @@ def _read(directory: int, path: str) -> bytes | None:
         if found.st_size > LARGEST:
             raise InvalidEntryError("it is too large")
         return opened_file.read()
+
+
+def try_to_write(directory: int) -> None:
+    """Write something and remove it; OSError where that cannot be."""
+    temporary = f"{os.urandom(8).hex()}.tmp"
+    descriptor = os.open(temporary, WRITE, 0o600, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(bytes(TRIED))
+            file.flush()
+            os.fsync(descriptor)
+    finally:
+        remove(directory, temporary)
 
 
 def _write(directory: int, name: str, data: bytes) -> bool:

@@ -176,11 +176,17 @@ def test_what_cannot_be_restored_is_removed(store, kept):
     assert store.stats.invalid == 1
 
 
+def unkept(why="cannot be written"):
+    """What a user is told, once, where a disk does not let us."""
+    return pytest.warns(RuntimeWarning, match=f"compiled code is not kept on disk: .* {why}")
+
+
 def test_a_directory_in_place_of_an_entry(store, kept):
     kept.unlink()
     kept.mkdir()
     assert nothing(store)
-    assert not store.put(record(), SAVED)
+    with unkept():
+        assert not store.put(record(), SAVED)
     assert store.stats.io_errors >= 2
 
 
@@ -236,7 +242,7 @@ def test_a_directory_that_cannot_be_written(store, kept, root):
     kept.parent.chmod(0o500)
     try:
         assert store.get(record(), same) == SAVED
-        with store.alone(record(1)):
+        with unkept(), store.alone(record(1)):
             assert not store.put(record(1), SAVED)
         assert store.stats.io_errors == 2
     finally:
@@ -256,8 +262,9 @@ def test_a_disk_that_refuses_writing(store, kept, monkeypatch, code):
     monkeypatch.setattr(os, "open", refusing)
     monkeypatch.setattr(os, "utime", lambda *a, **k: refusing("", os.O_CREAT))
     assert store.get(record(), same) == SAVED
-    with store.alone(record(1)):
+    with unkept(os.strerror(code)) as warned, store.alone(record(1)):
         assert not store.put(record(1), SAVED)
+    assert len(warned) == 1 and "TILEWRIGHT_CACHE_DIR" in str(warned[0].message)
     assert (store.stats.io_errors, store.stats.puts) == (2, 1)
 
 
@@ -267,7 +274,8 @@ def test_a_disk_that_gets_full_while_writing(store, kept, root):
     big = Saved({}, os.urandom(100_000))
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
-        done = store.put(record(1), big)
+        with unkept():
+            done = store.put(record(1), big)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not done
@@ -293,7 +301,7 @@ def test_where_no_directory_can_be(tmp_path, where):
     (tmp_path / "file").touch()
     store = Store(tmp_path / where, 1 << 20)
     assert nothing(store)
-    with store.alone(record()):
+    with unkept(), store.alone(record()):
         assert not store.put(record(), SAVED)
     assert store.stats.io_errors >= 2
 
