@@ -30,6 +30,6 @@ class Pack:
         found = len(kernels) - len(missing)
         often = ", ".join(f"{name} {n}" for name, n in Counter(missing).most_common(NAMED))
         return (
-            f"{len(kernels)} kernels for the GPU: {found} ({found / max(len(kernels), 1):.1%}) from"
+            f"{len(kernels)} cubins: {found} ({found / max(len(kernels), 1):.1%}) from"
             f" the pack, {len(missing)} compiled here{': ' if often else ''}{often}\n"
         )
