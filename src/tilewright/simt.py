@@ -36,7 +36,7 @@ from .lang.math import (
     tanh,
 )
 from .lang.shared import Shared, dynamic_shared, shared, sync_threads
-from .lang.slices import DisjointSlice, Elements, Run, Runs, Slice
+from .lang.slices import DisjointSlice, Elements, Run, Runs, Slice, Tiles, TileView
 from .lang.threads import Index, block_dim, block_idx, grid_dim, index_1d, index_2d, thread_idx
 from .lang.warps import (
     ballot,
@@ -64,6 +64,8 @@ __all__ = [
     "SimtEntry",
     "SimtLaunch",
     "Slice",
+    "TileView",
+    "Tiles",
     "atan2",
     "ballot",
     "block_dim",

@@ -324,33 +324,6 @@ def kernel(out: simt.DisjointSlice[u8]) -> None:
 with tw.unsafe():
     kernel(tw.empty((4,), u8)).sync()
 """,
-    "simt-run-of-no-witness": """
-@simt.kernel
-def kernel(out: simt.DisjointSlice[f32], j: i32) -> None:
-    out.runs(4)[j][0] = 1.0
-kernel(tw.empty((8,)), 1).sync()
-""",
-    "simt-runs-of-two-sizes": """
-@simt.kernel
-def kernel(out: simt.DisjointSlice[f32]) -> None:
-    i = simt.index_1d()
-    if i < len(out.runs(4)):
-        out.runs(4)[i][0] = 1.0
-        out[i] = 2.0
-kernel(tw.empty((8,))).sync()
-""",
-    "simt-index-outside-of-a-run": """
-@simt.kernel
-def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
-    y = x.runs(4)[0][4]
-kernel(tw.empty((8,)), np.zeros(8, "f4")).sync()
-""",
-    "simt-write-to-a-run-of-a-slice": """
-@simt.kernel
-def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
-    x.runs(4)[0][0] = 1.0
-kernel(tw.empty((8,)), np.zeros(8, "f4")).sync()
-""",
     "simt-elements-in-safe-code": """
 @simt.kernel
 def kernel(out: simt.DisjointSlice[f32]) -> None:

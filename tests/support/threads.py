@@ -167,6 +167,30 @@ def in_runs(out: simt.DisjointSlice[f32], x: simt.Slice[f32], y: simt.Slice[f32]
         run[1] += run[0]
 
 
+@simt.kernel(domain=2, block=(4, 3))
+def in_tiles(out: simt.DisjointSlice[f32], x: simt.Slice[f32], y: simt.Slice[f32], n: i32) -> None:
+    """Two rows of three elements a thread; the last tile of `x`, and `y` in rows of 5."""
+    mine, theirs = out.tiles((2, 3), n), x.tiles((2, 3), n)
+    i = simt.index_2d(mine.width)
+    if i < len(mine) and i < len(theirs):
+        tile, read, first = mine[i], theirs[len(theirs) - 1 - i], y.tiles((2, 3), 5)[0, 0]
+        for r in range(2):
+            for c in range(3):
+                tile[r, c] = read[1 - r, 2 - c] + first[r, c]
+        tile[0, 1] += tile[1, 0]
+
+
+@simt.kernel
+def tiles_in_a_row(out: simt.DisjointSlice[i32], x: simt.Slice[i32], n: i32) -> None:
+    """Tiles counted along the rows; the neighbour's row of each is looked up while it runs."""
+    i = simt.index_1d()
+    tiles = out.tiles((3, 1), n)
+    if i < len(tiles):
+        tile = tiles[i]
+        for r in range(3):
+            tile[r, 0] = x[i] * 8 + tile[(r + 1) % tile.shape[0], 0]
+
+
 @simt.kernel(unsafe=True)
 def histogram(counts: tl.Ptr[i32], x: simt.Slice[i32], bins: i32) -> None:
     i = simt.index_1d()
@@ -242,6 +266,17 @@ CASES: dict[str, Case] = {
     ),
     "runs": Case(
         in_runs, lambda r, n: (floats(r, 3 * n), floats(r, 3 * n + 1), floats(r, 5)),
+    ),
+    "tiles": Case(
+        in_tiles,
+        lambda r, n: (floats(r, n * 7).reshape(-1, 7), floats(r, n * 7), floats(r, 10), 7),
+        config=lambda launch: launch.launch_config(grid=(1, 64)),
+    ),
+    "tiles-in-a-row": Case(
+        tiles_in_a_row, lambda r, n: (ints(r, 5 * n), ints(r, 5 * n), 5),
+    ),
+    "tiles-without-columns": Case(
+        tiles_in_a_row, lambda r, n: (ints(r, 5 * n), ints(r, 5 * n), -1),
     ),
     "placed": Case(placed, lambda r, n: (ints(r, n),)),
     "placed-100": Case(

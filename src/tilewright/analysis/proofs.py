@@ -155,8 +155,8 @@ class Prover:
                 yield from self._quotient(part, factor, rest)
             elif part[0] == "mod" and factor < 0:
                 yield from self._remainder(part, factor, rest)
-            elif part[0] == "mul" and factor > 0:
-                yield from self._multiple(part, factor, form)
+            elif part[0] == "mul":
+                yield from (self._multiple if factor > 0 else self._shared)(part, factor, form)
 
     def _multiple(self, part: Expr, factor: int, form: Linear) -> Iterator[Sequence[Linear]]:
         """A product less multiples of one of its factors: n x y - m y = (n x - m) y."""
@@ -165,6 +165,16 @@ class Prover:
             if less < 0:
                 apart = form.plus(atom(part), -factor).plus(atom(one), -less)
                 yield atom(one), atom(other).times(factor).shifted(less), apart
+
+    def _shared(self, part: Expr, factor: int, form: Linear) -> Iterator[Sequence[Linear]]:
+        """A quotient times no more than what was divided by: no more than what was divided."""
+        for quotient, other in (part[1:], part[:0:-1]):
+            times = atom(other)
+            while quotient[0] == "floordiv":
+                top, by = self.algebra.of(quotient[1]), self.algebra.of(quotient[2])
+                apart = form.plus(atom(part), -factor).plus(top, factor)
+                yield apart, by.minus(times), times, top
+                quotient = quotient[1]
 
     def _extreme(self, part: Expr, factor: int, rest: Linear) -> Iterator[Sequence[Linear]]:
         cases = [rest.plus(self.algebra.of(e), factor) for e in part[1:]]

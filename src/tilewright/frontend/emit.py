@@ -16,8 +16,10 @@ from ..ir.launch_expr import Expr
 from ..lang.device_global import Global
 from . import promote
 from .values import (
+    Cut,
     ElementRef,
     ElementsRef,
+    Indexed,
     MappedRef,
     Memory,
     MintedIndex,
@@ -29,6 +31,8 @@ from .values import (
     SliceRef,
     Space,
     TensorRef,
+    TileRef,
+    TilesRef,
 )
 
 
@@ -46,7 +50,7 @@ class Emitter(Builder):
     parameter for the memory of each global in use; `global_names` says how globals were found.
     `witnesses` has the values that are a thread's own index, with the width of those in two
     dimensions; `widths` the one that each slice is written with. `shared_arrays` counts those in
-    the memory of a block; `run_sizes` has how many elements of each slice a witness stands for.
+    the memory of a block; `cuts` has what of each slice a witness stands for.
     """
 
     inline: Callable[[Any, Sequence[Any]], Any]
@@ -70,7 +74,7 @@ class Emitter(Builder):
         self.witnesses: dict[Value, Expr | None] = {}
         self.widths: dict[str, Expr] = {}
         self.shared_arrays = 0
-        self.run_sizes: dict[str, int] = {}
+        self.cuts: dict[str, Cut] = {}
 
     def op(self, name: str, *operands: Given, regions: Sequence[Block] = (), **attrs: Any) -> Op:
         """Append an op, and remember which values it made."""
@@ -360,6 +364,10 @@ def describe(x: Any) -> str:
         return f"the runs of {describe(x.slice)}"
     if isinstance(x, RunRef):
         return f"a run of {describe(x.runs.slice)}"
+    if isinstance(x, TilesRef):
+        return f"the tiles of {describe(x.slice)}"
+    if isinstance(x, TileRef):
+        return f"a tile of {describe(x.tiles.slice)}"
     if isinstance(x, ElementRef):
         return f"an element of {describe(x.memory)}"
     if isinstance(x, Global):
@@ -389,7 +397,7 @@ def _power_hint(n: int) -> str:
 
 
 def _load_hint(x: Memory) -> str:
-    if isinstance(x, SliceRef | SharedRef | ElementsRef | RunsRef | RunRef):
+    if isinstance(x, Indexed):
         return f"read an element: {x.name}[i]"
     if isinstance(x, Global):
         return "load a tile first: g.load()"

@@ -27,11 +27,13 @@ from .values import (
     SharedRef,
     SliceRef,
     TensorRef,
+    TileRef,
+    TilesRef,
 )
 
 OURS = (
     TensorRef, OutputRef, PartitionRef, MappedRef, SliceRef, SharedRef, ElementsRef, ElementRef,
-    RunsRef, RunRef,
+    RunsRef, RunRef, TilesRef, TileRef,
     Value, TileType,
 )  # fmt: skip
 """What names stand for themselves: none of it is a structure of the user's."""

@@ -13,6 +13,7 @@ from typing import Any
 from ..base.shapes import Shape
 from ..base.tile_order import OWNED
 from ..ir import SharedType, TensorType, TileType, Value
+from ..ir.launch_expr import Expr, show
 from ..lang.device_global import Global
 
 
@@ -180,6 +181,48 @@ class ElementRef:
     index: tuple[Value, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a witness stands for in a slice: an element, a run, a tile of rows that wide."""
+
+    shape: Shape = (1,)
+    columns: Expr | None = None
+
+    def __str__(self) -> str:
+        if self.columns is not None:
+            return f"tiles of {self.shape} in rows of {show(self.columns)}"
+        return f"runs of {self.shape[0]}" if self.shape != (1,) else "single elements"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TilesRef:
+    """A slice as rows of `columns` elements, in tiles of `shape` (`simt.Tiles`)."""
+
+    slice: SliceRef
+    shape: tuple[int, int]
+    columns: Value
+    cut: Cut
+
+    @property
+    def name(self) -> str:
+        """That of the slice."""
+        return self.slice.name
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TileRef:
+    """One tile of a slice (`simt.TileView`): where it begins, and whether it is there."""
+
+    tiles: TilesRef
+    start: Value
+    there: Value
+
+    @property
+    def name(self) -> str:
+        """That of the slice."""
+        return self.tiles.name
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class RunsRef:
     """A slice in runs of `size` elements (`simt.Runs`)."""
@@ -207,7 +250,7 @@ class RunRef:
         return self.runs.name
 
 
-Indexed = SliceRef | SharedRef | ElementsRef | RunsRef | RunRef
+Indexed = SliceRef | SharedRef | ElementsRef | RunsRef | RunRef | TilesRef | TileRef
 """Memory of which single elements are read and written."""
 
 Memory = (
@@ -220,6 +263,8 @@ Memory = (
     | ElementsRef
     | RunsRef
     | RunRef
+    | TilesRef
+    | TileRef
     | Global
 )
 """Things that name memory: no values, so they can be neither computed with nor selected."""
@@ -246,5 +291,6 @@ def receiver_class(x: Any) -> str | None:
 CLASSES: dict[type[Any], str] = {
     TensorRef: "Tensor", OutputRef: "TensorMut", MappedRef: "MappedPartitionMut",
     SharedRef: "Shared", ElementsRef: "Elements", RunsRef: "Runs", RunRef: "Run",
+    TilesRef: "Tiles", TileRef: "TileView",
     Global: "Global",
 }  # fmt: skip

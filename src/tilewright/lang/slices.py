@@ -43,6 +43,48 @@ class Runs(OnlyInThreads, Generic[E]):
         ...
 
 
+class TileView(OnlyInThreads, Generic[E]):
+    """A tile of a slice's rows, which was looked for once."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Its rows and columns, constants."""
+        ...
+
+    def __getitem__(self, index: tuple[int, int]) -> E:
+        """Read an element; constant indices cost no check."""
+        ...
+
+    def __setitem__(self, index: tuple[int, int], value: float) -> None:
+        """Write an element, of a slice that is written."""
+        ...
+
+
+class Tiles(OnlyInThreads, Generic[E]):
+    """A slice as rows of a matrix, in tiles: a thread works on one of them, looked for once."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The rows and columns of a tile, constants."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """How many whole tiles stand beside each other: the width of a witness for them."""
+        ...
+
+    def __len__(self) -> int:
+        """How many whole tiles there are."""
+        ...
+
+    def __getitem__(self, index: int | tuple[int, int]) -> TileView[E]:
+        """The tile of a number, counted along the rows, or of a row and a column of tiles.
+
+        It is checked. Of a slice that is written, it is the tile of a witness.
+        """
+        ...
+
+
 class Slice(OnlyInThreads, Generic[E_co]):
     """Elements that all threads may read. Takes a contiguous tensor or array of any rank."""
 
@@ -56,6 +98,13 @@ class Slice(OnlyInThreads, Generic[E_co]):
 
     def runs(self, size: int) -> Runs[E_co]:
         """Cut it into runs of that many elements, a constant; what is left over is in none."""
+        ...
+
+    def tiles(self, shape: tuple[int, int], width: int) -> Tiles[E_co]:
+        """Cut its rows, which are `width` elements long, into tiles of a constant shape.
+
+        What is left over at the ends of rows and below is in no tile.
+        """
         ...
 
     @property
@@ -116,5 +165,13 @@ class DisjointSlice(OnlyInThreads, Generic[E]):
         """Cut it into runs of that many elements, a constant, one for each thread.
 
         A slice is written by runs of one size, or by single elements.
+        """
+        ...
+
+    def tiles(self, shape: tuple[int, int], width: int) -> Tiles[E]:
+        """Cut its rows, which are `width` elements long, into tiles, one for each thread.
+
+        A witness is one of `simt.index_2d(tiles.width)`, or of `simt.index_1d()`, which counts
+        tiles along the rows. A slice is written by tiles of one shape and width alone.
         """
         ...

@@ -23,6 +23,7 @@ OWNERS = {
 FUNCTIONS = list(OWNERS)
 CLASSES = {
     **dict.fromkeys(("Slice", "DisjointSlice", "Index", "Shared", "Elements", "Run", "Runs"), simt),
+    **dict.fromkeys(("Tiles", "TileView"), simt),
     **dict.fromkeys(("Tile", "PointerTile", "Tensor", "TensorMut", "Partition", "PartitionMut",
                      "MappedPartitionMut", "PartitionIndex", "Global"), tl),
 }  # fmt: skip

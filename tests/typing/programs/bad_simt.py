@@ -14,6 +14,8 @@ def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
     x[i] = 1.0  # error: a slice is read only
     out[i] = "a"  # error: not a number
     print(i.depth)  # error: no such axis
+    x.tiles((2, 2, 2), 4)  # error: tiles have rows and columns
+    print(x.tiles((2, 2), 4)[i][0])  # error: an element has a row and a column
 
 
 z = tw.zeros((4,)).sync()

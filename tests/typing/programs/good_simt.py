@@ -32,6 +32,16 @@ def coordinates(out: simt.DisjointSlice[i32], width: i32, *, bias: tl.Const[int]
         out[i] = i.row * 1000 + i.col + bias + simt.thread_idx(1)
 
 
+@simt.kernel(domain=2)
+def tiles(out: simt.DisjointSlice[f32], x: simt.Slice[f32], columns: i32) -> None:
+    written, read = out.tiles((2, 2), columns), x.tiles((2, 2), columns)
+    i = simt.index_2d(written.width)
+    if i < len(written):
+        assert_type(read[i][0, 1], f32)
+        assert_type(written.shape, tuple[int, int])
+        written[i][0, 1] = read[0, 1][1, 0] + read[i][i.row % 2, 0]
+
+
 z = tw.zeros((4, 4)).sync()
 x = np.ones(16, np.float32)
 launch = gate(z.borrow_mut(), x, 0.5, 2.0)

@@ -11,9 +11,10 @@ from ...ir import Value
 from .. import promote
 from ..elements import runs_in
 from ..emit import Emitter, describe
+from ..matrix import tiles_in
 from ..operands import parts
 from ..shared import length_of
-from ..values import ElementsRef, RunRef, RunsRef, SharedRef, SliceRef
+from ..values import ElementsRef, RunRef, RunsRef, SharedRef, SliceRef, TilesRef
 
 Rule = Callable[..., Any]
 
@@ -300,6 +301,8 @@ def _len(em: Emitter, x: Any) -> int | Value:
         return runs_in(em, x)
     if isinstance(x, RunRef):
         return x.runs.size
+    if isinstance(x, TilesRef):
+        return tiles_in(em, x)
     value = em.tile(x)
     if not value.tile.rank:
         em.fail(Code.RANK, "a scalar has no length", expected="a tile", got=describe(value))

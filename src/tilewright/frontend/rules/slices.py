@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ...base.dtypes import i32
 from ...base.errors import Code
 from ...ir import Value
 from ...ir.launch_expr import show
 from ..elements import inside, place_in_run, run_at, stored_element
 from ..emit import Emitter, describe
-from ..values import ElementRef, ElementsRef, RunRef, RunsRef, SliceRef
+from ..launch_known import expression
+from ..matrix import place_in_tile, tile_at, tile_by_number, tiles_across, width_expression
+from ..operands import parts
+from ..values import Cut, ElementRef, ElementsRef, RunRef, RunsRef, SliceRef, TileRef, TilesRef
+
+SINGLE = Cut()
+"""What a witness stands for at first: an element."""
 
 
 def _read(em: Emitter, self: SliceRef, index: Any) -> Value:
@@ -61,7 +68,7 @@ def _runs(em: Emitter, self: SliceRef, size: Any) -> RunsRef:
 
 def _run(em: Emitter, self: RunsRef, index: Any) -> RunRef:
     if self.slice.mutable:
-        witness = _witness(em, self.slice, index, "cut into runs", self.size)
+        witness = _witness(em, self.slice, index, "cut into runs", Cut((self.size,)))
         return run_at(em, self, witness)
     return run_at(em, self, em.index(index, f"an index of the runs of `{self.name}`"))
 
@@ -80,6 +87,78 @@ def _write_to_run(em: Emitter, self: RunRef, index: Any, value: Any) -> None:
     em.op("store_slice", stored, ref.value, at, there)
 
 
+def _tiles(em: Emitter, self: SliceRef, shape: Any, width: Any) -> TilesRef:
+    numbers = [em.static_int(n, "an extent of a tile") for n in parts(shape)]
+    if len(numbers) != 2 or min(numbers) < 1:
+        em.fail(
+            Code.SHAPE,
+            "a tile of a slice has at least one row and one column",
+            expected="two constants, 1 or more: (rows, columns)",
+            got=describe(shape),
+        )
+    rows, columns = numbers
+    value = em.index(width, "the width")
+    known = expression(em, value)
+    if known is None:
+        em.fail(
+            Code.WITNESS,
+            "the width of a slice's rows must be the same in all threads",
+            expected="a constant, a scalar parameter, or computed from those and from len(...)",
+            got=describe(width),
+            hint="pass the width as an argument of the kernel",
+        )
+    # Rows of nothing, or less, have no tiles.
+    whole = em.emit("maxi", value, em.number(0, i32))
+    return TilesRef(self, (rows, columns), whole, Cut((rows, columns), known))
+
+
+def _width(em: Emitter, self: TilesRef) -> Value:
+    return tiles_across(em, self)
+
+
+def _tile(em: Emitter, self: TilesRef, index: Any) -> TileRef:
+    if self.slice.mutable:
+        witness = _witness(em, self.slice, index, "cut into tiles", self.cut)
+        return tile_by_number(em, self, _of_tiles(em, self, witness))
+    pair = parts(index)
+    if len(pair) == 2:
+        row, column = (em.index(n, f"an index of the tiles of `{self.name}`") for n in pair)
+        return tile_at(em, self, row, column)
+    at = em.index(index, f"an index of the tiles of `{self.name}`")
+    return tile_by_number(em, self, _of_tiles(em, self, at))
+
+
+def _of_tiles(em: Emitter, ref: TilesRef, index: Value) -> Value:
+    """A number of a tile; a witness of rows and columns has as many columns as there are tiles."""
+    width = em.witnesses.get(index)
+    if width is not None and width != (own := width_expression(em, ref)):
+        em.fail(
+            Code.WITNESS,
+            f"{describe(ref)} are indexed by a witness of another width",
+            expected=f"simt.index_2d({show(own)}), the `width` of the tiles",
+            got=f"simt.index_2d({show(width)})",
+        )
+    return index
+
+
+def _shape(em: Emitter, self: TilesRef | TileRef) -> tuple[int, int]:
+    return (self if isinstance(self, TilesRef) else self.tiles).shape
+
+
+def _read_of_tile(em: Emitter, self: TileRef, index: Any) -> Value:
+    at, there = place_in_tile(em, self, index)
+    return em.emit("load_slice", self.tiles.slice.value, at, there)
+
+
+def _write_to_tile(em: Emitter, self: TileRef, index: Any, value: Any) -> None:
+    ref = self.tiles.slice
+    if not ref.mutable:
+        _read_only(em, ref)
+    stored = stored_element(em, ref.name, ref.type.dtype, value)
+    at, there = place_in_tile(em, self, index)
+    em.op("store_slice", stored, ref.value, at, there)
+
+
 def _read_only(em: Emitter, ref: SliceRef) -> NoReturn:
     em.fail(
         Code.READ_ONLY,
@@ -90,7 +169,7 @@ def _read_only(em: Emitter, ref: SliceRef) -> NoReturn:
     )
 
 
-def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str, size: int = 1) -> Value:
+def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str, cut: Cut = SINGLE) -> Value:
     if not isinstance(index, Value) or index not in em.witnesses:
         em.fail(
             Code.WITNESS,
@@ -100,13 +179,13 @@ def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str, size: int = 1) -
             hint="each thread has the element of its own index; a simt.Slice may be read at any,"
             f" and so may {ref.name}.elements in unsafe code",
         )
-    known = em.run_sizes.setdefault(ref.name, size)
-    if known != size:
+    known = em.cuts.setdefault(ref.name, cut)
+    if known != cut:
         em.fail(
             Code.WITNESS,
             f"{describe(ref)} is cut in two ways, in which threads would meet",
-            expected=f"runs of {known}" if known > 1 else "single elements, as before",
-            got=f"runs of {size}" if size > 1 else "a single element",
+            expected=f"{known}, as before",
+            got=str(cut),
         )
     width = em.witnesses[index]
     if width is not None:
@@ -144,9 +223,18 @@ RULES: dict[str, Callable[..., Any]] = {
     "Runs.__getitem__": _run,
     "Run.__getitem__": _read_of_run,
     "Run.__setitem__": _write_to_run,
+    "Slice.tiles": _tiles,
+    "DisjointSlice.tiles": _tiles,
+    "Tiles.width": _width,
+    "Tiles.shape": _shape,
+    "Tiles.__getitem__": _tile,
+    "TileView.shape": _shape,
+    "TileView.__getitem__": _read_of_tile,
+    "TileView.__setitem__": _write_to_tile,
     "Slice.dtype": _dtype,
     "DisjointSlice.dtype": _dtype,
 }
-PROPERTIES: frozenset[str] = frozenset(
-    ("Slice.dtype", "DisjointSlice.dtype", "DisjointSlice.elements")
-)
+PROPERTIES: frozenset[str] = frozenset((
+    "Slice.dtype", "DisjointSlice.dtype", "DisjointSlice.elements",
+    "Tiles.width", "Tiles.shape", "TileView.shape",
+))  # fmt: skip

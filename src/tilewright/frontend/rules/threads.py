@@ -10,6 +10,7 @@ from ...ir import Value
 from ...ir.attrs import Place
 from ..emit import Emitter, describe
 from ..launch_known import expression
+from ..matrix import along
 
 
 def _index_1d(em: Emitter) -> Value:
@@ -65,8 +66,7 @@ def _along(em: Emitter, index: Value, axis: int, what: str) -> Value:
             expected="a witness of simt.index_2d(width)",
             got="one of simt.index_1d()",
         )
-    parts = [_number(em, what, axis) for what in (Place.BLOCK, Place.BLOCK_SIZE, Place.THREAD)]
-    return em.emit("addi", em.emit("muli", parts[0], parts[1]), parts[2])
+    return along(em, axis)
 
 
 def _number(em: Emitter, what: Place, axis: int) -> Value:
