@@ -87,7 +87,8 @@ PARAMETERS = {
     "d": "tile<bool>", "f": "tile<f32>", "g": "tile<f32>", "h": "tile<f32>",
     "x": "tensor<?xf32, strides=[1]>", "y": "tensor<?xf32, strides=[1]>",
     "z": "tensor_mut<?xf32, strides=[1]>", "w": "tensor_mut<?x?xf32, strides=[?,1]>",
-    "s": "tensor<100xf32, strides=[1]>", "p": "tile<ptr<f32>>",
+    "s": "tensor<100xf32, strides=[1]>", "half": "tensor<?xf16, strides=[1]>",
+    "p": "tile<ptr<f32>>",
 }  # fmt: skip
 """What bodies in tests may name: those they mention become the function's parameters."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ TURN = 4.0
 """Milliseconds of a contestant's turn, about; before them are as many that do not count."""
 TRIALS, TRIAL = 3, 1.5
 """Rounds, and milliseconds of a turn, in which the settings of one contestant are compared."""
+CLOSE = 1.05
+"""Settings that took at most so many times as long as the fastest are compared once more."""
 FLUSHED = 512 << 20
 """Bytes that are written to leave nothing else in the cache."""
 
@@ -36,7 +39,8 @@ class Clock:
         for _ in range(times):
             self._flush.zero_()
             pairs.append(self._between(run))
-        return lambda: sum(a.elapsed_time(b) for a, b in pairs) / times
+        # One that the host was late with would spoil a mean.
+        return lambda: statistics.median(a.elapsed_time(b) for a, b in pairs)
 
     def _between(self, work: Callable[[], object]) -> tuple[Any, Any]:
         begin, end = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -61,11 +65,21 @@ class Clock:
 
 def best(entries: Sequence[Entry], clock: Clock) -> Entry:
     """The fastest of a contestant's settings."""
-    if len(entries) == 1:
-        return entries[0]
     named = {str(number): entry for number, entry in enumerate(entries)}
-    found = interleave(named, clock, TRIALS, TRIAL)
-    return named[min(found, key=lambda name: sorted(found[name])[TRIALS // 2])]
+    if len(named) > 1:
+        named = _fastest(named, interleave(named, clock, TRIALS, TRIAL), CLOSE)
+    if len(named) > 1:
+        named = _fastest(named, interleave(named, clock), 1.0)
+    return next(iter(named.values()))
+
+
+def _fastest(
+    entries: Mapping[str, Entry], times: Mapping[str, list[float]], close: float
+) -> dict[str, Entry]:
+    """Those whose median is the least, or at most so many times as long."""
+    medians = {name: statistics.median(found) for name, found in times.items()}
+    limit = min(medians.values()) * close
+    return {name: entry for name, entry in entries.items() if medians[name] <= limit}
 
 
 def interleave(

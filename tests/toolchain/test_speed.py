@@ -16,10 +16,10 @@ from tilewright.backend.tileir.cubin import resources
 from tilewright.base.config import override
 
 
-def square(tile, shape=(4096, 4096)):
+def square(tile, shape=(4096, 4096), **constants):
     whole = tw.meta(shape, tw.bf16)
     out = tw.meta(shape, tw.bf16).partition_mut(tile)
-    return lowered(cuda_ir(kernels.gemm, out, whole, whole))
+    return lowered(cuda_ir(kernels.gemm, out, whole, whole, **constants))
 
 
 def attention(tile, keys, **constants):
@@ -44,6 +44,7 @@ def rows(kernel, length, weights, rows_per_tile=1):
 
 PRODUCTS = {
     "gemm 128x128": lambda: square((128, 128)),
+    "gemm 64x128": lambda: square((64, 128)),
     "gemm 128x256": lambda: square((128, 256)),
     "persistent gemm 128x256": persistent,
     "attention 128x128, depth 128": lambda: attention((1, 128, 128), 128),
@@ -60,9 +61,16 @@ ROWS = {
         f"rms_norm {n}": partial(rows, kernels.rms_norm, n, 1)
         for n in (1024, 2048, 4096, 8192, 16384, 32768)
     },
-    **{f"layer_norm {n}": partial(rows, kernels.layer_norm, n, 2, 4096 // n) for n in (1024, 2048)},
+    **{
+        f"layer_norm {n}": partial(rows, kernels.layer_norm, n, 2, max(4096 // n, 1))
+        for n in (256, 512, 1024, 2048, 8192, 16384)
+    },
 }
-PROGRAMS = {**PRODUCTS, **ROWS}
+ODD = {
+    "gemm of 4095": lambda: square((128, 256), (4095, 4095)),
+    "gemm of 4095, steps of 128": lambda: square((128, 256), (4095, 4095), BK=128),
+}
+PROGRAMS = {**PRODUCTS, **ROWS, **ODD}
 
 
 @pytest.mark.parametrize("name", PRODUCTS)

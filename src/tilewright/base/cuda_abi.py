@@ -11,9 +11,9 @@ has them:
 
 `backend.tileir.abi` lists them for a signature. The grid is launched in tile blocks: blocks of one
 thread, no shared memory asked for. A grid that is not folded has at most three axes longer than
-one block, and is launched as it is. A folded grid is launched as any grid of at least as many
-blocks: they are numbered with x running fastest, and one beyond the last does nothing. Logical
-blocks are numbered with the last axis running fastest.
+one block, and is launched as it is, or turned: its last axis as x, its first as z. A folded grid is
+launched as any grid of at least as many blocks: they are numbered with x running fastest, and one
+beyond the last does nothing. Logical blocks are numbered with the last axis running fastest.
 
 A SIMT kernel is called in the same way: a slice is a tensor of one axis and stride 1. It is
 launched in blocks of threads, over a grid along x, y and z; what it reports are numbers of threads,

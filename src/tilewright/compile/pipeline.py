@@ -18,7 +18,7 @@ from ..passes.hoist import hoist
 from ..passes.order_memory import order_memory
 from ..passes.place_checks import place_checks
 from ..passes.prove_checks import prove_checks
-from ..passes.reread_tiles import reread_tiles
+from ..passes.remake_tiles import remake_tiles
 from ..passes.split_loops import split_loops
 from .checks import LEFT_OUT, accepted
 from .options import PLAIN, CompileOptions
@@ -44,7 +44,7 @@ PASSES = (
     dce,
 )
 
-CUDA_PASSES = (desugar, canonicalize, cse, dce, reread_tiles, dce, order_memory)
+CUDA_PASSES = (desugar, canonicalize, cse, dce, remake_tiles, dce, order_memory)
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
 
 

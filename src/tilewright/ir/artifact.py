@@ -54,7 +54,8 @@ class Artifact:
 
     `code` is the backend's own: an object file for the CPU, the function itself for the reference.
     `scratch_bytes` is what each worker must hand in, `together` how many blocks in a row one had
-    better run. On a GPU `occupancy` blocks share a processor, or one takes a `cluster` of them.
+    better run. On a GPU `occupancy` blocks share a processor, or one takes a `cluster` of them, and
+    the grid is `turned` if its last axis is launched as the first, along which blocks run first.
     `decisions` are lines for `explain()`, `obligations` say where checks went.
     """
 
@@ -68,6 +69,7 @@ class Artifact:
     together: int = 1
     occupancy: int = 1
     cluster: int = 1
+    turned: bool = False
     decisions: tuple[str, ...] = ()
     obligations: tuple[Obligation, ...] = ()
 

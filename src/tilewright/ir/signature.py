@@ -14,16 +14,18 @@ class MemoryFacts:
     """What a target may be told of a tensor's memory beyond its type; nothing by default.
 
     `alignment` divides the address (in bytes), `extents` and `strides` hold a power of two that
-    divides each (in elements). `narrow` says that all of them fit in 31 bits.
+    divides each (in elements). `narrow` says that all of them fit in 31 bits, `near` that so does
+    the distance of any element from the first one.
     """
 
     alignment: int = 1
     extents: Shape = ()
     strides: Shape = ()
     narrow: bool = False
+    near: bool = False
 
     def __str__(self) -> str:
-        size = "31-bit" if self.narrow else "64-bit"
+        size = "31-bit offsets" if self.near else "31-bit" if self.narrow else "64-bit"
         return f"(aligned {self.alignment}, extents {self.extents}, strides {self.strides}, {size})"
 
 

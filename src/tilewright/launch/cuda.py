@@ -259,6 +259,8 @@ def _hardware(artifact: Artifact, grid: Shape) -> tuple[Shape, Shape]:
     signature = artifact.signature
     if signature.block is not None:  # its x axis comes last in a grid, as the fastest one does
         return tuple(reversed(grid)), signature.block_dims
+    if artifact.turned:
+        return tuple(reversed(grid)), ONE_THREAD
     return hardware_grid(artifact.name, grid, folded=signature.folded), ONE_THREAD
 
 

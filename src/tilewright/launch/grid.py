@@ -11,6 +11,7 @@ from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
 from ..base.tile_order import largest_step
+from ..ir.artifact import Artifact
 from .arguments import Arg, OutputArg
 
 LEAST_RANK = 3
@@ -35,6 +36,11 @@ def is_folded(grid: Shape) -> bool:
     return len(grid) > HARDWARE_RANK or any(
         n > most for n, most in zip(grid, MAX_GRID, strict=False)
     )
+
+
+def fits(artifact: Artifact, grid: Shape) -> bool:
+    """Whether a grid can be launched as the code wants it; what does not fit is folded."""
+    return not artifact.turned or not is_folded(tuple(reversed(grid)))
 
 
 class Asked(NamedTuple):

@@ -28,7 +28,7 @@ from .binding import Binder
 from .code import Code, Program
 from .cuda import address_on, refuse_unknown_target
 from .form import CodeKey, Form, Request
-from .grid import is_folded, launch_grid
+from .grid import fits, is_folded, launch_grid
 from .hidden import hidden_memory
 from .links import Generics, link
 from .plain import PlainBinder
@@ -135,6 +135,9 @@ class Kernel:
             refuse_unknown_target(self.name, device)
             signature = self.cuda_signature(form, request, grid, addresses)
         program = self._program(signature, device, request)
+        if not fits(program.compiled.artifact, grid):
+            signature = self.cuda_signature(form, request, grid, addresses, folded=True)
+            program = self._program(signature, device, request)
         resident = program.compiled.artifact.resident(processors)
         if resident != processors:
             grid = launch_grid(self.name, form.args, given, resident)
@@ -176,7 +179,13 @@ class Kernel:
         )
 
     def cuda_signature(
-        self, form: Form, request: Request, grid: Shape, addresses: Sequence[int]
+        self,
+        form: Form,
+        request: Request,
+        grid: Shape,
+        addresses: Sequence[int],
+        *,
+        folded: bool = False,
     ) -> Signature:
         """The signature of a launch on CUDA; `addresses` are those of the form's memory."""
         known: dict[Arg, MemoryFacts] = {
@@ -186,7 +195,7 @@ class Kernel:
         about = [known.get(arg, NOTHING_KNOWN) for arg in form.args]
         return self._specializer.signature(
             form.args, form.links, request.constants, request.const_grid, len(grid), about,
-            folded=is_folded(grid),
+            folded=folded or is_folded(grid),
         )  # fmt: skip
 
     def compiled(self, signature: Signature, target: str, request: Request) -> Compiled:

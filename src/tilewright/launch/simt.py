@@ -70,7 +70,13 @@ class SimtKernel(Kernel):
         return found
 
     def cuda_signature(
-        self, form: Form, request: Request, grid: Shape, addresses: Sequence[int]
+        self,
+        form: Form,
+        request: Request,
+        grid: Shape,
+        addresses: Sequence[int],
+        *,
+        folded: bool = False,
     ) -> Signature:
         """The signature of a launch on CUDA, which is told no more of memory than the CPU."""
         return self.signature(form, request, len(grid))

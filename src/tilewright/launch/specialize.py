@@ -3,7 +3,7 @@
 The CPU specializes on element types, ranks, tile shapes, extents that annotations fix, and on the
 one axis along which elements are neighbours. CUDA also on what wide and bulk copies need, in two
 steps each: addresses, strides and the length of rows that are multiples of 16 bytes; and on whether
-extents and strides fit in 31 bits.
+extents, strides and the offsets of elements fit in 31 bits.
 """
 
 from __future__ import annotations
@@ -119,13 +119,16 @@ def cuda_facts(layout: Layout, address: int) -> MemoryFacts:
 def _facts(layout: Layout, aligned: bool) -> MemoryFacts:
     whole = max(POINTER_ALIGNMENT // layout.dtype.itemsize, 1)
     shape, strides, unit = layout.shape, layout.strides, layout.unit_axis
+    narrow = all(0 <= n <= NARROW for n in (*shape, *strides))
+    last = sum(max(n - 1, 0) * step for n, step in zip(shape, strides, strict=True))
     return MemoryFacts(
         POINTER_ALIGNMENT if aligned else 1,
         tuple(whole if axis == unit and n % whole == 0 else 1 for axis, n in enumerate(shape)),
         tuple(whole if n % whole == 0 else 1 for n in strides),
-        all(0 <= n <= NARROW for n in (*shape, *strides)),
+        narrow,
+        narrow and last <= NARROW,
     )
 
 
 NARROW = (1 << 31) - 1
-"""The largest extent or stride that fits in a signed 32-bit integer."""
+"""The largest extent, stride or offset that fits in a signed 32-bit integer."""

@@ -19,7 +19,7 @@ from ...base.dtypes import f32, f64
 from ...base.shapes import Shape
 from ...ir.artifact import reporting_ops
 from ...ir.core import Func, Op, Value
-from ...ir.signature import OutputSpec, ParamSpec, TensorSpec
+from ...ir.signature import OutputSpec, TensorSpec
 from ...ir.types import TileType, ViewType
 from .encoding.versions import V13_4
 from .policy import Policy, Share, found, policy_for
@@ -30,8 +30,6 @@ from .views import tile_view, tiles_per_frame
 
 PRODUCTS = ("mmaf", "mmai", "mmaf_scaled")
 ACCESSES = ("load_view", "store_view", "atomic_red_view")
-BY_ROWS: Shape = (1, 1, 1)
-"""The order of blocks that counts the last grid axis up first; launches count the first one."""
 
 
 def _yielded(branch: Op, value: Value) -> list[Value]:
@@ -58,6 +56,8 @@ class Access:
     latency: int | None = None
     whole_first: bool = False
     """Whether tiles that lie inside are read in a way of their own, which asks for no element."""
+    masked: bool = False
+    """Whether the elements are read by their addresses, under a mask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,8 @@ class Choices:
     hints: Hints
     order: Shape | None
     """Blocks run in groups of this shape, as `tile_index` goes; None is the order of launch."""
+    turned: bool
+    """Whether the launch counts the last grid axis up first, instead of the first one."""
     from_last: int | None
     """The grid axis along which the last blocks run first, if any."""
     asks_once: bool
@@ -94,6 +96,9 @@ def choose(func: Func, target: TileTarget) -> Choices:
     lines += [f"hint {name} = {value}: {why}" for name, (value, why) in hints.items()]
     if order is not None:
         lines.append(_order_line(order))
+    turned = chooser.turned()
+    if turned:
+        lines.append("blocks run along the last grid axis first, for reuse")
     from_last = chooser.from_last()
     if from_last is not None:
         lines.append(f"the last blocks of grid axis {from_last} run first, for they do most")
@@ -102,7 +107,9 @@ def choose(func: Func, target: TileTarget) -> Choices:
         lines.append("blocks are asked once whether all their tiles are whole")
     numbers = {name: value for name, (value, _) in hints.items()}
     by_arch: Hints = {target.arch: numbers} if numbers else {}
-    return Choices(accesses, frozenset(scaled), by_arch, order, from_last, asks_once, tuple(lines))
+    return Choices(
+        accesses, frozenset(scaled), by_arch, order, turned, from_last, asks_once, tuple(lines)
+    )
 
 
 def _plain(op: Op) -> str:
@@ -113,10 +120,8 @@ def _place(op: Op) -> str:
     return f" ({op.span.place})" if op.span is not None else ""
 
 
-def _is_aligned(view: ViewType, spec: ParamSpec | None) -> bool:
+def _is_aligned(spec: TensorSpec | OutputSpec) -> bool:
     """Whether every row of a tensor begins at a multiple of 16 bytes."""
-    if not isinstance(spec, TensorSpec | OutputSpec):
-        return False
     size, facts = spec.dtype.itemsize, spec.facts
     steps = [
         stride is None and k < len(facts.strides) and facts.strides[k] * size >= POINTER_ALIGNMENT
@@ -128,8 +133,6 @@ def _is_aligned(view: ViewType, spec: ParamSpec | None) -> bool:
 
 def _order_line(order: Shape) -> str:
     most = max(order)
-    if most == 1:
-        return "blocks run along the last grid axis first, for reuse"
     return f"blocks run in groups of {most} along grid axis {order.index(most)}, for reuse"
 
 
@@ -156,6 +159,8 @@ class _Chooser:
         view = tile_view(op.one("view").view, self.target.version, padded=kind == "load_view")
         if view is None or kind == "atomic_red_view" or not self.inside(op):
             return Access(None, latency=self.latency(op))
+        if self.masked(op, view):
+            return Access(view, masked=True)
         return Access(view, self.tma(op), self.latency(op), self.whole_first(op, view))
 
     def inside(self, op: Op) -> bool:
@@ -207,7 +212,19 @@ class _Chooser:
             return False
         if self.wishes.whole_first is not None:
             return self.wishes.whole_first
-        return not self.products or not self.is_bulk()
+        return not self.products or not self.is_aligned(op)
+
+    def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
+        """Whether to read a tile that is multiplied by the addresses of its elements.
+
+        Where bulk copies cannot read it, for its rows begin anywhere: without a branch, the loads
+        of the next step are under way while this one is multiplied.
+        """
+        if not self.products or self.chain() or self.wishes.whole_first is not None:
+            return False
+        is_load = _plain(op) == "load_view" and isinstance(view, PartitionView)
+        spec = self.spec_of(op)
+        return is_load and spec is not None and spec.facts.near and not self.is_aligned(op)
 
     def asks_once(self, loads: Sequence[Op]) -> bool:
         """Whether a kernel of rows is there twice, for blocks whose tiles are whole and for others.
@@ -219,7 +236,7 @@ class _Chooser:
         longest = max((row.size for row in rows), default=0)
         return (
             longest >= least
-            and (longest <= most or self.rereads())
+            and (longest <= most or self.remakes())
             and all(row.size == row.shape[-1] for row in rows)
             and not reporting_ops(self.func)
             and not any(op.name in LOOPS for op in self.func.walk())
@@ -267,6 +284,8 @@ class _Chooser:
         name = view.tensor.param or "memory"
         shape = "x".join(map(str, view.tile)) or "one element"
         how = "element by element" if access.view is None else "as tiles"
+        if access.masked:
+            how = "by the addresses of its elements, under a mask"
         if access.allow_tma is not None:
             how += ", bulk copies allowed" if access.allow_tma else ", without bulk copies"
         if access.whole_first:
@@ -297,13 +316,15 @@ class _Chooser:
         """Warps and blocks of a kernel without products, and why."""
         most = max(self.tiles(), default=0)
         reduces = sum(op.name in ("reduce", "scan") for op in self.func.walk())
-        reread = reduces > 0 and self.rereads()
-        table = self.policy.reread if reread else self.policy.rows
+        remade = reduces > 0 and self.remakes()
+        table = self.policy.remade if remade else self.policy.rows
         row = found(table if reduces else self.policy.copies, most)
-        how = " are read again after a reduction" if reread else " are reduced" if reduces else ""
+        how = " are made again after a reduction" if remade else " are reduced" if reduces else ""
         why = f"tiles of {most} elements{how}"
         if reduces == 1 and row.blocks_once is not None:
             return row.warps, row.blocks_once, f"{why} once"
+        if row.blocks_rows is not None and self.have_rows(most):
+            return row.warps, row.blocks_rows, f"{why}, several rows each"
         return row.warps, row.blocks, why
 
     def share_of_products(self) -> tuple[int | None, int | None, str]:
@@ -342,19 +363,28 @@ class _Chooser:
 
     def is_bulk(self) -> bool:
         """Whether bulk copies bring all that is multiplied: rows must begin at 16 bytes."""
-        views = [op.one("view").view for op in self.accesses("load_view")]
-        known = {spec.name: spec for spec in self.func.signature.params}
-        return all(_is_aligned(view, known.get(view.tensor.param or "")) for view in views)
+        return all(self.is_aligned(op) for op in self.accesses("load_view"))
+
+    def is_aligned(self, op: Op) -> bool:
+        """Whether every row of what is accessed begins at a multiple of 16 bytes."""
+        spec = self.spec_of(op)
+        return spec is not None and _is_aligned(spec)
+
+    def spec_of(self, op: Op) -> TensorSpec | OutputSpec | None:
+        """The parameter that an access is of; None for memory of other origin."""
+        name: str | None = op.one("view").view.tensor.param
+        found = [spec for spec in self.func.signature.params if spec.name == name]
+        return next((s for s in found if isinstance(s, TensorSpec | OutputSpec)), None)
 
     def accesses(self, kind: str) -> list[Op]:
         """The accesses of one kind."""
         return [op for op in self.func.walk() if _plain(op) == kind]
 
-    def rereads(self) -> bool:
-        """Whether a tile is loaded more than once, as `reread_tiles` makes it."""
-        ops = [op for op in self.func.body.ops if _plain(op) == "load_view"]
-        loads = [(op.one("view"), op.all("index")) for op in ops]
-        return len(set(loads)) < len(loads)
+    def remakes(self) -> bool:
+        """Whether a tile is loaded or converted more than once, as `remake_tiles` makes it."""
+        ops = [op for op in self.func.body.ops if _plain(op) in ("load_view", "ftof", "itof")]
+        made = [(op.operands[0], op.all("index") if len(op.operands) > 1 else ()) for op in ops]
+        return len(set(made)) < len(made)
 
     def rounds(self) -> list[list[int]]:
         """The sizes of the products that are computed together, as in one round of a loop."""
@@ -365,13 +395,17 @@ class _Chooser:
 
     def tiles(self) -> list[int]:
         """The sizes of all tiles that are loaded or stored."""
-        return [
-            v.type.size
-            for op in self.func.walk()
-            if _plain(op) in ACCESSES
-            for v in (*op.results, *op.operands)
-            if isinstance(v.type, TileType)
-        ]
+        return [kind.size for kind in self.tile_types()]
+
+    def tile_types(self) -> list[TileType]:
+        """The types of all tiles that are loaded or stored."""
+        ops = [op for op in self.func.walk() if _plain(op) in ACCESSES]
+        values = [v for op in ops for v in (*op.results, *op.operands)]
+        return [v.type for v in values if isinstance(v.type, TileType)]
+
+    def have_rows(self, size: int) -> bool:
+        """Whether tiles of this size have several rows."""
+        return any(kind.shape[-1] < size for kind in self.tile_types() if kind.size == size)
 
     def from_last(self) -> int | None:
         """The grid axis whose last blocks run first: those with most to do must not begin last."""
@@ -380,16 +414,34 @@ class _Chooser:
         return axis_of_growing_loops(self.func)
 
     def order(self) -> Shape | None:
-        """The order of blocks: those that share tiles, or pages of memory, close to each other."""
-        axes = tuple(sorted({op.attrs["axis"] for op in self.func.walk() if op.name == "block_id"}))
+        """The order of blocks, in groups of those that share tiles, close to each other."""
+        if not self.is_ordered() or not self.multiplies_in_loops() or self.chain():
+            return None
         wished = self.wishes.block_group
-        if self.func.signature.folded or wished == 1 or len(axes) < 2:
-            return None
-        if not self.products:
-            turns = any(op.name == "permute" for op in self.func.walk())
-            return BY_ROWS if turns and max(self.tiles(), default=0) >= self.policy.page else None
-        if not any(o.name in LOOPS for op in self.products for o in self.nesting.ancestors(op)):
-            return None
         group = self.policy.group if wished is None else wished
         grouped = {(0, 1): (group, 1, 1), (0, 1, 2): (1, group, 1)}
-        return BY_ROWS if self.chain() else grouped.get(axes)
+        return grouped.get(self.block_axes()) if group > 1 else None
+
+    def turned(self) -> bool:
+        """Whether blocks that share tiles, or pages of memory, lie along the last grid axis."""
+        if not self.is_ordered():
+            return False
+        if self.products:
+            return self.multiplies_in_loops() and bool(self.chain())
+        turns = any(op.name == "permute" for op in self.func.walk())
+        return turns and max(self.tiles(), default=0) >= self.policy.page
+
+    def is_ordered(self) -> bool:
+        """Whether another order than that of launch is possible, and not unwanted."""
+        unwanted = self.func.signature.folded or self.wishes.block_group == 1
+        return not unwanted and len(self.block_axes()) > 1
+
+    def block_axes(self) -> tuple[int, ...]:
+        """The grid axes that the kernel looks at."""
+        found = {op.attrs["axis"] for op in self.func.walk() if op.name == "block_id"}
+        return tuple(sorted(found))
+
+    def multiplies_in_loops(self) -> bool:
+        """Whether blocks load tiles again and again for products."""
+        makers = [self.nesting.ancestors(op) for op in self.products]
+        return any(op.name in LOOPS for around in makers for op in around)

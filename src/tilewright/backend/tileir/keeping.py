@@ -41,6 +41,7 @@ def artifact(made: Lowered, cubin: bytes) -> Artifact:
         sites=sites_of(func),
         occupancy=int(hints.get("occupancy", 1)),
         cluster=int(hints.get("num_cta_in_cga", 1)),
+        turned=made.choices.turned,
         decisions=(*made.choices.lines, *_spilling(cubin)),
     )
 

@@ -17,6 +17,8 @@ class Share:
     blocks: int | None = None
     blocks_once: int | None = None
     """Blocks where there is one reduction only, so that less time passes in waiting for it."""
+    blocks_rows: int | None = None
+    """Blocks where a tile has several rows, so that fewer warps wait for each other."""
     latency: int | None = None
     """How far ahead loads are begun, where they are not told otherwise."""
 
@@ -31,8 +33,8 @@ class Policy:
     """Blocks that take every element by itself, by the elements of their largest tile."""
     rows: Sequence[Share]
     """Blocks that reduce what they hold."""
-    reread: Sequence[Share]
-    """Those that read their tiles again after a reduction."""
+    remade: Sequence[Share]
+    """Those that make their tiles again after a reduction."""
     products: Sequence[Share]
     """Blocks with products, by the elements of one accumulator."""
     visits: Sequence[Share]
@@ -68,15 +70,17 @@ HOPPER = Policy(
     copies=(Share(2047), Share(1 << 24, warps=8)),
     rows=(
         Share(2048, warps=4),
-        Share(4096, warps=4, blocks=7),
+        Share(4096, warps=4, blocks=7, blocks_rows=8),
         Share(8192, warps=8, blocks=4),
         Share(16384, warps=8, blocks=3, blocks_once=2),
         Share(1 << 24, warps=8, blocks=1),
     ),
-    reread=(Share(1 << 24, warps=8, blocks=2),),
+    remade=(Share(16384, warps=8, blocks=3), Share(1 << 24, warps=8, blocks=2)),
     products=(
         Share(2048, blocks=2),
         Share(4096),
+        # Tiles like these are for small matrices: few blocks, each with much of what it needs.
+        Share(8192, warps=4, blocks=1),
         Share(16384, warps=4, blocks=2),
         # Four warps would not have the registers for such an accumulator.
         Share(1 << 24, warps=8),

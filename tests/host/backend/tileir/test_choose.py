@@ -89,7 +89,8 @@ def total(z: tl.TensorMut, x: tl.Tensor) -> None:
     ("tile", "hints"),
     [
         ((1, 1024), {"num_worker_warps_per_cta": 4}),
-        ((4, 1024), {"occupancy": 7, "num_worker_warps_per_cta": 4}),
+        ((1, 4096), {"occupancy": 7, "num_worker_warps_per_cta": 4}),
+        ((4, 1024), {"occupancy": 8, "num_worker_warps_per_cta": 4}),
         ((1, 16384), {"occupancy": 2, "num_worker_warps_per_cta": 8}),
         ((2, 16384), {"occupancy": 1, "num_worker_warps_per_cta": 8}),
     ],
@@ -163,6 +164,43 @@ def test_products_run_in_groups():
     assert product((16, 16), block_group=4).order == (4, 1, 1)
     assert product((16, 16), block_group=1).order is None
     assert copied((4, 64)).order is None
+
+
+def test_tiles_for_small_matrices_are_alone_on_a_processor():
+    z = tw.meta((1024, 1024), tw.bf16)
+    for tile, blocks in (((64, 128), 1), ((128, 128), 2)):
+        assert hints(kernels.gemm, z.partition_mut(tile), z, z)["occupancy"] == blocks
+
+
+def test_grids_are_turned_where_blocks_in_a_row_share_tiles():
+    heads = tw.meta((8, 1024, 64), tw.bf16)
+    func = cuda_ir(kernels.attention, heads.partition_mut((1, 64, 64)), heads, heads, heads, 0.1)
+    assert lowered(func).choices.turned
+    assert not lowered(func, block_group=1).choices.turned
+    x = tw.meta((1024, 1024))
+    assert lowered(cuda_ir(kernels.transpose, x.partition_mut((64, 64)), x)).choices.turned
+    assert not lowered(cuda_ir(kernels.transpose, x.partition_mut((8, 8)), x)).choices.turned
+    assert not product((16, 16)).turned
+
+
+def test_rows_that_begin_anywhere_are_read_under_a_mask():
+    odd, even = tw.meta((4095, 4095), tw.bf16), tw.meta((4095, 4096), tw.bf16)
+    func = cuda_ir(kernels.gemm, even.partition_mut((128, 256)), odd, even)
+    found = lowered(func).choices.accesses
+    assert [(op.one("view").view.tensor.param, a.masked) for op, a in found.items()] == [
+        ("x", True), ("y", False), ("z", False)
+    ]  # fmt: skip
+    assert not any(a.masked for a in lowered(func, whole_first=True).choices.accesses.values())
+
+
+def test_offsets_of_very_large_tensors_have_no_mask():
+    """They do not fit in 31 bits."""
+    z, y = tw.meta((1 << 17, 257), tw.bf16), tw.meta(((1 << 15) + 1, 257), tw.bf16)
+    func = cuda_ir(
+        kernels.gemm, z.partition_mut((128, 256)), tw.meta((1 << 17, (1 << 15) + 1), tw.bf16), y
+    )
+    found = lowered(func).choices.accesses
+    assert [a.masked for op, a in found.items() if op.name == "load_view"] == [False, True]
 
 
 def explained(kernel, *args, **constants):

@@ -9,7 +9,7 @@ from ....analysis.ladder import shown
 from ....base.cuda_abi import LAUNCH_WORDS, MAX_GRID, LaunchWord
 from ....ir.artifact import Artifact
 from ....ir.launch_expr import show
-from ....ir.signature import OutputSpec, ParamSpec, ScalarSpec, Signature, TensorSpec
+from ....ir.signature import OutputSpec, ParamSpec, ScalarSpec, TensorSpec
 from ..abi import Slot
 from ..cubin import resources
 from .grid import logical_grid
@@ -33,7 +33,7 @@ def describe(artifact: Artifact) -> dict[str, Any]:
         "parameters": [_parameter(spec) for spec in signature.params],
         "constants": {name: str(value) for name, value in signature.constants},
         "slots": [_slot(slot, name) for slot, name in zip(found, names, strict=True)],
-        "launch": _launch(signature),
+        "launch": _launch(artifact),
         "checks": [shown(check) for check in artifact.launch_checks],
         "record": _record() if artifact.sites else None,
         "sites": [f"{s.kind} {s.tensor or s.message}".strip() for s in artifact.sites],
@@ -65,12 +65,14 @@ def _slot(slot: Slot, name: str) -> dict[str, Any]:
     }
 
 
-def _launch(signature: Signature) -> dict[str, Any]:
+def _launch(artifact: Artifact) -> dict[str, Any]:
+    signature = artifact.signature
     grid = logical_grid(signature)
     return {
         "grid": None if grid is None else [show(expr) for expr in grid],
         "grid_rank": signature.grid_rank,
         "folded": signature.folded,
+        "turned": artifact.turned,
         "largest_grid": list(MAX_GRID),
         "block": [1, 1, 1],
         "dynamic_shared_bytes": 0,

@@ -162,7 +162,7 @@ def _check(artifact: Artifact) -> Iterator[str]:
     yield f"static inline int {name}_check(const struct {name}_arguments *a)"
     yield "{"
     number = 0
-    for text, about in [*_promises(signature), *_limits(signature), *_launch_checks(artifact)]:
+    for text, about in [*_promises(signature), *_limits(artifact), *_launch_checks(artifact)]:
         if text:
             number += 1
             yield f"    if (!({text})) return {number}; /* {about} */"
@@ -187,13 +187,26 @@ def _promises(signature: Signature) -> Iterator[tuple[str, str]]:
                 if n is None and divisor > 1:
                     text = f"a->{name}_{what}_{axis} % {divisor} == 0"
                     yield text, f"{what} {axis} of `{spec.name}`"
+        if spec.facts.near:
+            yield f"{_farthest(name, spec)} <= INT32_MAX", f"`{spec.name}` is not too large"
 
 
-def _limits(signature: Signature) -> Iterator[tuple[str, str]]:
-    """A grid that is not folded is launched as it is."""
+def _farthest(name: str, spec: TensorSpec | OutputSpec) -> str:
+    """The offset of a tensor's last element, in C; more than it is, where it has no elements."""
+    terms: list[str] = []
+    for axis, (extent, stride) in enumerate(zip(spec.shape, spec.strides, strict=True)):
+        length = f"(int64_t)a->{name}_extent_{axis}" if extent is None else f"(int64_t){extent}"
+        step = f"a->{name}_stride_{axis}" if stride is None else str(stride)
+        terms.append(f"({length} - 1) * {step}")
+    return " + ".join(terms) or "0"
+
+
+def _limits(artifact: Artifact) -> Iterator[tuple[str, str]]:
+    """A grid that is not folded is launched as it is, or turned."""
+    signature = artifact.signature
     grid = logical_grid(signature)
     if grid is not None and not signature.folded:
-        for axis, most in enumerate(MAX_GRID):
+        for axis, most in enumerate(MAX_GRID[::-1] if artifact.turned else MAX_GRID):
             if grid[axis][0] != "const":
                 yield f"{_c(grid[axis], signature)} <= {most}", f"the grid along axis {axis}"
 
@@ -257,9 +270,10 @@ def _grid(artifact: Artifact) -> Iterator[str]:
     name, signature = artifact.name, artifact.signature
     grid = logical_grid(signature)
     if grid is None:
-        yield f"/* The caller of `{name}` decides the grid. */"
+        turned = ", and turns it: grid[0] is its last axis, grid[2] its first" * artifact.turned
+        yield f"/* The caller of `{name}` decides the grid{turned}. */"
         return
-    blocks = [_c(axis, signature) for axis in grid]
+    blocks = [_c(axis, signature) for axis in (grid[::-1] if artifact.turned else grid)]
     constant = "" if signature.folded else "const "
     yield f"static inline void {name}_grid({constant}struct {name}_arguments *a, uint32_t grid[3])"
     yield "{"

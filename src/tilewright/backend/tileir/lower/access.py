@@ -6,10 +6,12 @@ tensor, or of this block's frame, is masked off.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ....ir.core import Op
 from ....ir.types import ViewType
 from ..program.core import Val
-from ..program.types import I64, Pointer, Tile
+from ..program.types import I32, I64, Pointer, Scalar, Tile
 from .emitter import Emitter, Memory, tile
 
 LESS, GREATER_OR_EQUAL = 2, 5
@@ -61,10 +63,10 @@ def _within(em: Emitter, coords: Val, limit: Val) -> Val:
     return em.same("andi", below, em.compare(GREATER_OR_EQUAL, coords, em.number(0, tile(coords))))
 
 
-def _scaled(em: Emitter, value: Val, by: Val | int) -> Val:
+def _scaled(em: Emitter, value: Val, by: Val | int, width: Scalar = I64) -> Val:
     if isinstance(by, int):
         return value if by == 1 else em.same("muli", value, em.number(by, tile(value)))
-    return em.same("muli", value, em.spread(em.widened(by), tile(value).shape))
+    return em.same("muli", value, em.spread(em.widened(by, width), tile(value).shape))
 
 
 def _laid_out(em: Emitter, row: Val, view: ViewType, k: int) -> Val:
@@ -81,6 +83,46 @@ def _plus(em: Emitter, a: Val | None, b: Val) -> Val:
 
 def _and(em: Emitter, a: Val | None, b: Val) -> Val:
     return b if a is None else em.same("andi", a, b)
+
+
+# --- a tile of a tensor whose offsets have 31 bits -----------------------------------------------
+
+
+def near_elements(em: Emitter, op: Op, place: Sequence[Val]) -> tuple[Val, Val]:
+    """The same for a tile at a place that is not negative, in a tensor that is not too large.
+
+    How many elements along an axis are inside is found by 64-bit numbers, once for all of them.
+    Those that are have 31-bit offsets; the others may have any, for they are masked off.
+    """
+    value = op.one("view")
+    view, memory = value.view, em.memory[value]
+    offsets: Val | None = None
+    mask: Val | None = None
+    for k, index in enumerate(place):
+        axis, row = view.dim_map[k], Tile(I32, (view.tile[k],))
+        start = _scaled(em, index, view.tile[k])
+        coords = em.same("addi", em.spread(start, row.shape), em.one("iota", row))
+        steps = _scaled(em, coords, memory.strides[axis], I32)
+        inside = _before_end(em, memory, axis, index, view.tile[k])
+        offsets = _plus(em, offsets, _laid_out(em, steps, view, k))
+        mask = _and(em, mask, _laid_out(em, inside, view, k))
+    assert offsets is not None, "a view has an axis"
+    assert mask is not None, "and so it has a mask"
+    base = em.spread(memory.base, view.tile)
+    return em.one("offset", base.kind, base, offsets), mask
+
+
+def _before_end(em: Emitter, memory: Memory, axis: int, index: Val, length: int) -> Val:
+    """Which elements of the tile with this index are inside, along one axis."""
+    start = _scaled(em, em.widened(index), length)
+    extent = memory.extents[axis]
+    end = em.number(extent, tile(start)) if isinstance(extent, int) else em.widened(extent)
+    room = em.same("subi", end, start)
+    room = em.same("mini", room, em.number(length, tile(room)), signedness=True)
+    room = em.same("maxi", room, em.number(0, tile(room)), signedness=True)
+    row = Tile(I32, (length,))
+    short = em.one("trunci", Tile(I32), room, overflow=0)
+    return em.compare(LESS, em.one("iota", row), em.spread(short, row.shape))
 
 
 def pointee(pointers: Val) -> Tile:

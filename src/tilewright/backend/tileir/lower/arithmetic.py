@@ -12,6 +12,7 @@ from ..program.core import Val
 from ..program.types import I1
 from .accurate import in_f64
 from .emitter import Emitter, Rule, tile
+from .quotients import multiplied, shared_divisor
 
 ROUNDINGS: dict[Rounding, int] = {
     Rounding.NEAREST_EVEN: 0, Rounding.ZERO: 1, Rounding.NEG_INF: 2, Rounding.POS_INF: 3,
@@ -30,8 +31,11 @@ def rounded(em: Emitter, op: Op) -> Sequence[Val]:
 
 
 def _divf(em: Emitter, op: Op) -> Sequence[Val]:
-    if op.attrs["rounding"] is not Rounding.APPROX:
+    if op.attrs["rounding"] not in (Rounding.APPROX, Rounding.FULL):
         return rounded(em, op)
+    divisor = shared_divisor(em, op)
+    if divisor is not None:
+        return (multiplied(em, em.get(op.one("lhs")), divisor),)
     # The approximate division gives NaN for inf / 2e38, beyond any bound; the full one keeps it.
     full, ftz = ROUNDINGS[Rounding.FULL], op.attrs["ftz"]
     return (em.same("divf", *em.all(op), flush_to_zero=ftz, rounding_mode=full),)

@@ -19,8 +19,23 @@ PREDICATES: dict[Predicate, int] = {
 
 def _cmpi(em: Emitter, op: Op) -> Sequence[Val]:
     lhs, rhs = em.all(op)
+    if _lies_inside(em, op):
+        return (em.number(True, tile(lhs).of(I1)),)
     predicate = PREDICATES[op.attrs["predicate"]]
     return (em.compare(predicate, lhs, rhs, signed=is_signed(op.one("lhs"))),)
+
+
+def _lies_inside(em: Emitter, op: Op) -> bool:
+    """Whether an index is compared with an extent that is known to be larger on this way."""
+    if not em.least or op.attrs["predicate"] is not Predicate.LT:
+        return False
+    maker = em.nesting.definer(op.one("rhs"))
+    while maker is not None and maker.name in ("broadcast", "reshape"):
+        maker = em.nesting.definer(maker.operands[0])
+    if maker is None or maker.name != "extent":
+        return False
+    least = em.least.get((maker.one("tensor"), maker.attrs["axis"]), 0)
+    return em.ranges.of(op.one("lhs")).high < least
 
 
 def _cmpf(em: Emitter, op: Op) -> Sequence[Val]:

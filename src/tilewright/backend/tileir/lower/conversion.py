@@ -26,6 +26,7 @@ from ..program.types import (
     Tile,
     tile_of,
 )  # fmt: skip
+from .again import converted
 from .arithmetic import OVERFLOWS, is_signed
 from .emitter import Emitter, Rule, tile
 
@@ -34,7 +35,7 @@ NEAREST, TO_INTEGER = 0, 6
 
 
 def _ftof(em: Emitter, op: Op) -> Sequence[Val]:
-    (arg,) = em.all(op)
+    arg = converted(em, op.one("arg"))
     kind = tile_of(op.result.type)
     if op.attrs["to"] is f8e8m0fnu:
         return (_to_scale(em, arg, kind),)
@@ -124,7 +125,7 @@ def _ask(em: Emitter, predicate: int, lhs: Val, rhs: Val) -> Val:
 
 
 def _itof(em: Emitter, op: Op) -> Sequence[Val]:
-    (arg,) = em.all(op)
+    arg = converted(em, op.one("arg"))
     kind = tile_of(op.result.type)
     signed = is_signed(op.one("arg"))
     if op.attrs["to"] is f8e8m0fnu:

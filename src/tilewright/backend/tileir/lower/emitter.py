@@ -11,6 +11,7 @@ from ....analysis.constants import Constants, constants
 from ....analysis.ranges import Ranges, ranges
 from ....analysis.structure import Structure, structure
 from ....base.errors import Code, CompileError
+from ....base.shapes import Shape
 from ....base.source import Span
 from ....ir.core import Block, Func, Op, Value
 from ..choose import Choices
@@ -33,6 +34,15 @@ class Memory:
     strides: tuple[Val | int, ...]
     width: Scalar
     """The integer type of the extents and strides that are values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A reduction: what it gave, the shape of what it was given, and the axis that is gone."""
+
+    result: Val
+    given: Shape
+    axis: int
 
 
 class Emitter:
@@ -65,6 +75,12 @@ class Emitter:
         """The address of the launch record."""
         self.whole: bool | None = None
         """Whether the tiles of this way through the kernel lie inside; None where each is asked."""
+        self.least: dict[tuple[Value, int], int] = {}
+        """What extents are at least on this way, by their tensor and axis."""
+        self.reduced: dict[int, Reduced] = {}
+        """The last reduction of each region, by the identity of its code."""
+        self.converted: dict[tuple[int, Value], Reduced | None] = {}
+        """What was converted in each region, and the last reduction before."""
         self._read: dict[tuple[int, tuple[Value, ...]], Val] = {}
         self._rules = rules
 

@@ -132,6 +132,8 @@ def _grid(em: Emitter, lengths: Sequence[Val]) -> None:
     assert rank == HARDWARE_RANK, "grids of more axes are folded"
     ids = em.op("get_tile_block_id", [INDEX] * HARDWARE_RANK)
     em.grid = em.op("get_num_tile_blocks", [INDEX] * HARDWARE_RANK)
+    if em.choices.turned:
+        ids, em.grid = ids[::-1], em.grid[::-1]
     order = em.choices.order
     block = list(ids if order is None else _ordered(em, ids, order))
     axis = em.choices.from_last

@@ -15,7 +15,7 @@ from ..program.core import Hints, Val
 from ..program.types import I32, I64, INDEX, TOKEN, PartitionView, StridedView, tile_of  # fmt: skip
 from ..views import tensor_view, tiles_per_frame
 from . import atomics, debug
-from .access import elements
+from .access import elements, near_elements
 from .emitter import Emitter, Memory, Rule, tile
 
 WEAK = 0
@@ -106,7 +106,7 @@ def _num_tiles(em: Emitter, op: Op) -> Sequence[Val]:
 # --- accesses ------------------------------------------------------------------------------------
 
 
-def _index(em: Emitter, op: Op) -> list[Val]:
+def place_of(em: Emitter, op: Op) -> list[Val]:
     """The index of a tile among those of the whole tensor.
 
     Where a check has failed it is that of the first tile: the launch raises, and nothing outside
@@ -143,8 +143,10 @@ def hints_of(em: Emitter, access: Access) -> Hints | None:
 def _load(em: Emitter, op: Op) -> Sequence[Val]:
     access = em.choices.accesses[op]
     if access.view is None:
-        return _load_elements(em, op, hints_of(em, access))
-    index = _index(em, op)
+        return _load_elements(em, op, elements(em, op), hints_of(em, access))
+    index = place_of(em, op)
+    if access.masked:
+        return _load_elements(em, op, near_elements(em, op, index), hints_of(em, access))
     # An assembler takes two loads of one tile for one load, unless the second waits for the first.
     tile_read = (op.one("view"), *op.all("index"))
     before = em.token_of(op) or em.last_read(tile_read)
@@ -157,9 +159,11 @@ def _load(em: Emitter, op: Op) -> Sequence[Val]:
     return loaded
 
 
-def _load_elements(em: Emitter, op: Op, hints: Hints | None) -> Sequence[Val]:
+def _load_elements(
+    em: Emitter, op: Op, where: tuple[Val, Val | None], hints: Hints | None
+) -> Sequence[Val]:
     kind = tile_of(op.results[0].type)
-    pointers, mask = elements(em, op)
+    pointers, mask = where
     padding = None
     if mask is not None:
         value = op.one("view").view.padding
@@ -242,7 +246,7 @@ def _store(em: Emitter, op: Op) -> Sequence[Val]:
         )  # fmt: skip
     guard = op.maybe("guard")
     view = _view(em, op.one("view"), access.view)
-    index = _index(em, op)
+    index = place_of(em, op)
     if guard is None:
         return _store_tile(em, value, view, index, token, hints)
     return em.only_if(

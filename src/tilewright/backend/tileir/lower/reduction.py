@@ -8,6 +8,7 @@ from dataclasses import replace
 from ....ir.core import Op
 from ..program.core import Identity, Region, Val
 from ..program.types import tile_of
+from .again import note_reduction
 from .bits import number_bits
 from .emitter import Emitter, Rule
 
@@ -37,10 +38,12 @@ def _body(em: Emitter, op: Op) -> Region:
 def _reduce(em: Emitter, op: Op) -> Sequence[Val]:
     kinds = [tile_of(v.type) for v in op.results]
     body = _body(em, op)
-    return em.op(
+    results = em.op(
         "reduce", kinds, em.all(op), regions=(body,),
         dim=op.attrs["axis"], identities=_identities(op),
     )  # fmt: skip
+    note_reduction(em, op, results)
+    return results
 
 
 def _scan(em: Emitter, op: Op) -> Sequence[Val]:

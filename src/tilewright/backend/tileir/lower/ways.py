@@ -1,15 +1,16 @@
 """The body of a kernel twice: for blocks whose tiles all lie inside, and for the others.
 
 Where each load asks for itself, what it loads must be complete before the next load is begun. One
-question before all of them lets the assembler load, compute and store as it sees fit.
+question before all of them lets the assembler load, compute and store as it sees fit. Where tiles
+lie inside, extents are at least their lengths, so masks made of them are not needed.
 """
 
 from __future__ import annotations
 
-from ....ir.core import Value
+from ....ir.core import Op, Value
 from ..program.core import Val
 from .emitter import Emitter
-from .memory import is_whole
+from .memory import is_whole, place_of
 
 
 def body_either_way(em: Emitter) -> None:
@@ -19,10 +20,31 @@ def body_either_way(em: Emitter) -> None:
 
 def _body(em: Emitter, *, whole: bool) -> tuple[Val, ...]:
     views = dict(em.views)
-    em.whole = whole
+    em.whole, em.least = whole, _least(em) if whole else {}
     em.ops(em.func.body.ops)
-    em.whole, em.views = None, views
+    em.whole, em.views, em.least = None, views, {}
     return ()
+
+
+def _least(em: Emitter) -> dict[tuple[Value, int], int]:
+    """What the extents of tensors are at least where the tiles that were asked for lie inside."""
+    found: dict[tuple[Value, int], int] = {}
+    for op, access in em.choices.accesses.items():
+        if not access.whole_first or access.view is None:
+            continue
+        for axis, length, index in zip(
+            access.view.dim_map, access.view.tile, op.all("index"), strict=True
+        ):
+            key = _tensor_of(em, op), axis
+            tiles = max(em.ranges.of(index).low, 0) + 1
+            found[key] = max(found.get(key, 0), tiles * length)
+    return found
+
+
+def _tensor_of(em: Emitter, load: Op) -> Value:
+    view = em.nesting.definer(load.one("view"))
+    assert view is not None, "views are made by make_view"
+    return view.one("tensor")
 
 
 def _all_whole(em: Emitter) -> Val:
@@ -33,14 +55,11 @@ def _all_whole(em: Emitter) -> Val:
         index = op.all("index")
         if not access.whole_first or access.view is None:
             continue
-        view = em.nesting.definer(op.one("view"))
-        assert view is not None, "views are made by make_view"
-        key = (view.one("tensor"), access.view, index)
+        key = (_tensor_of(em, op), access.view, index)
         if key not in asked:
             for value in index:
                 _make(em, value, made)
-            memory = em.memory[view.one("tensor")]
-            asked[key] = is_whole(em, memory, access.view, [em.get(v) for v in index])
+            asked[key] = is_whole(em, em.memory[key[0]], access.view, place_of(em, op))
     first, *others = asked.values()
     for answer in others:
         first = em.same("andi", first, answer)

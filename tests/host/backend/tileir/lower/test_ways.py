@@ -7,6 +7,7 @@ import re
 import pytest
 
 import tilewright as tw
+import tilewright.lang as tl
 from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
 from tilewright.backend.tileir.program.text import program_text
@@ -28,8 +29,7 @@ def test_one_question_for_all_tiles(length):
         line for line in text.splitlines() if " if " in line or line.strip().startswith("if")
     ]
     assert len(branches) == 1
-    loads = 3 if length == 32768 else 1
-    assert text.count("load_view_tko") == 2 * loads
+    assert text.count("load_view_tko") == 2
     assert text.count("store_view_tko") == 2
 
 
@@ -48,10 +48,44 @@ def test_a_wish_goes_first():
     assert program_text(made.program).count("load_view_tko") == 1
 
 
+def ways(made):
+    """The code for blocks whose tiles lie inside, that for others, and what is asked."""
+    text = program_text(made.program)
+    asked, whole, other = re.split(r"\n +if .*\n|\n +\} else \{\n", text)
+    return whole, other, asked
+
+
+def test_masks_are_for_blocks_at_the_edge():
+    weight = tw.meta((8192,), tw.bf16)
+    x, out = (tw.meta((1000, 8192), tw.bf16) for _ in range(2))
+    func = cuda_ir(kernels.layer_norm, out.partition_mut((1, 8192)), x, weight, weight, 1e-5)
+    whole, other, _ = ways(lowered(func))
+    assert "less_than" in other
+    assert "less_than" not in whole
+
+
+@tw.entry
+def in_halves(out: tl.TensorMut) -> None:
+    halves = out.partition_mut((1, 8192))
+    left, right = halves.load([0, 0]), halves.load([0, 1])
+    halves.store(left / tl.reduce_sum(left, 1, keepdims=True), [0, 0])
+    halves.store(right / tl.reduce_sum(right, 1, keepdims=True), [0, 1])
+
+
+def test_tiles_of_a_blocks_own_region_are_asked_for_where_they_lie():
+    made = lowered(cuda_ir(in_halves, tw.meta((63, 16384)).partition_mut((1, 16384))))
+    assert made.choices.asks_once
+    _, _, asked = ways(made)
+    row, column, *_ = re.findall(r"cmpi (%\d+),", asked)
+    x, y = re.findall(r"(%\d+), (%\d+), %\d+ = get_tile_block_id", asked)[0]
+    assert row == x
+    assert column in re.findall(rf"(%\d+) = muli {y},", asked), "two tiles per block"
+
+
 def test_a_tile_that_is_read_again_waits_for_the_time_before():
     loads = [
         re.findall(r"%\d+", line.split("optimization_hints")[0])
-        for line in program_text(rows((1, 32768), 32768).program).splitlines()
+        for line in program_text(rows((1, 32768), 32768, dtype=tw.f32).program).splitlines()
         if "load_view_tko" in line
     ]
     for _, before, *rest in loads[:2] + loads[3:5]:
