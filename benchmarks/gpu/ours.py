@@ -120,7 +120,8 @@ def direct(kernel: Any, out: Tensor, tile: tuple[int, ...], *inputs: Any) -> Lau
     grid = [math.ceil(n / t) for n, t in zip(out.shape, tile, strict=True)]
     given = [_meta(i) if hasattr(i, "data_ptr") else i for i in inputs]
     artifact = kernel.compile_for(_target(), output, *given)
-    return Launch(artifact, (out, *inputs), [*grid, 1, 1][:3])
+    blocks = [*grid, 1, 1][:3]
+    return Launch(artifact, (out, *inputs), blocks[::-1] if artifact.turned else blocks)
 
 
 def _meta(tensor: Tensor) -> Any:

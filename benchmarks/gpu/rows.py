@@ -188,9 +188,10 @@ def _transpose(rows: int, columns: int, dtype: str) -> Case:
 
 def _large_gemm(z: Tensor, x: Tensor, y: Tensor) -> dict[str, Settings]:
     tiles = [(128, 128), (128, 256)]
-    mine = {OURS: _ours(kernels.gemm, z, x, y, tiles=tiles)}
     if x.shape[1] % 8 or y.shape[1] % 8:  # rows that bulk copies cannot read
-        return mine
+        steps = [_ours(kernels.gemm, z, x, y, tiles=tiles, BK=step) for step in (64, 128)]
+        return {OURS: lambda: [one for settings in steps for one in settings()]}
+    mine = {OURS: _ours(kernels.gemm, z, x, y, tiles=tiles)}
     persistent = partial(_ours, kernels.persistent_gemm, z, x, y, tiles=[(128, 256)])
     return mine | {PERSISTENT: persistent(groups=(8, 1), BK=32)}
 
