@@ -419,7 +419,7 @@ class _Chooser:
             return None
         wished = self.wishes.block_group
         group = self.policy.group if wished is None else wished
-        grouped = {(0, 1): (group, 1, 1), (0, 1, 2): (1, group, 1)}
+        grouped: dict[Shape, Shape] = {(0, 1): (group, 1, 1), (0, 1, 2): (1, group, 1)}
         return grouped.get(self.block_axes()) if group > 1 else None
 
     def turned(self) -> bool:
