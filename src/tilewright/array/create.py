@@ -245,7 +245,7 @@ def asarray(
         )
     if found is not None and found.np != source.dtype:
         _refuse_conversion(str(source.dtype), found)
-    return new_tensor(region_of_array(source, _host_device(device), found))
+    return new_tensor(region_of_array(source, host_device(device), found))
 
 
 def _retyped(region: Region, dtype: AnyDType | None) -> Region:
@@ -267,7 +267,7 @@ def _refuse_conversion(held: str, wanted: AnyDType) -> NoReturn:
     )
 
 
-def _host_device(device: DeviceLike) -> Device:
+def host_device(device: DeviceLike) -> Device:
     """The device for memory of the host: the one that is named, else the default one, if either
     sees that memory; the CPU does always."""
     chosen = as_device(device)

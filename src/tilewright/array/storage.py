@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 from weakref import ref
 
@@ -133,6 +134,18 @@ class Imports:
             if self._known.get(span, _nothing)() is None:
                 self._introduce(storage)
                 self._note(span, storage)
+
+    def meet(self, spans: Sequence[tuple[int, int]]) -> bool:
+        """Whether some of these addresses belong to memory that is in use here."""
+        if not self._known:
+            return False
+        with LOCK:
+            self._sweep()
+            return any(
+                first < end and start < last
+                for _, start, end, _ in self._known
+                for first, last in spans
+            )
 
     def _introduce(self, new: Storage) -> None:
         """Make it a neighbour of all that it overlaps."""

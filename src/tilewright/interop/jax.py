@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -20,12 +20,19 @@ from ..array.region import Region
 from ..array.strangers import LEGACY, let_wait, memory_at
 from ..array.tensor import new_tensor
 from ..base.errors import InternalError
+from ..driver.cuda.stream import CudaStream
 from ..driver.devices import gpus
 from ..driver.host import CPU
 from ..driver.protocol import Device
-from ..launch import Entry
+from ..launch import Entry, Launch
+from ..launch.foreign_calls import is_aligned
+from ..launch.lent import LentCalls
+from ..op.ambient import choose_stream
 from .wrapping import KernelFunction, Tiles, by_output
-from .xla import Buffer, Frame, handler
+from .xla import Buffer, Frame, handler, number_at
+
+if TYPE_CHECKING:
+    from ..frontend.parameters import Parameter
 
 jax: Any = import_module("jax")
 """Any: type checkers need not have it installed."""
@@ -52,6 +59,7 @@ class JaxOp:
         self._function = function
         self._made = made
         self._vmap_method = vmap_method
+        self._lent = LentCalls()
         self.__name__ = function.name
         self._target = f"tilewright.{function.name}.{next(self._numbers)}"
         for platform, call in (("cpu", self._run_on_cpu), ("CUDA", self._run_on_gpu)):
@@ -82,31 +90,78 @@ class JaxOp:
 
     def _run_on_cpu(self, frame: Frame) -> None:
         """What XLA calls: its own work on the CPU is done when a call returns, and so is ours."""
-        inputs = [_region(CPU, each, readonly=True) for each in frame.arguments]
-        outputs = [_region(CPU, each, readonly=False) for each in frame.results]
-        self._launch(frame, inputs, outputs).sync()
+        arguments, results, numbers = frame.arguments, frame.results, frame.numbers
+        tensors = self._without_numbers(arguments, numbers)
+        for name, each in self._number_arrays(arguments, numbers):
+            numbers[name] = number_at(each.dtype, each.address)
+        lent = self._lent_by(CPU, [*results, *tensors], numbers)
+        if not self._lent.run(*lent, choose_stream(self.__name__, CPU)):
+            inputs = [_region(CPU, each, readonly=True) for each in tensors]
+            outputs = [_region(CPU, each, readonly=False) for each in results]
+            launch = self._launch(numbers, inputs, outputs)
+            self._lent.learn(lent[0], launch)
+            launch.sync()
 
     def _run_on_gpu(self, frame: Frame) -> None:
         """What XLA calls to have work put between what is on its stream and what will be."""
         theirs = frame.stream() or LEGACY
-        given = [*frame.arguments, *frame.results]
-        device = _gpu_of(given)
-        inputs = [_region(device, each, readonly=True, stream=theirs) for each in frame.arguments]
-        outputs = [_region(device, each, readonly=False, stream=theirs) for each in frame.results]
-        self._launch(frame, inputs, outputs).start()
+        arguments, results, numbers = frame.arguments, frame.results, frame.numbers
+        tensors = self._without_numbers(arguments, numbers)
+        stream = _stream_of(theirs, [*arguments, *results])
+        device, lent = stream.device, None
+        if len(tensors) == len(arguments):  # else some numbers are in the GPU's memory
+            lent = self._lent_by(device, [*results, *tensors], numbers)
+            if self._lent.run(*lent, stream):
+                return
+        for name, each in self._number_arrays(arguments, numbers):
+            there = _region(device, each, readonly=True, stream=theirs)
+            numbers[name] = new_tensor(there).item()
+        inputs = [_region(device, each, readonly=True, stream=theirs) for each in tensors]
+        outputs = [_region(device, each, readonly=False, stream=theirs) for each in results]
+        launch = self._launch(numbers, inputs, outputs)
+        if lent is not None:
+            self._lent.learn(lent[0], launch)
+        launch.start()
         for region in (*inputs, *outputs):
             let_wait(region, theirs, writes=True)
 
-    def _launch(self, frame: Frame, inputs: Sequence[Region], outputs: Sequence[Region]) -> Any:
-        values: dict[str, Any] = dict(frame.numbers)
-        arrays = iter(inputs)
-        for parameter in self._function.inputs:
-            if parameter.name not in values:
-                tensor = new_tensor(next(arrays))
-                values[parameter.name] = tensor.item() if parameter.kind == "scalar" else tensor
-        for name, region in zip(self._function.outputs, outputs, strict=True):
-            values[name] = new_tensor(region)
-        return self._function.launch(values)
+    def _in_arrays(self, numbers: Mapping[str, Any]) -> list[Parameter]:
+        """The inputs that are arrays: all tensors, and numbers that are computed."""
+        return [p for p in self._function.inputs if p.name not in numbers]
+
+    def _number_arrays(
+        self, arguments: Sequence[Buffer], numbers: Mapping[str, Any]
+    ) -> list[tuple[str, Buffer]]:
+        """The arrays that are numbers, by name."""
+        pairs = zip(self._in_arrays(numbers), arguments, strict=True)
+        return [(p.name, each) for p, each in pairs if p.kind == "scalar"]
+
+    def _without_numbers(
+        self, arguments: Sequence[Buffer], numbers: Mapping[str, Any]
+    ) -> list[Buffer]:
+        """The arrays that are tensors."""
+        pairs = zip(self._in_arrays(numbers), arguments, strict=True)
+        return [each for p, each in pairs if p.kind != "scalar"]
+
+    def _lent_by(
+        self, device: Device, memory: Sequence[Buffer], numbers: Mapping[str, Any]
+    ) -> tuple[Hashable, list[int], list[Any]]:
+        """What tells a call from others, where its memory is, and its numbers."""
+        addresses = [each.address for each in memory]
+        kinds = [(each.dtype, each.shape, is_aligned(each.address)) for each in memory]
+        scalars = [p.name for p in self._function.inputs if p.kind == "scalar"]
+        given = [numbers[name] for name in scalars if name in numbers]
+        return (device, *kinds), addresses, given
+
+    def _launch(
+        self, numbers: Mapping[str, Any], inputs: Sequence[Region], outputs: Sequence[Region]
+    ) -> Launch[Any]:
+        tensors = [p.name for p in self._function.inputs if p.kind != "scalar"]
+        names = [*self._function.outputs, *tensors]
+        memory = zip(names, [*outputs, *inputs], strict=True)
+        return self._function.launch(
+            {**numbers, **{name: new_tensor(region) for name, region in memory}}
+        )
 
 
 def custom_op(
@@ -138,11 +193,19 @@ def _region(device: Device, given: Buffer, *, readonly: bool, stream: int = LEGA
     return memory_at(device, layout, given.address, readonly=readonly, stream=stream)
 
 
-def _gpu_of(given: Sequence[Buffer]) -> Device:
-    """The GPU on which arrays are; the first one where they have no elements."""
-    devices = gpus()
-    address = next((each.address for each in given if each.address), 0)
-    return devices[devices[0].owner_of(address)] if address else devices[0]
+def _stream_of(handle: int, given: Sequence[Buffer]) -> CudaStream:
+    """XLA's stream as ours; it keeps its streams as long as it lives."""
+    stream = _BORROWED.get(handle)
+    if stream is None:
+        devices = gpus()
+        address = next((each.address for each in given if each.address), 0)
+        ordinal = devices[0].owner_of(address) if address else 0
+        stream = _BORROWED[handle] = devices[ordinal].borrow_stream(handle, None)
+    return stream
+
+
+_BORROWED: dict[int, CudaStream] = {}
+"""XLA's streams as ours, by their addresses."""
 
 
 def _is_number(value: object) -> bool:

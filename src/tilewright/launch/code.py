@@ -50,6 +50,16 @@ class Run(Protocol):
         """How plain launches get on their way, where they need not be listed; None: they do."""
         ...
 
+    @property
+    def lending(self) -> Lending | None:
+        """How launches run whose memory is known to nobody here; None: they cannot."""
+        ...
+
+
+Lending: TypeAlias = Callable[[Sequence[int], Sequence[Any], Stream], Report]
+"""Runs a launch on memory at these addresses, with these numbers, in the order of a stream. The
+memory is there until the stream has passed it."""
+
 
 class Shot(Protocol):
     """Puts plain launches, which cannot fail alone, on streams that say how far they are."""
@@ -118,7 +128,7 @@ class Code:
 class _Nothing:
     """Runs an empty grid."""
 
-    shot = None
+    shot = lending = None
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
         """It is over."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from ..array.region import Region
 from ..backend.tileir import ARCHITECTURES, is_architecture
@@ -106,7 +107,10 @@ class CudaRun:
         self._address = stub().address
         self._hardware, self._block = _hardware(artifact, grid)
         self._idle: list[Record] = []
-        self.shot = None if self._reports or self._pointers else self._new_shot()
+        quiet = not (self._reports or self._pointers)
+        self.shot = self._new_shot() if quiet else None
+        self.lending = self._lend if quiet and not loaded.hidden else None
+        """How launches run whose memory is known to nobody here."""
 
     def _new_shot(self) -> CudaShot:
         written = sum(isinstance(arg, OutputArg) for arg in self._args)
@@ -153,16 +157,32 @@ class CudaRun:
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""
         assert isinstance(stream, CudaStream)
-        try:
-            record = self._idle.pop()
-        except IndexError:
-            record = self._new_record()
+        record = self._taken_record()
         staged = self._fill(record, bound, stream)
         stream.launch(record, self._label_of, (bound, staged))
         if self._reports:
             return partial(self._later, record)
         self._idle.append(record)  # the driver has read it
         return self._quiet
+
+    def _lend(self, addresses: Sequence[int], numbers: Sequence[Any], stream: Stream) -> Report:
+        """Put one on a stream of another library, which orders all that uses its memory."""
+        assert isinstance(stream, CudaStream)
+        record = self._taken_record()
+        words = record.words
+        for place, address in zip(self._memory, addresses, strict=True):
+            words[place] = address
+        for place, which, dtype in self._numbers:
+            words[place] = slot_of(dtype, numbers[which])
+        stream.launch(record, f"`{self._name}`", self)
+        self._idle.append(record)  # the driver has read it
+        return QUIET
+
+    def _taken_record(self) -> Record:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._new_record()
 
     def is_brief(self) -> bool:
         """None runs on the caller."""

@@ -65,6 +65,8 @@ class ForeignCode:
 class ForeignRun:
     """Puts launches alike on streams."""
 
+    lending = None
+
     __slots__ = ("_again", "_kernel", "_ready", "shot")
 
     def __init__(

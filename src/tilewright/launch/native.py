@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from ..array.region import Region
 from ..base.shapes import Shape, size
@@ -70,6 +71,8 @@ class NativeRun:
         self._pointers = places[PointerArg]
         dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
         self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
+        self.lending = None if self._pointers or loaded.hidden else self._lend
+        """How launches run whose memory is known to nobody here."""
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report | Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""
@@ -94,6 +97,19 @@ class NativeRun:
         stream.launch(record, keep=self)
         return Recorded(self._report, partial(self._fill, record))
 
+    def _lend(self, addresses: Sequence[int], numbers: Sequence[Any], stream: Stream) -> Report:
+        """Run one now; it is over then."""
+        assert isinstance(stream, CpuStream)
+        record = self._launcher.record()
+        words = record.words
+        for place, address in zip(self._memory, addresses, strict=True):
+            words[place] = address
+        self._fill_numbers(record, numbers)
+        if not stream.launch(record, inline=True, keep=self):
+            stream.synchronize()
+        raw = self._launcher.report(record)
+        return QUIET if raw is DRIVER_QUIET else self._report(raw)
+
     def _fill(self, record: Record, bound: Bound) -> None:
         words = record.words
         if bound.held is not None:
@@ -102,11 +118,15 @@ class NativeRun:
             for place, region in zip(self._memory, bound.memory, strict=True):
                 words[place] = region.address
         if self._numbers:
-            for (place, dtype), number in zip(self._numbers, bound.numbers, strict=True):
-                words[place] = slot_of(dtype, number)
+            self._fill_numbers(record, bound.numbers)
         if self._pointers:
             for place, pointer in zip(self._pointers, bound.pointers, strict=True):
                 words[place] = pointer.address
+
+    def _fill_numbers(self, record: Record, numbers: Sequence[Any]) -> None:
+        words = record.words
+        for (place, dtype), number in zip(self._numbers, numbers, strict=True):
+            words[place] = slot_of(dtype, number)
 
     def _later(self, record: Record) -> Report:
         raw = self._launcher.report(record)

@@ -28,7 +28,7 @@ from .form import Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS, PLAIN
 from .links import by_hand
-from .protocol import Launchable
+from .protocol import Launchable, Runnable
 from .starting import give_back, record, start
 from .taking import (
     mark_written,
@@ -152,14 +152,19 @@ class Launch(Composite[R_co]):
 
     def compile(self) -> Self:
         """Compile and load the kernel for these arguments now; the op is not run by that."""
-        if self._bound is None:
+        self.made_ready()
+        return self
+
+    def made_ready(self) -> tuple[Bound, Runnable]:
+        """Its arguments, and the code that runs on them; compiled now if it is not yet."""
+        bound = self._bound
+        if bound is None:
             self.mark_refused()
             raise LaunchError(
                 f"`{self.name}` cannot be compiled before its argument ops have run",
                 hint="compile a launch on tensors, or on tw.meta(...)",
             )
-        self._kernel.code(self._bound, self._request)
-        return self
+        return bound, self._kernel.code(bound, self._request)
 
     def _asking(self, request: Callable[[], Request]) -> Self:
         """Change what the launch asks for; one that is refused does not warn when dropped."""

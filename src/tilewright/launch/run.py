@@ -35,7 +35,7 @@ def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
 class Interpreted:
     """Interprets launches on the calling thread."""
 
-    shot = None
+    shot = lending = None
 
     def __init__(self, run: Callable[[Bound], Report]) -> None:
         self._run = run
@@ -65,7 +65,7 @@ def load_null(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
 class Noted:
     """Notes launches on null streams."""
 
-    shot = None
+    shot = lending = None
 
     def __init__(self, text: str) -> None:
         self._text = text

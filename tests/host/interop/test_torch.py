@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import itertools
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -188,6 +189,101 @@ def test_wrong_tensors(scale_):
         scale_(x, x, 2.0)
     with pytest.raises(tw.Error):
         scale_(torch.zeros(10, dtype=torch.float64), x, 2.0)
+
+
+@pytest.fixture
+def quick_only(monkeypatch):
+    """From now on calls are alike to earlier ones, or fail."""
+
+    def refuse(*args):
+        raise AssertionError("somebody looked closer")
+
+    return lambda: monkeypatch.setattr("tilewright.interop.torch.TorchOp._run_closely", refuse)
+
+
+def warmed(op, *args):
+    """The third call of a kind is quick: the first compiles, the second is remembered."""
+    for _ in range(2):
+        op(*args)
+
+
+def test_calls_alike_are_quick(soft, scale_, quick_only):
+    shapes = [(3, 7), (4, 8), (37, 1009)]
+    z = torch.empty(300)
+    for shape in shapes:
+        warmed(soft, torch.randn(shape))
+        warmed(soft, torch.randn(shape[::-1]).T)
+    warmed(scale_, z, torch.randn(300), 2.0)
+    warmed(scale_, torch.zeros(300, 2)[:, 1], torch.randn(300), 2.0)
+    quick_only()
+    for shape in shapes:
+        for x in (torch.randn(shape), torch.randn(shape[::-1]).T):
+            torch.testing.assert_close(soft(x), torch.softmax(x, 1))
+            torch.testing.assert_close(soft(x.requires_grad_()), torch.softmax(x, 1))
+    for factor in (2.5, -1, 0.0):
+        x, out = torch.randn(300), torch.full((300, 2), torch.nan)
+        scale_(z, x, factor)
+        scale_(out[:, 1], x, factor)
+        torch.testing.assert_close(z, x * factor)
+        torch.testing.assert_close(out[:, 1], x * factor)
+        assert out[:, 0].isnan().all()
+
+
+def test_what_is_not_alike_is_looked_at(scale_, quick_only):
+    x, z = torch.randn(300), torch.zeros(300)
+    warmed(scale_, z, x, 2.0)
+    used = tw.asarray(z)
+    quick_only()
+    for given in [(z, x), (torch.zeros(301), x), (torch.zeros(300), x.double())]:
+        with pytest.raises(AssertionError, match="looked closer"):
+            scale_(*given, 2.0)
+    del used
+    scale_(z, x, 2.0)
+    torch.testing.assert_close(z, x * 2)
+    with pytest.raises(AssertionError, match="looked closer"):
+        scale_(x[:200], x[100:], 2.0)
+
+
+def test_lazy_signs(scale_):
+    """PyTorch resolves them before it calls us."""
+    x, z = torch.complex(torch.randn(300), torch.randn(300)), torch.zeros(300)
+    for _ in range(3):
+        scale_(z, x.conj().imag, 2.0)
+        torch.testing.assert_close(z, -2 * x.imag)
+
+
+def test_quick_calls_refuse_what_others_do():
+    op = custom_op(named("refuse"), refuse_negative, tiles=(64,), outputs="x")
+    many = custom_op(named("many"), many_numbers, tiles=64, outputs="x", constants={"TWICE": True})
+    x = torch.rand(64)
+    warmed(op, x)
+    warmed(many, 0.5, 3, True, x)
+    for _ in range(2):
+        with pytest.raises(tw.LaunchError, match="negative"):
+            op(-x)
+        with pytest.raises(tw.ShapeError, match="`n` of `many_numbers` is out of range"):
+            many(0.5, 1 << 40, True, x)
+    torch.testing.assert_close(op(x), x)
+    torch.testing.assert_close(many(0.5, 4, True, x), 2 * (x * 0.5 + 4))
+
+
+def test_quick_calls_from_several_threads(soft):
+    inputs = [torch.randn(37, 100) for _ in range(8)]
+    warmed(soft, inputs[0])
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            for x, y in zip(inputs, pool.map(soft, inputs), strict=True):
+                torch.testing.assert_close(y, torch.softmax(x, 1))
+
+
+def test_quick_calls_come_after_what_uses_the_memory_here(scale_):
+    x, z = torch.randn(1 << 20), torch.zeros(1 << 20)
+    warmed(scale_, z, x, 2.0)
+    for factor in (2.0, 3.0, 4.0):
+        started = scale(tw.asarray(x).partition_mut((1024,)), torch.full((1 << 20,), factor), 1.0)
+        kept = started.start()
+        scale_(z, x, 2.0)
+        assert kept is not None and (z == 2 * factor).all()
 
 
 def test_nothing_is_kept(soft):

@@ -9,6 +9,7 @@ from tilewright import bf16, f32
 from tilewright.interop import xla
 
 ERROR = 4711
+KINDS = {1: ctypes.c_bool, 5: ctypes.c_int64, 12: ctypes.c_double}
 
 
 class Call:
@@ -50,7 +51,7 @@ class Call:
         names, items = [], []
         for name, value in values.items():
             number = {bool: 1, int: 5, float: 12}[type(value)]
-            held = xla.NUMBERS[xla.DTYPES[number]](value)
+            held = KINDS[number](value)
             text = ctypes.create_string_buffer(name.encode())
             names.append(xla._Span(ctypes.addressof(text), len(name)))
             items.append(xla._Scalar(number, ctypes.addressof(held)))
