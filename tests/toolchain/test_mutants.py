@@ -6,6 +6,8 @@ import random
 import re
 from pathlib import Path
 
+import pytest
+
 import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
@@ -13,9 +15,10 @@ from support.mutants import mutants
 from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.cubin import resources
 from tilewright.base.config import override
-from tilewright.base.cubin import architecture, read_cubin
-from tilewright.base.elf import InvalidElfError
+from tilewright.base.cubin import HOST, architecture, read_cubin, sections
+from tilewright.base.elf import InvalidElfError, read_elf
 from tilewright.base.errors import Code, CompileError
+from tilewright.base.host_part import LAUNCHING, kernel_of
 
 SECONDS = 20
 """More than any of these kernels needs; a mutant may ask for an endless compilation."""
@@ -26,6 +29,13 @@ def softmax(out: tl.TensorMut, x: tl.Tensor) -> None:
     tile = tl.load_tile_like(x, out, padding=tl.neg_inf)
     p = tl.exp(tile - tl.reduce_max(tile, 1, keepdims=True))
     out.store(p / tl.reduce_sum(p, 1, keepdims=True))
+
+
+@tw.entry
+def a_kernel_with_a_long_name(out: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    tile = tl.load_tile_like(x, out) * 2.0
+    print("sum", tl.reduce_sum(tile))
+    out.store(tile + tl.load_tile_like(y, out))
 
 
 def bytecode():
@@ -64,3 +74,47 @@ def test_our_own_reader_of_cubins_takes_mutants_too(tool):
         except InvalidElfError:
             refused += 1
     assert refused > 200
+
+
+def host_part(cubin):
+    return next(section.data for section in sections(cubin) if section.name == HOST)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100", "sm_120"])
+def test_the_part_for_the_host_is_known_whatever_the_kernel(tool, arch):
+    for kernel, shape, tile in (
+        (softmax, (1000, 64), (1, 64)),
+        (softmax, (4, 4096), (1, 4096)),
+        (a_kernel_with_a_long_name, (100,), (16,)),
+    ):
+        z = tw.meta(shape)
+        inputs = [tw.meta(shape)] * (1 if kernel is softmax else 2)
+        for lines in (False, True):
+            with override(line_info=lines):
+                cubin = kernel.compile_for(arch, z.partition_mut(tile), *inputs).code
+            assert kernel_of(host_part(cubin)) == read_cubin(cubin).kernels[0]
+
+
+def test_no_byte_that_loading_uses_can_be_changed_unseen(tool):
+    """What launches alone run may be; and what lies between sections, and says how to unwind."""
+    data = host_part(assemble(Job("softmax", "sm_90", bytecode(), None), tool))
+    file = read_elf(data)
+    at = {section.name: section.offset for section in file.sections}
+    start = next(symbol.nbytes for symbol in file.symbols if symbol.name == LAUNCHING)
+    first = int.from_bytes(data[at[".eh_frame"] + 24 : at[".eh_frame"] + 28], "little")
+    free = {
+        *range(at[".ltext"], at[".ltext"] + start + -start % 16),
+        *range(at[".eh_frame"] + 48, at[".eh_frame"] + 28 + first),
+        *set(range(64, len(data))).difference(
+            *(range(s.offset, s.offset + len(s.data)) for s in file.sections)
+        ).difference(range(file.header.sections_at, len(data))),
+    }  # fmt: skip
+    listed = file.header.sections_at
+    free |= {listed + 64 * k + 24 for k, s in enumerate(file.sections) if not s.data}
+    for place in set(range(len(data))) - free:
+        changed = bytearray(data)
+        changed[place] ^= 0x41
+        try:
+            assert kernel_of(bytes(changed)) != "softmax", f"byte {place}"
+        except InvalidElfError:
+            continue

@@ -18,6 +18,7 @@ from .elf import (
     read_elf,
     sections_of,
 )  # fmt: skip
+from .host_part import kernel_of
 
 MACHINE = 190
 """The number of NVIDIA GPUs in an ELF header."""
@@ -78,7 +79,11 @@ def read_cubin(code: bytes) -> Cubin:
         need(section.address == 0, f"its section {section.name!r} has an address already")
         _check_section(section, len(file.symbols))
         _check_belonging(section, file)
-    return Cubin(found, _kernels(file))
+    kernels = _kernels(file)
+    for section in file.sections:
+        if section.name == HOST:
+            need(kernel_of(section.data) in kernels, "its part for the host is for no kernel of it")
+    return Cubin(found, kernels)
 
 
 def _check_section(section: Section, symbols: int) -> None:
@@ -91,9 +96,6 @@ def _check_section(section: Section, symbols: int) -> None:
         called = [n for pair in PAIR.iter_unpack(section.data) for n in pair]
         known = all(n < symbols or n >= SPECIAL for n in called)
         need(known, "its call graph has a function that is not there")
-    elif section.name == HOST:
-        # Tile kernels bring code for the host's processor, which the driver links and runs.
-        read_elf(section.data)
 
 
 def _check_belonging(section: Section, file: Elf) -> None:

@@ -67,6 +67,7 @@ HOST_CODE = elf([Part(".symtab", 2, symbol(99), link=1, entry=24)], machine=62)
         (changed(".symtab", data=symbol() * 2 + symbol(1, 2, 0x10, section=8)), "`k` has no code"),
         (elf([*cubin_parts().values(), Part(".nv.host", 0x70000087, b"")]), "no ELF file"),
         (elf([*cubin_parts().values(), Part(".nv.host", 0x70000087, HOST_CODE)]), "not among its"),
+        (elf([*cubin_parts().values(), Part(".nv.host", 0x70000087, cubin())]), "lacks something"),
     ],
 )  # fmt: skip
 def test_what_the_driver_should_not_see(code, why):

@@ -55,7 +55,7 @@ def _unloadable(code: bytes, expected: str, why: str) -> DriverError:
         "this code cannot be loaded on a CUDA device",
         expected=expected,
         got=f"{len(code)} bytes; {why}",
-        hint="it may be damaged: build it again",
+        hint="it may be damaged: build it again; `trusted=True` loads machine code as it is",
     )
 
 
