@@ -9,6 +9,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from benchmarks import kernels
 from tilewright import f16, f32
+from tilewright.launch import grid
 
 LENGTHS = [1, 31, 255, 256, 257, 1000, 2048]
 
@@ -81,6 +82,67 @@ def test_long_rows(rng, columns):
     np.testing.assert_allclose(found, wide / root * weight, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("columns", [16384, 16383, 32768, 32767, 20001])
+def test_long_rows_in_halves_of_f32(rng, columns):
+    """They are kept as they were loaded, and widened once more for each reduction."""
+    x = rng.standard_normal((3, columns)).astype(np.float16)
+    weight, bias = rng.standard_normal((2, columns)).astype(np.float16)
+    wide, tile = x.astype(np.float64), (1, 1 << (columns - 1).bit_length())
+    p = np.exp(wide - wide.max(1, keepdims=True))
+    found = run(kernels.softmax, x.shape, tile, x)
+    np.testing.assert_allclose(found, p / p.sum(1, keepdims=True), rtol=1e-5)
+    centred = wide - wide.mean(1, keepdims=True)
+    scale = 1 / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+    found = run(kernels.layer_norm, x.shape, tile, x, weight, bias, 1e-5)
+    np.testing.assert_allclose(found, centred * scale * weight + bias, rtol=1e-4, atol=1e-5)
+    root = np.sqrt((wide**2).mean(1, keepdims=True) + 1e-5)
+    found = run(kernels.rms_norm, x.shape, tile, x, weight, 1e-5)
+    np.testing.assert_allclose(found, wide / root * weight, rtol=1e-4, atol=1e-6)
+
+
+@tw.entry
+def in_halves(out: tl.TensorMut, x: tl.Tensor) -> None:
+    halves, given = out.partition_mut((1, 8192)), x.partition((1, 8192))
+    i, j, _ = tl.get_tile_block_id()
+    left = halves.load([0, 0]) + given.load([i, 2 * j])
+    right = halves.load([0, 1]) + given.load([i, 2 * j + 1])
+    halves.store(left - tl.reduce_sum(left, 1, keepdims=True), [0, 0])
+    halves.store(right - tl.reduce_sum(right, 1, keepdims=True), [0, 1])
+
+
+@pytest.mark.parametrize("columns", [16384, 16385, 24576, 24575, 8191])
+def test_regions_at_the_edge_are_read_to_it_and_no_further(rng, columns):
+    x = rng.integers(1, 9, (3, columns)).astype(np.float32)
+    out = tw.from_numpy(np.zeros_like(x)).sync()
+    in_halves(out.partition_mut((1, 16384)), tw.from_numpy(x).sync()).sync()
+    found = out.to_numpy()
+    for first in range(0, columns, 8192):
+        part = x[:, first : first + 8192]
+        expected = part - part.sum(1, keepdims=True)
+        assert np.array_equal(found[:, first : first + 8192], expected)
+
+
+@tw.entry
+def shares(out: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
+    out.store(tl.load_tile_like(x, out) / y.load_tile((8, 1), [tl.get_tile_block_id()[0], 0]))
+
+
+def test_rows_divided_by_a_number_are_within_two_ulp(rng):
+    """Whatever the numbers are: very large, subnormal, infinite or none at all."""
+    bits = rng.integers(0, 1 << 32, (4096, 65), dtype=np.uint64).astype(np.uint32)
+    numbers = bits.view(np.float32)
+    numbers[:10, -1] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 3e-39, 3e38, 2.0**-64, 2.0**64]
+    x, y = np.ascontiguousarray(numbers[:, :64]), np.ascontiguousarray(numbers[:, 64:])
+    found = run(shares, x.shape, (8, 64), x, y)
+    with np.errstate(all="ignore"):
+        exact = x.astype(np.float64) / y
+        nearest = exact.astype(np.float32)
+        error = np.abs(found - exact) / np.spacing(np.abs(nearest)).astype(np.float64)
+    assert np.array_equal(np.isnan(found), np.isnan(nearest))
+    finite = np.isfinite(nearest) & np.isfinite(found)
+    assert error[finite].max() <= 2.0
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (129, 64), (128, 257), (300, 1000)])
 def test_every_block_runs_once_in_any_order(rng, shape):
     x = rng.standard_normal(shape, dtype=np.float32)
@@ -97,14 +159,38 @@ def test_products_of_rows_that_are_not_aligned(rng, size):
     np.testing.assert_allclose(found, x.astype(np.float64) @ y, rtol=1e-2, atol=1e-2 * k**0.5)
 
 
+@pytest.mark.parametrize("step", [64, 128])
+@pytest.mark.parametrize(
+    "size", [(1, 1, 1), (257, 513, 509), (640, 257, 1021), (127, 1024, 333), (255, 333, 1024)]
+)
+def test_large_tiles_of_rows_that_are_not_aligned(rng, size, step):
+    m, n, k = size
+    x = rng.standard_normal((m, k)).astype(np.float16)
+    y = rng.standard_normal((k, n)).astype(np.float16)
+    found = run(kernels.gemm, (m, n), (128, 256), x, y, BK=step)
+    np.testing.assert_allclose(found, x.astype(np.float64) @ y, rtol=1e-2, atol=1e-2 * k**0.5)
+
+
+def attended(q, k, v, scale, causal):
+    """Attention in f64."""
+    score = np.einsum("hmd,hnd->hmn", q.astype(np.float64), k) * scale
+    if causal:
+        score[:, ~np.tri(q.shape[1], dtype=bool)] = -np.inf
+    p = np.exp(score - score.max(-1, keepdims=True))
+    return np.einsum("hmn,hnd->hmd", p / p.sum(-1, keepdims=True), v)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_more_heads_than_the_last_axis_of_a_grid_takes(rng, causal, monkeypatch):
+    monkeypatch.setattr(grid, "MAX_GRID", ((1 << 24) - 1, 3, 3))
+    q, k, v = rng.standard_normal((3, 5, 100, 32)).astype(np.float16)
+    found = run(kernels.attention, q.shape, (1, 64, 32), q, k, v, 0.2, dtype=f16, CAUSAL=causal)
+    np.testing.assert_allclose(found, attended(q, k, v, 0.2, causal), rtol=1e-2, atol=4e-3)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("tokens", [1, 100, 128, 300, 1000])
 def test_attention(rng, tokens, causal):
     q, k, v = rng.standard_normal((3, 4, tokens, 64)).astype(np.float16)
     found = run(kernels.attention, q.shape, (1, 64, 64), q, k, v, 0.125, dtype=f16, CAUSAL=causal)
-    score = np.einsum("hmd,hnd->hmn", q.astype(np.float64), k) * 0.125
-    if causal:
-        score[:, ~np.tri(tokens, dtype=bool)] = -np.inf
-    p = np.exp(score - score.max(-1, keepdims=True))
-    expected = np.einsum("hmn,hnd->hmd", p / p.sum(-1, keepdims=True), v)
-    np.testing.assert_allclose(found, expected, rtol=1e-2, atol=4e-3)
+    np.testing.assert_allclose(found, attended(q, k, v, 0.125, causal), rtol=1e-2, atol=4e-3)
