@@ -220,12 +220,12 @@ def _blocks(emitter: Emitter) -> None:
     emitter.do("ret void")
 
 
-def module_text(emitter: Emitter) -> str:
-    """The module around what was written."""
+def module_text(emitter: Emitter, attributes: str = "") -> str:
+    """The module around what was written; the kernel may have attributes of its own."""
     declarations = sorted(emitter.body.declarations | emitter.library.declarations())
     params = "ptr noalias %args, ptr %launch, i64 %begin, i64 %end, ptr noalias %scratch"
     kernel = [
-        f'define void @"{emitter.plan.name}"({params}) nounwind "no-builtins" {{',
+        f'define void @"{emitter.plan.name}"({params}) nounwind "no-builtins"{attributes} {{',
         "entry:",
         *emitter.slots,
         *emitter.body.lines,

@@ -20,6 +20,7 @@ from ..plan.nodes import Plan, Stmt
 from ..target import CpuTarget
 from . import access, control, numbers, pointers, report, shared, warps
 from .machine import Lanes, Place, Write
+from .moving import attributes
 from .plan import Threads, plan_threads, print_threads
 from .team import each, write_team
 
@@ -62,7 +63,7 @@ class _Writer:
         self.blocks()
         stream.end(emitter)
         emitter.do("ret void")
-        return module_text(emitter)
+        return module_text(emitter, attributes(emitter.cpu) if self.plan.moves else "")
 
     # Blocks.
 

@@ -19,6 +19,7 @@ from ....ir.core import Func, Op, Value
 from ..emit.kernel import COMPUTE
 from ..target import CpuTarget
 from .meeting import Meeting, meeting_of
+from .moving import waits_for_memory
 
 LANES = WARP_SIZE
 """Threads of a group: those of a warp."""
@@ -49,6 +50,8 @@ class Threads:
     """Slices of which whole vectors are written."""
     merged: bool = False
     """Whether neighbouring blocks run as one loop."""
+    moves: bool = False
+    """Whether it does little but move memory."""
 
     @property
     def decisions(self) -> list[str]:
@@ -58,6 +61,8 @@ class Threads:
             lines += self.meeting.decisions
         if self.merged:
             lines.append("neighbouring blocks run as one loop")
+        if self.moves:
+            lines.append("waits for memory: in the vectors that the machine moves best")
         if self.limits:
             lines.append("a comparison of the index ends the loop over threads")
         if self.whole:
@@ -72,11 +77,14 @@ def plan_threads(func: Func, cpu: CpuTarget) -> Threads:
     meeting = meeting_of(func, nesting)
     if meeting is not None:
         used = {v for op in func.walk() for v in op.operands}
-        return Threads(
+        plan = Threads(
             func, meeting.width, meeting.of_group, nesting, meeting, constants(func), used
         )
+        plan.moves = waits_for_memory(func, plan.facts)
+        return plan
     facts = uniformity(func, Over.ROW, in_step=True)
     plan = Threads(func, LANES, facts, nesting)
+    plan.moves = waits_for_memory(func, facts)
     plan.merged = len(func.signature.block or ()) == 1 and not _has(func, "place")
     _find_limits(plan, nesting)
     rows = {op.result for op in func.walk() if op.name == "index_1d"}
