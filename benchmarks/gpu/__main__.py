@@ -81,7 +81,7 @@ def compile_times() -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for name in COMPILED:
         call = CALLS[name]
-        inner = call.kernel._kernel  # the signature that a launch would have
+        inner = call.kernel.kernel  # the signature that a launch would have
         signature = Inspection(inner, call.arguments(), call.constants, ARCH).signature
         runs = [stage_times(call.kernel.source, signature, ARCH) for _ in range(3)]
         found[name] = {stage: min(run[stage] for run in runs) for stage in runs[0]}

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeAlias, TypeVar
 
 from ..records import Figures, figures
 from ..timing import Effort, no_collection, settle
+
+K = TypeVar("K", bound=Hashable)
 
 Probe: TypeAlias = Callable[[int], float]
 """Does something so many times; gives the seconds of all of them, without what came around it."""
 
 SAMPLE = 0.5e-3
 """Seconds that a sample takes at least: faster probes are asked for more at a time."""
-TURN = 20e-3
-"""Seconds that a probe keeps the machine."""
+TURN = 5e-3
+"""Seconds that a probe keeps the machine. Short: a machine may be slow for a second or two, and
+then all of them shall meet that."""
 MOST_AT_ONCE = 100
 """How much a sample does at most: what is started and not waited for piles up."""
 MOST_ROUNDS = 400
@@ -33,11 +36,13 @@ def repeated(work: Callable[[], object]) -> Probe:
     return probe
 
 
-def measured(probes: Mapping[str, Probe], effort: Effort) -> dict[str, Figures]:
+def measured(probes: Mapping[K, Probe], effort: Effort) -> dict[K, Figures]:
     """Seconds for one of each, in rounds of which each begins with another probe."""
     names = list(probes)
+    if not names:
+        return {}
     counts = {name: _count(probe) for name, probe in probes.items()}
-    times: dict[str, list[float]] = {name: [] for name in names}
+    times: dict[K, list[float]] = {name: [] for name in names}
     begin = time.perf_counter()
     with no_collection():
         for number in range(MOST_ROUNDS):

@@ -15,7 +15,7 @@ from tilewright.launch.inspection import Inspection
 
 def cuda_ir(kernel: Any, *args: Any, **constants: Any) -> Func:
     """The IR of a kernel for such arguments, as the CUDA backend gets it."""
-    inspection = Inspection(kernel._kernel, args, constants, "sm_90")
+    inspection = Inspection(kernel.kernel, args, constants, "sm_90")
     return prepared(build(kernel.source, inspection.signature))
 
 

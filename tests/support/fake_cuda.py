@@ -18,13 +18,23 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.array.borrow import LOCK, Use
 from tilewright.driver.blocks import array_of
 from tilewright.driver.cuda.calls import PoolNumbers, Shot
-from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, Head, ShotWord
+from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, STATUS_BITS, Head, ShotWord
 from tilewright.driver.cuda.results import NOT_FOUND, NOT_READY, OUT_OF_MEMORY, refusal
 from tilewright.driver.cuda.scatter import RANK
 from tilewright.driver.protocol import Block
-from tilewright.driver.stub.words import LANE_WORDS, TENSOR_WORDS, LaneWord, TensorWord
+from tilewright.driver.stub.calls import stub
+from tilewright.driver.stub.words import (
+    LANE_WORDS,
+    MEMORY_WORDS,
+    TENSOR_WORDS,
+    LaneWord,
+    MemoryWord,
+    TensorWord,
+)
+from tilewright.op.place import here
 
 Kernel = Callable[[list[int], tuple[int, int, int]], None]
 TOTAL = 1 << 30
@@ -344,8 +354,18 @@ class FakeCuda:
         self._put(stream, self._bound(name, values, grid), "launch", name, grid, values)
         return 0
 
-    def fire(self, row: bytes, numbers: bytes, shot: int, lane: int, stream: int) -> int:
+    def fire(
+        self, shot: int, uses: list[Any], user: str, up: int, row: bytes, numbers: bytes, lane: int,
+        stream: int, budget: int,
+    ) -> int:  # fmt: skip
         words = (ctypes.c_int64 * SHOT_WORDS).from_address(shot)
+        if uses or not _unchanged(words):
+            return 0
+        with LOCK:
+            begun = stub().reserve(row, words[ShotWord.WRITTEN], words[ShotWord.TENSORS], lane, 0)
+        if begun < 0:
+            return 0
+        uses.append((user, here(up)))
         count = words[ShotWord.SLOTS]
         first = HEAD_WORDS + count + 1
         record = (ctypes.c_int64 * (first + count)).from_address(words[ShotWord.RECORD])
@@ -358,16 +378,45 @@ class FakeCuda:
             unpack(f"{given}q", numbers), _words(words[ShotWord.NUMBER_PLACES], given), strict=True
         ):
             values[at - first] = number
-        return self._counted(lane, self._launch(record, values, stream))
+        put = self._counted(lane, self._launch(record, values, stream))
+        return self._seen(put, lane, stream, budget)
+
+    def _seen(self, put: int, lane: int, stream: int, budget: int) -> int:
+        if put < 0:
+            return put
+        return put << STATUS_BITS | (self._see_through(lane, stream, budget) if budget else 0)
+
+    def _see_through(self, lane: int, stream: int, budget: int) -> int:
+        words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)
+        unput, issued = words[LaneWord.UNPUT], words[LaneWord.ISSUED]
+        status = self.drain(0, stream, budget)
+        if not status and not unput:
+            stub().passed(lane, issued)
+        return status
 
     def shoot(self, record: int, lane: int, stream: int) -> int:
         return self._counted(lane, self.launch(record, stream))
 
-    def replay(self, context: int, executable: int, lane: int, stream: int) -> int:
-        status = self._status("replay")
-        if not status:
-            self.launch_graph(executable, stream)
-        return self._counted(lane, status)
+    def replay(
+        self, context: int, record: int, executable: int, memory: int, uses: list[Any], user: str,
+        up: int, built: Any, lane: int, stream: int, budget: int,
+    ) -> int:  # fmt: skip
+        words = (ctypes.c_int64 * MEMORY_WORDS).from_address(memory)
+        row, count, written = words[:3]
+        with LOCK:
+            if uses or stub().claim(row, written, count, lane) < 0:
+                return 0
+            for tensor in _object(words[MemoryWord.RECORDS])[:written]:
+                tensor.state.last_write = Use(_object(words[MemoryWord.WHAT]), built)
+        uses.append((user, here(up)))
+        if record:
+            put = self.shoot(record, lane, stream)
+        else:
+            status = self._status("replay")
+            if not status:
+                self.launch_graph(executable, stream)
+            put = self._counted(lane, status)
+        return self._seen(put, lane, stream, budget)
 
     def _counted(self, lane: int, status: int) -> int:
         """As native code does."""
@@ -469,3 +518,14 @@ def _mover(size: int, *, copies: bool) -> Kernel:
 def names(log: list[tuple[Any, ...]]) -> list[str]:
     """The calls of a log, in words."""
     return [re.sub(r"_\d$", "", str(entry[0])) for entry in log]
+
+
+def _unchanged(shot: Any) -> bool:
+    """Whether all that a shot watches is what it was."""
+    watches = _words(shot[ShotWord.WATCHES], 2 * shot[ShotWord.WATCHED])
+    found = [_object(address) for address in watches]
+    return all(read() is value for read, value in zip(found[::2], found[1::2], strict=True))
+
+
+def _object(address: int) -> Any:
+    return ctypes.cast(address, ctypes.py_object).value

@@ -63,7 +63,7 @@ def gathered(
     return able, absent
 
 
-Rows: TypeAlias = dict[str, Mapping[str, Figures]]
+Rows: TypeAlias = dict[str, dict[str, Figures]]
 
 
 def contests(
@@ -72,13 +72,19 @@ def contests(
     how: Callable[[Launcher], Probe],
     effort: Effort,
 ) -> tuple[Rows, dict[str, str]]:
-    """A row for each size, of tensors and launches; and who could not take part, and why."""
-    rows: Rows = {}
+    """A row for each size, of tensors and launches; and who could not take part, and why.
+
+    All rows take turns, so that figures of different rows can be compared, too.
+    """
+    probes: dict[tuple[str, str], Probe] = {}
     absent: dict[str, str] = {}
     for row, (tensors, length) in sizes.items():
         able, missing = gathered(makers, tensors, length)
+        probes.update({(row, name): how(one) for name, one in able.items()})
         absent.update({f"{name}, {row}": why for name, why in missing.items()})
-        rows[row] = measured({name: how(one) for name, one in able.items()}, effort) if able else {}
+    rows: Rows = {row: {} for row in sizes}
+    for (row, name), found in measured(probes, effort).items():
+        rows[row][name] = found
     return rows, absent
 
 

@@ -15,11 +15,10 @@ import os
 import threading
 import weakref
 from functools import cache
-from threading import get_ident
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from ..base.errors import BorrowError
-from ..driver.stub.words import STORAGE_WORDS, Look, StorageWord, Words, new_words
+from ..driver.stub.words import BORROW_WORDS, STORAGE_WORDS, Look, StorageWord, Words, new_words
 from ..op.place import Spot, place_of
 from .extent import Extent
 
@@ -30,8 +29,6 @@ T = TypeVar("T")
 
 LOCK = threading.RLock()
 """Guards all borrow state; held across no user, driver or allocator call."""
-
-_MAIN = threading.main_thread().ident
 
 # Plain ints: each launch needs them.
 EPOCH, LOOK, OWNER = int(StorageWord.EPOCH), int(StorageWord.LOOK), int(StorageWord.OWNER)
@@ -48,16 +45,23 @@ def hold_at_forks() -> None:
     )
 
 
-class Use:
-    """What was done to memory, in words that follow "it was", where, and by which thread."""
+class _Use(NamedTuple):
+    what: str
+    spot: Spot
+    thread: str
 
-    __slots__ = ("spot", "thread", "what")
 
-    def __init__(self, what: str, spot: Spot) -> None:
-        self.what = what
-        self.spot = spot
-        # Asked at each borrow, mostly on the main thread.
-        self.thread = "MainThread" if get_ident() == _MAIN else _thread()
+class Use(_Use):
+    """What was done to memory, in words that follow "it was", where, and by which thread.
+
+    A tuple, since native code makes one at each launch.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, what: str, spot: Spot) -> Self:
+        """By this thread."""
+        return super().__new__(cls, what, spot, _thread())
 
     def __str__(self) -> str:
         thread = self.thread
@@ -66,6 +70,19 @@ class Use:
 
 def _thread() -> str:
     return threading.current_thread().name
+
+
+_MAIN_NAME = threading.main_thread().name
+_FOR_NATIVE_CODE = (LOCK.acquire, LOCK.release, Use, _MAIN_NAME, _thread)
+
+
+@cache
+def borrow_words() -> Words:
+    """What native code needs to borrow, as `BorrowWord` says."""
+    acquire, release, use, main, thread = map(id, _FOR_NATIVE_CODE)
+    words = new_words(BORROW_WORDS)
+    words[:] = [acquire, release, use, threading.main_thread().ident or 0, main, thread]
+    return words
 
 
 class Ticket:

@@ -25,7 +25,7 @@ from .borrow import LOCK, mark
 if TYPE_CHECKING:
     from ..driver.protocol import Event, Stamp, Stream
     from ..op.outcome import Outcome
-    from .region import Region
+    from .region import Region, TensorRecord
 
 Ts = TypeVarTuple("Ts")
 
@@ -235,8 +235,11 @@ class Order:
 
     def mark(self) -> None:
         """Tell launches whether this must be looked through."""
-        listed = bool(self.spans or self.covered) or self.joined is not None
-        mark(self.words, Look.FLIGHTS, listed)
+        mark(self.words, Look.FLIGHTS, self.is_listing())
+
+    def is_listing(self) -> bool:
+        """Whether launches must look through this."""
+        return bool(self.spans or self.covered) or self.joined is not None
 
     def tidy(self) -> None:
         """Forget what is over. For who holds the lock."""
@@ -335,17 +338,13 @@ def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False)
     return number
 
 
-def claim(lane: Lane, row: int, regions: Sequence[Region], written: int) -> int:
-    """Borrow memory by the row at an address, of which the first regions are written, and begin.
-
-    As `begin` does. For who holds the lock.
-    """
-    number = stub().claim(row, written, len(regions), lane.address)
-    if number == ACCOUNT:
-        for region in regions:
-            region.storage.order.tidy()
-        number = stub().claim(row, written, len(regions), lane.address)
-    return number
+def tidy(records: Iterable[TensorRecord]) -> bool:
+    """Let the memory of work that could not begin forget what is over; whether it could."""
+    with LOCK:
+        listing = [order for r in records if (order := r.region.storage.order).is_listing()]
+        for order in listing:
+            order.tidy()
+        return any(not order.is_listing() for order in listing)
 
 
 def reserve_held(stream: Stream, held: tuple[Any, ...], written: int) -> Flight | None:

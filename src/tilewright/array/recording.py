@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from ..base.errors import DeviceError
-from ..driver.lane import Lane
-from .borrow import LOCK, Use
-from .order import claim
+from ..driver.stub.words import MEMORY_WORDS, new_words
+from .borrow import borrow_words
 from .region import Region, TensorRecord
 
 
@@ -80,22 +79,18 @@ def _span(region: Region) -> tuple[Any, ...]:
 class PlainMemory:
     """What recorded work uses, where each piece is all of its memory: borrowed again natively."""
 
-    __slots__ = ("_records", "_row", "_written")
+    __slots__ = ("_kept", "address", "records")
 
-    def __init__(self, writes: Sequence[Region], reads: Sequence[Region]) -> None:
-        self._written = len(writes)
-        self._records = [TensorRecord.of(region) for region in (*writes, *reads)]
-        count = len(self._records)
-        self._row = (ctypes.c_int64 * (2 * count + self._written))()
-        self._row[:count] = [record.at for record in self._records]
-
-    def claim(self, lane: Lane, use: Use) -> bool:
-        """Borrow all of it for the next work of a lane; False: something needs a closer look."""
-        records, written = self._records, self._written
-        with LOCK:
-            regions = [record.region for record in records]
-            number = claim(lane, ctypes.addressof(self._row), regions, written)
-            if number > 0:
-                for record in records[:written]:
-                    record.state.last_write = use
-        return number > 0
+    def __init__(self, writing: str, writes: Sequence[Region], reads: Sequence[Region]) -> None:
+        """`writing` says what is done to what is written, in words."""
+        self.records = tuple([TensorRecord.of(region) for region in (*writes, *reads)])
+        count, written = len(self.records), len(writes)
+        row, words = new_words(2 * count + written), new_words(MEMORY_WORDS)
+        row[:count] = [record.at for record in self.records]
+        words[:] = [
+            ctypes.addressof(row), count, written, ctypes.addressof(borrow_words()), id(writing),
+            id(self.records),
+        ]  # fmt: skip
+        self.address = ctypes.addressof(words)
+        """Where native code finds all of this."""
+        self._kept = writing, row, words

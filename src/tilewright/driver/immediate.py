@@ -118,8 +118,9 @@ class ImmediateReplay:
         """How many pieces of work were recorded."""
         return len(self._nodes)
 
-    def shot_on(self, stream: Stream) -> None:
+    def fire(self, *work: object) -> bool:
         """There is no other way than `put_on`."""
+        return False
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ImmediateRun:
         """Do all of it now."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from ..base.errors import DeviceError, DriverError
 from ..base.shapes import Shape
 
 if TYPE_CHECKING:
+    from ..base.spot import Spot
     from .lane import Lane
 
 
@@ -178,6 +179,11 @@ class ReplayRun(Protocol):
         ...
 
 
+FirstUse: TypeAlias = "tuple[list[tuple[str, Spot]], str, int]"
+"""How an op notes that it is used when it is fired: in the list of its uses, which must be empty,
+by whom, and how many calls up the program stands, or further."""
+
+
 class Replay(Protocol):
     """Work recorded on a stream, to be put on streams of its device again and again."""
 
@@ -193,16 +199,14 @@ class Replay(Protocol):
         """
         ...
 
-    def shot_on(self, stream: Stream) -> ReplayShot | None:
-        """What puts it on a stream, as numbered work of its lane; None: use `put_on`."""
-        ...
+    def fire(
+        self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool, /
+    ) -> bool:
+        """Borrow memory, as the words at an address say, and put it on a stream as numbered work.
 
-
-class ReplayShot(Protocol):
-    """A way onto a stream for work that cannot fail alone, and has been given a number."""
-
-    def __call__(self, keep: object, waits: bool, /) -> None:
-        """Put it there, and wait for it if asked to; `keep` stays alive until it has passed."""
+        Waits for it if asked to; `built` says where the op was built, and `keep` stays alive until
+        it has passed. False: `put_on` must do that, and nothing was done.
+        """
         ...
 
 

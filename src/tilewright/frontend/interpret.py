@@ -185,7 +185,7 @@ class Interpreter:
         source = self.frame.source
         if name in source.cells:
             cell = source.cells[name]
-            return self.capture(id(cell), name, lambda: cell.cell_contents)
+            return self.capture(id(cell), name, partial(getattr, cell, "cell_contents"))
         if name in source.globals:
             scope = source.globals
             return self.capture(id(scope), name, partial(getitem, scope, name))

@@ -11,12 +11,11 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 from weakref import ref
 
-from ..array.borrow import Use
-from ..array.order import tell_put
+from ..array.order import PUTS, tell_put, tidy
 from ..array.recording import Node, PlainMemory, Recording, memory_of
 from ..base.errors import BorrowError, Error
 from ..driver.foreign import ForeignStream
-from ..driver.protocol import Device, Event, Replay, ReplayRun, Stream
+from ..driver.protocol import Device, Event, FirstUse, Replay, ReplayRun, Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD, refuse_nested
@@ -67,7 +66,7 @@ class CudaGraph(Generic[T]):
             storage.graphs = (*[known for known in storage.graphs if known()], ref(self))
         regions = (*self.writes, *self.reads)
         whole = all(region.is_whole and region.storage.device is self.device for region in regions)
-        self._memory = PlainMemory(self.writes, self.reads) if whole else None
+        self._memory = PlainMemory(self.writing, self.writes, self.reads) if whole else None
 
     @overload
     @staticmethod
@@ -105,7 +104,7 @@ class CudaGraph(Generic[T]):
 
     def launch(self) -> GraphLaunch:
         """An op that runs the captured work once."""
-        return GraphLaunch(self)
+        return GraphLaunch.of(self)
 
     def update(self, op: DeviceOp[R]) -> R:
         """Run an op on the graph's stream, such as a copy of new input; changes no node.
@@ -147,13 +146,16 @@ class CudaGraph(Generic[T]):
             storage.graphs = tuple([known for known in storage.graphs if known() is not self])
         self._gather()
 
-    def fire(self, use: Use, stream: Stream, waits: bool) -> bool:
+    def fire(self, stream: Stream, use: FirstUse, built: Spot, waits: bool) -> bool:
         """Put one replay on a stream, where memory and stream allow that without a closer look."""
-        shot, memory = self._replay.shot_on(stream), self._memory
-        if shot is None or memory is None or self.prepared or not memory.claim(stream.lane, use):
+        memory = self._memory
+        if memory is None or self.prepared:
             return False
-        shot((self, memory), waits)
-        tell_put()
+        fired = self._replay.fire(stream, memory.address, use, built, (self, memory), waits)
+        if not fired:
+            return tidy(memory.records) and self.fire(stream, use, built, waits)
+        if PUTS.waiting:
+            tell_put()
         return True
 
     def put_on(self, stream: Stream, *, inline: bool) -> ReplayRun:

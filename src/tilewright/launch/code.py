@@ -8,7 +8,8 @@ from typing import Any, Protocol, TypeAlias
 
 from ..base.shapes import Shape, size
 from ..compile.cache import Compiled
-from ..driver.protocol import Stream
+from ..driver.protocol import FirstUse, Stream
+from ..frontend.interpret import Captured
 from ..ir.launch_expr import LaunchFacts, leaves
 from .arguments import Arg, Bound, Held, OutputArg, ScalarArg, TensorArg
 from .report import QUIET, Report, check_launch
@@ -64,10 +65,16 @@ memory is there until the stream has passed it."""
 class Shot(Protocol):
     """Puts plain launches, which cannot fail alone, on streams that say how far they are."""
 
-    def fire(self, held: Held, numbers: Sequence[Any], stream: Any, waits: bool) -> bool:
+    def watch(self, captured: Sequence[Captured]) -> None:
+        """Fire only while names that the kernel captured are what they were."""
+        ...
+
+    def fire(
+        self, held: Held, numbers: Sequence[Any], stream: Any, use: FirstUse, waits: bool
+    ) -> bool:
         """Put one on a stream of its device, and wait for it if asked to.
 
-        False: it needs a closer look, and nothing was done.
+        False: it needs a closer look, and nothing was done, its use not noted.
         """
         ...
 
@@ -110,6 +117,12 @@ class Code:
             self._check(())
         self.run: Run = program.run_over(args, grid) if size(grid) else NOTHING
         """How launches get on their way."""
+        if (shot := self.run.shot) is not None:
+            shot.watch(program.compiled.captured)
+
+    def has_passed(self, numbers: Sequence[Any]) -> bool:
+        """Whether it is known already that the kernel can be launched with these numbers."""
+        return not self.asks_numbers or tuple(numbers) in self._passed
 
     def check(self, numbers: Sequence[Any]) -> None:
         """Raise if the kernel cannot be launched with these numbers."""

@@ -57,7 +57,8 @@ class Entry:
         self._adopt(Kernel(captured, function, carried), function)
 
     def _adopt(self, kernel: Kernel, function: Callable[..., Any]) -> None:
-        self._kernel = kernel
+        self.kernel = kernel
+        """What builds its launches."""
         self.declared: list[Declared] = []
         """What `declare` was told."""
         functools.update_wrapper(cast("Any", self), function)
@@ -65,12 +66,12 @@ class Entry:
     @property
     def source(self) -> KernelSource:
         """The kernel as captured: its parameters and its source."""
-        return self._kernel.source
+        return self.kernel.source
 
     @property
     def result_count(self) -> int:
         """How many results its launches have: as many as it has positional parameters."""
-        return len(self._kernel.source.parameters)
+        return len(self.kernel.source.parameters)
 
     def inspection(
         self,
@@ -80,7 +81,7 @@ class Entry:
         options: CompileOptions | None = None,
     ) -> Inspection:
         """One way of calling it, to be looked at without running."""
-        return Inspection(self._kernel, args, constants, target, options)
+        return Inspection(self.kernel, args, constants, target, options)
 
     def compile(self, *args: Any, **constants: Any) -> Artifact:
         """Compile for such arguments without running; `tw.meta(...)` stands for tensors."""
@@ -152,7 +153,7 @@ class Entry:
         Without arguments: what it decided for the latest launch, or the latest compilation.
         """
         if not args:
-            return explained_latest(self._kernel)
+            return explained_latest(self.kernel)
         return self.inspection(args, constants, device, options).decisions()
 
     def checks(
@@ -167,28 +168,26 @@ class Entry:
         Without arguments: in the latest compilation.
         """
         if not args:
-            return Checks.of(latest(self._kernel).obligations)
+            return Checks.of(latest(self.kernel).obligations)
         artifact = self.inspection(args, constants, device, options).artifact()
         return Checks.of(artifact.obligations)
 
     def explain_recompile(self) -> str:
         """Why each compilation so far happened."""
-        return recompiles(self._kernel)
+        return recompiles(self.kernel)
 
     def __repr__(self) -> str:
-        return f"<kernel `{self._kernel.name}`>"
+        return f"<kernel `{self.kernel.name}`>"
 
     if not TYPE_CHECKING:
         # Type checkers see the call by arity instead: `_generated_overloads`.
 
-        def __call__(self, *args: Any, **constants: Any) -> Launch[Any]:
-            """Build the op that runs the kernel on these arguments."""
-            return Launch.of(self._kernel, args, constants)
+        __call__ = Launch.called
 
         def __getitem__(self, grid: object) -> NoReturn:
             raise TypeError(
                 "kernels are not indexed by a grid: it follows from the output's partition;"
-                f" for another one use {self._kernel.name}(...).grid((x, y, z))"
+                f" for another one use {self.kernel.name}(...).grid((x, y, z))"
             )
 
         def __reduce__(self) -> str:

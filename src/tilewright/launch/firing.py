@@ -1,4 +1,4 @@
-"""Plain launches of kernels that report nothing, on CUDA: two native calls, and nothing to settle.
+"""Plain launches of kernels that report nothing, on CUDA: one native call, and nothing to settle.
 
 Such a launch cannot fail alone, so nobody needs to hear how it ended: memory notes its number, and
 its stream says how far it is. Events are made when somebody waits.
@@ -11,15 +11,17 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any
 
-from ..array.borrow import LOCK
-from ..array.order import PUTS, begin, tell_put
+from ..array.borrow import borrow_words
+from ..array.order import PUTS, tell_put, tidy
 from ..base.dtypes import AnyDType
 from ..driver.cuda.context import Context
-from ..driver.cuda.launching import SHOT_WORDS
+from ..driver.cuda.launching import SHOT_WORDS, ShotWord
 from ..driver.cuda.record import Record
 from ..driver.cuda.stream import FEW_OR_MANY, CudaStream
-from ..driver.stub.calls import stub
-from ..driver.stub.words import new_words
+from ..driver.cuda.waiting import EAGER
+from ..driver.protocol import FirstUse
+from ..driver.stub.words import Words, new_words
+from ..frontend.interpret import Captured
 from ..op.place import Spot
 from .arguments import Held
 from .scalars import slot_of
@@ -31,8 +33,8 @@ class CudaShot:
     """Launches of one kernel over one grid: addresses and numbers go in."""
 
     __slots__ = (
-        "_context", "_count", "_dtypes", "_fire", "_given", "_kept", "_label", "_pack", "_reserve",
-        "_words", "_written",
+        "_context", "_dtypes", "_fire", "_given", "_kept", "_label", "_pack", "_watches",
+        "_words",
     )  # fmt: skip
 
     def __init__(
@@ -49,44 +51,55 @@ class CudaShot:
 
         `keep` lives as long as this.
         """
-        self._context, self._written, self._label = context, written, label
-        self._fire, self._reserve = context.calls.fire, stub().reserve
-        self._count = len(places)
+        self._context, self._label = context, label
+        self._fire = context.calls.fire
         self._dtypes = [(which, dtype) for _, which, dtype in numbers]
         self._pack = Struct(f"{len(numbers)}Q").pack
         given = (ctypes.c_int64 * len(numbers))(*[place for place, _, _ in numbers])
         words = self._words = new_words(SHOT_WORDS)
         words[:] = [
             record.address, len(record.words) - record.slots, len(places),
-            ctypes.addressof(places), len(numbers), ctypes.addressof(given),
+            ctypes.addressof(places), len(numbers), ctypes.addressof(given), written,
+            ctypes.addressof(borrow_words()), 0, 0,
         ]  # fmt: skip
         self._given = ctypes.addressof(words)
         self._kept = (record, places, given, keep)
+        self._watches: tuple[Sequence[Captured], Words] = (), new_words(0)
 
-    def fire(self, held: Held, numbers: Sequence[Any], stream: CudaStream, waits: bool) -> bool:
+    def watch(self, captured: Sequence[Captured]) -> None:
+        """Fire only while names that the kernel captured are what they were."""
+        watches = new_words(2 * len(captured))
+        watches[:] = [id(each) for one in captured for each in (one.read, one.value)]
+        self._watches = captured, watches
+        self._words[ShotWord.WATCHED] = len(captured)
+        self._words[ShotWord.WATCHES] = ctypes.addressof(watches)
+
+    def fire(
+        self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: FirstUse, waits: bool
+    ) -> bool:
         """Put one on a stream, and wait for it if asked to; False: it needs a closer look."""
-        context, lane, row = self._context, stream.lane, held[-2]
+        context, lane, (uses, user, up) = self._context, stream.lane.address, use
         if not context.is_fine:
-            context.check()
-        LOCK.acquire()  # half of what a `with` takes
-        try:
-            begun = self._reserve(row, self._written, self._count, lane.address, 0)
-        finally:
-            LOCK.release()
-        if begun < 0 and begin(lane, held, self._written) < 0:
             return False
-        words = self._packed(numbers) if numbers else b""
-        put = self._fire(row, words, self._given, lane.address, stream.handle)
+        given = self._packed(numbers) if numbers else b""
+        before = stream.point() if waits else None
+        put = self._fire(
+            self._given, uses, user, up, held[-2], given, lane, stream.handle,
+            EAGER if waits else 0,
+        )  # fmt: skip
+        if put == 0:  # memory may have an account of work that is over
+            return tidy(held[:-3]) and self.fire(held, numbers, stream, use, waits)
         if PUTS.waiting:
             tell_put()
         if put < 0:
             raise context.failure(f"to launch {self._words_for(held)}", -put)
-        if waits:
-            stream.drain(self._words_for, held)
-        else:
-            stream.kept.append((self._words_for, held))
-            if len(stream.kept) in FEW_OR_MANY:
-                stream.tend()
+        if before is not None:
+            stream.waited(before, put, self._words_for, held)
+            return True
+        kept = stream.kept
+        kept.append((self._words_for, held))
+        if len(kept) in FEW_OR_MANY:
+            stream.tend()
         return True
 
     def _words_for(self, held: Held) -> str:

@@ -11,7 +11,8 @@ from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
 from ..driver.cuda.module import CudaFunction
 from ..driver.cuda.stream import CudaStream
-from ..driver.protocol import FunctionRun, Stream
+from ..driver.protocol import FirstUse, FunctionRun, Stream
+from ..frontend.interpret import Captured
 from ..op.place import Spot, place_of
 from .arguments import Arg, Bound, Held, OutputArg
 from .code import NOTHING, Later, Recorded, Run, Shot
@@ -29,8 +30,6 @@ class ForeignCode:
     """Code of a foreign kernel for launches alike, ready to be put on streams."""
 
     __slots__ = ("is_lasting", "kernel", "run")
-
-    asks_numbers = False
 
     def __init__(
         self,
@@ -50,13 +49,9 @@ class ForeignCode:
             written = sum(isinstance(arg, OutputArg) for arg in args)
             self.run = ForeignRun(kernel, ready, written, again)
 
-    @property
-    def compiled(self) -> ForeignCode:
-        """What launches ask whether it is stale."""
-        return self
-
-    def stale(self) -> None:
-        """It never is."""
+    def has_passed(self, numbers: Sequence[Any]) -> bool:
+        """Whether `check` would not raise: so it is."""
+        return True
 
     def check(self, numbers: Sequence[Any]) -> None:
         """Nothing is known that could be checked."""
@@ -179,11 +174,16 @@ class ShotsByNumbers:
         """Remember how launches with such numbers over a grid get on their way."""
         self._shots.keep((self._maker.traits(numbers), grid), shot)
 
-    def fire(self, held: Held, numbers: Sequence[Typed], stream: CudaStream, waits: bool) -> bool:
+    def watch(self, captured: Sequence[Captured]) -> None:
+        """There are none."""
+
+    def fire(
+        self, held: Held, numbers: Sequence[Typed], stream: CudaStream, use: FirstUse, waits: bool
+    ) -> bool:
         """Put one on a stream, and wait for it if asked to; False: it needs a closer look."""
         maker, grid = self._maker, self._grid
         if grid is None:
             grid = maker.grid(self._call.with_numbers(numbers))
         shot = self._shots.get((maker.traits(numbers), grid))
         values = [number.value for number in numbers]
-        return shot is not None and shot.fire(held, values, stream, waits)
+        return shot is not None and shot.fire(held, values, stream, use, waits)

@@ -15,7 +15,7 @@ from ..array.tensor import Tensor
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
-from ..driver.protocol import Device, Stream
+from ..driver.protocol import Device, FirstUse, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
@@ -45,6 +45,9 @@ R_co = TypeVar("R_co", covariant=True)
 Ts = TypeVarTuple("Ts")
 
 
+_new: Any = object.__new__
+
+
 class Launch(Composite[R_co]):
     """A kernel with its arguments. Its result is the tuple of the very objects passed.
 
@@ -65,17 +68,35 @@ class Launch(Composite[R_co]):
     _numbers: Sequence[Any] = ()
     _examined: Bound | None = None
 
+    @staticmethod
+    def called(entry: Any, /, *args: Any, **constants: Any) -> Launch[Any]:
+        """Build the op that runs a kernel on these arguments."""
+        # The `__call__` of kernels, with what most calls need in one piece: each further call of
+        # Python code would take as long as looking at two tensors.
+        kernel = entry.kernel
+        plain = kernel.plain
+        if plain is not None and not constants and not plain.has_numbers:
+            held = plain.hold(plain.call, args, 1)
+            if held is not None and held[-1] is not None:
+                op: Launch[Any] = _new(Launch)
+                op._built = held[-3].spot
+                op._uses = []
+                op._kernel, op._args, op._held = kernel, args, held
+                op.result_count = plain.arity
+                return op
+        return Launch[Any].of(kernel, args, constants)
+
     @classmethod
     def of(cls, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Self:
         """Build one. By itself: calling a class takes Python twice as long."""
         self = object.__new__(cls)
-        self._built = spot = here(2)  # a kernel's `__call__`
+        self._built = here(2)  # a kernel's `__call__`
         self._uses = []
         self._kernel, self._args, self.result_count = kernel, args, len(args)
         try:
             plain = kernel.plain
             if plain is not None and len(args) == plain.arity and not keywords:
-                held = self._held = plain.bind(args, spot)
+                held = self._held = plain.bind(args, 2)
                 if held is not None and plain.has_numbers:
                     self._numbers = plain.numbers(args, held)
             if self._held is None:
@@ -215,18 +236,19 @@ class Launch(Composite[R_co]):
                 return f"it borrows `{parameter.name}`"
         return None
 
-    def fire(self, stream: Stream, waits: bool) -> R_co | NotFired:
+    def fire(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotFired:
         """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
         held = self._held
         if held is None or self._request is not PLAIN or Tracing.active is not None:
             return NOT_FIRED
         known = held[-1]
-        shot, code, numbers = known.shot, known.code, self._numbers
-        if shot is None or stream.device is not known.home or code.compiled.stale() is not None:
+        shot = known.shot
+        if shot is None or stream.device is not known.home:
             return NOT_FIRED
-        if code.asks_numbers:
-            code.check(numbers)
-        if not shot.fire(held, numbers, stream, waits):
+        numbers = self._numbers
+        if numbers and not known.code.has_passed(numbers):
+            return NOT_FIRED
+        if not shot.fire(held, numbers, stream, use, waits):
             return NOT_FIRED
         args, self._args, self._held = self._args, (), None
         return cast("R_co", args)
@@ -234,7 +256,7 @@ class Launch(Composite[R_co]):
     def execute(self, ctx: ExecutionContext) -> R_co:
         """Run the kernel; argument ops run first."""
         if self._held is not None and ctx.recording is None and ctx.lent is None:
-            fired = self.fire(ctx.stream, False)
+            fired = self.fire(ctx.stream, ([], "", 0), False)  # it was claimed before
             if fired is not NOT_FIRED:
                 return fired
         bound = self._bound

@@ -14,7 +14,7 @@ from struct import unpack_from
 from typing import Any, cast
 
 from ..array.arc import Arc
-from ..array.borrow import LOCK, Ticket, Use
+from ..array.borrow import LOCK, Ticket, borrow_words
 from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.region import TensorRecord, address_of
@@ -22,7 +22,6 @@ from ..array.tensor import BorrowMut, Tensor
 from ..driver.stub.calls import stub
 from ..driver.stub.words import CALL_WORDS, CallWord, new_words
 from ..op.core import has_op
-from ..op.place import Spot
 from .arguments import Bound, Held
 from .binding import Binder
 from .form import Form, Known
@@ -67,37 +66,36 @@ class PlainBinder:
         self._words[:] = [
             self._count, self._written, ctypes.addressof(self._places),
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
-            id(TensorRecord),
+            id(TensorRecord), given, ctypes.addressof(borrow_words()), id(self._writing),
         ]  # fmt: skip
-        self._call = ctypes.addressof(self._words)
-        self._native: Callable[..., Held | None] | None = None
+        self.call = ctypes.addressof(self._words)
+        self.hold: Callable[[int, tuple[Any, ...], int], Held | None] = self._first_hold
+        """Native code that is given `call`, the arguments, and how far the program is."""
         self._last: Known | None = None
         """What native code refers to."""
         self._forms: Recent[bytes, Known] = Recent(FORMS)
 
-    def bind(self, values: tuple[Any, ...], spot: Spot) -> Held | None:
-        """Bind and borrow the tensors of a call; None: some arguments need a closer look."""
+    def bind(self, values: tuple[Any, ...], up: int) -> Held | None:
+        """Bind and borrow the tensors of a call; None: some arguments need a closer look.
+
+        The program stands so many calls up the stack, or further.
+        """
         if self.has_numbers and has_op(self._numbers(values)):
             return None
-        use = Use(self._writing, spot)
-        LOCK.acquire()  # half of what a `with` takes
-        try:
-            held = (self._native or self._compiled())(self._call, values, use)
-        finally:
-            LOCK.release()
+        held = self.hold(self.call, values, up + 1)
         if held is None:
-            return self.bind(values, spot) if self._note_plain(values) else None
-        return held if held[-1] is not None else self._bind_others(values, use)
+            return self.bind(values, up + 1) if self._note_plain(values) else None
+        return held if held[-1] is not None else self._bind_others(values, up + 1)
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
         """The numbers of a call as Python ones, if the types of their parameters hold them."""
         accepted: Sequence[Any] = held[-1].form.accept(self._numbers(values))
         return accepted
 
-    def _bind_others(self, values: tuple[Any, ...], use: Use) -> Held | None:
+    def _bind_others(self, values: tuple[Any, ...], up: int) -> Held | None:
         """As `bind`, for tensors that are not of the kinds of the last call."""
         with LOCK:
-            held = self._compiled()(self._call, values, use)
+            held = self.hold(self.call, values, up + 1)
             kinds = self._found.raw
         if held is None or held[-1] is not None:
             return held
@@ -105,11 +103,12 @@ class PlainBinder:
         with LOCK:
             self._last = known
             self._words[KINDS], self._words[KNOWN] = address_of(known.kinds), id(known)
-            return self._compiled()(self._call, values, use)
+            return self.hold(self.call, values, up + 1)
 
-    def _compiled(self) -> Callable[..., Held | None]:
-        self._native = stub().bind
-        return self._native
+    def _first_hold(self, call: int, values: tuple[Any, ...], up: int) -> Held | None:
+        """The native code, which is compiled now, and is `hold` from now on."""
+        self.hold = stub().bind
+        return self.hold(call, values, up + 1)
 
     def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
         """The arguments of a call as those who look closer take them."""

@@ -34,14 +34,6 @@ class Declared(Protocol):
         ...
 
 
-class Perishable(Protocol):
-    """Compiled code, which may have been overtaken by changes."""
-
-    def stale(self) -> object:
-        """What has changed since; None: nothing."""
-        ...
-
-
 class Runnable(Protocol):
     """Code ready for launches alike."""
 
@@ -55,14 +47,8 @@ class Runnable(Protocol):
         """How launches get on their way."""
         ...
 
-    @property
-    def compiled(self) -> Perishable:
-        """What it was made of."""
-        ...
-
-    @property
-    def asks_numbers(self) -> bool:
-        """Whether `check` may raise."""
+    def has_passed(self, numbers: Sequence[Any]) -> bool:
+        """Whether it is known already that `check` will not raise."""
         ...
 
     def check(self, numbers: Sequence[Any]) -> None:

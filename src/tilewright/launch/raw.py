@@ -13,7 +13,7 @@ from ..array.working import begin_raw, put_work
 from ..base.dtypes import AnyDType, DType, as_dtype
 from ..base.errors import DriverError, LaunchError
 from ..driver.cuda.module import CudaFunction
-from ..driver.protocol import Device, Function, FunctionRun, LaunchConfig, Module, Stream
+from ..driver.protocol import Device, FirstUse, Function, FunctionRun, LaunchConfig, Module, Stream
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
@@ -115,7 +115,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
         self.effect = True
         return self
 
-    def fire(self, stream: Stream, waits: bool) -> NotFired | None:
+    def fire(self, stream: Stream, use: FirstUse, waits: bool) -> NotFired | None:
         """Put the launch on a stream at once, if its memory needs no closer look."""
         function, config = self._function, self._config
         records = [record for record in self._records if record is not None]
@@ -126,8 +126,11 @@ class AsyncKernelLaunch(DeviceOp[None]):
             return NOT_FIRED
         if not all(region.storage.device is stream.device for _, region in self._memory):
             return NOT_FIRED
+        uses, mine = use[0], (use[1], here(2))
+        uses.append(mine)
         record = function.record(config, self._slots)
-        if not begin_raw(stream.lane, records):
+        if uses[0] is not mine or not begin_raw(stream.lane, records):
+            uses.remove(mine)
             return NOT_FIRED
         function.shoot(stream, record, records, waits)
         self.spend()

@@ -135,7 +135,7 @@ class SimtEntry(Entry):
     Arguments are values or ops that give them; constants go by keyword.
     """
 
-    _kernel: SimtKernel
+    kernel: SimtKernel
 
     def __init__(
         self,
@@ -167,12 +167,12 @@ class SimtEntry(Entry):
 
         def __call__(self, *args: Any, **constants: Any) -> SimtLaunch[Any]:
             """Build the op that runs the kernel on these arguments."""
-            return SimtLaunch.of(self._kernel, args, constants)
+            return SimtLaunch.of(self.kernel, args, constants)
 
         def __getitem__(self, grid: object) -> NoReturn:
             raise TypeError(
                 "kernels are not indexed by a grid: how many threads run follows from what is"
-                f" written; for others use {self._kernel.name}(...).launch_config(grid=..., "
+                f" written; for others use {self.kernel.name}(...).launch_config(grid=..., "
                 "block=...)"
             )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..base.errors import BorrowError, Error
 from ..driver.foreign import ForeignStream
-from ..driver.protocol import Stream
+from ..driver.protocol import FirstUse, Stream
 from .ambient import choose_stream, is_prepared, prepare
 from .awaiting import running_library
 from .context import ExecutionContext
@@ -48,12 +48,22 @@ class Endings(Lazy[T_co]):
 
     def sync(self) -> T_co:
         """Run the op and wait for it; gives its result. Allowed while an event loop runs."""
-        name = self.name
-        return self._run(name, choose_stream(name, self.home))
+        return self.sync_on(choose_stream(self.name, self.home))
 
     def sync_on(self, stream: Stream | ForeignStream) -> T_co:
         """Run the op on this stream and wait for it; gives its result."""
-        return self._run(self.name, as_stream(stream, "the caller of sync_on"))
+        stream = as_stream(stream, "the caller of sync_on")
+        if THREAD.starting is not None:
+            self._refuse_nested(self.name)
+        fired = self.fire(stream, (self._uses, "sync()", 3), True)
+        if fired is not NOT_FIRED:
+            return fired
+        self.claim("sync()", 1)
+        ctx = ExecutionContext(stream, True)
+        result = self._execute(self.name, ctx)
+        if ctx.outcomes or not stream.idle():
+            finish(ctx)
+        return result
 
     def start(self) -> T_co:
         """Start the op and give its result at once, in flight.
@@ -61,11 +71,22 @@ class Endings(Lazy[T_co]):
         Reading it waits, using it in another op orders. An error of the work is raised where the
         result is read. Refused for host data, which would not be there yet.
         """
-        return self._start(choose_stream(self.name, self.home))
+        return self.start_on(choose_stream(self.name, self.home))
 
     def start_on(self, stream: Stream | ForeignStream) -> T_co:
         """As `start`, on this stream."""
-        return self._start(as_stream(stream, "the caller of start_on"))
+        stream = as_stream(stream, "the caller of start_on")
+        if THREAD.starting is not None:
+            self._refuse_nested(self.name)
+        if self.host_data:
+            refuse_host_data(self)
+        fired = self.fire(stream, (self._uses, "start()", 3), False)
+        if fired is not NOT_FIRED:
+            return fired
+        self.claim("start()", 1)
+        ctx = ExecutionContext(stream)
+        ctx.in_flight = True
+        return self._execute(self.name, ctx)
 
     def into_future(self) -> DeviceFuture[T_co]:
         """Start the op, on the stream that the policy in force chooses now."""
@@ -125,25 +146,13 @@ class Endings(Lazy[T_co]):
             self.mark_refused()
             refuse_nested(name)
 
-    def fire(self, stream: Stream, waits: bool) -> T_co | NotFired:
+    def fire(self, stream: Stream, use: FirstUse, waits: bool) -> T_co | NotFired:
         """Run at once on a stream, without what most ops need, and wait if asked to.
 
-        For ops that can; `NOT_FIRED` says that this one cannot now, and has done nothing.
+        For ops that can; `NOT_FIRED` says that this one cannot now, and has done nothing: its use
+        was not noted either.
         """
         return NOT_FIRED
-
-    def _run(self, name: str, stream: Stream) -> T_co:
-        if THREAD.starting is not None:
-            self._refuse_nested(name)
-        self.claim("sync()", 2)
-        fired = self.fire(stream, True)
-        if fired is not NOT_FIRED:
-            return fired
-        ctx = ExecutionContext(stream, True)
-        result = self._execute(name, ctx)
-        if ctx.outcomes or not stream.idle():
-            finish(ctx)
-        return result
 
     def _execute(self, name: str, ctx: ExecutionContext) -> T_co:
         """As `run_here`; in the most frequent case, of an op that needs no steps, without it."""
@@ -158,19 +167,6 @@ class Endings(Lazy[T_co]):
             THREAD.starting = None
             if self.holds:
                 self.spend()
-
-    def _start(self, stream: Stream) -> T_co:
-        if THREAD.starting is not None:
-            self._refuse_nested(self.name)
-        if self.host_data:
-            refuse_host_data(self)
-        self.claim("start()", 2)
-        fired = self.fire(stream, False)
-        if fired is not NOT_FIRED:
-            return fired
-        ctx = ExecutionContext(stream)
-        ctx.in_flight = True
-        return self._execute(self.name, ctx)
 
     def _schedule(self, stream: Stream, ending: str) -> DeviceFuture[T_co]:
         self._refuse_nested(self.name)

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from .place import Spot, place_of
 
 TENSOR_WORDS = (
     "shape", "dtype", "strides", "ndim", "size", "nbytes", "num_bytes", "device", "T",
-    "is_contiguous", "device_pointer", "partition_mut", "borrow_mut", "grid", "tile",
+    "is_contiguous", "device_pointer", "partition_mut", "borrow_mut", "grid", "tile", "copy_from",
+    "permute", "transpose", "prefix", "tensor",
 )  # fmt: skip
 """Attributes people ask of a tensor; for these the message speaks of the tensor."""
+
+VALUE_WORDS = (
+    "item", "tolist", "numpy", "cpu", "astype", "copy", "flatten", "ravel", "squeeze", "sum",
+    "mean", "min", "max", "any", "all", "keys", "values", "items", "append", "count", "index",
+    "split", "strip", "real", "imag",
+)  # fmt: skip
+"""Attributes people ask of other results."""
+
+
+class _Word:
+    """An attribute of what an op gives, asked of the op.
+
+    Not `__getattr__`: a class that has one is looked up slowly, and each launch is an op.
+    """
+
+    def __init__(self, name: str, result: str) -> None:
+        self._name, self._result = name, result
+
+    def __get__(self, op: Any, owner: type) -> Self:
+        if op is None:
+            return self
+        raise AttributeError(
+            f"`{op.name}` is a DeviceOp that has not run;"
+            f" call .sync() to get {self._result}, then .{self._name}"
+        )
 
 
 class Slips:
@@ -52,20 +78,16 @@ class Slips:
         __rxor__ = __neg__ = __pos__ = __abs__ = __invert__ = _arithmetic
         __lt__ = __le__ = __gt__ = __ge__ = _arithmetic
 
-        def __getattr__(self, name: str) -> NoReturn:
-            if name.startswith("_"):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            result = "the tensor" if name in TENSOR_WORDS else "its result"
-            raise AttributeError(
-                f"`{self.name}` is a DeviceOp that has not run;"
-                f" call .sync() to get {result}, then .{name}"
-            )
-
         def __reduce__(self) -> NoReturn:
             raise TypeError(
                 f"`{self.name}` is a DeviceOp and cannot be pickled or copied:"
                 " an op is used once, by the process that built it"
             )
+
+
+for _words, _result in ((TENSOR_WORDS, "the tensor"), (VALUE_WORDS, "its result")):
+    for _name in _words:
+        setattr(Slips, _name, _Word(_name, _result))
 
 
 def _not_run(op: Slips, advice: str) -> TypeError:

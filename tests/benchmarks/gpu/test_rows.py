@@ -51,7 +51,7 @@ def announced(kernel, out, tile, *inputs, groups=None, options=None, **constants
         given = [tw.meta(i.shape, DTYPES[i.dtype]) if isinstance(i, Shaped) else i for i in inputs]
         mapped = output if groups is None else output.map(groups)
         wanted = CompileOptions(**options) if options else None
-        announce(kernel._kernel, (mapped, *given), constants, wanted)
+        announce(kernel.kernel, (mapped, *given), constants, wanted)
 
     return Entry(run, out)
 

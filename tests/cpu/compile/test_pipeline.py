@@ -64,7 +64,7 @@ def launched(kernel, rows=13, columns=17):
 def compiled(kernel, store):
     """The artifact, and the steps that were needed for it."""
     args = (tw.meta((64, 64), f32).partition_mut((4, 32)), tw.meta((64, 64), f32), 1.0)
-    signature = Inspection(kernel._kernel, args, {}).signature
+    signature = Inspection(kernel.kernel, args, {}).signature
     run = Runner(kernel.__name__, store=store)
     artifact, _ = compile_kernel(kernel.source, signature, "cpu", run)
     return artifact, run.times

@@ -12,7 +12,7 @@ from tilewright.launch.inspection import Inspection
 
 def found(kernel, *args):
     """The names of the ops that not all threads reach, with whose threads they are."""
-    func = build(kernel.source, Inspection(kernel._kernel, args, {}).signature)
+    func = build(kernel.source, Inspection(kernel.kernel, args, {}).signature)
     return [(p.meeting.name, p.over) for p in partings(func)]
 
 

@@ -20,7 +20,7 @@ def arrays(out: simt.DisjointSlice[f32]) -> None:
 
 
 def test_arrays_are_aligned_and_apart():
-    signature = Inspection(arrays._kernel, (tw.meta((4,)).borrow_mut(),), {}).signature
+    signature = Inspection(arrays.kernel, (tw.meta((4,)).borrow_mut(),), {}).signature
     func = build(arrays.source, replace(signature, shared_bytes=40))
     layout = shared_layout(func)
     sizes = {op.attrs["number"]: op.result.type.nbytes for op in func.walk() if op.name == "shared"}

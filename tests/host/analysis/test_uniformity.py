@@ -10,7 +10,7 @@ from tilewright.launch.inspection import Inspection
 
 
 def built(kernel, *args):
-    return build(kernel.source, Inspection(kernel._kernel, args, {}).signature)
+    return build(kernel.source, Inspection(kernel.kernel, args, {}).signature)
 
 
 def used(*_: object) -> None:

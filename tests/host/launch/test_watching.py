@@ -42,5 +42,5 @@ def test_the_signature_is_that_of_compile_for():
         launched(kernel, 100, 16)
     needed = [n for n in seen if n.kernel.name == "scale"][-1]
     z = tw.meta((100,))
-    asked = Inspection(kernel._kernel, (z.partition_mut((16,)), z, 2.0), {}, "sm_90").signature
+    asked = Inspection(kernel.kernel, (z.partition_mut((16,)), z, 2.0), {}, "sm_90").signature
     assert Inspection.of_launch(needed, "sm_90").signature == asked

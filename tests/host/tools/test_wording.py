@@ -46,11 +46,11 @@ def threads(z: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32], a: tw.f32) -> 
 
 def signature(kernel, *words):
     args, keywords = call_of(kernel, words)
-    return Inspection(kernel._kernel, args, keywords, "sm_90").signature
+    return Inspection(kernel.kernel, args, keywords, "sm_90").signature
 
 
 def same(kernel, words, *args, **keywords):
-    asked = Inspection(kernel._kernel, args, keywords, "sm_90").signature
+    asked = Inspection(kernel.kernel, args, keywords, "sm_90").signature
     assert signature(kernel, *words) == asked
     return True
 

@@ -112,8 +112,9 @@ class CpuReplay:
         self._settle()
         return self._nodes[number].record
 
-    def shot_on(self, stream: Stream) -> None:
+    def fire(self, *work: object) -> bool:
         """There is no other way than `put_on`."""
+        return False
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
         """Put all of it on a stream of the CPU; its reports can be read when that has passed it.

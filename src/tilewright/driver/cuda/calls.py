@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from ...base.shapes import Shape
+from ...base.spot import Spot
 
 
 class PoolNumbers(NamedTuple):
@@ -259,19 +260,37 @@ class Calls(Protocol):
         """Launch what the words at an address say."""
         ...
 
-    def fire(self, row: bytes, numbers: bytes, shot: int, lane: int, stream: int, /) -> int:
-        """Launch a kernel on the tensors of a row, as the words of a shot say.
+    def fire(
+        self, shot: int, uses: list[tuple[str, Spot]], user: str, up: int, row: bytes,
+        numbers: bytes, lane: int, stream: int, nanoseconds: int, /,
+    ) -> int:  # fmt: skip
+        """Begin a plain launch on the tensors of a row, as the words of a shot say, and launch.
 
-        Gives how many pieces of work were put on the lane's stream so, or minus the status.
+        `uses` says who has used its op, which must be nobody; `user` does now, so many calls up.
+
+        Then block until all on the stream is done, or so long. Gives how many pieces of work were
+        put there as work of the lane, shifted by `STATUS_BITS`, and how the waiting ended; minus
+        the status if the driver refused it; 0 if it could not begin as it is.
         """
         ...
 
     def shoot(self, record: int, lane: int, stream: int, /) -> int:
-        """Launch what the words at an address say, as work of a lane; gives the same."""
+        """Launch what the words at an address say, as work of a lane that was begun.
+
+        Gives how many pieces of work were put on its stream so, or minus the status.
+        """
         ...
 
-    def replay(self, context: int, executable: int, lane: int, stream: int, /) -> int:
-        """Put a graph on the stream of a lane; gives the same."""
+    def replay(
+        self, context: int, record: int, executable: int, memory: int,
+        uses: list[tuple[str, Spot]], user: str, up: int, built: Spot, lane: int, stream: int,
+        nanoseconds: int, /,
+    ) -> int:  # fmt: skip
+        """Borrow memory, as the words at an address say, and put a graph on a stream.
+
+        If there is a `record`, the graph consists of that kernel. `built` says where the op was
+        built; the rest, and what is given, is as with `fire`.
+        """
         ...
 
     def idle(self, context: int, stream: int, /) -> int:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ..stub.words import LaneWord, TensorWord
+from ..stub.shapes import agreed, counted
+from ..stub.words import LaneWord, MemoryWord
+from .entering import exported, within
 
 
 class Head(IntEnum):
@@ -38,11 +40,22 @@ class ShotWord(IntEnum):
     NUMBERS = 4
     """How many are other numbers that differ, and which."""
     NUMBER_PLACES = 5
+    WRITTEN = 6
+    """How many of the tensors are written: the first of them."""
+    BORROWS = 7
+    """The words that `BorrowWord` names."""
+    WATCHED = 8
+    """How many values the code was made for that may have changed, and where these are said: as
+    objects, a function that gives the value now, and the value as it was."""
+    WATCHES = 9
 
 
-SHOT_WORDS = 6
+SHOT_WORDS = 10
 
-TEXT = """
+STATUS_BITS = 16
+"""What firing gives is how many launches were put on the stream, and how waiting for them ended."""
+
+KERNEL = """
 define internal i32 @word32(ptr %record, i64 %index) {{
   %at = getelementptr i64, ptr %record, i64 %index
   %word = load i64, ptr %at
@@ -51,16 +64,7 @@ define internal i32 @word32(ptr %record, i64 %index) {{
 }}
 
 ; Launch what a record says, with these parameters; the driver's status.
-define internal i32 @launch(ptr %record, ptr %parameters, ptr %stream) {{
-entry:
-  %context = load ptr, ptr %record
-  %entered = call i32 @enter(ptr %context)
-  %bad = icmp slt i32 %entered, 0
-  br i1 %bad, label %refused, label %go
-refused:
-  %why = sub i32 0, %entered
-  ret i32 %why
-go:
+define internal i32 @call_kernel(ptr %record, ptr %parameters, ptr %stream) {{
   %function = call ptr @link(ptr %record, i64 {function})
   %gx = call i32 @word32(ptr %record, i64 2)
   %gy = call i32 @word32(ptr %record, i64 3)
@@ -72,100 +76,16 @@ go:
   %status = call i32 {cuLaunchKernel}(ptr %function,
     i32 %gx, i32 %gy, i32 %gz, i32 %bx, i32 %by, i32 %bz,
     i32 %shared, ptr %stream, ptr %parameters, ptr null)
-  call void @leave(i32 %entered)
   ret i32 %status
 }}
+"""
 
+LAUNCHES = """
 define i64 @tw_launch(ptr %record, ptr %stream) {{
+  %context = load ptr, ptr %record
   %parameters = call ptr @link(ptr %record, i64 {parameters})
-  %status = call i32 @launch(ptr %record, ptr %parameters, ptr %stream)
+  %status = call i32 @kernel(ptr %context, ptr %record, ptr %parameters, ptr %stream)
   %answer = zext i32 %status to i64
-  ret i64 %answer
-}}
-
-; Writes words to their places.
-define internal void @scatter(ptr %target, ptr %places, ptr %words, i64 %count) {{
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %each ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %each, label %out
-each:
-  %place = call i64 @word(ptr %places, i64 %i)
-  %word = call i64 @word(ptr %words, i64 %i)
-  call void @set(ptr %target, i64 %place, i64 %word)
-  %next = add i64 %i, 1
-  br label %head
-out:
-  ret void
-}}
-
-; Writes the addresses of all tensors to their places.
-define internal void @place(ptr %target, ptr %places, ptr %row, i64 %count) {{
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %each ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %each, label %out
-each:
-  %tensor = call ptr @link(ptr %row, i64 %i)
-  %address = call i64 @word(ptr %tensor, i64 {address})
-  %place = call i64 @word(ptr %places, i64 %i)
-  call void @set(ptr %target, i64 %place, i64 %address)
-  %next = add i64 %i, 1
-  br label %head
-out:
-  ret void
-}}
-
-; Copies the parameters of a record, and writes where each copy is; a zero ends that.
-define internal void @copy(ptr %record, i64 %count, ptr %slots, ptr %pointers) {{
-entry:
-  %skipped = add i64 %count, {behind_head}
-  %source = getelementptr i64, ptr %record, i64 %skipped
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %each ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %each, label %out
-each:
-  %word = call i64 @word(ptr %source, i64 %i)
-  call void @set(ptr %slots, i64 %i, i64 %word)
-  %slot = getelementptr i64, ptr %slots, i64 %i
-  %address = ptrtoint ptr %slot to i64
-  call void @set(ptr %pointers, i64 %i, i64 %address)
-  %next = add i64 %i, 1
-  br label %head
-out:
-  call void @set(ptr %pointers, i64 %count, i64 0)
-  ret void
-}}
-
-; How many launches were put on the lane's stream so, or minus the driver's status.
-define i64 @tw_fire(ptr %row, ptr %numbers, ptr %shot, ptr %lane, ptr %stream) {{
-entry:
-  %record = call ptr @link(ptr %shot, i64 {shot_record})
-  %count = call i64 @word(ptr %shot, i64 {shot_slots})
-  %room = add i64 %count, 1
-  %slots = alloca i64, i64 %room
-  %pointers = alloca ptr, i64 %room
-  call void @copy(ptr %record, i64 %count, ptr %slots, ptr %pointers)
-  ; Places are those of words of the record.
-  %negative = sub i64 -{behind_head}, %count
-  %base = getelementptr i64, ptr %slots, i64 %negative
-  %tensors = call i64 @word(ptr %shot, i64 {shot_tensors})
-  %tensor_places = call ptr @link(ptr %shot, i64 {shot_tensor_places})
-  call void @place(ptr %base, ptr %tensor_places, ptr %row, i64 %tensors)
-  %given = call i64 @word(ptr %shot, i64 {shot_numbers})
-  %number_places = call ptr @link(ptr %shot, i64 {shot_number_places})
-  call void @scatter(ptr %base, ptr %number_places, ptr %numbers, i64 %given)
-  ; A full queue lets the driver wait.
-  %thread = call ptr @PyEval_SaveThread()
-  %status = call i32 @launch(ptr %record, ptr %pointers, ptr %stream)
-  call void @PyEval_RestoreThread(ptr %thread)
-  %answer = call i64 @count(ptr %lane, i32 %status)
   ret i64 %answer
 }}
 
@@ -187,57 +107,298 @@ yes:
 }}
 
 define i64 @tw_shoot(ptr %record, ptr %lane, ptr %stream) {{
-  %parameters = call ptr @link(ptr %record, i64 {parameters})
+  %context = load ptr, ptr %record
+  %count = call i64 @put_graph(ptr %context, ptr %record, ptr null, ptr %lane, ptr %stream)
+  ret i64 %count
+}}
+"""
+
+FIRE = """
+; Puts a launch on a stream with the tensors of a row and other numbers; as `count` says.
+define internal i64 @put_kernel(ptr %shot, ptr %row, ptr %numbers, ptr %lane, ptr %stream) {{
+entry:
+  %record = call ptr @link(ptr %shot, i64 {shot_record})
+  %context = load ptr, ptr %record
+  %count = call i64 @word(ptr %shot, i64 {shot_slots})
+  %room = add i64 %count, 1
+  %slots = alloca i64, i64 %room
+  %pointers = alloca ptr, i64 %room
+  %skipped = add i64 %count, {behind_head}
+  %source = getelementptr i64, ptr %record, i64 %skipped
+  call void @copy(ptr %source, ptr %slots, ptr %pointers, i64 %count)
+  ; Places are those of words of the record.
+  %negative = sub i64 0, %skipped
+  %base = getelementptr i64, ptr %slots, i64 %negative
+  %tensors = call i64 @word(ptr %shot, i64 {shot_tensors})
+  %tensor_places = call ptr @link(ptr %shot, i64 {shot_tensor_places})
+  call void @place(ptr %base, ptr %tensor_places, ptr %row, i64 %tensors)
+  %given = call i64 @word(ptr %shot, i64 {shot_numbers})
+  %number_places = call ptr @link(ptr %shot, i64 {shot_number_places})
+  call void @scatter(ptr %base, ptr %number_places, ptr %numbers, i64 %given)
+  ; A full queue lets the driver wait.
   %thread = call ptr @PyEval_SaveThread()
-  %status = call i32 @launch(ptr %record, ptr %parameters, ptr %stream)
+  %status = call i32 @kernel(ptr %context, ptr %record, ptr %pointers, ptr %stream)
   call void @PyEval_RestoreThread(ptr %thread)
   %answer = call i64 @count(ptr %lane, i32 %status)
   ret i64 %answer
 }}
 
-define i64 @tw_replay(ptr %context, ptr %executable, ptr %lane, ptr %stream) {{
+; Waits until all on a stream is done, or time is up; if all that its lane has begun was put there,
+; the lane knows that it is over.
+define internal i64 @see_through(ptr %context, ptr %lane, ptr %stream, i64 %budget) {{
 entry:
+  %unput = call i64 @word(ptr %lane, i64 {lane_unput})
+  %issued = call i64 @word(ptr %lane, i64 {lane_issued})
   %thread = call ptr @PyEval_SaveThread()
-  %entered = call i32 @enter(ptr %context)
-  %bad = icmp slt i32 %entered, 0
-  br i1 %bad, label %refused, label %go
-refused:
-  %why = sub i32 0, %entered
-  br label %out
-go:
-  %launched = call i32 {cuGraphLaunch}(ptr %executable, ptr %stream)
-  call void @leave(i32 %entered)
+  %status = call i32 @drain(ptr %context, ptr %stream, i64 %budget)
+  call void @PyEval_RestoreThread(ptr %thread)
+  %all_put = icmp eq i64 %unput, 0
+  %well = icmp eq i32 %status, 0
+  %over = and i1 %all_put, %well
+  br i1 %over, label %tell, label %out
+tell:
+  %told = call i64 @tw_pass(ptr %lane, i64 %issued)
   br label %out
 out:
-  %status = phi i32 [ %why, %refused ], [ %launched, %go ]
-  call void @PyEval_RestoreThread(ptr %thread)
-  %answer = call i64 @count(ptr %lane, i32 %status)
-  ret i64 %answer
-}}
-
-define i64 @tw_record(ptr %context, ptr %event, ptr %stream) {{
-entry:
-  %entered = call i32 @enter(ptr %context)
-  %bad = icmp slt i32 %entered, 0
-  br i1 %bad, label %refused, label %go
-refused:
-  %why = sub i32 0, %entered
-  %reason = zext i32 %why to i64
-  ret i64 %reason
-go:
-  %status = call i32 {cuEventRecord}(ptr %event, ptr %stream)
-  call void @leave(i32 %entered)
   %answer = zext i32 %status to i64
   ret i64 %answer
 }}
+
+; Begins a plain launch; whether it could be.
+define internal i64 @begin(ptr %shot, ptr %row, ptr %lane) {{
+  %written = call i64 @word(ptr %shot, i64 {shot_written})
+  %tensors = call i64 @word(ptr %shot, i64 {shot_tensors})
+  %number = call i64 @tw_reserve(ptr %row, i64 %written, i64 %tensors, ptr %lane, i64 0)
+  ret i64 %number
+}}
+
+; Whether the code of a launch is still what it was made for.
+define internal i1 @fresh(ptr %shot) {{
+  %count = call i64 @word(ptr %shot, i64 {shot_watched})
+  %watches = call ptr @link(ptr %shot, i64 {shot_watches})
+  %same = call i1 @unchanged(ptr %watches, i64 %count)
+  ret i1 %same
+}}
+
+; Begins a plain launch, puts it on its stream, and waits for it if there is a budget for that.
+; Notes that its op was used, in a list of its uses that must be empty. Gives how many were put
+; there, shifted, and how the waiting ended; minus why it could not be put there; or 0 if it could
+; not be begun. Null: an error is set.
+define ptr @tw_fire(
+    ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %numbers, ptr %lane, ptr %stream,
+    i64 %budget) {{
+entry:
+  %fresh = call i1 @fresh(ptr %shot)
+  br i1 %fresh, label %ask, label %closer
+closer:
+  call void @PyErr_Clear()
+  %nothing = call ptr @PyLong_FromLongLong(i64 0)
+  ret ptr %nothing
+ask:
+  %use = call ptr @first_use(ptr %uses, ptr %user, ptr %known)
+  %lost = icmp eq ptr %use, null
+  br i1 %lost, label %failed, label %judge
+failed:
+  ret ptr null
+judge:
+  %used = icmp eq ptr %use, @_Py_NoneStruct
+  br i1 %used, label %drop, label %lock
+drop:
+  call void @Py_DecRef(ptr %use)
+  br label %closer
+lock:
+  %borrows = call ptr @link(ptr %shot, i64 {shot_borrows})
+  %locked = call i1 @lock_borrows(ptr %borrows)
+  br i1 %locked, label %begin, label %interrupted
+interrupted:
+  call void @Py_DecRef(ptr %use)
+  br label %failed
+begin:
+  %begun = call i64 @begin(ptr %shot, ptr %row, ptr %lane)
+  call void @unlock_borrows(ptr %borrows)
+  %unready = icmp slt i64 %begun, 0
+  br i1 %unready, label %drop, label %put
+put:
+  %noted = call i32 @PyList_Append(ptr %uses, ptr %use)
+  call void @Py_DecRef(ptr %use)
+  %count = call i64 @put_kernel(ptr %shot, ptr %row, ptr %numbers, ptr %lane, ptr %stream)
+  %record = call ptr @link(ptr %shot, i64 {shot_record})
+  %context = load ptr, ptr %record
+  %answer = call ptr @seen(ptr %context, i64 %count, ptr %lane, ptr %stream, i64 %budget)
+  ret ptr %answer
+}}
+
+; What `count` gave, and how waiting ended, if there is a budget for that.
+define internal ptr @seen(ptr %context, i64 %count, ptr %lane, ptr %stream, i64 %budget) {{
+entry:
+  %refused = icmp slt i64 %count, 0
+  br i1 %refused, label %out, label %look
+look:
+  %shifted = shl i64 %count, {status_bits}
+  %waits = icmp sgt i64 %budget, 0
+  br i1 %waits, label %wait, label %out
+wait:
+  %status = call i64 @see_through(ptr %context, ptr %lane, ptr %stream, i64 %budget)
+  %both = or i64 %shifted, %status
+  br label %out
+out:
+  %answer = phi i64 [ %count, %entry ], [ %shifted, %look ], [ %both, %wait ]
+  %object = call ptr @PyLong_FromLongLong(i64 %answer)
+  ret ptr %object
+}}
 """
+
+REPLAY = """
+; Borrows memory once more, begins work with it, and notes who does, in words of memory and as the
+; first use of an op; as `first_use` says.
+define internal ptr @claim_memory(
+    ptr %memory, ptr %uses, ptr %user, ptr %known, ptr %built, ptr %lane) {{
+entry:
+  %borrows = call ptr @link(ptr %memory, i64 {memory_borrows})
+  %what = call ptr @link(ptr %memory, i64 {memory_what})
+  %row = call ptr @link(ptr %memory, i64 {memory_row})
+  %written = call i64 @word(ptr %memory, i64 {memory_written})
+  %count = call i64 @word(ptr %memory, i64 {memory_count})
+  %first = call ptr @first_use(ptr %uses, ptr %user, ptr %known)
+  %lost = icmp eq ptr %first, null
+  %used = icmp eq ptr %first, @_Py_NoneStruct
+  %no = or i1 %lost, %used
+  br i1 %no, label %out, label %name
+name:
+  %use = call ptr @use_at(ptr %borrows, ptr %what, ptr %built)
+  %nameless = icmp eq ptr %use, null
+  br i1 %nameless, label %drop, label %lock
+lock:
+  %locked = call i1 @lock_borrows(ptr %borrows)
+  br i1 %locked, label %begin, label %interrupted
+interrupted:
+  call void @Py_DecRef(ptr %use)
+  br label %drop
+drop:
+  call void @Py_DecRef(ptr %first)
+  ret ptr null
+begin:
+  %number = call i64 @tw_claim(ptr %row, i64 %written, i64 %count, ptr %lane)
+  %unready = icmp slt i64 %number, 0
+  br i1 %unready, label %refused, label %note
+note:
+  %records = call ptr @link(ptr %memory, i64 {memory_records})
+  call void @note_uses(ptr %records, ptr %use, i64 %written)
+  %noted = call i32 @PyList_Append(ptr %uses, ptr %first)
+  br label %done
+refused:
+  call void @Py_DecRef(ptr %first)
+  %none = call ptr @own(ptr @_Py_NoneStruct)
+  br label %done
+done:
+  %answer = phi ptr [ %first, %note ], [ %none, %refused ]
+  call void @unlock_borrows(ptr %borrows)
+  call void @Py_DecRef(ptr %use)
+  ret ptr %answer
+out:
+  ret ptr %first
+}}
+
+; Puts a graph on a stream, or the one kernel that it consists of, as work of a lane.
+define internal i64 @put_graph(
+    ptr %context, ptr %record, ptr %executable, ptr %lane, ptr %stream) {{
+entry:
+  %thread = call ptr @PyEval_SaveThread()
+  %many = icmp eq ptr %record, null
+  br i1 %many, label %all, label %one
+one:
+  %parameters = call ptr @link(ptr %record, i64 {parameters})
+  %launched = call i32 @kernel(ptr %context, ptr %record, ptr %parameters, ptr %stream)
+  br label %tell
+all:
+  %replayed = call i32 @graph(ptr %context, ptr %executable, ptr %stream)
+  br label %tell
+tell:
+  %status = phi i32 [ %launched, %one ], [ %replayed, %all ]
+  call void @PyEval_RestoreThread(ptr %thread)
+  %count = call i64 @count(ptr %lane, i32 %status)
+  ret i64 %count
+}}
+
+; As `tw_fire`, for what was recorded.
+define ptr @tw_replay(
+    ptr %context, ptr %record, ptr %executable, ptr %memory, ptr %uses, ptr %user, ptr %known,
+    ptr %built, ptr %lane, ptr %stream, i64 %budget) {{
+entry:
+  %claimed = call ptr @claim_memory(
+    ptr %memory, ptr %uses, ptr %user, ptr %known, ptr %built, ptr %lane)
+  %failed = icmp eq ptr %claimed, null
+  br i1 %failed, label %out, label %judge
+out:
+  ret ptr null
+judge:
+  call void @Py_DecRef(ptr %claimed)
+  %closer = icmp eq ptr %claimed, @_Py_NoneStruct
+  br i1 %closer, label %no, label %put
+no:
+  %nothing = call ptr @PyLong_FromLongLong(i64 0)
+  ret ptr %nothing
+put:
+  %count = call i64 @put_graph(
+    ptr %context, ptr %record, ptr %executable, ptr %lane, ptr %stream)
+  %answer = call ptr @seen(ptr %context, i64 %count, ptr %lane, ptr %stream, i64 %budget)
+  ret ptr %answer
+}}
+"""
+
+WORDS = "".join((
+    # Whether values are the objects they were.
+    agreed("unchanged", "ptr %watches", """
+        %twice = shl i64 %i, 1
+        %behind = or i64 %twice, 1
+        %read = call ptr @link(ptr %watches, i64 %twice)
+        %was = call ptr @link(ptr %watches, i64 %behind)
+        %is = call ptr @PyObject_CallNoArgs(ptr %read)
+        call void @Py_DecRef(ptr %is)
+        %holds = icmp eq ptr %is, %was
+    """),
+    # Notes who wrote memory last.
+    counted(
+        "note_uses", "ptr %records, ptr %use",
+        "call void @note_use(ptr %records, i64 %i, ptr %use)",
+    ),
+    # Writes words to their places.
+    counted("scatter", "ptr %target, ptr %places, ptr %words", """
+        %place = call i64 @word(ptr %places, i64 %i)
+        %word = call i64 @word(ptr %words, i64 %i)
+        call void @set(ptr %target, i64 %place, i64 %word)
+    """),
+    # Copies parameters, and writes where each copy is; a zero ends that.
+    counted("copy", "ptr %source, ptr %slots, ptr %pointers", """
+        %word = call i64 @word(ptr %source, i64 %i)
+        call void @set(ptr %slots, i64 %i, i64 %word)
+        %slot = getelementptr i64, ptr %slots, i64 %i
+        %address = ptrtoint ptr %slot to i64
+        call void @set(ptr %pointers, i64 %i, i64 %address)
+    """, after="call void @set(ptr %pointers, i64 %count, i64 0)"),
+))  # fmt: skip
+"""What goes over words; nothing stands in braces there."""
+
+_RECORDED = {"event": "ptr", "stream": "ptr"}
+
+TEXT = "".join((
+    KERNEL,
+    within("kernel", "@call_kernel", {"record": "ptr", "parameters": "ptr", "stream": "ptr"}),
+    within("graph", "{cuGraphLaunch}", {"executable": "ptr", "stream": "ptr"}),
+    within("record", "{cuEventRecord}", _RECORDED),
+    exported("record", _RECORDED),
+    LAUNCHES,
+    FIRE,
+    REPLAY,
+))  # fmt: skip
 
 NUMBERS = {
     "function": Head.FUNCTION.value,
     "parameters": Head.PARAMETERS.value,
     "behind_head": HEAD_WORDS + 1,
-    "address": TensorWord.ADDRESS.value,
-    "lane_put": LaneWord.PUT.value,
+    "status_bits": STATUS_BITS,
+    **{f"lane_{word.name.lower()}": word.value for word in LaneWord},
     **{f"shot_{word.name.lower()}": word.value for word in ShotWord},
+    **{f"memory_{word.name.lower()}": word.value for word in MemoryWord},
 }
 """What else stands in braces there."""

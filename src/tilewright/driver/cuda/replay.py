@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import ref
 
@@ -12,9 +11,11 @@ from ...base.errors import ContextError
 from ..cpu.run import RawReport
 from .context import Context
 from .record import Record
+from .waiting import EAGER
 
 if TYPE_CHECKING:
-    from ..protocol import ReplayShot, Stream
+    from ...base.spot import Spot
+    from ..protocol import FirstUse, Stream
     from .event import CudaEvent
     from .stream import CudaStream
 
@@ -72,7 +73,7 @@ class CudaReplay:
     """Work recorded on a stream of a device; its runs follow each other, on whatever streams."""
 
     __slots__ = (
-        "__weakref__", "_attended", "_context", "_executable", "_graph", "_last", "_nodes",
+        "__weakref__", "_attended", "_context", "_executable", "_graph", "_last", "_nodes", "_only",
         "_ran_on", "_run", "_turn",
     )  # fmt: skip
 
@@ -84,6 +85,9 @@ class CudaReplay:
             node.replay = ref(self)
         self._attended = any(n.report or n.before or n.after for n in nodes)
         """Whether the host must see one run to its end before the next begins."""
+        only = nodes[0].record if len(nodes) == 1 else None
+        self._only = 0 if only is None else only.address
+        """What is launched, if that is one kernel: a graph would take longer."""
         self._ran_on: CudaStream | None = None
         """The stream of the last run."""
         self._last: CudaEvent | None = None
@@ -124,27 +128,29 @@ class CudaReplay:
             self._last = self._ran_on.record()
         return self._last
 
-    def shot_on(self, stream: Stream) -> ReplayShot | None:
+    def fire(
+        self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool
+    ) -> bool:
         """Work that the host has no part in goes on the stream of the last run without an event."""
-        target = self._ran_on
-        if target is None or target is not stream or self._attended:
-            return None
-        return partial(self._shoot, target)
-
-    def _shoot(self, target: CudaStream, keep: object, waits: bool) -> None:
-        context, lane, nodes = self._context, target.lane.address, self._nodes
+        target, context, (uses, user, up) = self._ran_on, self._context, use
+        if target is None or target is not stream or self._attended or not context.is_fine:
+            return False
+        before = target.point() if waits else None
         with self._turn:
             self._last = None
-            if len(nodes) == 1 and nodes[0].record is not None:  # a graph would take longer
-                put = context.calls.shoot(nodes[0].record.address, lane, target.handle)
-            else:
-                put = context.calls.replay(context.handle, self._executable, lane, target.handle)
+            put = context.calls.replay(
+                context.handle, self._only, self._executable, memory, uses, user, up, built,
+                target.lane.address, target.handle, EAGER if waits else 0,
+            )  # fmt: skip
+        if put == 0:
+            return False
         if put < 0:
             raise context.failure("cuGraphLaunch", -put)
-        if waits:
-            target.drain("a graph", (self, keep))
+        if before is not None:
+            target.waited(before, put, "a graph", (self, keep))
         else:
             target.keep("a graph", (self, keep))
+        return True
 
     def set_node(self, node: int, record: Record) -> None:
         """Give a kernel node the parameters of a record."""

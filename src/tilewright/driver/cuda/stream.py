@@ -13,6 +13,7 @@ from ..lane import PUT, Lane
 from ..protocol import Block, Event
 from .copying import put_copy, put_fill
 from .event import CudaEvent, Kept, Label, Mark
+from .launching import STATUS_BITS
 from .record import Record
 from .replay import CudaReplay, Node
 from .results import NOT_READY, SUCCESS
@@ -26,6 +27,7 @@ P = ParamSpec("P")
 
 MOST_WAITING = 1000
 """Pieces of work on their way at which the driver takes no more until some are done, about."""
+STATUS_MASK = (1 << STATUS_BITS) - 1
 MANY = 64
 """Pieces of work after which a mark is made, and what has passed let go of, if nobody waits."""
 FEW_OR_MANY = (1, MANY)
@@ -374,6 +376,33 @@ class CudaStream:
             self.keep(label, keep)
             self.synchronize()
         elif self._marks or self._dues:
+            self.sweep()
+
+    def point(self) -> tuple[int, list[Kept], int]:
+        """How far the stream is: what is not counted natively, and what is kept."""
+        return self._others, self.kept, len(self.kept)
+
+    def waited(
+        self, before: tuple[int, list[Kept], int], answer: int, label: Label, keep: object
+    ) -> None:
+        """Work for which something is kept was put here, behind a point, and then waited for.
+
+        `answer` is what native code gave: how much was put here, and how the waiting ended.
+        """
+        others, kept, count = before
+        status = answer & STATUS_MASK
+        if status != SUCCESS:
+            self.keep(label, keep)
+            if status != NOT_READY:
+                raise self.context.failure("cuStreamQuery", status)
+            self.synchronize()  # others may go on putting work here, so wait for what there is
+            return
+        number = others + (answer >> STATUS_BITS)
+        if number > self.completed:
+            self.completed = number
+        if count:
+            del kept[:count]
+        if self._marks or self._dues:
             self.sweep()
 
     def synchronize(self) -> None:

@@ -6,13 +6,14 @@ Called as `native` says; the driver's functions stand in braces.
 from __future__ import annotations
 
 from ..cpu.runtime import common
+from .entering import exported, within
 from .results import NOT_READY
 
 EAGER = 1_000_000
 """Nanoseconds in which a waiting thread does not sleep."""
 LONGEST_NAP = 500_000
 
-TEXT = """
+ASKING = """
 declare i32 @nanosleep(ptr, ptr)
 
 define internal void @rest(i64 %waited) {{
@@ -33,17 +34,10 @@ sleep:
   ret void
 }}
 
-define i64 @tw_await_any(
-    ptr %context, ptr %events, i64 %count, ptr %word, i64 %seen, i64 %budget) {{
+; Asks events until one has passed, a word has changed, or time is up.
+define internal i32 @ask_events(
+    ptr %events, i64 %count, ptr %word, i64 %seen, i64 %budget) {{
 entry:
-  %entered = call i32 @enter(ptr %context)
-  %bad = icmp slt i32 %entered, 0
-  br i1 %bad, label %refused, label %begin
-refused:
-  %why = sub i32 0, %entered
-  %reason = zext i32 %why to i64
-  ret i64 %reason
-begin:
   %start = call i64 @now(i32 {clock})
   br label %look
 look:
@@ -75,32 +69,12 @@ on:
   br label %look
 out:
   %result = phi i32 [ %status, %ask ], [ 0, %glance ], [ {not_ready}, %clock ]
-  call void @leave(i32 %entered)
-  %answer = zext i32 %result to i64
-  ret i64 %answer
+  ret i32 %result
 }}
 
-define i64 @tw_await(ptr %context, ptr %event, i64 %budget) {{
+; Asks a stream until all on it is done, or time is up.
+define internal i32 @ask_stream(ptr %stream, i64 %budget) {{
 entry:
-  %events = alloca ptr
-  %word = alloca i64, align 8
-  store ptr %event, ptr %events
-  store i64 0, ptr %word
-  %status = call i64 @tw_await_any(
-    ptr %context, ptr %events, i64 1, ptr %word, i64 0, i64 %budget)
-  ret i64 %status
-}}
-
-define i64 @tw_drain(ptr %context, ptr %stream, i64 %budget) {{
-entry:
-  %entered = call i32 @enter(ptr %context)
-  %bad = icmp slt i32 %entered, 0
-  br i1 %bad, label %refused, label %begin
-refused:
-  %why = sub i32 0, %entered
-  %reason = zext i32 %why to i64
-  ret i64 %reason
-begin:
   %start = call i64 @now(i32 {clock})
   br label %ask
 ask:
@@ -116,9 +90,20 @@ on:
   call void @rest(i64 %waited)
   br label %ask
 out:
-  call void @leave(i32 %entered)
-  %answer = zext i32 %status to i64
-  ret i64 %answer
+  ret i32 %status
+}}
+"""
+
+OFTEN = """
+define i64 @tw_await(ptr %context, ptr %event, i64 %budget) {{
+entry:
+  %events = alloca ptr
+  %word = alloca i64, align 8
+  store ptr %event, ptr %events
+  store i64 0, ptr %word
+  %status = call i64 @tw_await_any(
+    ptr %context, ptr %events, i64 1, ptr %word, i64 0, i64 %budget)
+  ret i64 %status
 }}
 
 define i64 @tw_idle(ptr %context, ptr %stream) {{
@@ -131,6 +116,18 @@ define i64 @tw_query(ptr %context, ptr %event) {{
   ret i64 %status
 }}
 """
+
+_EVENTS = {"events": "ptr", "count": "i64", "word": "ptr", "seen": "i64", "budget": "i64"}
+_STREAM = {"stream": "ptr", "budget": "i64"}
+
+TEXT = "".join((
+    ASKING,
+    within("await_any", "@ask_events", _EVENTS),
+    exported("await_any", _EVENTS),
+    within("drain", "@ask_stream", _STREAM),
+    exported("drain", _STREAM),
+    OFTEN,
+))  # fmt: skip
 
 NUMBERS = {
     "eager": EAGER,

@@ -165,8 +165,9 @@ class NullReplay:
         """How many entries were recorded."""
         return len(self.entries)
 
-    def shot_on(self, stream: Stream) -> None:
+    def fire(self, *work: object) -> bool:
         """There is no other way than `put_on`."""
+        return False
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> NullRun:
         """Note a run, after the one before."""

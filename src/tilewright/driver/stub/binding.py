@@ -1,40 +1,20 @@
 """LLVM text that borrows the tensors a kernel was given, by their records.
 
-`tw_bind` is given the words of a `CallWord`, a tuple of arguments, and the use to note with what is
-written. It gives a tuple: the records of the tensors, which keep their memory, the use, the row,
-and what is known of launches of their kinds. That is None where they are not those of the last
-launch, and then nothing is borrowed. If an argument needs a closer look, it gives None.
+`tw_bind` is given the words of a `CallWord`, a tuple of arguments, and how many calls up the stack
+the program may stand. It gives a tuple: the records of the tensors, which keep their memory, the
+use that is noted with what is written, the row, and what is known of launches of their kinds. That
+is None where they are not those of the last launch, and then nothing is borrowed. If an argument
+needs a closer look, it gives None.
 """
 
 from __future__ import annotations
 
-import sys
-
 from .records import UNCLEAR, UNSHARED
+from .shapes import agreed
+from .spots import name
 from .words import CallWord, Look, StampWord, StorageWord, TensorWord
 
-_NAMES = {name: sys.intern(name) for name in ("tensor", "plain", "stamp", "state", "last_write")}
-"""Attributes that are asked for; Python has them as objects, whose addresses stand in the text."""
-
-
-def _name(name: str) -> str:
-    return f"ptr inttoptr (i64 {id(_NAMES[name])} to ptr)"
-
-
 OBJECTS = f"""
-@_Py_NoneStruct = external global i8
-
-declare ptr @PyObject_GetAttr(ptr, ptr)
-declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
-declare ptr @PyObject_Type(ptr)
-declare ptr @PyTuple_New(i64)
-declare ptr @PyTuple_GetItem(ptr, i64)
-declare i32 @PyTuple_SetItem(ptr, i64, ptr)
-declare ptr @PyBytes_FromStringAndSize(ptr, i64)
-declare void @Py_IncRef(ptr)
-declare void @Py_DecRef(ptr)
-declare void @PyErr_Clear()
-
 define internal i1 @is(ptr %object, ptr %class) alwaysinline {{
   %its = call ptr @PyObject_Type(ptr %object)
   call void @Py_DecRef(ptr %its)
@@ -45,7 +25,7 @@ define internal i1 @is(ptr %object, ptr %class) alwaysinline {{
 ; The record of a tensor, or null; the caller owns it.
 define internal ptr @record(ptr %call, ptr %tensor) alwaysinline {{
 entry:
-  %found = call ptr @PyObject_GetAttr(ptr %tensor, {_name("plain")})
+  %found = call ptr @PyObject_GetAttr(ptr %tensor, {name("plain")})
   %none = icmp eq ptr %found, null
   br i1 %none, label %no, label %look
 look:
@@ -85,7 +65,7 @@ entry:
   %fits = call i1 @is(ptr %given, ptr %class)
   br i1 %fits, label %ask, label %no
 ask:
-  %stamp = call ptr @PyObject_GetAttr(ptr %given, {_name("stamp")})
+  %stamp = call ptr @PyObject_GetAttr(ptr %given, {name("stamp")})
   %none = icmp eq ptr %stamp, @_Py_NoneStruct
   br i1 %none, label %drop, label %stamped
 drop:
@@ -98,21 +78,12 @@ stamped:
   store i64 %its_tiling, ptr %tiling
   store i64 %its_owner, ptr %owner
   call void @Py_DecRef(ptr %stamp)
-  %tensor = call ptr @PyObject_GetAttr(ptr %given, {_name("tensor")})
+  %tensor = call ptr @PyObject_GetAttr(ptr %given, {name("tensor")})
   %record = call ptr @record(ptr %call, ptr %tensor)
   call void @Py_DecRef(ptr %tensor)
   ret ptr %record
 no:
   ret ptr null
-}}
-
-; Note who wrote memory last, where Python looks for that.
-define internal void @note_use(ptr %held, i64 %i, ptr %use) alwaysinline {{
-  %record = call ptr @PyTuple_GetItem(ptr %held, i64 %i)
-  %state = call ptr @PyObject_GetAttr(ptr %record, {_name("state")})
-  %ignored = call i32 @PyObject_SetAttr(ptr %state, {_name("last_write")}, ptr %use)
-  call void @Py_DecRef(ptr %state)
-  ret void
 }}
 """
 
@@ -149,25 +120,6 @@ no:
   ret i1 false
 }}
 
-define internal i1 @alike(ptr %one, ptr %other, i64 %count) alwaysinline {{
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %each ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %each, label %yes
-each:
-  %a = call i64 @word(ptr %one, i64 %i)
-  %b = call i64 @word(ptr %other, i64 %i)
-  %same = icmp eq i64 %a, %b
-  %next = add i64 %i, 1
-  br i1 %same, label %head, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}}
-
 ; What is known of launches of the kinds that were found; the caller owns it.
 define internal ptr @known(ptr %call, i64 %count) alwaysinline {{
 entry:
@@ -188,11 +140,58 @@ out:
 }}
 """
 
+ALIKE = agreed(
+    "alike",
+    "ptr %one, ptr %other",
+    """
+    %a = call i64 @word(ptr %one, i64 %i)
+    %b = call i64 @word(ptr %other, i64 %i)
+    %holds = icmp eq i64 %a, %b
+    """,
+)
+
 BIND = (
     OBJECTS
+    + ALIKE
     + JUDGE
     + f"""
-define ptr @tw_bind(ptr %call, ptr %arguments, ptr %use) {{
+define ptr @tw_bind(ptr %call, ptr %arguments, ptr %known) {{
+entry:
+  %given = call i64 @PyTuple_Size(ptr %arguments)
+  %arity = call i64 @word(ptr %call, i64 {CallWord.ARITY.value})
+  %all_given = icmp eq i64 %given, %arity
+  br i1 %all_given, label %note, label %closer
+closer:
+  %nothing = call ptr @own(ptr @_Py_NoneStruct)
+  ret ptr %nothing
+note:
+  %borrows = call ptr @link(ptr %call, i64 {CallWord.BORROWS.value})
+  %what = call ptr @link(ptr %call, i64 {CallWord.WHAT.value})
+  %spot = call ptr @spot(ptr %known)
+  %lost = icmp eq ptr %spot, null
+  br i1 %lost, label %failed, label %name
+name:
+  %use = call ptr @use_at(ptr %borrows, ptr %what, ptr %spot)
+  call void @Py_DecRef(ptr %spot)
+  %nameless = icmp eq ptr %use, null
+  br i1 %nameless, label %failed, label %take
+take:
+  %locked = call i1 @lock_borrows(ptr %borrows)
+  br i1 %locked, label %bind, label %drop
+bind:
+  %held = call ptr @bound(ptr %call, ptr %arguments, ptr %use)
+  call void @unlock_borrows(ptr %borrows)
+  call void @Py_DecRef(ptr %use)
+  ret ptr %held
+drop:
+  call void @Py_DecRef(ptr %use)
+  br label %failed
+failed:
+  ret ptr null
+}}
+
+; The same, for who has the lock.
+define internal ptr @bound(ptr %call, ptr %arguments, ptr %use) {{
 entry:
   %count = call i64 @word(ptr %call, i64 {CallWord.COUNT.value})
   %written = call i64 @word(ptr %call, i64 {CallWord.WRITTEN.value})
@@ -280,8 +279,8 @@ done:
 closer:
   call void @PyErr_Clear()
   call void @Py_DecRef(ptr %held)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  ret ptr @_Py_NoneStruct
+  %nothing = call ptr @own(ptr @_Py_NoneStruct)
+  ret ptr %nothing
 }}
 """
 )

@@ -26,7 +26,7 @@ SIGNATURES: dict[str, Signature] = {
 class Stub(NamedTuple):
     """What the functions do stands with their texts."""
 
-    bind: Callable[[int, tuple[Any, ...], object], tuple[Any, ...] | None]
+    bind: Callable[[int, tuple[Any, ...], int], tuple[Any, ...] | None]
     claim: Callable[[int, int, int, int], int]
     reserve: Callable[[bytes, int, int, int, int], int]
     address: Callable[[bytes, int, int, int], int]

@@ -17,6 +17,8 @@ from __future__ import annotations
 from .binding import BIND
 from .lanes import LANES
 from .records import RECORDS, UNCLEAR
+from .shapes import counted
+from .spots import LOCKING, PYTHON, SPOTS, USES
 from .words import ALL, READERS, LaneWord, Look, StorageWord, TensorWord
 
 CLOSER = -1
@@ -114,7 +116,7 @@ no:
 }}
 
 ; Where a read of a lane can be noted; null: nowhere.
-define internal ptr @place(ptr %storage, ptr %lane) alwaysinline {{
+define internal ptr @reading(ptr %storage, ptr %lane) alwaysinline {{
 entry:
   %first = getelementptr i64, ptr %storage, i64 {StorageWord.READ.value}
   br label %head
@@ -192,7 +194,7 @@ alone:
   %unread = call i1 @unread(ptr %storage, ptr %lane)
   br i1 %unread, label %yes, label %closer
 beside:
-  %place = call ptr @place(ptr %storage, ptr %lane)
+  %place = call ptr @reading(ptr %storage, ptr %lane)
   %full = icmp eq ptr %place, null
   br i1 %full, label %closer, label %yes
 yes:
@@ -209,7 +211,7 @@ write:
   %last = getelementptr i64, ptr %storage, i64 {StorageWord.WRITE.value}
   br label %do
 read:
-  %free = call ptr @place(ptr %storage, ptr %lane)
+  %free = call ptr @reading(ptr %storage, ptr %lane)
   ; There was a place for it. If there is none, the same launch has it: it reads this twice.
   %noted_already = icmp eq ptr %free, null
   br i1 %noted_already, label %out, label %do
@@ -268,25 +270,26 @@ done:
 }}
 """
 
-ADDRESS = f"""
+PLACE = counted(
+    "place",
+    "ptr %slots, ptr %places, ptr %row",
+    f"""
+    %tensor = call ptr @link(ptr %row, i64 %i)
+    %address = call i64 @word(ptr %tensor, i64 {TensorWord.ADDRESS.value})
+    %place = call i64 @word(ptr %places, i64 %i)
+    call void @set(ptr %slots, i64 %place, i64 %address)
+    """,
+)
+
+ADDRESS = """
 ; Writes the address of each tensor to the slot that `places` has for it.
-define i64 @tw_address(ptr %row, i64 %count, ptr %slots, ptr %places) {{
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %each ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %each, label %done
-each:
-  %tensor = call ptr @link(ptr %row, i64 %i)
-  %address = call i64 @word(ptr %tensor, i64 {TensorWord.ADDRESS.value})
-  %place = call i64 @word(ptr %places, i64 %i)
-  call void @set(ptr %slots, i64 %place, i64 %address)
-  %next = add i64 %i, 1
-  br label %head
-done:
+define i64 @tw_address(ptr %row, i64 %count, ptr %slots, ptr %places) {
+  call void @place(ptr %slots, ptr %places, ptr %row, i64 %count)
   ret i64 0
-}}
+}
 """
 
-TEXT = RECORDS + BIND + CLAIM + LANES + FREE + RESERVE + ADDRESS
+BEGIN = "".join((PYTHON, RECORDS, SPOTS, LOCKING, USES, LANES, CLAIM, FREE, RESERVE, PLACE))
+"""What begins work by rows, and notes who does."""
+
+TEXT = BEGIN + BIND + ADDRESS

@@ -98,6 +98,43 @@ class LaneWord(IntEnum):
 LANE_WORDS = 6
 
 
+class BorrowWord(IntEnum):
+    """What borrowing takes anywhere, as objects of Python; but for the main thread's number."""
+
+    ACQUIRE = 0
+    """The lock of all borrow state: takes it, and gives it back."""
+    RELEASE = 1
+    USE = 2
+    """The class of what is noted with memory."""
+    MAIN = 3
+    MAIN_NAME = 4
+    THREAD = 5
+    """Gives the name of the thread that calls it."""
+
+
+BORROW_WORDS = 6
+
+
+class MemoryWord(IntEnum):
+    """What work uses that is started again and again, each piece all of its memory."""
+
+    ROW = 0
+    """The address of a row."""
+    COUNT = 1
+    """Pieces in it."""
+    WRITTEN = 2
+    """The first of which are written."""
+    BORROWS = 3
+    """The words that `BorrowWord` names."""
+    WHAT = 4
+    """What is done to memory that is written, in words, as an object."""
+    RECORDS = 5
+    """A tuple of the records of all of it."""
+
+
+MEMORY_WORDS = 6
+
+
 class CallWord(IntEnum):
     """What binding the arguments of a kernel takes: addresses, but for the first two."""
 
@@ -118,9 +155,15 @@ class CallWord(IntEnum):
     SHARED = 7
     PARTITION = 8
     RECORD = 9
+    ARITY = 10
+    """How many arguments there are."""
+    BORROWS = 11
+    """The words that `BorrowWord` names."""
+    WHAT = 12
+    """What is done to memory that is written, in words, as an object."""
 
 
-CALL_WORDS = 10
+CALL_WORDS = 13
 
 
 def new_words(count: int) -> Words:

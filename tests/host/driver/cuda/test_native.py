@@ -3,16 +3,30 @@ from __future__ import annotations
 
 import ctypes
 import time
+from functools import partial
+from operator import getitem
 from struct import pack
+from types import SimpleNamespace
 
 import pytest
 
-from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, Head
+from tilewright.array.borrow import Use, borrow_words
+from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, STATUS_BITS, Head, ShotWord
 from tilewright.driver.cuda.native import DRIVER, quick_calls
 from tilewright.driver.cuda.record import Record
 from tilewright.driver.cuda.results import NOT_READY
-from tilewright.driver.lane import PUT, UNPUT, Lane
-from tilewright.driver.stub.words import TENSOR_WORDS
+from tilewright.driver.lane import ISSUED, OVER, PUT, UNPUT, Lane
+from tilewright.driver.stub.words import (
+    BORROW_WORDS,
+    MEMORY_WORDS,
+    STORAGE_WORDS,
+    TENSOR_WORDS,
+    BorrowWord,
+    Look,
+    StorageWord,
+    new_words,
+)
+from tilewright.op.place import here
 
 ADDRESS, INT, UINT = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint
 PROTOTYPES = {
@@ -119,27 +133,81 @@ class Plain:
     def __init__(self):
         self.record = Record(77, 88, (1, 1, 1), (1, 1, 1), 0, (0, 6, 0, 0))
         first = self.record.slots
-        self.tensors = [(ctypes.c_int64 * TENSOR_WORDS)(0, 4096 * i, 0) for i in (1, 2)]
-        self.row = pack("2q", *map(ctypes.addressof, self.tensors))
+        self.memory = [new_words(STORAGE_WORDS) for _ in range(2)]
+        self.tensors = [
+            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096 * i, ctypes.addressof(self.memory[i - 1]))
+            for i in (1, 2)
+        ]
+        self.row = pack("5q", *map(ctypes.addressof, self.tensors), 0, 0, 0)  # epochs, an owner
         self.places = (ctypes.c_int64 * 2)(first, first + 3), (ctypes.c_int64 * 1)(first + 2)
         tensors, numbers = map(ctypes.addressof, self.places)
-        self.shot = (ctypes.c_int64 * SHOT_WORDS)(self.record.address, 4, 2, tensors, 1, numbers)
-        self.lane = Lane()
-        self.lane.words[UNPUT] = 1
+        self.world = {"one": object(), "other": object()}
+        self.captured = [(partial(getitem, self.world, name), v) for name, v in self.world.items()]
+        self.watches = (ctypes.c_int64 * 4)(*[id(each) for pair in self.captured for each in pair])
+        self.shot = (ctypes.c_int64 * SHOT_WORDS)(
+            self.record.address, 4, 2, tensors, 1, numbers, 1, ctypes.addressof(borrow_words()),
+            2, ctypes.addressof(self.watches),
+        )  # fmt: skip
+        self.lane, self.uses = Lane(), []
 
-    def fire(self, quick):
+    def fire(self, quick, budget=0):
+        self.uses = []
+        return self.fire_again(quick, budget)
+
+    def fire_again(self, quick, budget=0):
         shot, lane = ctypes.addressof(self.shot), self.lane.address
-        return quick.fire(self.row, pack("q", -5), shot, lane, 11)
+        row, numbers = self.row, pack("q", -5)
+        return quick.fire(shot, self.uses, "fire()", 0, row, numbers, lane, 11, budget)
 
 
 def test_a_plain_launch_has_its_parameters_filled_in(driver, quick):
     plain, driver.parameters = Plain(), 4
-    assert plain.fire(quick) == 1
+    assert plain.fire(quick) == 1 << STATUS_BITS
     assert driver.read == [4096, 6, -5, 8192]
     assert list(plain.record.words[plain.record.slots :]) == [0, 6, 0, 0]  # for the next one
     assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 1
-    plain.lane.words[UNPUT] = 1
-    assert plain.fire(quick) == 2
+    assert plain.fire(quick) == 2 << STATUS_BITS
+
+
+def test_a_plain_launch_notes_its_number_with_its_memory(quick):
+    plain = Plain()
+    plain.fire(quick)
+    plain.fire(quick)
+    written, read = plain.memory
+    assert list(written[StorageWord.WRITE : StorageWord.WRITE + 2]) == [plain.lane.address, 2]
+    assert [word for word in read[StorageWord.READ :] if word] == [plain.lane.address, 2]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_plain_launch_that_cannot_begin_is_not_put_anywhere(driver, quick, which):
+    plain = Plain()
+    plain.memory[which][StorageWord.EPOCH] = 1  # somebody has borrowed it since
+    assert plain.fire(quick) == 0
+    assert driver.log == [] and not any(plain.lane.words)
+
+
+def test_a_plain_launch_notes_that_its_op_is_used(driver, quick):
+    plain = Plain()
+    plain.fire(quick)
+    ((user, spot),) = plain.uses
+    assert user == "fire()" and spot[0] is Plain.fire_again.__code__
+    assert plain.fire_again(quick) == 0
+    assert len(plain.uses) == len(driver.log) // 3 == plain.lane.words[PUT] == 1
+
+
+def test_a_plain_launch_that_cannot_begin_is_no_use(quick):
+    plain = Plain()
+    plain.memory[0][StorageWord.LOOK] = Look.FLIGHTS
+    assert plain.fire(quick) == 0 and plain.uses == []
+
+
+@pytest.mark.parametrize("name", ["one", "other"])
+@pytest.mark.parametrize("change", [lambda w, n: w.update({n: 5}), lambda w, n: w.pop(n)])
+def test_code_that_was_made_for_other_values_is_not_launched(driver, quick, name, change):
+    plain = Plain()
+    change(plain.world, name)
+    assert plain.fire(quick) == 0
+    assert driver.log == [] and plain.uses == [] and not any(plain.lane.words)
 
 
 def test_a_plain_launch_that_is_refused_is_not_counted(driver, quick):
@@ -149,15 +217,107 @@ def test_a_plain_launch_that_is_refused_is_not_counted(driver, quick):
     assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 0
 
 
+def test_a_plain_launch_can_be_waited_for(driver, quick):
+    plain = Plain()
+    assert plain.fire(quick, 1000) == 1 << STATUS_BITS | NOT_READY
+    assert plain.lane.words[OVER] == 0
+    driver.passed.add(11)
+    assert plain.fire(quick, 1 << 60) == 2 << STATUS_BITS
+    assert plain.lane.words[OVER] == 2
+    driver.answers["cuEventQuery"] = 719
+    assert plain.fire(quick, 1 << 60) == 3 << STATUS_BITS | 719
+    assert plain.lane.words[OVER] == 2
+
+
+def test_what_others_are_about_to_put_there_is_not_over(driver, quick):
+    plain = Plain()
+    plain.lane.words[UNPUT] = plain.lane.words[ISSUED] = 1
+    driver.passed.add(11)
+    plain.fire(quick, 1 << 60)
+    assert plain.lane.words[OVER] == 0
+
+
+def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, quick):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    plain, words = Plain(), new_words(BORROW_WORDS)
+    words[BorrowWord.ACQUIRE] = id(interrupted)
+    plain.shot[ShotWord.BORROWS] = ctypes.addressof(words)
+    with pytest.raises(KeyboardInterrupt):
+        plain.fire(quick)
+    assert driver.log == []
+
+
+class Recorded:
+    """A graph that writes one tensor and reads another."""
+
+    def __init__(self, record=0):
+        self.memory = [new_words(STORAGE_WORDS) for _ in range(2)]
+        self.tensors = [
+            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096, ctypes.addressof(m)) for m in self.memory
+        ]
+        self.row = new_words(5)
+        self.row[:2] = [ctypes.addressof(each) for each in self.tensors]
+        self.states = [SimpleNamespace(last_write=None) for _ in self.tensors]
+        self.records = tuple([SimpleNamespace(state=state) for state in self.states])
+        self.what, self.built, self.record = "written by a graph", here(), record
+        self.words = (ctypes.c_int64 * MEMORY_WORDS)(
+            ctypes.addressof(self.row), 2, 1, ctypes.addressof(borrow_words()), id(self.what),
+            id(self.records),
+        )  # fmt: skip
+        self.lane, self.uses = Lane(), []
+
+    def fire(self, quick, budget=0):
+        self.uses = []
+        return self.fire_again(quick, budget)
+
+    def fire_again(self, quick, budget=0):
+        return quick.replay(
+            77, self.record, 5, ctypes.addressof(self.words), self.uses, "fire()", 0, self.built,
+            self.lane.address, 11, budget,
+        )  # fmt: skip
+
+
 def test_graphs(driver, quick):
-    lane = Lane()
-    lane.words[UNPUT] = 1
-    assert quick.replay(77, 5, lane.address, 11) == 1
+    graph = Recorded()
+    assert graph.fire(quick) == 1 << STATUS_BITS
     assert driver.log == [("push", 77), ("graph", 5, 11), ("pop",)]
     driver.answers["cuGraphLaunch"] = 9
-    lane.words[UNPUT] = 1
-    assert quick.replay(77, 5, lane.address, 11) == -9
-    assert lane.words[UNPUT] == 0 and lane.words[PUT] == 1
+    assert graph.fire(quick) == -9
+    assert graph.lane.words[UNPUT] == 0 and graph.lane.words[PUT] == 1
+
+
+def test_a_graph_of_one_kernel_is_a_launch(driver, quick, record):
+    assert Recorded(ctypes.addressof(record)).fire(quick) == 1 << STATUS_BITS
+    assert [entry[0] for entry in driver.log] == ["push", "launch", "pop"]
+
+
+def test_a_graph_borrows_its_memory_and_notes_who_did(quick):
+    graph = Recorded()
+    graph.fire(quick)
+    written, read = graph.memory
+    assert (written[StorageWord.EPOCH], read[StorageWord.EPOCH]) == (1, 0)
+    assert graph.states[0].last_write == Use(graph.what, graph.built)
+    assert graph.states[1].last_write is None
+    ((user, spot),) = graph.uses
+    assert user == "fire()" and spot[0] is Recorded.fire_again.__code__
+    assert graph.fire_again(quick) == 0 and len(graph.uses) == 1
+
+
+def test_a_graph_whose_memory_is_not_plain_is_not_put_anywhere(driver, quick):
+    graph = Recorded()
+    graph.memory[0][StorageWord.LOOK] = Look.LEASES
+    assert graph.fire(quick) == 0
+    assert driver.log == graph.uses == [] and graph.states[0].last_write is None
+
+
+def test_a_graph_can_be_waited_for(driver, quick):
+    graph = Recorded()
+    assert graph.fire(quick, 1000) == 1 << STATUS_BITS | NOT_READY
+    driver.passed.add(11)
+    assert graph.fire(quick, 1 << 60) == 2 << STATUS_BITS
+    assert graph.lane.words[OVER] == 2
 
 
 def test_streams(driver, quick):

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from struct import pack, unpack
 from types import SimpleNamespace
 
 import pytest
 
+from tilewright.array.borrow import Use, borrow_words
 from tilewright.driver.lane import ISSUED, OVER, UNPUT, Lane
 from tilewright.driver.stub.calls import stub
 from tilewright.driver.stub.text import ACCOUNT, CLOSER
@@ -20,6 +22,7 @@ from tilewright.driver.stub.words import (
     TensorWord,
     new_words,
 )
+from tilewright.op.place import place_of
 
 
 class Tensor:
@@ -86,6 +89,9 @@ def record(tensor):
     return made
 
 
+WRITING = "written by a test"
+
+
 class Call:
     """What binding the arguments of a kernel takes."""
 
@@ -97,11 +103,12 @@ class Call:
         self.words[:] = [
             count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
-            id(Read), id(Shared), id(Written), id(TensorRecord),
+            id(Read), id(Shared), id(Written), id(TensorRecord), count,
+            ctypes.addressof(borrow_words()), id(WRITING),
         ]  # fmt: skip
 
-    def bind(self, *arguments, use="a use"):
-        return stub().bind(ctypes.addressof(self.words), arguments, use)
+    def bind(self, *arguments):
+        return stub().bind(ctypes.addressof(self.words), arguments, 1)
 
 
 def busy_lane(issued=5, over=0, unput=0):
@@ -122,11 +129,33 @@ def test_kinds_that_are_not_known_are_told_and_nothing_is_borrowed():
 def test_known_kinds_are_borrowed():
     z, x = Tensor(kind=11, epoch=1), Tensor(kind=12, epoch=2)
     call = Call(2, 1, kinds=(11, 12, 9))
-    held = call.bind(Written(z), Read(x), use="mine")
-    assert held[-1] is call.known and held[0].state.last_write == "mine"
+    held = call.bind(Written(z), Read(x))
+    assert held[-1] is call.known and held[0].state.last_write is held[-3]
     assert z.storage[StorageWord.EPOCH] == 2 and x.storage[StorageWord.EPOCH] == 2
     assert unpack("5q", held[-2])[2:] == (2, 2, 5)
     assert Call(2, 1, kinds=(11, 12, 8)).bind(Written(z), Read(x))[-1] is None
+
+
+def test_what_is_written_knows_by_whom_and_where():
+    use = Call(1, 1, kinds=(11, 9)).bind(Written(Tensor(kind=11)))[-3]
+    assert type(use) is Use and use == Use(WRITING, use.spot)
+    place = place_of(use.spot)
+    assert place.filename == __file__ and place.text.startswith("use = Call(1, 1")
+
+
+def test_what_another_thread_writes_has_its_name():
+    found = []
+    call, partition = Call(1, 1, kinds=(11, 9)), Written(Tensor(kind=11))
+    thread = threading.Thread(target=lambda: found.append(call.bind(partition)), name="writer")
+    thread.start()
+    thread.join()
+    assert found[0][-3].thread == "writer"
+    assert str(found[0][-3]) == f"{WRITING} in the thread 'writer'"
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_calls_with_another_number_of_arguments_are_looked_at(count):
+    assert Call(2, 0).bind(*[Read(Tensor()) for _ in range(count)]) is None
 
 
 @pytest.mark.parametrize("other", [None, 3, "text", object(), Read(None)])

@@ -1,0 +1,60 @@
+"""Finds where the user's program stands: a code object and an instruction, never a frame."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import TypeAlias
+
+Spot: TypeAlias = "tuple[CodeType, int] | None"
+"""Where the user's program stood: code object and instruction. None: no user code on the stack."""
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
+
+
+class _Files(dict[str, bool]):
+    """Whether files are Tilewright's own; asked several times a launch, so remembered."""
+
+    def __missing__(self, filename: str) -> bool:
+        ours = self[filename] = filename.startswith(_PACKAGE)
+        return ours
+
+
+OURS = _Files()
+"""Native code asks this, too."""
+
+
+frame_at: Callable[[int], FrameType] = sys._getframe  # pyright: ignore[reportPrivateUsage]
+"""The frame so many calls up the stack; those below it are not even made."""
+
+
+def user_frame(known: int = 0) -> FrameType | None:
+    """The innermost frame on the stack that is not Tilewright's own. Not to be kept.
+
+    So many callers are known to be, and need no look.
+    """
+    try:
+        frame: FrameType | None = frame_at(known + 1)
+    except ValueError:  # there is no other code: called from outside Python
+        return None
+    while frame is not None and OURS[frame.f_code.co_filename]:
+        frame = frame.f_back
+    return frame
+
+
+def here(known: int = 0) -> Spot:
+    """The innermost line on the stack that is not Tilewright's own; `known` as in `user_frame`."""
+    # As `user_frame` does, without the call: each op asks for the line that builds it, and for the
+    # one that uses it.
+    try:
+        frame: FrameType | None = frame_at(known + 1)
+    except ValueError:
+        return None
+    while frame is not None:
+        code = frame.f_code
+        if not OURS[code.co_filename]:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
