@@ -13,35 +13,24 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
-from struct import unpack
 from typing import Any
 
 import numpy as np
 
-from tilewright.array.borrow import LOCK, Use
+from support.fake_firing import Firing
 from tilewright.driver.blocks import array_of
 from tilewright.driver.cuda.calls import PoolNumbers, Shot
-from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, STATUS_BITS, Head, ShotWord
+from tilewright.driver.cuda.launching import HEAD_WORDS, Head
 from tilewright.driver.cuda.results import NOT_FOUND, NOT_READY, OUT_OF_MEMORY, refusal
 from tilewright.driver.cuda.scatter import RANK
 from tilewright.driver.protocol import Block
-from tilewright.driver.stub.calls import stub
-from tilewright.driver.stub.words import (
-    LANE_WORDS,
-    MEMORY_WORDS,
-    TENSOR_WORDS,
-    LaneWord,
-    MemoryWord,
-    TensorWord,
-)
-from tilewright.op.place import here
 
 Kernel = Callable[[list[int], tuple[int, int, int]], None]
 TOTAL = 1 << 30
 MOST_SHARED, MOST_THREADS = 1 << 17, 1024
 
 
-class FakeCuda:
+class FakeCuda(Firing):
     """See `tilewright.driver.cuda.calls.Calls`."""
 
     def __init__(self, devices: int = 1) -> None:
@@ -354,79 +343,6 @@ class FakeCuda:
         self._put(stream, self._bound(name, values, grid), "launch", name, grid, values)
         return 0
 
-    def fire(
-        self, shot: int, uses: list[Any], user: str, up: int, row: bytes, numbers: bytes, lane: int,
-        stream: int, budget: int,
-    ) -> int:  # fmt: skip
-        words = (ctypes.c_int64 * SHOT_WORDS).from_address(shot)
-        if uses or not _unchanged(words):
-            return 0
-        with LOCK:
-            begun = stub().reserve(row, words[ShotWord.WRITTEN], words[ShotWord.TENSORS], lane, 0)
-        if begun < 0:
-            return 0
-        uses.append((user, here(up)))
-        count = words[ShotWord.SLOTS]
-        first = HEAD_WORDS + count + 1
-        record = (ctypes.c_int64 * (first + count)).from_address(words[ShotWord.RECORD])
-        values = list(record[first:])
-        tensors, given = words[ShotWord.TENSORS], words[ShotWord.NUMBERS]
-        for i, at in enumerate(_words(words[ShotWord.TENSOR_PLACES], tensors)):
-            tensor = int.from_bytes(row[8 * i : 8 * i + 8], "little")
-            values[at - first] = _words(tensor, TENSOR_WORDS)[TensorWord.ADDRESS]
-        for number, at in zip(
-            unpack(f"{given}q", numbers), _words(words[ShotWord.NUMBER_PLACES], given), strict=True
-        ):
-            values[at - first] = number
-        put = self._counted(lane, self._launch(record, values, stream))
-        return self._seen(put, lane, stream, budget)
-
-    def _seen(self, put: int, lane: int, stream: int, budget: int) -> int:
-        if put < 0:
-            return put
-        return put << STATUS_BITS | (self._see_through(lane, stream, budget) if budget else 0)
-
-    def _see_through(self, lane: int, stream: int, budget: int) -> int:
-        words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)
-        unput, issued = words[LaneWord.UNPUT], words[LaneWord.ISSUED]
-        status = self.drain(0, stream, budget)
-        if not status and not unput:
-            stub().passed(lane, issued)
-        return status
-
-    def shoot(self, record: int, lane: int, stream: int) -> int:
-        return self._counted(lane, self.launch(record, stream))
-
-    def replay(
-        self, context: int, record: int, executable: int, memory: int, uses: list[Any], user: str,
-        up: int, built: Any, lane: int, stream: int, budget: int,
-    ) -> int:  # fmt: skip
-        words = (ctypes.c_int64 * MEMORY_WORDS).from_address(memory)
-        row, count, written = words[:3]
-        with LOCK:
-            if uses or stub().claim(row, written, count, lane) < 0:
-                return 0
-            for tensor in _object(words[MemoryWord.RECORDS])[:written]:
-                tensor.state.last_write = Use(_object(words[MemoryWord.WHAT]), built)
-        uses.append((user, here(up)))
-        if record:
-            put = self.shoot(record, lane, stream)
-        else:
-            status = self._status("replay")
-            if not status:
-                self.launch_graph(executable, stream)
-            put = self._counted(lane, status)
-        return self._seen(put, lane, stream, budget)
-
-    def _counted(self, lane: int, status: int) -> int:
-        """As native code does."""
-        words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)
-        words[LaneWord.UNPUT] -= 1
-        if status:
-            return -status
-        words[LaneWord.PUT] += 1
-        return int(words[LaneWord.PUT])
-
     def idle(self, context: int, stream: int) -> int:
         return self.drain(context, stream, 0)
 
@@ -487,10 +403,6 @@ class FakeCuda:
             time.sleep(1e-4)
 
 
-def _words(address: int, count: int) -> list[int]:
-    return list((ctypes.c_int64 * count).from_address(address))
-
-
 def _move(target: int, source: int, nbytes: int) -> None:
     ctypes.memmove(target, ctypes.string_at(source, nbytes), nbytes)
 
@@ -518,14 +430,3 @@ def _mover(size: int, *, copies: bool) -> Kernel:
 def names(log: list[tuple[Any, ...]]) -> list[str]:
     """The calls of a log, in words."""
     return [re.sub(r"_\d$", "", str(entry[0])) for entry in log]
-
-
-def _unchanged(shot: Any) -> bool:
-    """Whether all that a shot watches is what it was."""
-    watches = _words(shot[ShotWord.WATCHES], 2 * shot[ShotWord.WATCHED])
-    found = [_object(address) for address in watches]
-    return all(read() is value for read, value in zip(found[::2], found[1::2], strict=True))
-
-
-def _object(address: int) -> Any:
-    return ctypes.cast(address, ctypes.py_object).value

@@ -1,0 +1,118 @@
+"""How a CUDA driver in Python begins work and puts it on streams, as native code does."""
+
+from __future__ import annotations
+
+import ctypes
+from struct import unpack
+from typing import Any
+
+from tilewright.array.borrow import LOCK, Use
+from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, STATUS_BITS, ShotWord
+from tilewright.driver.stub.calls import stub
+from tilewright.driver.stub.words import (
+    LANE_WORDS,
+    MEMORY_WORDS,
+    TENSOR_WORDS,
+    LaneWord,
+    MemoryWord,
+    TensorWord,
+)
+from tilewright.op.place import here
+
+
+class Firing:
+    """See `tilewright.driver.cuda.calls.Calls`."""
+
+    launch: Any
+    launch_graph: Any
+    drain: Any
+    _launch: Any
+    _status: Any
+
+    def fire(
+        self, shot: int, uses: list[Any], user: str, up: int, row: bytes, numbers: bytes, lane: int,
+        stream: int, budget: int,
+    ) -> int:  # fmt: skip
+        words = (ctypes.c_int64 * SHOT_WORDS).from_address(shot)
+        if uses or not _unchanged(words):
+            return 0
+        with LOCK:
+            begun = stub().reserve(row, words[ShotWord.WRITTEN], words[ShotWord.TENSORS], lane, 0)
+        if begun < 0:
+            return 0
+        uses.append((user, here(up)))
+        count = words[ShotWord.SLOTS]
+        first = HEAD_WORDS + count + 1
+        record = (ctypes.c_int64 * (first + count)).from_address(words[ShotWord.RECORD])
+        values = list(record[first:])
+        tensors, given = words[ShotWord.TENSORS], words[ShotWord.NUMBERS]
+        for i, at in enumerate(_words(words[ShotWord.TENSOR_PLACES], tensors)):
+            tensor = int.from_bytes(row[8 * i : 8 * i + 8], "little")
+            values[at - first] = _words(tensor, TENSOR_WORDS)[TensorWord.ADDRESS]
+        for number, at in zip(
+            unpack(f"{given}q", numbers), _words(words[ShotWord.NUMBER_PLACES], given), strict=True
+        ):
+            values[at - first] = number
+        put = self._counted(lane, self._launch(record, values, stream))
+        return self._seen(put, lane, stream, budget)
+
+    def _seen(self, put: int, lane: int, stream: int, budget: int) -> int:
+        if put < 0:
+            return put
+        return put << STATUS_BITS | (self._see_through(lane, stream, budget) if budget else 0)
+
+    def _see_through(self, lane: int, stream: int, budget: int) -> int:
+        words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)
+        unput, issued = words[LaneWord.UNPUT], words[LaneWord.ISSUED]
+        status = self.drain(0, stream, budget)
+        if not status and not unput:
+            stub().passed(lane, issued)
+        return status
+
+    def shoot(self, record: int, lane: int, stream: int) -> int:
+        return self._counted(lane, self.launch(record, stream))
+
+    def replay(
+        self, context: int, record: int, executable: int, memory: int, uses: list[Any], user: str,
+        up: int, built: Any, lane: int, stream: int, budget: int,
+    ) -> int:  # fmt: skip
+        words = (ctypes.c_int64 * MEMORY_WORDS).from_address(memory)
+        row, count, written = words[:3]
+        with LOCK:
+            if uses or stub().claim(row, written, count, lane) < 0:
+                return 0
+            for tensor in _object(words[MemoryWord.RECORDS])[:written]:
+                tensor.state.last_write = Use(_object(words[MemoryWord.WHAT]), built)
+        uses.append((user, here(up)))
+        if record:
+            put = self.shoot(record, lane, stream)
+        else:
+            status = self._status("replay")
+            if not status:
+                self.launch_graph(executable, stream)
+            put = self._counted(lane, status)
+        return self._seen(put, lane, stream, budget)
+
+    def _counted(self, lane: int, status: int) -> int:
+        """As native code does."""
+        words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)
+        words[LaneWord.UNPUT] -= 1
+        if status:
+            return -status
+        words[LaneWord.PUT] += 1
+        return int(words[LaneWord.PUT])
+
+
+def _words(address: int, count: int) -> list[int]:
+    return list((ctypes.c_int64 * count).from_address(address))
+
+
+def _unchanged(shot: Any) -> bool:
+    """Whether all that a shot watches is what it was."""
+    watches = _words(shot[ShotWord.WATCHES], 2 * shot[ShotWord.WATCHED])
+    found = [_object(address) for address in watches]
+    return all(read() is value for read, value in zip(found[::2], found[1::2], strict=True))
+
+
+def _object(address: int) -> Any:
+    return ctypes.cast(address, ctypes.py_object).value
