@@ -63,8 +63,7 @@ class LentCode:
         if lending is None or code.compiled.stale() is not None:
             return False
         given = self._form.accept(numbers)
-        if code.asks_numbers:
-            code.check(given)
+        code.check(given)
         spans = [(a + low, a + high) for a, (low, high) in zip(addresses, self._spans, strict=True)]
         if _is_met(spans, self._written) or IMPORTS.meet(spans):
             return False

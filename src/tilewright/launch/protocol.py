@@ -34,6 +34,14 @@ class Declared(Protocol):
         ...
 
 
+class Perishable(Protocol):
+    """Compiled code, which may have been overtaken by changes."""
+
+    def stale(self) -> object:
+        """What has changed since; None: nothing."""
+        ...
+
+
 class Runnable(Protocol):
     """Code ready for launches alike."""
 
@@ -45,6 +53,11 @@ class Runnable(Protocol):
     @property
     def run(self) -> Run:
         """How launches get on their way."""
+        ...
+
+    @property
+    def compiled(self) -> Perishable:
+        """What it was made of."""
         ...
 
     def has_passed(self, numbers: Sequence[Any]) -> bool:
