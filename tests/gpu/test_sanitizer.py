@@ -35,6 +35,37 @@ MEMORY = ("--tool", "memcheck")
 RACES = ("--tool", "racecheck")
 TEAMS = ("block_reduction", "histogram", "simt_gemm")
 """Examples whose threads share memory."""
+ORDERS = (*MEMORY, "--track-stream-ordered-races", "all")
+FREED = """
+import sys
+import numpy as np
+from cuda.bindings import driver
+
+def ask(name, *args):
+    status, *found = getattr(driver, name)(*args)
+    assert name.endswith("Query") or not int(status), (name, status)
+    return found[0] if found else not int(status)
+
+def wait(how):
+    if how.startswith("cuEvent"):
+        event = ask("cuEventCreate", 2)
+        ask("cuEventRecord", event, other)
+        while not ask(how, event): pass
+    elif how:
+        while not ask(how, other): pass
+
+ask("cuInit", 0)
+ask("cuCtxSetCurrent", ask("cuDevicePrimaryCtxRetain", ask("cuDeviceGet", 0)))
+home, other = ask("cuStreamCreate", 1), ask("cuStreamCreate", 1)
+memory, host = ask("cuMemAllocAsync", 1024, home), np.empty(1024, np.uint8)
+ask("cuMemsetD8Async", memory, 3, 1024, home)
+ask("cuStreamSynchronize", home)
+ask("cuMemcpyDtoHAsync", host.ctypes.data, memory, 1024, other)
+wait(sys.argv[1])
+ask("cuMemFreeAsync", memory, home)
+ask("cuCtxSynchronize")
+"""
+"""Reads memory on a stream, sees that this is done, and frees it on the stream it came from."""
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +111,17 @@ def test_no_race_in_shared_memory(name, runs):
     done = runs[name, RACES].result()
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert "RACECHECK SUMMARY: 0 hazards" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "reported"),
+    [("", True), ("cuStreamQuery", False), ("cuEventSynchronize", False), ("cuEventQuery", True)],
+)
+def test_it_does_not_know_that_events_pass(sanitizer, how, reported):
+    """So it is not asked about memory that streams share: we see by events that work is done, and
+    it takes them for unseen. Where this fails it has learned, and can be asked."""
+    command = [sanitizer, *ORDERS, *OPTIONS, sys.executable, "-c", FREED, how]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    said = "potentially accessed after it is free" in done.stdout
+    assert "ERROR SUMMARY" in done.stdout, done.stdout + done.stderr
+    assert said == reported
