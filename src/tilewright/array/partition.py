@@ -49,7 +49,8 @@ class Partition(Ours, Generic[E]):
         """Where it was turned back into its tensor; None: it was not."""
         self.tiling = tiling
         """How it is cut, for launchers."""
-        self.stamp: bytes | None = None
+        plain = tensor.plain is not None and ticket.extent is None
+        self.stamp = STAMP.pack(tiling.number, id(ticket)) if plain else None
         """What launches read of it beside its tensor's record, once it was noted."""
 
     def note_plain(self) -> None:

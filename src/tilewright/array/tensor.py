@@ -265,7 +265,8 @@ class BorrowMut(Ours, Generic[E]):
         """What is borrowed, for launchers."""
         self.ticket = ticket
         """The borrow itself, for launchers."""
-        self.stamp: bytes | None = None
+        plain = tensor.plain is not None and ticket.extent is None
+        self.stamp = STAMP.pack(UNCUT, id(ticket)) if plain else None
         """What launches read of it beside its tensor's record, once it was noted."""
 
     def note_plain(self) -> None:

@@ -282,5 +282,5 @@ def _lent_by(tensors: Sequence[Any]) -> tuple[Hashable, list[int], Stream] | Non
             return None
         address: int = tensor.data_ptr()
         addresses.append(address)
-        kinds.append((tensor.dtype, tensor.shape, tensor.stride(), is_aligned(address)))
+        kinds += (tensor.dtype, tensor.shape, tensor.stride(), is_aligned(address))
     return tuple(kinds), addresses, stream

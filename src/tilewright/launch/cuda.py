@@ -83,7 +83,7 @@ class CudaRun:
     def __init__(self, loaded: Loaded, args: Sequence[Arg], grid: Shape) -> None:
         self._loaded, self._args, self._grid = loaded, args, grid
         artifact = loaded.artifact
-        self._name = artifact.name
+        self._name, self._in_words = artifact.name, f"`{artifact.name}`"
         self._reports = bool(artifact.sites)
         wanted = slots(artifact.signature, reports=self._reports)
         places = _places(args)
@@ -174,7 +174,7 @@ class CudaRun:
             words[place] = address
         for place, which, dtype in self._numbers:
             words[place] = slot_of(dtype, numbers[which])
-        stream.launch(record, f"`{self._name}`", self)
+        stream.launch(record, self._in_words, self)
         self._idle.append(record)  # the driver has read it
         return QUIET
 

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..array.storage import IMPORTS
+from ..driver.cuda.device import CudaDevice
 from ..driver.protocol import Stream
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
@@ -65,12 +66,20 @@ class LentCode:
         given = self._form.accept(numbers)
         code.check(given)
         spans = [(a + low, a + high) for a, (low, high) in zip(addresses, self._spans, strict=True)]
-        if _is_met(spans, self._written) or IMPORTS.meet(spans):
+        if _is_met(spans, self._written) or (IMPORTS.meet(spans) and _still_met(spans, stream)):
             return False
         report = lending(addresses, given, stream)
         if report is not QUIET and (error := deliver(code.kernel, report)) is not None:
             raise error
         return True
+
+
+def _still_met(spans: Sequence[tuple[int, int]], stream: Stream) -> bool:
+    """Whether memory is known here after all that is over was let go of."""
+    device = stream.device
+    if isinstance(device, CudaDevice):
+        device.reclaim()
+    return IMPORTS.meet(spans)
 
 
 def _is_met(spans: Sequence[tuple[int, int]], written: int) -> bool:
