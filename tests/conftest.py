@@ -12,10 +12,6 @@ from hypothesis import settings
 
 from tilewright.base.errors import Code, CompileError
 
-# A deadline per example fails on a busy machine, not on a wrong program.
-settings.register_profile("tilewright", deadline=None, print_blob=True)
-settings.load_profile("tilewright")
-
 # Before anything reads the settings: a pass that breaks the IR is named at once.
 os.environ.setdefault("TILEWRIGHT_VERIFY", "1")
 # Tests are about the compiler that is here, not about what another one left on disk; and the cache
@@ -25,6 +21,11 @@ PACK = str(Path(os.environ["GPU_PACK"]).absolute()) if "GPU_PACK" in os.environ 
 os.environ["TILEWRIGHT_CACHE_DIR"] = f"{PACK}/cache" if PACK else "off"
 if PACK:
     os.environ.setdefault("TILEWRIGHT_TILEIRAS_PATH", f"{PACK}/tileiras.json")
+
+# A deadline per example fails on a busy machine, not on a wrong program. Examples that are the same
+# each time need the same kernels, which a pack has.
+settings.register_profile("tilewright", deadline=None, print_blob=True, derandomize=bool(PACK))
+settings.load_profile("tilewright")
 
 TESTS = Path(__file__).parent
 GOLDENS = TESTS / "goldens"
