@@ -326,6 +326,32 @@ def warps_of_rows(out: simt.DisjointSlice[i32], x: simt.Slice[i32], width: i32) 
         out[i] = memory[number // 3] * 10 + right
 
 
+@simt.kernel(unsafe=True)
+def given_up(out: simt.DisjointSlice[i32], x: simt.Slice[i32], wanted: i32) -> None:
+    """A block stops when one of its threads has found a number: it reads a flag after a barrier."""
+    i, t, n = simt.index_1d(), simt.thread_idx(), simt.block_dim()
+    found, other = simt.shared(i32, (2,)), simt.shared(i32, (MOST,))
+    if t == 0:
+        found[0] = 0
+        found[1] = simt.block_idx()
+    rounds = i32(0)
+    for start in range(simt.block_idx() * n, len(x), n):
+        simt.sync_threads()
+        other[t] = start
+        if found[0] != 0:
+            break
+        simt.sync_threads()
+        if start + t < len(x) and x[start + t] == wanted:
+            tl.atomic_add(found.at(0), 1, ordering="relaxed", scope="tile_block")
+        rounds += 1
+    simt.sync_threads()
+    if found[1] > 0:
+        simt.sync_threads()
+        rounds += other[n - 1 - t] * 100
+    if i < len(out):
+        out[i] = rounds
+
+
 @dataclass(frozen=True)
 class Team:
     """A kernel, fresh arguments of n elements, the output first, and how it is launched."""
@@ -345,6 +371,8 @@ TEAMS: dict[str, Team] = {
     "tree-sum": Team(tree_sum, _ints()),
     "scan": Team(scan, lambda r, n: (floats(r, n), floats(r, n))),
     "early": Team(early, lambda r, n: (ints(r, n), ints(r, n, -1, 9), 6)),
+    "given-up": Team(given_up, lambda r, n: (ints(r, n), ints(r, 9 * n, 0, 400), 7)),
+    "given-up-late": Team(given_up, lambda r, n: (ints(r, n), ints(r, 3 * n, 0, 99), 1000)),
     "all-leave": Team(all_leave, lambda r, n: (ints(r, n), ints(r, n, 0, 9))),
     **{f"ways-{n}": Team(uniform_ways, _ints(n)) for n in (0, 3, 5, 7)},
     **{f"functions-{way}": Team(functions, _ints(way)) for way in range(3)},

@@ -20,6 +20,7 @@ from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Effect
 from ..ir.types import TensorType
 from .constants import constants
+from .settled import settled_reads
 from .structure import LOOPS, Structure, structure
 
 WARP_OPS = ("shuffle", "vote", "ballot", "match")
@@ -94,6 +95,7 @@ class _Sources:
         self.in_step = in_step
         self.numbers = constants(func) if over is Over.WARP else {}
         self.nesting = nesting
+        self.settled = settled_reads(func, nesting)
         signature = func.signature
         # Code for GPUs may be launched in other blocks, unless the kernel says which.
         fixed = in_step or signature.exact_block
@@ -111,6 +113,8 @@ class _Sources:
             return self.over is not Over.WARP
         if op.name in ATOMICS:
             return True
+        if op in self.settled:
+            return False
         if not op.defn.effects & (Effect.READ | Effect.WRITE):
             return False
         in_step = self.in_step and op.attrs.get("ordering", Ordering.WEAK) is Ordering.WEAK

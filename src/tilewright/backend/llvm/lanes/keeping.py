@@ -32,6 +32,10 @@ EARLY = {*COMPUTE} | {*OF_BLOCK, "check_index"}
 """Ops that are computed once for the block, where all threads would compute the same."""
 
 
+READS = ("load_slice", "load_shared")
+"""Ops that are computed once for the block too, unless some threads may have returned."""
+
+
 class Kind(Enum):
     """How many of a value there are."""
 
@@ -190,7 +194,7 @@ class _Keeper:
         for op in phase.ops:
             alike = bool(op.results) and not any(self.of_block.varies(r) for r in op.results)
             # What is read may be there only for the threads that go on.
-            ready = op.name in EARLY or (op.name == "load_slice" and not returned)
+            ready = op.name in EARLY or (op.name in READS and not returned)
             if alike and ready and not any(v in late for v in op.operands):
                 yield op
             else:
