@@ -140,6 +140,8 @@ def custom_op(
     by a function of the inputs (`outputs={"z": lambda x, y: x.new_empty(...)}`); only then can it
     have gradients. `tiles` cuts outputs: a shape, or a function of theirs, for all or by name.
     """
+    if not all(name.partition("::")[::2]):
+        raise TypeError(f"an operator's name has a namespace, as in 'mylib::scale'; got {name!r}")
     function = KernelFunction(kernel, tiles, constants or {})
     return TorchOp(name, function, None if outputs is None else by_output(function, outputs))
 

@@ -15,6 +15,7 @@ from ..array.shape import ShapeLike
 from ..array.tensor import Tensor
 from ..base.shapes import Shape
 from ..launch import Entry, Launch
+from ..launch.simt import SimtEntry
 
 if TYPE_CHECKING:
     from ..frontend.parameters import Parameter
@@ -31,6 +32,7 @@ class KernelFunction:
     """What is known of a kernel before it is called, and how to launch it on arrays."""
 
     def __init__(self, kernel: Entry, tiles: Tiles, constants: Mapping[str, Any]) -> None:
+        _refuse_no_tile_kernel(kernel)
         self.kernel = kernel
         self.name = kernel.__name__
         self.parameters: Sequence[Parameter] = kernel.source.parameters
@@ -92,6 +94,15 @@ class KernelFunction:
                 f"`constants` of `{self.name}` gives its constants {_listed(known)},"
                 f" got {_listed(self._constants)}"
             )
+
+
+def _refuse_no_tile_kernel(kernel: object) -> None:
+    if not isinstance(kernel, Entry) or isinstance(kernel, SimtEntry):
+        name = getattr(kernel, "__name__", repr(kernel))
+        raise TypeError(
+            f"a kernel made by @tw.entry is needed, got {type(kernel).__name__} `{name}`;"
+            " SIMT kernels and others are launched on such arrays by themselves"
+        )
 
 
 def by_output(function: KernelFunction, outputs: Mapping[str, T] | T) -> dict[str, T]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..array.arc import Arc
 from ..array.foreign import aliased, is_array
-from ..array.ownership import Handle
+from ..array.ownership import Handle, Ours
 from ..array.partition import Partition
 from ..array.pointer import DevicePointer
 from ..array.region import Region, region_of_array
@@ -166,7 +166,8 @@ def _refuse_unpartitioned(kernel: str, p: Parameter, value: Any) -> NoReturn:
         BorrowMut: ("a whole tensor", f"{forms} to give it away"),
         np.ndarray: ("a NumPy array", "pass tw.asarray(a).partition_mut(tile_shape)"),
     }
-    what, hint = known.get(kind_of(value), ("", ""))
+    strange = (named_array(value), f"pass tw.asarray({p.name}).partition_mut(tile_shape)")
+    what, hint = known.get(kind_of(value), strange)
     if not what:
         _refuse_object(kernel, p, value, f"a partition: {p.name}.partition_mut(tile_shape)")
     raise BorrowError(
@@ -174,6 +175,14 @@ def _refuse_unpartitioned(kernel: str, p: Parameter, value: Any) -> NoReturn:
         places=(("here", place_of(here())),),
         hint=hint,
     )
+
+
+def named_array(value: object) -> str:
+    """An array of another library in words; "": it is none."""
+    if isinstance(value, Ours) or not hasattr(value, "__dlpack__"):
+        return ""
+    kind = kind_of(value)
+    return f"an array of another library ({kind.__module__}.{kind.__name__})"
 
 
 def _refuse_object(kernel: str, p: Parameter, value: Any, expected: str) -> NoReturn:

@@ -19,7 +19,7 @@ from ..frontend.parameters import Parameter
 from ..op.core import is_op
 from ..op.place import here, place_of
 from .arguments import Arg, Bound, OutputArg, TensorArg
-from .binding import Binder
+from .binding import Binder, named_array
 from .grid import MAX_EXTENT
 from .kinds import is_tensor, kind_of
 
@@ -122,7 +122,8 @@ def _refuse_unborrowed(kernel: str, p: Parameter, value: Any) -> NoReturn:
         Partition: ("a Partition", "pass p.unpartition().borrow_mut()"),
         np.ndarray: ("a NumPy array", "pass tw.asarray(a).borrow_mut()"),
     }
-    what, hint = known.get(kind_of(value), ("", ""))
+    strange = (named_array(value), f"pass tw.asarray({p.name}).borrow_mut()")
+    what, hint = known.get(kind_of(value), strange)
     if not what:
         kind = "an op" if is_op(value) else type(value).__name__
         raise TypeError(f"`{p.name}` of `{kernel}` must be {p.name}.borrow_mut(), got {kind}")

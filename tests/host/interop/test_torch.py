@@ -20,6 +20,7 @@ from host.interop.kernels import (
     whole_rows,
 )
 from source_tree import ROOT
+from tilewright import simt
 from tilewright.interop.torch import custom_op, refuse_unloaded
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -311,6 +312,34 @@ def test_what_is_not_loaded_cannot_be_captured(golden):
     with pytest.raises(tw.Error) as caught:
         refuse_unloaded(launch)
     golden(str(caught.value))
+
+
+@simt.kernel
+def by_threads(z: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32]) -> None:
+    i = simt.index_1d()
+    if i < len(z) and i < len(x):
+        z[i] = x[i]
+
+
+def test_what_cannot_be_an_operator():
+    with pytest.raises(TypeError, match="has a namespace, as in 'mylib::scale'; got 'scale'"):
+        custom_op("scale", scale, tiles=(64,))
+    with pytest.raises(TypeError, match=r"made by @tw.entry is needed, got function `<lambda>`"):
+        custom_op(named("lambda"), lambda x: x, tiles=(64,))
+    with pytest.raises(TypeError, match="is needed, got SimtEntry `by_threads`"):
+        custom_op(named("threads"), by_threads, tiles=(64,))
+
+
+def test_tensors_of_torch_for_outputs():
+    x, z = torch.rand(10), torch.zeros(10)
+    with pytest.raises(tw.BorrowError, match=r"another library \(torch.Tensor\)") as caught:
+        scale(z, x, 2.0)
+    assert "pass tw.asarray(z).partition_mut(tile_shape)" in str(caught.value)
+    with pytest.raises(tw.BorrowError) as caught:
+        by_threads(z, x)
+    assert "pass tw.asarray(z).borrow_mut()" in str(caught.value)
+    by_threads(tw.asarray(z).borrow_mut(), x).sync()
+    torch.testing.assert_close(z, x)
 
 
 @pytest.mark.parametrize("outputs", ["y_", {"s": "x"}, {"s": "x", "d": "factor"}])

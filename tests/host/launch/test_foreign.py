@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright import f32, f64, i32, simt, u32
+from tilewright import f32, i32, simt, u32
 from tilewright.interop import cuda
 from tilewright.launch.foreign_code import ForeignRun
 
@@ -227,84 +227,6 @@ class Interface:
     def __init__(self, tensor, **changes):
         known = tensor.__cuda_array_interface__
         self.tensor, self.__cuda_array_interface__ = tensor, {**known, **changes}
-
-
-def aliased(z):
-    """A tensor that another library lets us write, and a part of it that it lets us read."""
-    written = tw.asarray(Interface(z, data=(z.region.address, False)))
-    part = Interface(z, shape=(100,), strides=None, data=(z.region.address + 800, True))
-    return written.borrow_mut(), part, 100, 2.0
-
-
-HOST = np.zeros(300, np.float32)
-WRONG = {
-    "a plain tensor as output": (
-        lambda x, z, there: (z, x, 300, 2.0),
-        tw.BorrowError, "`out` of `scale` is written, but got a plain tensor",
-    ),
-    "an element type": (
-        lambda x, z, there: (z.borrow_mut(), tw.zeros((3,), f64, device=x.device).sync(), 3, 2.0),
-        tw.ShapeError, "`x` of `scale` has the wrong element type",
-    ),
-    "gaps": (
-        lambda x, z, there: (z.borrow_mut(), x[::2], 150, 2.0),
-        tw.ShapeError, "`x` of `scale` must be contiguous",
-    ),
-    "gaps of another library": (
-        lambda x, z, there: (z.borrow_mut(), Interface(x, shape=(150,), strides=(8,)), 150, 2.0),
-        tw.ShapeError, "`x` of `scale` must be contiguous",
-    ),
-    "another device": (
-        lambda x, z, there: (z.borrow_mut(), there, 300, 2.0),
-        tw.LaunchError, "`x` on cuda:1",
-    ),
-    "an array of the host": (
-        lambda x, z, there: (z.borrow_mut(), HOST, 300, 2.0),
-        tw.LaunchError, "`x` of `scale` lives on another device",
-    ),
-    "a number out of range": (
-        lambda x, z, there: (z.borrow_mut(), x, -1, 2.0),
-        tw.ShapeError, "`n` of `scale` is out of range",
-    ),
-    "no number": (
-        lambda x, z, there: (z.borrow_mut(), x, 2.5, 2.0),
-        tw.ShapeError, "`n` of `scale` is a scalar of type u32",
-    ),
-    "too few arguments": (
-        lambda x, z, there: (z.borrow_mut(), x, 300),
-        TypeError, r"takes 4 positional arguments \(out, x, n, factor\), 3 given",
-    ),
-    "one tensor twice": (
-        lambda x, z, there: (z.borrow_mut(), z, 300, 2.0),
-        tw.BorrowError, "`out` and `x` are the same storage",
-    ),
-    "an alias of another library": (
-        lambda x, z, there: aliased(z), tw.BorrowError, "`out` and `x` are the same storage",
-    ),
-    "a read-only array as output": (
-        lambda x, z, there: (tw.asarray(Interface(z)).borrow_mut(), x, 300, 2.0),
-        tw.BorrowError, "read only: it aliases an array that must not be written",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("what", WRONG)
-def test_wrong_calls_name_the_argument_and_launch_nothing(scale, fake_gpus, fake_cuda, what):
-    here, elsewhere = fake_gpus
-    x, z, there = some(here), tw.zeros((300,), device=here).sync(), some(elsewhere)
-    arguments, kind, words = WRONG[what]
-    with pytest.raises(kind, match=words):
-        scale(*arguments(x, z, there)).sync()
-    assert not launches(fake_cuda)
-    scale(z.borrow_mut(), x, 300, 2.0).sync()
-    np.testing.assert_array_equal(z.to_numpy(), 2 * x.to_numpy())
-
-
-def test_a_stream_of_another_device(scale, fake_gpus, fake_cuda):
-    x, z = some(fake_gpus[0]), tw.zeros((300,), device=fake_gpus[0]).sync()
-    with pytest.raises(tw.SchedulingError, match="`scale` cannot run on"):
-        scale(z.borrow_mut(), x, 300, 2.0).sync_on(fake_gpus[1].new_stream())
-    assert not launches(fake_cuda)
 
 
 @pytest.mark.parametrize(
