@@ -47,6 +47,12 @@ class Table:
         return list(dict.fromkeys(way for cells in self.rows.values() for way in cells))
 
 
+HOW = """\
+Times are minima over many samples taken in turns, medians in brackets; all are for one piece of the
+work that the table names. Memory is small on purpose: what is left is the cost of the host.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """A whole run."""
@@ -58,6 +64,8 @@ class Report:
     title: str = "What the host costs"
     stem: str = "host"
     """The name of its files, without what follows the dot."""
+    how: str = HOW
+    """How it was measured."""
 
 
 def to_json(report: Report) -> str:
@@ -82,12 +90,6 @@ def _table(data: Mapping[str, Any]) -> Table:
     return Table(**given)
 
 
-HOW = """\
-Times are minima over many samples taken in turns, medians in brackets; all are for one piece of the
-work that the table names. Memory is small on purpose: what is left is the cost of the host.
-"""
-
-
 def markdown(report: Report) -> str:
     """The whole page."""
     return "\n".join(_lines(report)) + "\n"
@@ -96,7 +98,7 @@ def markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield from (f"# {report.title}", "")
     yield from table(("machine", ""), list(report.machine.items()))
-    yield from ("", HOW, f"![the tables drawn]({report.stem}.png)", "")
+    yield from ("", report.how, f"![the tables drawn]({report.stem}.png)", "")
     for each in report.tables:
         yield from (f"## {each.title}", "", each.about, "")
         yield from table((each.label, *each.columns), _cells(each))
