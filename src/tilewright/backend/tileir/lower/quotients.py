@@ -7,20 +7,31 @@ from ..program.core import Val
 from ..program.types import F32, I1
 from .emitter import Emitter, tile
 
-LESS, GREATER = 2, 4
-NEAREST = 0
+EQUAL, LESS, GREATER = 0, 2, 4
+NEAREST, FULL = 0, 5
 LARGE = 2.0**64
 LEAST = 4
-"""How many elements must share a divisor."""
+"""How many elements must share a divisor that is no number of its own."""
 
 
 def shared_divisor(em: Emitter, op: Op) -> Val | None:
-    """What an f32 division divides by, before it was repeated for many elements, if it was."""
-    maker = em.nesting.definer(op.one("rhs"))
-    if maker is None or maker.name != "broadcast" or tile(em.get(op.one("lhs"))).elem != F32:
+    """What an f32 division divides by, before it was repeated for many elements, if it was.
+
+    A single number is known early, so that its reciprocal is worth it for any tile.
+    """
+    if tile(em.get(op.one("lhs"))).elem != F32:
         return None
-    divisor = em.get(maker.operands[0])
-    return divisor if tile(divisor).size * LEAST <= op.result.tile.size else None
+    divisor, source = op.one("rhs"), op.one("rhs")
+    while (maker := em.nesting.definer(source)) is not None and maker.name in REPEATED:
+        source = maker.operands[0]
+        divisor = source if maker.name == "broadcast" and divisor is op.one("rhs") else divisor
+    if not source.tile.shape:
+        return em.get(source)
+    return em.get(divisor) if divisor.tile.size * LEAST <= op.result.tile.size else None
+
+
+REPEATED = ("broadcast", "reshape")
+"""Ops that only lay out a divisor."""
 
 
 def multiplied(em: Emitter, number: Val, divisor: Val) -> Val:
@@ -32,22 +43,38 @@ def multiplied(em: Emitter, number: Val, divisor: Val) -> Val:
     """
     kind = tile(divisor)
     size = em.same("absf", divisor)
-    small, large = _ask(em, LESS, size, 1 / LARGE), _ask(em, GREATER, size, LARGE)
+    small = _ask(em, LESS, size, em.number(1 / LARGE, kind))
+    large = _ask(em, GREATER, size, em.number(LARGE, kind))
     scale = em.one("select", kind, small, em.number(LARGE, kind), em.number(1.0, kind))
     scale = em.one("select", kind, large, em.number(1 / LARGE, kind), scale)
+    reciprocal = _reciprocal(em, _rounded(em, "mulf", divisor, scale))
+    scaled = _rounded(em, "mulf", number, _repeated(em, scale, number))
+    return _rounded(em, "mulf", scaled, _repeated(em, reciprocal, number))
+
+
+def _reciprocal(em: Emitter, value: Val) -> Val:
+    """The reciprocal of what is not very large or small: the hardware's own, made better.
+
+    Of 0 and infinity it cannot be made better.
+    """
+    kind = tile(value)
     one = em.number(1.0, kind)
-    reciprocal = _exact(em, "divf", one, _exact(em, "mulf", divisor, scale))
-    scaled = _exact(em, "mulf", number, em.one("broadcast", number.kind, scale))
-    return _exact(em, "mulf", scaled, em.one("broadcast", number.kind, reciprocal))
+    near = em.same("divf", one, value, rounding_mode=FULL, flush_to_zero=False)
+    left = _rounded(em, "fma", em.same("negf", value), near, one)
+    better = _rounded(em, "fma", near, left, near)
+    return em.one("select", kind, _ask(em, EQUAL, left, left), better, near)
 
 
-def _ask(em: Emitter, predicate: int, size: Val, bound: float) -> Val:
-    kind = tile(size)
-    return em.one(
-        "cmpf", kind.of(I1), size, em.number(bound, kind),
-        comparison_predicate=predicate, comparison_ordering=1,
-    )  # fmt: skip
+def _repeated(em: Emitter, value: Val, like: Val) -> Val:
+    if not tile(value).shape:
+        return em.spread(value, tile(like).shape)
+    return em.one("broadcast", like.kind, value)
 
 
-def _exact(em: Emitter, name: str, a: Val, b: Val) -> Val:
-    return em.same(name, a, b, rounding_mode=NEAREST, flush_to_zero=False)
+def _ask(em: Emitter, predicate: int, a: Val, b: Val) -> Val:
+    kind = tile(a).of(I1)
+    return em.one("cmpf", kind, a, b, comparison_predicate=predicate, comparison_ordering=1)
+
+
+def _rounded(em: Emitter, name: str, *operands: Val) -> Val:
+    return em.same(name, *operands, rounding_mode=NEAREST, flush_to_zero=False)
