@@ -14,7 +14,7 @@ def write(report: Report, place: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
     (place / f"{report.stem}.json").write_text(to_json(report), encoding="utf-8")
     (place / f"{report.stem}.md").write_text(markdown(report), encoding="utf-8")
-    if importlib.util.find_spec("matplotlib"):
+    if report.picture and importlib.util.find_spec("matplotlib"):
         draw(report, place / f"{report.stem}.png")
 
 

@@ -66,6 +66,8 @@ class Report:
     """The name of its files, without what follows the dot."""
     how: str = HOW
     """How it was measured."""
+    picture: bool = True
+    """Whether its tables are drawn."""
 
 
 def to_json(report: Report) -> str:
@@ -98,7 +100,9 @@ def markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield from (f"# {report.title}", "")
     yield from table(("machine", ""), list(report.machine.items()))
-    yield from ("", report.how, f"![the tables drawn]({report.stem}.png)", "")
+    yield from ("", report.how)
+    if report.picture:
+        yield from (f"![the tables drawn]({report.stem}.png)", "")
     for each in report.tables:
         yield from (f"## {each.title}", "", each.about, "")
         yield from table((each.label, *each.columns), _cells(each))

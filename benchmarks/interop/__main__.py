@@ -1,8 +1,8 @@
 """The command `python -m benchmarks.interop`: what it costs to work with other libraries.
 
 Kernels of others launched from here, beside their own launches; kernels of ours as operators of
-PyTorch and functions of JAX, beside theirs. Writes interop.json, interop.md and, with matplotlib,
-interop.png; on a GPU interop_cuda.json and so on.
+PyTorch and functions of JAX, beside theirs. Writes interop.json and interop.md; on a GPU
+interop_cuda.json and interop_cuda.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="cpu, or cuda")
     parser.add_argument("--seconds", type=float, default=USUAL.seconds, help="for each figure")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
-    parser.add_argument("--draw", type=Path, metavar="JSON", help="only draw what was measured")
+    parser.add_argument(
+        "--draw", type=Path, metavar="JSON", help="only the page of what was measured"
+    )
     return parser.parse_args(arguments)
 
 
@@ -42,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tw.device(given.device) as device:
         tables, failed = run(experiments(given.device), Effort(given.seconds, USUAL.rounds))
     stem = "interop" if device.host_visible else "interop_cuda"
-    report = Report(described(device), tables, title="What other libraries cost", stem=stem)
+    title = "What other libraries cost"
+    report = Report(described(device), tables, title=title, stem=stem, picture=False)
     write(report, given.out)
     print(markdown(report))
     print(f"results are in {given.out}" + (f"; failed: {', '.join(failed)}" if failed else ""))

@@ -42,8 +42,9 @@ def launches(effort: Effort) -> Table:
     rows, absent = contest(foreign.MAKERS, effort)
     return Table(
         "foreign", "Kernels of others",
-        f"A kernel over {SMALL} elements, its tensors ready. The host's time to put it on a stream:"
-        " ours by `kernel(args).start_on(stream)`, or with arguments pushed one by one; theirs by"
+        f"A kernel over {SMALL} elements, its tensors ready, and in ours what is written borrowed"
+        " anew each time. The host's time to put it on a stream: ours by"
+        " `kernel(args).start_on(stream)`, or with arguments pushed one by one; theirs by"
         " their own launch.",
         "kernel", rows, absent=absent,
     )  # fmt: skip
