@@ -27,6 +27,13 @@ def scaled(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32, 8], factor: tw.f32) -> 
     z.store(tl.load_tile_like(x, z) * factor)
 
 
+@tw.entry
+def doubled(
+    z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32, 8], *, ON: tl.Const[bool], BY: tl.Const[int] = 2
+) -> None:
+    z.store(tl.load_tile_like(x, z) * BY if ON else tl.load_tile_like(x, z))
+
+
 FACTOR = 2.5
 FACTOR_BITS = int(np.float32(FACTOR).view(np.uint32))
 
@@ -44,7 +51,7 @@ def fake():
         z, x = (vector(value) for value in values if value in fake.memory)
         z[:] = x * (FACTOR if FACTOR_BITS in values else 2)
 
-    fake.kernels.update(double=multiply, scaled=multiply)
+    fake.kernels.update(double=multiply, scaled=multiply, doubled=multiply)
     return fake
 
 
@@ -79,6 +86,37 @@ def test_a_launch_is_one_call_of_the_driver(fake, warm):
     del fake.log[:]
     assert double(p, x).start_on(stream) == (p, x)
     assert names(fake.log) == ["launch"]
+    stream.synchronize()
+    np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
+
+
+ASKING = {
+    "constants": lambda p, x: doubled(p, x, ON=True),
+    "all constants": lambda p, x: doubled(p, x, BY=2, ON=True),
+    "options": lambda p, x: double(p, x).compile_options(occupancy=2),
+    "a grid": lambda p, x: double(p, x).grid(1),
+}
+
+
+@pytest.mark.parametrize("asking", ASKING)
+def test_so_is_one_that_was_asked_for_before(asking, fake, warm):
+    p, x, stream = warm
+    for _ in range(2):
+        ASKING[asking](p, x).sync_on(stream)
+    del fake.log[:]
+    for _ in range(3):
+        assert ASKING[asking](p, x).start_on(stream) == (p, x)
+    assert names(fake.log) == ["launch"] * 3
+    stream.synchronize()
+    np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
+
+
+def test_an_op_that_was_looked_at_closely_ends_like_others(warm):
+    p, x, stream = warm
+    for _ in range(3):
+        op = double(p, x).compile_options(occupancy=2)
+        op.check_standing()
+        op.start_on(stream)
     stream.synchronize()
     np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
 

@@ -8,6 +8,9 @@ from typing import TypeGuard
 
 import numpy as np
 
+WHOLLY_VALUES = frozenset({int, bool, str})
+"""Types of most constants, which are nothing besides their values."""
+
 
 def constant_kind(constant: object) -> object:
     """What a constant is besides its value: its type, its sign, and the same of its parts.
@@ -15,6 +18,9 @@ def constant_kind(constant: object) -> object:
     >>> constant_kind((1, 0.0)) == constant_kind((1, -0.0)), constant_kind(2) == constant_kind(3)
     (False, True)
     """
+    kind = type(constant)
+    if kind in WHOLLY_VALUES:
+        return kind
     if _is_scalar(constant):
         return type(constant), constant.tobytes()
     if isinstance(constant, float):

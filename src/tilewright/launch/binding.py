@@ -49,6 +49,8 @@ class Binder:
         self.scalars, self.pointers = self._at("scalar"), self._at("pointer")
         self._keywords = [p for p in kernel.constants if p.kind == "scalar"]
         self._constants = [p for p in kernel.constants if p.kind == "const"]
+        self.has_number_keywords = bool(self._keywords)
+        """Whether numbers are given by keyword too."""
         self._has_numbers = bool(self.scalars or self._keywords)
         self._known = {p.name for p in kernel.constants}
         empty = inspect.Parameter.empty

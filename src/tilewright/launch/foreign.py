@@ -43,8 +43,7 @@ from .foreign_calls import (
     is_aligned,
 )
 from .foreign_code import ForeignCode, ShotsByNumbers
-from .form import Form, Known, Request
-from .kernel import PLAIN
+from .form import PLAIN, Form, Known, Request
 from .links import Generics, link
 from .plain import PlainBinder
 from .recent import Recent
@@ -137,6 +136,7 @@ class ForeignKernel:
     """A kernel of another compiler, as launches know kernels, with its constants."""
 
     unsafe = False
+    bare = PLAIN
 
     def __init__(
         self, declaration: Declaration, maker: Maker, given: Mapping[str, Any] | None = None
@@ -162,6 +162,9 @@ class ForeignKernel:
         self._binder.check_call(args, keywords)
         refuse_unhashable(self.name, self._binder.constants(keywords))
         return ForeignKernel(self.source, self._maker, keywords)
+
+    def asked(self, keywords: Mapping[str, Any]) -> None:
+        """Nothing is known: calls with keywords are those of `with_constants`."""
 
     def check_generics(self, generics: Mapping[str, Any]) -> NoReturn:
         """It has none."""

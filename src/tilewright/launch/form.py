@@ -34,12 +34,16 @@ class Request(NamedTuple):
     """What `launch_config` of a SIMT launch said."""
 
 
+PLAIN = Request()
+"""What most launches ask: nothing."""
+
+
 CodeKey: TypeAlias = "Device | tuple[Device, Request] | tuple[Device, Request, tuple[bool, ...]]"
 """A device alone where nothing else is asked for; on CUDA, which memory is well aligned, unless
 all of it is."""
 
 CODES = 64
-"""Compiled codes a form remembers: one per device, constants and options of its launches."""
+"""Compiled codes that launches alike remember: one per device, constants and options."""
 
 
 class Form:
@@ -73,10 +77,14 @@ class Form:
         return [accept(n) for accept, n in zip(self._accept, numbers, strict=True)]
 
 
+Found: TypeAlias = "tuple[Runnable | None, Shot | None]"
+NOT_FOUND: Found = (None, None)
+
+
 class Known:
     """Plain launches whose tensors are of the same kinds: also their memory is aligned alike."""
 
-    __slots__ = ("code", "form", "home", "kinds", "shot")
+    __slots__ = ("_asked", "code", "form", "home", "kinds", "shot")
 
     def __init__(self, kinds: bytes, form: Form) -> None:
         self.kinds, self.form, self.home = kinds, form, form.home
@@ -84,10 +92,18 @@ class Known:
         """What was last run for those that ask for nothing."""
         self.shot: Shot | None = None
         """How they get on their way, if they need not be listed."""
+        self._asked: Recent[Request, Found] = Recent(CODES)
 
-    def remember(self, code: Code) -> None:
-        """Know the code of those that ask for nothing."""
-        self.code, self.shot = code, code.run.shot
+    def remember(self, request: Request, code: Code) -> None:
+        """Know the code of those that ask for this."""
+        if request is PLAIN:
+            self.code, self.shot = code, code.run.shot
+        elif not request.generics:  # these may change the types of numbers
+            self._asked.keep(request, (code, code.run.shot))
+
+    def asked(self, request: Request) -> Found:
+        """The code of those that ask for this, and how they get on their way, if that is known."""
+        return self._asked.get(request, NOT_FOUND)
 
 
 def _home(kernel: str, args: Sequence[Arg]) -> Device | None:

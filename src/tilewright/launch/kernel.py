@@ -27,7 +27,7 @@ from .arguments import Arg, Bound
 from .binding import Binder
 from .code import Code, Program
 from .cuda import address_on, refuse_unknown_target
-from .form import CodeKey, Form, Request
+from .form import PLAIN, CodeKey, Form, Request
 from .grid import fits, is_folded, launch_grid
 from .hidden import hidden_memory
 from .links import Generics, link
@@ -38,11 +38,11 @@ from .specialize import Specializer, cuda_facts, refuse_unhashable
 from .watching import note
 
 DEFAULT_OPTIONS = CompileOptions()
-PLAIN = Request()
-"""What most launches ask: nothing."""
-
 FORMS = 256
 """Forms a kernel remembers."""
+
+REQUESTS = 256
+"""Constants of calls that a kernel remembers."""
 
 
 class Kernel:
@@ -57,9 +57,11 @@ class Kernel:
         self.unsafe = source.unsafe
         self._binder = Binder(source)
         self._specializer = Specializer(source.name)
-        self._positional = -1 if source.constants else len(source.parameters)
-        """How many arguments make a call that needs no closer look."""
-        plain = not (source.constants or source.unsafe or self._binder.pointers)
+        self._arity = len(source.parameters)
+        self.bare: Request | None = None if source.constants else PLAIN
+        """What calls without keywords ask, if that is known."""
+        self._asked: Recent[tuple[Any, ...], Request] = Recent(REQUESTS)
+        plain = not (source.unsafe or self._binder.pointers or self._binder.has_number_keywords)
         self.plain: PlainBinder | None = None
         """What binds most calls, and borrows too; None: all need a closer look."""
         if plain and _has_memory(self._binder):
@@ -77,12 +79,25 @@ class Kernel:
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
         """Check the number of arguments and the keywords of a call; give what it asks for."""
-        if self._positional == len(args) and not keywords:
-            return PLAIN
+        known = self.asked(keywords) if keywords else self.bare
+        if known is not None and len(args) == self._arity:
+            return known
         self._binder.check_call(args, keywords)
         constants = self._binder.constants(keywords)
         refuse_unhashable(self.name, constants)
-        return Request(constants, tuple([constant_kind(value) for _, value in constants]))
+        request = Request(constants, tuple([constant_kind(value) for _, value in constants]))
+        if keywords:
+            self._asked.keep(_as_key(keywords), request)
+        else:
+            self.bare = request
+        return request
+
+    def asked(self, keywords: Mapping[str, Any]) -> Request | None:
+        """What a call with these keywords asks, if there was one before."""
+        try:
+            return self._asked.get(_as_key(keywords))
+        except TypeError:  # a constant that may change, which `request` refuses
+            return None
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any], generics: Generics) -> Bound:
         """The arguments of a call, checked one by one; together they need not be fit to run."""
@@ -120,8 +135,8 @@ class Kernel:
         if found is None or found.compiled.stale() is not None:
             found = self._make_code(form, device, request, *_addresses(bound))
             form.codes.keep(key, found)
-        if bound.held is not None and request is PLAIN:
-            bound.held[-1].remember(found)
+        if bound.held is not None:
+            bound.held[-1].remember(request, found)
         return found
 
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
@@ -217,6 +232,11 @@ def _key(bound: Bound, request: Request) -> CodeKey:
             aligned = [address % POINTER_ALIGNMENT == 0 for address in _addresses(bound)]
             return device, request, tuple(aligned)
     return device if request is PLAIN else (device, request)
+
+
+def _as_key(keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Keywords and their values, of which equal ones may be of different kinds."""
+    return *keywords.items(), *map(constant_kind, keywords.values())
 
 
 def _addresses(bound: Bound) -> list[int]:

@@ -24,9 +24,9 @@ from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps
 from ..op.trace import Tracing
 from .arguments import Bound, Held
-from .form import Request
+from .form import PLAIN, Request
 from .grid import as_grid
-from .kernel import DEFAULT_OPTIONS, PLAIN
+from .kernel import DEFAULT_OPTIONS
 from .links import by_hand
 from .protocol import Launchable, Runnable
 from .starting import give_back, record, start
@@ -75,13 +75,14 @@ class Launch(Composite[R_co]):
         # Python code would take as long as looking at two tensors.
         kernel = entry.kernel
         plain = kernel.plain
-        if plain is not None and not constants and not plain.has_numbers:
+        request = kernel.asked(constants) if constants else kernel.bare
+        if plain is not None and request is not None and not plain.has_numbers:
             held = plain.hold(plain.call, args, 1)
             if held is not None and held[-1] is not None:
                 op: Launch[Any] = _new(Launch)
                 op._built = held[-3].spot
                 op._uses = []
-                op._kernel, op._args, op._held = kernel, args, held
+                op._kernel, op._args, op._held, op._request = kernel, args, held, request
                 op.result_count = plain.arity
                 return op
         return Launch[Any].of(kernel, args, constants)
@@ -95,7 +96,9 @@ class Launch(Composite[R_co]):
         self._kernel, self._args, self.result_count = kernel, args, len(args)
         try:
             plain = kernel.plain
-            if plain is not None and len(args) == plain.arity and not keywords:
+            request = kernel.asked(keywords) if keywords else kernel.bare
+            if plain is not None and request is not None and len(args) == plain.arity:
+                self._request = request
                 held = self._held = plain.bind(args, 2)
                 if held is not None and plain.has_numbers:
                     self._numbers = plain.numbers(args, held)
@@ -239,18 +242,18 @@ class Launch(Composite[R_co]):
     def fire(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotFired:
         """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
         held = self._held
-        if held is None or self._request is not PLAIN or Tracing.active is not None:
+        if held is None or Tracing.active is not None:
             return NOT_FIRED
-        known = held[-1]
-        shot = known.shot
+        known, request = held[-1], self._request
+        code, shot = (known.code, known.shot) if request is PLAIN else known.asked(request)
         if shot is None or stream.device is not known.home:
             return NOT_FIRED
         numbers = self._numbers
-        if numbers and not known.code.has_passed(numbers):
+        if numbers and not code.has_passed(numbers):
             return NOT_FIRED
         if not shot.fire(held, numbers, stream, use, waits):
             return NOT_FIRED
-        args, self._args, self._held = self._args, (), None
+        args, self._args, self._held, self._examined = self._args, (), None, None
         return cast("R_co", args)
 
     def execute(self, ctx: ExecutionContext) -> R_co:

@@ -92,6 +92,15 @@ class Launchable(Protocol):
         """What binds most calls, and borrows too; None: all need a closer look."""
         ...
 
+    @property
+    def bare(self) -> Request | None:
+        """What calls without keywords ask, if that is known."""
+        ...
+
+    def asked(self, keywords: Mapping[str, Any]) -> Request | None:
+        """What a call with these keywords asks, if there was one before."""
+        ...
+
     def check_generics(self, generics: Mapping[str, Any]) -> None:
         """Raise for a name that is no generic of it."""
         ...

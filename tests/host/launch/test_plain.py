@@ -191,3 +191,54 @@ def test_a_borrow_of_a_whole_tensor_ends_as_others_do():
     z.to_numpy()
     with pytest.raises(tw.BorrowError, match=r"this exclusive borrow of .* has ended"):
         doubled(borrow, x)
+
+
+@tw.entry
+def times(z: tl.TensorMut, x: tl.Tensor, *, BY: tl.Const[object], ADD: tl.Const[int] = 0) -> None:
+    z.store(tl.load_tile_like(x, z) * BY + ADD)
+
+
+def test_constants_that_are_known_need_no_closer_look():
+    z, x = some(2)
+    for by, add in [(2, 0), (3, 0), (2, 1)] * 3:
+        times(z.partition_mut(4), x, BY=by, ADD=add).sync()
+        np.testing.assert_allclose(z.to_numpy(), x.to_numpy() * by + add)
+    assert is_plain(times(z.partition_mut(4), x, BY=2, ADD=1))
+    assert not is_plain(times(z.partition_mut(4), x, BY=4))
+
+
+@pytest.mark.parametrize("equal", [(1, True, 1.0), (0.0, -0.0), ((1,), (True,))])
+def test_equal_constants_of_other_kinds_are_others(equal):
+    asked = [times.kernel.request((1, 2), {"BY": one}) for one in equal]
+    again = [times.kernel.request((1, 2), {"BY": one}) for one in equal]
+    assert len(set(asked)) == len(equal)
+    assert all(a is b for a, b in zip(asked, again, strict=True))
+
+
+@tw.entry
+def raised(z: tl.TensorMut, x: tl.Tensor, *, BY: tl.Const[int] = 1) -> None:
+    z.store(tl.load_tile_like(x, z) + BY)
+
+
+def test_a_call_without_keywords_has_the_defaults():
+    z, x = some(2)
+    for _ in range(2):
+        raised(z.partition_mut(4), x).sync()
+        np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + 1)
+        raised(z.partition_mut(4), x, BY=5).sync()
+        np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + 5)
+    assert is_plain(raised(z.partition_mut(4), x))
+
+
+def test_wrong_keywords_are_refused_after_right_ones():
+    z, x = some(2)
+    p = z.partition_mut(4)
+    for _ in range(2):
+        times(p, x, BY=2).sync()
+    for keywords, message in [({}, "needs the constant `BY`"), ({"NO": 1}, "no keyword `NO`")]:
+        with pytest.raises(TypeError, match=message):
+            times(p, x, **keywords)
+    with pytest.raises(tw.LaunchError, match="cannot be part of the compilation's key"):
+        times(p, x, BY=[2])
+    with pytest.raises(TypeError, match="takes 2 positional arguments"):
+        times(p, BY=2)
