@@ -280,6 +280,18 @@ def test_a_graph_is_one_call(fake, warm):
     assert names(fake.log) == ["graph"] * 3 and len(fake.events) == events
 
 
+def test_a_graph_that_is_idle_changes_streams_for_nothing(fake, warm, device):
+    p, x, stream = warm
+    z, streams = p.unpartition(), [device.new_stream(), stream]
+    graph = double(p, x).then(double).graph_on(stream)
+    graph.launch().sync_on(stream)
+    del fake.log[:]
+    for number in range(4):
+        graph.launch().sync_on(streams[number % 2])
+    assert names(fake.log) == ["graph"] * 4
+    np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() * 2)
+
+
 def test_replays_on_other_streams_wait(fake, warm, device):
     p, x, stream = warm
     graph, other = double(p, x).then(double).graph_on(stream), device.new_stream()

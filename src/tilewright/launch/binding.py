@@ -127,10 +127,17 @@ class Binder:
     def _input(self, p: Parameter, value: Any) -> Handle:
         if is_arc(value):
             return value.value
-        there = memory_on_gpu(value)
-        if there is not None:
-            return ForeignOnGpu(there, value)
-        return Foreign(_foreign(self._kernel.name, p, value), value)
+        try:
+            there = memory_on_gpu(value)
+            if there is not None:
+                return ForeignOnGpu(there, value)
+            return Foreign(_foreign(self._kernel.name, p, value), value)
+        except BufferError as error:
+            raise LaunchError(
+                f"`{p.name}` of `{self._kernel.name}` cannot be read: its library does not lend it",
+                expected="an array that can be exported by DLPack",
+                got=f"{type(value).__name__}, which says: {error}",
+            ) from error
 
     def describe(self, bound: Bound) -> tuple[Arg, ...]:
         """What is known of each argument, memory and numbers aside, in the signature's order."""

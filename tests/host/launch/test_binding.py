@@ -127,3 +127,19 @@ def test_defaults_of_keywords(o):
         z = tw.zeros((4, 4)).sync()
     assert len(gemm(z.partition_mut((2, 2)), o.x, BK=8).sync()) == 2
     gemm(z.partition_mut((2, 2)), o.x, BK=8, scale=2).sync()
+
+
+class Unlent:
+    """An array whose library has reasons not to lend it."""
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **wishes):
+        raise BufferError("it needs gradients; detach it")
+
+
+def test_an_array_that_is_not_lent_is_named(o):
+    message = r"`x` of `neg` cannot be read(.|\n)*Unlent, which says: it needs gradients; detach it"
+    with pytest.raises(tw.LaunchError, match=message):
+        neg(o.p, Unlent())

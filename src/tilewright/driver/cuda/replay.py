@@ -131,12 +131,13 @@ class CudaReplay:
     def fire(
         self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool
     ) -> bool:
-        """Work that the host has no part in goes on the stream of the last run without an event."""
-        target, context, (uses, user, up) = self._ran_on, self._context, use
-        if target is None or target is not stream or self._attended or not context.is_fine:
-            return False
-        before = target.point() if waits else None
+        """Work that the host has no part in needs no event, if the last run is over, or there."""
+        context, (uses, user, up) = self._context, use
         with self._turn:
+            if self._attended or not context.is_fine or not self._comes_after_last(stream):
+                return False
+            target = self._ran_on = cast("CudaStream", stream)
+            before = target.point() if waits else None
             self._last = None
             put = context.calls.replay(
                 context.handle, self._only, self._executable, memory, uses, user, up, built,
@@ -151,6 +152,13 @@ class CudaReplay:
         else:
             target.keep("a graph", (self, keep))
         return True
+
+    def _comes_after_last(self, stream: Stream) -> bool:
+        """Whether what is put on a stream now comes after the last run by itself."""
+        last = self._ran_on
+        if last is None or last is stream:
+            return last is not None
+        return getattr(stream, "context", None) is self._context and last.idle()
 
     def set_node(self, node: int, record: Record) -> None:
         """Give a kernel node the parameters of a record."""
