@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from tilewright.base.errors import ContextError
 from tilewright.driver.devices import gpus
 
 HERE = Path(__file__).parent
+
+# JAX would take most of the memory for itself, and other tests run beside it.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def pytest_terminal_summary(
