@@ -62,7 +62,7 @@ def _imported(x: Any) -> np.ndarray[Any, Any]:
     managed = dlpack.take(exported_by(x))
     owner = Imported(managed.deleter or 0, ctypes.addressof(managed))
     refuse_version(x, managed)
-    return _array(managed.tensor, is_read_only(managed), owner)
+    return _array(managed.tensor, is_read_only(x, managed), owner)
 
 
 def refuse_version(x: object, managed: Plain | Versioned) -> None:
@@ -81,9 +81,14 @@ def exported_by(x: Any, **wishes: Any) -> object:
         return x.__dlpack__(**wishes)
 
 
-def is_read_only(managed: Plain | Versioned) -> bool:
-    """Whether the other library asks that its memory be not written."""
-    return isinstance(managed, Versioned) and bool(managed.flags & READ_ONLY)
+IMMUTABLE = ("jax", "jaxlib")
+"""Libraries whose arrays are never written, though not all of their exports say so."""
+
+
+def is_read_only(x: object, managed: Plain | Versioned) -> bool:
+    """Whether the library of an array asks that its memory be not written."""
+    asks = isinstance(managed, Versioned) and bool(managed.flags & READ_ONLY)
+    return asks or type(x).__module__.partition(".")[0] in IMMUTABLE
 
 
 def layout_in(tensor: DLTensor) -> Layout:

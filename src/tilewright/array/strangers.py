@@ -68,7 +68,7 @@ def _exported(x: Any, ordinal: int, stream: int) -> Seen:
     refuse_version(x, managed)
     tensor = managed.tensor
     address = (tensor.data or 0) + tensor.byte_offset
-    return Seen(gpus()[ordinal], layout_in(tensor), address, is_read_only(managed), owner)
+    return Seen(gpus()[ordinal], layout_in(tensor), address, is_read_only(x, managed), owner)
 
 
 def memory_in_order(x: Any) -> Region:

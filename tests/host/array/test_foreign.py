@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.array import asarray, empty, foreign, from_numpy
+from tilewright.array import asarray, dlpack, empty, foreign, from_numpy
 from tilewright.array.foreign import aliased
 from tilewright.array.releases import sweep
 from tilewright.base.dtypes import ALL, f4e2m1fn, tf32
@@ -122,3 +122,11 @@ def test_the_array_interface_is_understood():
     x = type("Image", (), {"__array_interface__": source.__array_interface__, "keep": source})()
     assert aliased(x).tolist() == [0, 1, 2, 3]
     assert empty((1,)).sync().shape == (1,)
+
+
+def test_arrays_of_libraries_that_never_write_theirs_are_read_only():
+    """Whatever their exports say: those of JAX for memory of a GPU say nothing."""
+    theirs = type("Array", (), {"__module__": "jaxlib._jax"})()
+    silent, asking = dlpack.Plain(), dlpack.Versioned(flags=dlpack.READ_ONLY)
+    assert foreign.is_read_only(theirs, silent) and foreign.is_read_only(object(), asking)
+    assert not foreign.is_read_only(object(), silent)

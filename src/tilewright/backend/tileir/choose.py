@@ -212,19 +212,21 @@ class _Chooser:
             return False
         if self.wishes.whole_first is not None:
             return self.wishes.whole_first
-        return not self.products or not self.is_aligned(op)
+        return not self.products or not self.is_bulk()
 
     def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
         """Whether to read a tile that is multiplied by the addresses of its elements.
 
         Where bulk copies cannot read it, for its rows begin anywhere: without a branch, the loads
-        of the next step are under way while this one is multiplied.
+        of the next step are under way while this one is multiplied. Not beside bulk copies: such a
+        kernel gave a wrong product once, under a sanitizer, and why is not known.
         """
         if not self.products or self.chain() or self.wishes.whole_first is not None:
             return False
         is_load = _plain(op) == "load_view" and isinstance(view, PartitionView)
         spec = self.spec_of(op)
-        return is_load and spec is not None and spec.facts.near and not self.is_aligned(op)
+        is_near = is_load and spec is not None and spec.facts.near
+        return is_near and not any(self.is_aligned(each) for each in self.accesses("load_view"))
 
     def asks_once(self, loads: Sequence[Op]) -> bool:
         """Whether a kernel of rows is there twice, for blocks whose tiles are whole and for others.

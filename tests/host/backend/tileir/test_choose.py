@@ -185,12 +185,14 @@ def test_grids_are_turned_where_blocks_in_a_row_share_tiles():
 
 def test_rows_that_begin_anywhere_are_read_under_a_mask():
     odd, even = tw.meta((4095, 4095), tw.bf16), tw.meta((4095, 4096), tw.bf16)
-    func = cuda_ir(kernels.gemm, even.partition_mut((128, 256)), odd, even)
+    func = cuda_ir(kernels.gemm, even.partition_mut((128, 256)), odd, odd)
     found = lowered(func).choices.accesses
     assert [(op.one("view").view.tensor.param, a.masked) for op, a in found.items()] == [
-        ("x", True), ("y", False), ("z", False)
+        ("x", True), ("y", True), ("z", False)
     ]  # fmt: skip
     assert not any(a.masked for a in lowered(func, whole_first=True).choices.accesses.values())
+    beside_bulk_copies = cuda_ir(kernels.gemm, even.partition_mut((128, 256)), odd, even)
+    assert not any(a.masked for a in lowered(beside_bulk_copies).choices.accesses.values())
 
 
 def test_offsets_of_very_large_tensors_have_no_mask():
