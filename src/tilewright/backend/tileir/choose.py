@@ -198,7 +198,23 @@ class _Chooser:
         if self.wishes.allow_tma is not None:
             return self.wishes.allow_tma
         # Without products to overlap with, bulk copies only add their latency.
-        return None if self.products else False
+        return None if self.products and not self.loops_over_addresses() else False
+
+    def loops_over_addresses(self) -> bool:
+        """Whether a loop loads by addresses. Bulk copies beside that are not safe.
+
+        For such a loop tileiras 13.4 lets go of the place of a bulk copy before it has read what is
+        there, so that the copy after next may be written over it.
+        """
+        loads = [op for op in self.func.walk() if self.is_by_addresses(op)]
+        return any(outer.name in LOOPS for op in loads for outer in self.nesting.ancestors(op))
+
+    def is_by_addresses(self, op: Op) -> bool:
+        """Whether an op loads element by element."""
+        if _plain(op) != "load_view":
+            return _plain(op) == "load_ptr"
+        view = tile_view(op.one("view").view, self.target.version, padded=True)
+        return view is None or not self.inside(op)
 
     def whole_first(self, op: Op, view: PartitionView | StridedView) -> bool:
         """Whether to read tiles that lie inside by a way of their own.
@@ -218,8 +234,8 @@ class _Chooser:
         """Whether to read a tile that is multiplied by the addresses of its elements.
 
         Where bulk copies cannot read it, for its rows begin anywhere: without a branch, the loads
-        of the next step are under way while this one is multiplied. Not beside bulk copies: such a
-        kernel gave a wrong product once, under a sanitizer, and why is not known.
+        of the next step are under way while this one is multiplied. Not where another factor can be
+        copied in bulk: see `loops_over_addresses`.
         """
         if not self.products or self.chain() or self.wishes.whole_first is not None:
             return False

@@ -10,6 +10,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
+from tilewright import f32
 from tilewright.backend.tileir.encoding.versions import V13_3
 
 
@@ -193,6 +194,26 @@ def test_rows_that_begin_anywhere_are_read_under_a_mask():
     assert not any(a.masked for a in lowered(func, whole_first=True).choices.accesses.values())
     beside_bulk_copies = cuda_ir(kernels.gemm, even.partition_mut((128, 256)), odd, even)
     assert not any(a.masked for a in lowered(beside_bulk_copies).choices.accesses.values())
+
+
+@tw.entry(unsafe=True)
+def by_pointers(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn], y: tl.Ptr[f32]) -> None:
+    rows, columns = tl.arange(32).reshape(32, 1), tl.arange(32).reshape(1, 32)
+    acc = tl.zeros((32, 32), f32)
+    for k in range(x.partition((32, 32)).num_tiles(1)):
+        i, _, _ = tl.get_tile_block_id()
+        other = tl.load_ptr(y + ((k * 32 + rows) * 64 + columns))
+        acc = tl.mma(x.load_tile((32, 32), (i, k)), other, acc)
+    z.store(acc)
+
+
+def test_loops_that_load_by_addresses_have_no_bulk_copies():
+    z, x = tw.meta((64, 32)), tw.meta((64, 64))
+    with tw.unsafe():
+        func = cuda_ir(by_pointers, z.partition_mut((32, 32)), x, z.device_pointer())
+    found = lowered(func).choices.accesses
+    loads = [a for op, a in found.items() if op.name.startswith("load_view")]
+    assert [a.allow_tma for a in loads] == [False]
 
 
 def test_offsets_of_very_large_tensors_have_no_mask():
