@@ -34,6 +34,14 @@ def doubled(
     z.store(tl.load_tile_like(x, z) * BY if ON else tl.load_tile_like(x, z))
 
 
+SHIFT = 1
+
+
+@tw.entry
+def shifted(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32, 8], *, BY: tl.Const[int]) -> None:
+    z.store(tl.load_tile_like(x, z) * BY + SHIFT)
+
+
 FACTOR = 2.5
 FACTOR_BITS = int(np.float32(FACTOR).view(np.uint32))
 
@@ -52,6 +60,7 @@ def fake():
         z[:] = x * (FACTOR if FACTOR_BITS in values else 2)
 
     fake.kernels.update(double=multiply, scaled=multiply, doubled=multiply)
+    fake.kernels["shifted"] = lambda values, grid: None
     return fake
 
 
@@ -119,6 +128,21 @@ def test_an_op_that_was_looked_at_closely_ends_like_others(warm):
         op.start_on(stream)
     stream.synchronize()
     np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
+
+
+def test_a_captured_name_that_changed_gives_other_code(fake, warm, monkeypatch):
+    p, x, stream = warm
+
+    def code_that_ran():
+        op = shifted(p, x, BY=3)
+        known, request = op._held[-1] if op._held else None, op._request
+        op.sync_on(stream)
+        return known and known.asked(request)[0]
+
+    codes = [code_that_ran() for _ in range(4)]
+    assert codes[-1] is codes[-2] is not None
+    monkeypatch.setattr(f"{__name__}.SHIFT", 2)
+    assert code_that_ran() not in (*codes, None)
 
 
 def test_waiting_needs_no_event(fake, warm):
