@@ -84,7 +84,7 @@ def _upload(stream: CudaStream, target: Block, source: Block) -> None:
     if stream.is_capturing:
         stream.add_hooks(read, None)
     if room is not target:
-        _scatter(stream, target, room)
+        _scatter(stream, target, room, device_memory)
 
 
 def _download(stream: CudaStream, target: Block, source: Block) -> None:

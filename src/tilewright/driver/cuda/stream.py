@@ -43,9 +43,9 @@ class CudaStream:
     """Work in order. Any number of threads may put work here; each piece goes in as a whole."""
 
     __slots__ = (
-        "__weakref__", "_dues", "_events", "_last", "_marks", "_nodes", "_others", "_owned",
-        "_turn", "_waiting", "arriving", "completed", "context", "device", "handle", "kept", "lane",
-        "number",
+        "__weakref__", "_dropped", "_dues", "_events", "_last", "_marks", "_nodes", "_others",
+        "_owned", "_turn", "_waiting", "arriving", "completed", "context", "device", "handle",
+        "kept", "lane", "number",
     )  # fmt: skip
 
     def __init__(self, device: CudaDevice, number: int, handle: int = 0) -> None:
@@ -67,6 +67,8 @@ class CudaStream:
         """What stays alive for work that no mark is behind yet. Whoever puts work here adds to this
         afterwards; so what is found here before a mark is made, or before the stream is asked
         whether it is idle, is for work before that."""
+        self._dropped = 0
+        """How many things have been dropped from the front of this list, and of those before."""
         self._waiting = device.waiting
         self._last = Mark(0, 0, self._events, 0, [])
         self._nodes: list[Node] | None = None
@@ -112,8 +114,8 @@ class CudaStream:
         context, calls = self.context, self.context.calls
         if not context.is_fine:
             context.check()
-        kept, issued, submitted = self.kept, self.lane.all_put(), self.submitted
-        count = len(kept)
+        _, kept, upto = self.point()
+        issued, submitted = self.lane.all_put(), self.submitted
         if nanoseconds:
             status = calls.drain(context.handle, self.handle, nanoseconds)
         else:
@@ -123,8 +125,22 @@ class CudaStream:
         if status != SUCCESS:
             raise context.failure("cuStreamQuery", status)
         self._passed(submitted, issued)
-        del kept[:count]
+        self._drop(kept, upto)
         return True
+
+    def _drop(self, kept: list[Kept], upto: int) -> None:
+        """Drop what was found kept, up to a number; what was added since is for later work."""
+        if upto > self._dropped:
+            self._taken(kept, upto).clear()
+
+    def _taken(self, kept: list[Kept], upto: int) -> list[Kept]:
+        """Take that out of the list: another thread may have done so, for some of it or for all."""
+        with self._turn:
+            count = max(upto - self._dropped, 0) if kept is self.kept else 0
+            taken = kept[:count]
+            del kept[:count]
+            self._dropped += count  # last: who adds the length to it meanwhile gets too few
+            return taken
 
     def look(self, mark: Mark, nanoseconds: int) -> bool:
         """Whether a mark has been passed, now or within some time."""
@@ -379,8 +395,8 @@ class CudaStream:
             self.sweep()
 
     def point(self) -> tuple[int, list[Kept], int]:
-        """How far the stream is: what is not counted natively, and what is kept."""
-        return self._others, self.kept, len(self.kept)
+        """How far the stream is: what is not counted natively, what is kept, and up to where."""
+        return self._others, self.kept, self._dropped + len(self.kept)
 
     def waited(
         self, before: tuple[int, list[Kept], int], answer: int, label: Label, keep: object
@@ -389,7 +405,7 @@ class CudaStream:
 
         `answer` is what native code gave: how much was put here, and how the waiting ended.
         """
-        others, kept, count = before
+        others, kept, upto = before
         status = answer & STATUS_MASK
         if status != SUCCESS:
             self.keep(label, keep)
@@ -400,8 +416,7 @@ class CudaStream:
         number = others + (answer >> STATUS_BITS)
         if number > self.completed:
             self.completed = number
-        if count:
-            del kept[:count]
+        self._drop(kept, upto)
         if self._marks or self._dues:
             self.sweep()
 

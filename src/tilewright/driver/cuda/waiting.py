@@ -16,14 +16,20 @@ LONGEST_NAP = 500_000
 ASKING = """
 declare i32 @nanosleep(ptr, ptr)
 
-define internal void @rest(i64 %waited) {{
+; Whether time is up; if not, waits a little first.
+define internal i1 @rest(i64 %start, i64 %budget) {{
 entry:
   %time = alloca [2 x i64]
+  %now = call i64 @now(i32 {clock})
+  %waited = sub i64 %now, %start
+  %late = icmp sge i64 %waited, %budget
+  br i1 %late, label %out, label %on
+on:
   %early = icmp slt i64 %waited, {eager}
   br i1 %early, label %spin, label %sleep
 spin:
   call void @pause()
-  ret void
+  br label %out
 sleep:
   %part = lshr i64 %waited, 4
   %nap = call i64 @llvm.smin.i64(i64 %part, i64 {nap})
@@ -31,7 +37,9 @@ sleep:
   %rest_at = getelementptr i64, ptr %time, i64 1
   store i64 %nap, ptr %rest_at
   %ignored = call i32 @nanosleep(ptr %time, ptr null)
-  ret void
+  br label %out
+out:
+  ret i1 %late
 }}
 
 ; Asks events until one has passed, a word has changed, or time is up.
@@ -58,17 +66,12 @@ unready:
 glance:
   %now_there = load atomic i64, ptr %word acquire, align 8
   %called = icmp ne i64 %now_there, %seen
-  br i1 %called, label %out, label %clock
-clock:
-  %time = call i64 @now(i32 {clock})
-  %waited = sub i64 %time, %start
-  %late = icmp sge i64 %waited, %budget
-  br i1 %late, label %out, label %on
-on:
-  call void @rest(i64 %waited)
-  br label %look
+  br i1 %called, label %out, label %wait
+wait:
+  %late = call i1 @rest(i64 %start, i64 %budget)
+  br i1 %late, label %out, label %look
 out:
-  %result = phi i32 [ %status, %ask ], [ 0, %glance ], [ {not_ready}, %clock ]
+  %result = phi i32 [ %status, %ask ], [ 0, %glance ], [ {not_ready}, %wait ]
   ret i32 %result
 }}
 
@@ -80,15 +83,10 @@ entry:
 ask:
   %status = call i32 {cuStreamQuery}(ptr %stream)
   %unready = icmp eq i32 %status, {not_ready}
-  br i1 %unready, label %clock, label %out
-clock:
-  %time = call i64 @now(i32 {clock})
-  %waited = sub i64 %time, %start
-  %late = icmp sge i64 %waited, %budget
-  br i1 %late, label %out, label %on
-on:
-  call void @rest(i64 %waited)
-  br label %ask
+  br i1 %unready, label %wait, label %out
+wait:
+  %late = call i1 @rest(i64 %start, i64 %budget)
+  br i1 %late, label %out, label %ask
 out:
   ret i32 %status
 }}

@@ -12,6 +12,7 @@ from support.numbers import fresh_rng
 from tilewright.base.errors import DriverError
 from tilewright.driver.blocks import copy_on_host
 from tilewright.driver.cuda import copying, staging
+from tilewright.driver.cuda.stream import MANY
 from tilewright.driver.protocol import Block
 
 SHAPES = [(0,), (1,), (7,), (3, 5), (2, 3, 4), (2, 1, 3, 5)]
@@ -316,3 +317,23 @@ def test_what_has_come_is_taken_before_its_room_is_used_again(device, stream, mo
     stream.synchronize()
     assert met == [True]
     assert np.array_equal(result, data)
+
+
+def test_memory_between_lives_until_it_is_read(device, stream, fake):
+    """Where a mark lies between a copy to the device and the kernel that spreads it there."""
+    data = random((4, 6), "u4")
+    held = Held(device, np.empty((4, 12), "u4"))
+    target = held.block(np.s_[:, ::2])
+    for _ in range(MANY - 1):
+        stream.keep("others", object())
+    before = set(fake.memory)
+    fake.hold(stream)
+    stream.copy(target, host(data))
+    (room,) = fake.memory.keys() - before
+    kernel = fake.queues[stream.handle].pop()
+    while fake.queues[stream.handle]:
+        fake.queues[stream.handle].popleft()()
+    stream.sweep()
+    device.allocate(1, zeroed=False)
+    assert room in fake.memory, "the kernel has yet to read it"
+    kernel()

@@ -9,6 +9,7 @@ import pytest
 from support.fake_cuda import names
 from tilewright.base.errors import DriverError
 from tilewright.driver.cuda.record import Record
+from tilewright.driver.cuda.results import SUCCESS
 from tilewright.driver.cuda.stream import MOST_WAITING
 from tilewright.driver.host import CPU
 from tilewright.driver.protocol import Block, Stream, TimedStream
@@ -204,3 +205,48 @@ def test_other_libraries_see_the_stream(device):
     stream = device.new_stream()
     assert stream.__cuda_stream__() == (0, stream.handle)
     assert np.issubdtype(type(stream.handle), np.integer) or isinstance(stream.handle, int)
+
+
+def kept_for_work(device, fake, stream):
+    """Something that a launch put there just now keeps alive, and nobody else."""
+    kept = Kept()
+    stream.launch(record_of(device, fake), "`work`", kept)
+    return weakref.ref(kept)
+
+
+def test_two_threads_that_wait_let_go_of_nothing_that_came_after(device, fake):
+    """Both have seen the same things kept; the second must not take later ones for them."""
+    stream = device.new_stream()
+    alive = kept_for_work(device, fake, stream)
+    one, other = stream.point(), stream.point()
+    stream.waited(one, SUCCESS, None, None)
+    assert alive() is None
+    fake.hold(stream)
+    later = kept_for_work(device, fake, stream)
+    stream.waited(other, SUCCESS, None, None)
+    assert later() is not None
+    del one, other  # they hold the list
+    fake.release()
+    stream.synchronize()
+    assert later() is None
+
+
+def test_what_is_put_while_the_driver_is_asked_stays_alive(device, fake, monkeypatch):
+    stream = device.new_stream()
+    first, asked, later = kept_for_work(device, fake, stream), fake.idle, []
+
+    def meanwhile(context, handle):
+        answer = asked(context, handle)
+        if not later:  # others look as well, and put something there
+            later.append(None)
+            assert stream.idle()
+            fake.hold(stream)
+            later.append(kept_for_work(device, fake, stream))
+        return answer
+
+    monkeypatch.setattr(fake, "idle", meanwhile)
+    stream.idle()
+    assert first() is None and later[1]() is not None
+    fake.release()
+    stream.synchronize()
+    assert later[1]() is None
