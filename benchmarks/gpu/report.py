@@ -25,8 +25,9 @@ the median round, by the GPU's own clock. Where the data would fit in the cache,
 before each call. Ours are plain kernels without hints, with the best of a few tile shapes; the
 others have the best of a few settings each. Columns of others say how fast ours is in parts of
 theirs: above 1 ours is faster. Other forms of ours, with hints or persistent, are given in parts of
-the plain one; goals count the fastest of them. Ours are launched as users launch them, by
-`kernel(...).start_on(stream)`, on the stream on which all contestants run.
+the plain one. Goals against other kernel languages and in TFLOP/s count the fastest of them, those
+in TB/s the plain one alone. Ours are launched as users launch them, `kernel(...).start_on(stream)`,
+on the stream on which all contestants run.
 """
 
 
@@ -142,7 +143,7 @@ def _goals(record: Record) -> Iterator[str]:
     best = reached(record)
     if best is not None:
         yield f"languages {WANTED:g}: {_verdict(best, WANTED)}"
-    mine = fastest(record)
+    mine = record.rates.get(OURS, 0.0) if record.unit == "B" else fastest(record)
     for peer, wanted in record.goals.items():
         if peer in record.rates:
             yield f"{peer} {wanted:g}: {_verdict(mine / record.rates[peer], wanted)}"

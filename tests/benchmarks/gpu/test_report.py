@@ -35,6 +35,13 @@ def test_goals_are_said_to_be_reached_or_not():
     assert "torch 1.05: reached" in markdown(Report({}, [record(ours=640.0, torch=600.0)]))
 
 
+def test_goals_of_bandwidth_count_the_plain_form_alone():
+    rates = {OURS: 3.0, f"{OURS}, hinted": 4.0, "copy": 4.0}
+    times = {name: figures([1 / rate] * 3) for name, rate in rates.items()}
+    softmax = Record("softmax", "softmax f16", "B", times, rates, goals={"copy": 0.95})
+    assert "copy 0.95: 0.75" in markdown(Report({}, [softmax]))
+
+
 def test_json_there_and_back():
     report = Report({"gpu": "a GPU"}, [record(ours=1.0, torch=2.0)], {"GEMM": {"cubin": 0.5}})
     assert from_json(to_json(report)) == report
