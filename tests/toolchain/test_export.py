@@ -58,13 +58,29 @@ def raw(p: tl.Ptr[tw.i8], größe: tw.u32, *, B: tl.Const[int] = 16) -> None:
 
 
 @tw.entry
+def odd_names(
+    record: tl.TensorMut[tw.f32],
+    record_: tl.Tensor[tw.f32],
+    x: tl.Tensor[tw.f32],
+    x_extent_0: tw.i32,
+    template: tw.i32,
+    this: tw.u64,
+    new: tw.f32,
+) -> None:
+    assert x_extent_0 * template <= 8, "too many"
+    assert this < 5, "not so many"
+    print(new)
+    record.store(tl.load_tile_like(record_, record) + tl.load_tile_like(x, record))
+
+
+@tw.entry
 def deep(z: tl.TensorMut) -> None:
     z.store(tl.zeros(z.shape, z.dtype))
 
 
 def kernels():
     t, h = tw.meta((1000, 512)), tw.meta((64, 100), tw.f16)
-    wide, square = tw.meta((3, 5, 7, 11)), tw.meta((64, 64))
+    wide, square, small = tw.meta((3, 5, 7, 11)), tw.meta((64, 64)), tw.meta((100,))
     return {
         "add": (add, (t.partition_mut((16, 64)), t, t)),
         "odd": (add, (tw.meta((7, 7)).partition_mut((8, 8)), tw.meta((7, 7)), tw.meta((7, 7)))),
@@ -72,11 +88,13 @@ def kernels():
         "many": (many, (tw.meta((50,), tw.f16).partition_mut((16,)), h, 4, True, 1.0)),
         "raw": (raw, (tw.meta((9,), tw.i8).device_pointer(), 9)),
         "deep": (deep, (wide.partition_mut((1, 1, 1, 8)),)),
+        "odd_names": (odd_names, (small.partition_mut((8,)), small, small, 1, 1, 1, 1.0)),
+        "add_16x16": (add, (t.partition_mut((16, 16)), t, t)),
         "long": (deep, (tw.meta((1 << 27, 1)).partition_mut((1, 1)),)),
     }
 
 
-NAMES = ("add", "odd", "gemm", "many", "raw", "deep", "long")
+NAMES = ("add", "odd", "gemm", "many", "raw", "deep", "odd_names", "add_16x16", "long")
 
 
 @pytest.fixture(scope="module")
@@ -153,13 +171,13 @@ int main(void)
 
 @pytest.fixture
 def run_c(tmp_path, exported):
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        pytest.skip("no C compiler here")
-
     def run(names, body, language="c99"):
+        of_c = ("c++", "g++", "clang++") if "+" in language else ("cc", "gcc", "clang")
+        compiler = next(filter(None, map(shutil.which, of_c)), None)
+        if compiler is None:
+            pytest.skip("no such compiler here")
         includes = "\n".join(f'#include "{exported[n][0].header}"' for n in names)
-        source = tmp_path / "program.c"
+        source = tmp_path / ("program.cpp" if "+" in language else "program.c")
         source.write_text(PROGRAM.format(includes=includes, body=body))
         strict = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-unused-function"]
         program = tmp_path / "program"
@@ -236,11 +254,11 @@ def test_folded_grids(run_c):
 
 def test_grids_too_long_for_one_axis(run_c):
     body = """
-    struct deep_arguments a;
+    struct long_arguments a;
     uint32_t grid[3];
     memset(&a, 0, sizeof a);
     a.z_extent_0 = 1 << 27; a.z_extent_1 = 1;
-    deep_grid(&a, grid);
+    long_grid(&a, grid);
     printf("%u %u %d", grid[0], grid[1], (uint64_t)grid[0] * grid[1] >= 1u << 27);
     """
     assert run_c(["long"], body) == ["16777215", "9", "1"]
@@ -251,8 +269,35 @@ def test_names_that_c_does_not_have(run_c):
     assert run_c(["raw"], body) == ["0"]
 
 
-def test_several_headers_in_one_program(run_c):
-    assert run_c(["add", "many", "raw"], 'printf("%s", MANY_SYMBOL);') == ["many"]
+@pytest.mark.parametrize("language", ["c99", "c11", "c++17"])
+def test_several_headers_in_one_program(run_c, language):
+    """Those of one kernel for other tiles too, and what C++ does not take as names."""
+    body = """
+    struct add_arguments a; struct add_16x16_arguments b;
+    uint32_t grid[3];
+    memset(&a, 0, sizeof a); memset(&b, 0, sizeof b);
+    a.z_extent_0 = a.z_extent_1 = b.z_extent_0 = b.z_extent_1 = 64;
+    add_grid(&a, grid); printf("%u %u ", grid[0], grid[1]);
+    add_16x16_grid(&b, grid); printf("%u %u ", grid[0], grid[1]);
+    printf("%s %s %s", ADD_SYMBOL, ADD_16X16_SYMBOL, MANY_SYMBOL);
+    """
+    names = ["add", "add_16x16", "many", "raw", "odd_names", "odd", "gemm", "deep", "long"]
+    assert run_c(names, body, language) == ["4", "1", "4", "4", "add", "add", "many"]
+
+
+def test_products_that_do_not_fit_32_bits(run_c, exported):
+    body = """
+    struct odd_names_arguments a;
+    memset(&a, 0, sizeof a);
+    a.record__extent_0 = a.record___extent_0 = a.x_extent_0 = 100;
+    a.x_extent_0_ = 65536; a.template_ = 65536; a.record = 256;
+    printf("%d ", odd_names_check(&a) != 0);
+    a.x_extent_0_ = 2; a.template_ = 4;
+    printf("%d", odd_names_check(&a));
+    """
+    assert run_c(["odd_names"], body) == ["1", "0"]
+    header = exported["odd_names"][0].header.read_text()
+    assert "for the caller to check: this < 5" in header, "C has no integer for all of them"
 
 
 def test_only_cuda_is_exported(tool, tmp_path):
@@ -305,9 +350,36 @@ def test_without_a_folder_the_cache_is_filled(tool, tmp_path, capsys):
         assert capsys.readouterr().out.count("sm_90") == 2
 
 
+def test_several_architectures_at_once(tool, tmp_path, capsys):
+    path = tmp_path / "kernels.py"
+    path.write_text(FILE)
+    words = ["--arch", "sm_80,sm_107", "--arch", "sm_80"]
+    assert main(["compile", str(path), *words, "-o", str(tmp_path / "two")]) == 0
+    rows = [row.split()[:2] for row in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [["scale", "sm_80"]] * 2 + [["scale", "sm_107"]] * 2
+
+
+def test_what_is_not_kept_is_said(tool, tmp_path, capsys):
+    path = tmp_path / "kernels.py"
+    path.write_text(FILE)
+    (tmp_path / "file").write_text("no directory")
+    with override(cache_dir=str(tmp_path / "file")), pytest.warns(RuntimeWarning):
+        assert main(["compile", str(path), "--arch", "sm_90"]) == 0
+    assert f"2 not kept in {tmp_path / 'file'}" in capsys.readouterr().out
+    with override(cache_dir="off"):
+        assert main(["compile", str(path), "--arch", "sm_90"]) == 0
+    assert "kept nowhere" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
-    [(["--arch", "sm_75"], 1, "sm_75"), (["--arch", "sm_90", "--export"], 2, "-o DIR")],
+    [
+        (["--arch", "sm_75"], 2, "'sm_75' is no CUDA architecture"),
+        (["--arch", "sm_90a"], 2, "did you mean sm_90?"),
+        (["--arch", "cpu"], 2, "'cpu' is no CUDA architecture; there are sm_80,"),
+        (["--arch", "sm_90", "--export"], 2, "-o DIR"),
+        (["--arch", "sm_90", "-o", "/proc/none"], 1, "/proc/none"),
+    ],
 )
 def test_what_is_refused(tool, tmp_path, capsys, words, status, said):
     path = tmp_path / "kernels.py"

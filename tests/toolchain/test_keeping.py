@@ -155,7 +155,7 @@ def test_processes_that_start_together_assemble_once(tool, tmp_path):
         process.stdin.flush()
     found = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
     assert sorted(found) == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
-    assert Store(tmp_path / "cache", 1 << 30).verify() == ()
+    assert Store(tmp_path / "cache", 1 << 30).verify() == {}
 
 
 @pytest.mark.parametrize("wrong", [{}, {"symbol": "softmax"}, {"symbol": 3, "arch": "sm_90"}])

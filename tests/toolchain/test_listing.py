@@ -104,4 +104,4 @@ def test_a_disassembler_that_fails_says_so(tool, monkeypatch, tmp_path):
     broken.write_text("#!/bin/sh\necho oops >&2; exit 1\n")
     broken.chmod(0o755)
     monkeypatch.setattr(listing, "find_program", lambda name, wheel: broken)
-    assert "failed: oops" in listing.sass(cubin(line_info=True))
+    assert "exit status 1: oops" in listing.sass(cubin(line_info=True))

@@ -30,7 +30,7 @@ def write(made: Made, folder: Path, name: str) -> Exported:
     contents = {
         CUBIN: made.artifact.code,
         BYTECODE: made.bytecode,
-        HEADER: header(made.artifact).encode(),
+        HEADER: header(made.artifact, name).encode(),
     }
     facts = {
         **describe(made.artifact),

@@ -62,19 +62,22 @@ def _ago(file: File) -> str:
 
 def _verify(store: Store) -> int:
     total = len(store.entries())
-    problems = {file.name: store.look(file.name)[1] for file in store.entries()}
     damaged = store.verify()
-    for name in damaged:
-        say(f"damaged, removed: {name}: {problems.get(name, 'it vanished')}")
+    left = {file.name for file in store.entries()}
+    for name, problem in damaged.items():
+        say(f"damaged, {'not ' if name in left else ''}removed: {name}: {problem}")
     say(f"{total} entries, {len(damaged)} damaged, in {store.root}")
     return WRONG if damaged else FINE
 
 
 def _clear(store: Store) -> int:
-    nbytes = sum(file.size for file in store.entries())
-    count = store.clear()
-    say(f"removed {count} entries, {in_bytes(nbytes)}, from {store.root}")
-    return FINE
+    removed = store.clear()
+    nbytes = sum(file.size for file in removed)
+    say(f"removed {len(removed)} entries, {in_bytes(nbytes)}, from {store.root}")
+    left = len(store.entries())
+    if left:
+        say(f"{left} could not be removed")
+    return WRONG if left else FINE
 
 
 def _stats(store: Store) -> int:

@@ -38,15 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     except UsageError as error:
         return _refused(f"{error}\nsee: tilewright {given.subcommand.name} --help", MISUSED)
-    except Error as error:
-        if given.debug:
-            traceback.print_exc()
-            return WRONG
-        return _refused(str(error), WRONG)
     except BrokenPipeError:
         # Whoever read our output has seen enough: `tilewright cache ls | head`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
+    except (Error, OSError) as error:
+        if given.debug:
+            traceback.print_exc()
+            return WRONG
+        return _refused(str(error), WRONG)
     except KeyboardInterrupt:
         return INTERRUPTED
 

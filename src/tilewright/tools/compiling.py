@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
+from ..backend.tileir import ARCHITECTURES, is_architecture
 from ..backend.tileir.cubin import is_cubin, resources
-from ..compile.store import current_store
+from ..compile.store import Stats, current_store, stats
 from ..ir.artifact import Artifact
 from ..launch.exporting import CUBIN, write
 from . import choosing
@@ -20,8 +23,8 @@ COLUMNS = ("KERNEL", "FOR", "SIZE", "REGISTERS", "STACK", "SHARED", "TIME")
 
 def _add_arguments(parser: ArgumentParser) -> None:
     choosing.add_arguments(parser)
-    parser.add_argument("--arch", action="append", default=[],
-                        help="what to compile for, such as sm_90; may be given again")  # fmt: skip
+    parser.add_argument("--arch", action="extend", default=[], type=_names,
+                        help="what to compile for: sm_90, or sm_90,sm_100")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the cubins there")
     parser.add_argument("--export", action="store_true",
                         help="write bytecode, a C header and JSON too")  # fmt: skip
@@ -30,29 +33,57 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(given: Namespace) -> int:
     if given.export and given.output is None:
         raise UsageError("--export writes files: say where, -o DIR")
-    archs = given.arch or [target_of(None)]
+    archs = _known(given.arch or [target_of(None)])
     wanted = calls(given)
     rows: list[tuple[str, ...]] = [COLUMNS]
     names: Counter[str] = Counter()
+    before = stats()
     for arch in archs:
         for call in wanted:
             start = time.perf_counter()
-            artifact = _compile(call, arch, given, names)
+            suffix = f"_{arch}" if len(archs) > 1 else ""
+            artifact = _compile(call, arch, given, names, suffix)
             rows.append(_row(artifact, time.perf_counter() - start))
     for line in aligned(rows):
         say(line)
-    if given.output is None and (store := current_store()) is not None:
-        say(f"kept in {store.root}")
+    if given.output is None:
+        _say_where(len(rows) - 1, before)
     return FINE
 
 
-def _compile(call: Chosen, arch: str, given: Namespace, names: Counter[str]) -> Artifact:
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _known(archs: Sequence[str]) -> list[str]:
+    """Architectures, each once; an error for what is none."""
+    for arch in archs:
+        if not is_architecture(arch):
+            near = get_close_matches(arch.lower(), ARCHITECTURES, 1)
+            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(ARCHITECTURES)}"
+            raise UsageError(f"{arch!r} is no CUDA architecture; {advice}")
+    return list(dict.fromkeys(archs))
+
+
+def _say_where(count: int, before: Stats) -> None:
+    """Say where the code is, if it is anywhere."""
+    store, now = current_store(), stats()
+    if store is None:
+        say("kept nowhere: the cache is off; -o DIR writes files")
+        return
+    kept = now.puts - before.puts + now.hits - before.hits
+    say(f"kept in {store.root}" if kept >= count else f"{count - kept} not kept in {store.root}")
+
+
+def _compile(
+    call: Chosen, arch: str, given: Namespace, names: Counter[str], suffix: str
+) -> Artifact:
     """Compile one kernel, and write what is wanted of it under a name of its own."""
     inspection = call.look(arch)
     if given.output is None:
         return inspection.artifact()
     made = inspection.made()
-    stem = made.artifact.name if len(given.arch) < 2 else f"{made.artifact.name}_{arch}"
+    stem = f"{made.artifact.name}{suffix}"
     names[stem] += 1
     name = stem if names[stem] == 1 else f"{stem}_{names[stem]}"
     if given.export:

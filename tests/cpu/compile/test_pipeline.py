@@ -231,7 +231,7 @@ def test_processes_share(tmp_path):
     assert results[2] == "1 0 0"
     store = Store(tmp_path / "cache", 1 << 30)
     assert len(store.entries()) == 1
-    assert store.verify() == ()
+    assert store.verify() == {}
 
 
 def started(script, tmp_path, begin):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -86,3 +87,19 @@ def test_a_directory_open_to_others_is_an_error(store, capsys):
     assert main(["cache", "ls"]) == 1
     assert "chmod 700" in capsys.readouterr().err
     store.root.chmod(0o700)
+
+
+def test_what_cannot_be_removed_is_said(store, capsys, monkeypatch):
+    """As on a disk that became read-only."""
+    damaged = put(store, "gemm")
+    damaged.write_bytes(b"junk")
+
+    def refuse(*args, **keywords):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    assert main(["cache", "verify"]) == 1
+    assert f"damaged, not removed: {damaged.stem}" in capsys.readouterr().out
+    assert main(["cache", "clear"]) == 1
+    text = capsys.readouterr().out
+    assert text.startswith("removed 0 entries, 0 B, ") and "1 could not be removed" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import subprocess
 import sys
@@ -73,6 +74,12 @@ def test_a_wrong_use_points_at_the_help(failing, capsys):
     failing(UsageError("there is no such thing"))
     assert main(["fail"]) == MISUSED
     assert "see: tilewright fail --help" in capsys.readouterr().err
+
+
+def test_what_the_system_refuses_is_one_text(failing, capsys):
+    failing(PermissionError(errno.EACCES, "Permission denied", "/out"))
+    assert main(["fail"]) == WRONG
+    assert capsys.readouterr().err == "tilewright: [Errno 13] Permission denied: '/out'\n"
 
 
 def test_a_bug_is_not_hidden(failing):

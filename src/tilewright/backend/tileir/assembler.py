@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from subprocess import TimeoutExpired
 
-from ...base.config import child_environment, current
+from ...base.config import current
 from ...base.elf import MAGIC
 from ...base.errors import Code, CompileError
 from ...base.source import Span
-from .toolchain import INSTALL, MISLEADING, Toolchain, architectures
+from .processes import Ended, Process, run
+from .toolchain import INSTALL, Toolchain, architectures
 
 PATIENCE_SECONDS = 1.0
 """After this a terminal is told what takes so long."""
-KILL_SECONDS = 5.0
 MOST_SHOWN = 2000
 """Characters of the assembler's own words in an error."""
 
@@ -32,6 +35,8 @@ HINTS: dict[int | None, str] = {
     None: "try smaller tiles, or give it more time: TILEWRIGHT_TILEIRAS_TIMEOUT=1200",
 }
 """Advice by exit status; None for one that was stopped."""
+FULL = os.strerror(errno.ENOSPC)
+ROOM = "make room there, or set TMPDIR to another directory"
 OTHERWISE = f"try smaller tiles, or fewer values at once; if that does not help, {REPORT}"
 
 
@@ -45,68 +50,48 @@ class Job:
     span: Span | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a process ended: its exit status, negative for a signal; None if it was stopped."""
-
-    status: int | None
-    words: str
-
-
 def assemble(job: Job, tool: Toolchain) -> bytes:
     """The cubin of a kernel."""
     if not tool.is_here:
         raise _elsewhere(job, tool)
-    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
-        source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
-        source.write_bytes(job.bytecode)
-        options = ["--lineinfo"] if current().line_info else []
-        command = [tool.path, "--gpu-name", job.arch, *options, str(source), "-o", str(target)]
-        ended = _run(job, command)
-        if ended.status == 0 and target.is_file():
-            cubin = target.read_bytes()
-            if cubin.startswith(MAGIC):
-                return cubin
-            raise _failure(job, command, ended, "what it wrote is not a cubin")
+    try:
+        with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+            return _assembled(job, tool, folder)
+    except OSError as error:
+        raise _no_room(job, error) from None
+
+
+def _assembled(job: Job, tool: Toolchain, folder: str) -> bytes:
+    """The cubin, made in a folder, which is the assembler's own for its files as well."""
+    source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
+    source.write_bytes(job.bytecode)
+    options = ["--lineinfo"] if current().line_info else []
+    command = [tool.path, "--gpu-name", job.arch, *options, str(source), "-o", str(target)]
+    try:
+        ended = run(command, current().tileiras_timeout or None, partial(_wait, job),
+                    {"TMPDIR": folder})  # fmt: skip
+    except OSError as error:
+        raise _failure(job, command, Ended(None, f"it cannot be started: {error}")) from None
+    if ended.status == 0 and target.is_file():
+        cubin = target.read_bytes()
+        if cubin.startswith(MAGIC):
+            return cubin
+        raise _failure(job, command, ended, "what it wrote is not a cubin")
     if ended.status == 0:
         raise _failure(job, command, ended, "it wrote nothing")
     if ended.status is not None and ended.status > 0:
         known = architectures(tool.path)
         if known and job.arch not in known:
             raise _too_old(job, tool, known)
-    raise _failure(job, command, ended, _manner(ended))
+    raise _failure(job, command, ended)
 
 
-def _run(job: Job, command: list[str]) -> Ended:
-    limit = current().tileiras_timeout or None
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=child_environment(MISLEADING),
-            start_new_session=True,  # it starts processes of its own, which must end with it
-        )
-    except OSError as error:
-        raise _failure(job, command, Ended(None, ""), f"it cannot be started: {error}") from None
-    try:
-        words = _wait(job, process, limit)
-    except subprocess.TimeoutExpired:
-        _stop(process)
-        return Ended(None, f"stopped after {limit} seconds")
-    except BaseException:
-        _stop(process)
-        raise
-    return Ended(process.returncode, words.decode(errors="replace"))
-
-
-def _wait(job: Job, process: subprocess.Popen[bytes], limit: float | None) -> bytes:
+def _wait(job: Job, process: Process, limit: float | None) -> bytes:
     """Wait for a process; say what it is, once, where somebody is watching."""
     start = time.monotonic()
     try:
         return process.communicate(timeout=min(PATIENCE_SECONDS, limit or PATIENCE_SECONDS))[0]
-    except subprocess.TimeoutExpired:
+    except TimeoutExpired:
         if limit is not None and limit <= PATIENCE_SECONDS:
             raise
     say = _teller()
@@ -118,37 +103,16 @@ def _wait(job: Job, process: subprocess.Popen[bytes], limit: float | None) -> by
 
 
 def _teller() -> Callable[[str], None]:
-    """Writes to the terminal, if there is one."""
+    """Writes to the terminal, if there is one; one that goes away does no harm."""
     terminal = sys.stderr
-    if terminal is None or not terminal.isatty():
-        return lambda text: None
 
     def say(text: str) -> None:
-        terminal.write(text)
-        terminal.flush()
+        with suppress(OSError, ValueError):
+            if terminal is not None and terminal.isatty():
+                terminal.write(text)
+                terminal.flush()
 
     return say
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all it has started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        process.kill()
-    process.communicate(timeout=KILL_SECONDS)
-
-
-def _manner(ended: Ended) -> str:
-    if ended.status is None:
-        return ended.words
-    if ended.status < 0:
-        try:
-            name = signal.Signals(-ended.status).name
-        except ValueError:
-            name = f"signal {-ended.status}"
-        return f"it crashed ({name})"
-    return f"exit status {ended.status}"
 
 
 def _elsewhere(job: Job, tool: Toolchain) -> CompileError:
@@ -173,16 +137,27 @@ def _too_old(job: Job, tool: Toolchain, known: Sequence[str]) -> CompileError:
     )
 
 
-def _failure(job: Job, command: list[str], ended: Ended, manner: str) -> CompileError:
+def _no_room(job: Job, error: OSError) -> CompileError:
+    return CompileError(
+        f"`{job.kernel}` cannot be compiled: there is no place for temporary files",
+        expected="a directory that can be written, and room in it",
+        got=str(error),
+        hint=ROOM,
+        span=job.span,
+        code=Code.TOOLCHAIN,
+    )
+
+
+def _failure(job: Job, command: list[str], ended: Ended, manner: str | None = None) -> CompileError:
     saved = _saved(job)
     shown = " ".join([*command[:-3], saved, *command[-2:-1], "kernel.cubin"])
     words = ended.words.strip() if ended.status is not None else ""
     said = f"; it says: {words[:MOST_SHOWN]}" if words else "; it says nothing"
-    advice = HINTS.get(ended.status, OTHERWISE)
+    advice = ROOM if FULL in words else HINTS.get(ended.status, OTHERWISE)
     return CompileError(
         f"tileiras could not make `{job.kernel}` for {job.arch}",
         expected="a cubin",
-        got=f"{manner}{said}",
+        got=f"{manner or ended.manner}{said}",
         hint=f"{advice}\n  to see it again: {shown}",
         span=job.span,
         code=Code.TOOLCHAIN,

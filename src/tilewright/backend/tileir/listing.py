@@ -5,13 +5,12 @@ The PTX stands in cubins that name lines of Python; these have the same instruct
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from pathlib import Path
 
-from ...base.config import child_environment
 from ...base.cubin import sections
-from .toolchain import MISLEADING, find_program
+from .processes import run
+from .toolchain import find_program
 
 PTX = ".nv_debug_ptx_txt"
 APPENDED = ".nv_intermediate_source_section"
@@ -45,9 +44,5 @@ def sass(cubin: bytes) -> str:
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        done = subprocess.run(
-            [str(program), "--print-code", "--print-line-info", str(path)],
-            capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False,
-            env=child_environment(MISLEADING),
-        )  # fmt: skip
-    return done.stdout if done.returncode == 0 else f"{program} failed: {done.stderr}"
+        ended = run([str(program), "--print-code", "--print-line-info", str(path)], SECONDS)
+    return ended.words if ended.status == 0 else f"{program}: {ended.manner}: {ended.words}"

@@ -8,8 +8,8 @@ from ...base.dtypes import AnyDType, f4e2m1fn, f8e4m3fn, f8e5m2, f8e8m0fnu
 from .encoding.versions import NEWEST, Version
 
 ARCHITECTURES = (
-    "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120",
-    "sm_121",
+    "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_107", "sm_110",
+    "sm_120", "sm_121",
 )  # fmt: skip
 """What tileiras compiles for."""
 

@@ -6,23 +6,23 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ...base.config import child_environment, current, toolkit_directory
+from ...base.config import current, toolkit_directory
 from ...base.errors import Code, CompileError
 from ...base.wheels import files_in_wheel
 from .encoding.versions import OLDEST, VERSIONS, Version, version_text
+from .processes import Ended, run
 
 WHEEL = "nvidia-cuda-tileiras"
 NAME = "tileiras"
 INSTALL = "pip install 'tilewright[cuda]'"
-MISLEADING = ("CUDA_HOME", "CUDA_PATH")
-"""Variables by which tileiras would look for its helpers in another toolkit."""
 ASK_SECONDS = 30
+MOST_SHOWN = 500
+"""Characters of what it says instead of its release."""
 RELEASE = re.compile(r"\bV(\d+\.\d+\.\d+)")
 DESCRIBED = ".json"
 LISTED = re.compile(r"^\s*(\d+)\.(\d+)\s*$", re.MULTILINE)
@@ -108,9 +108,10 @@ def _missing(got: str) -> CompileError:
 @cache
 def identify(path: str, nbytes: int) -> Toolchain:
     """Ask a tileiras who it is; once per process and size of its file."""
-    release = RELEASE.search(_asked(path, "--version"))
+    answer = _asked(path, "--version")
+    release = RELEASE.search(answer.words) if answer.status == 0 else None
     if release is None:
-        raise _unusable(path, f"{NAME} --version does not say its release")
+        raise _unusable(path, _silent(answer))
     known = _listed(path)
     if not known:  # old ones read exactly their own release's bytecode, and cannot list it
         major, minor, _ = release.group(1).split(".")
@@ -124,7 +125,8 @@ def identify(path: str, nbytes: int) -> Toolchain:
 
 
 def _listed(path: str) -> list[Version]:
-    return [(int(a), int(b)) for a, b in LISTED.findall(_asked(path, "--list-versions"))]
+    answer = _asked(path, "--list-versions")
+    return [(int(a), int(b)) for a, b in LISTED.findall(answer.words if answer.status == 0 else "")]
 
 
 def bytecode_versions(tool: Toolchain) -> list[str]:
@@ -155,26 +157,21 @@ def described(path: str, nbytes: int) -> Toolchain:
 @cache
 def architectures(path: str) -> tuple[str, ...]:
     """What a tileiras says it compiles for; nothing where it does not say."""
-    try:
-        return tuple(re.findall(r"=(sm_\d+)\b", _asked(path, "--help")))
-    except CompileError:
-        return ()
+    return tuple(re.findall(r"=(sm_\d+)\b", _asked(path, "--help").words))
 
 
-def _asked(path: str, option: str) -> str:
+def _asked(path: str, option: str) -> Ended:
     try:
-        done = subprocess.run(
-            [path, option],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=ASK_SECONDS,
-            env=child_environment(MISLEADING),
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise _unusable(path, f"{type(error).__name__}: {error}") from None
-    return done.stdout
+        return run([path, option], ASK_SECONDS)
+    except OSError as error:
+        return Ended(None, f"it cannot be started: {error}")
+
+
+def _silent(ended: Ended) -> str:
+    """Why one that was asked for its release did not say it, in one line."""
+    words = " ".join(ended.words.split())[:MOST_SHOWN] if ended.status is not None else ""
+    said = f": {words}" if words else ""
+    return f"`{NAME} --version` does not say its release, {ended.manner}{said}"
 
 
 def _unusable(path: str, why: str) -> CompileError:

@@ -132,25 +132,23 @@ class Store:
         except InvalidEntryError as error:
             return None, str(error)
 
-    def verify(self) -> tuple[str, ...]:
-        """Read all entries and remove those that are damaged; their names."""
-        damaged = tuple(file.name for file in self.entries() if self.facts(file.name) is None)
+    def verify(self) -> dict[str, str]:
+        """What is wrong with entries, by name; those that are damaged are removed."""
+        looked = [(file.name, self.look(file.name)[1]) for file in self.entries()]
+        damaged = {name: problem for name, problem in looked if problem}
         for name in damaged:
             self.remove(name)
         self._count(invalid=len(damaged))
         return damaged
 
-    def remove(self, name: str) -> None:
-        """Remove one entry; it need not be there."""
+    def remove(self, name: str) -> bool:
+        """Remove one entry, which need not be there; whether it is gone."""
         path = path_of(name)
-        self._soft(lambda directory: remove(directory, path))
+        return bool(self._soft(lambda directory: remove(directory, path)))
 
-    def clear(self) -> int:
-        """Remove all entries; how many there were."""
-        entries = self.entries()
-        for file in entries:
-            self.remove(file.name)
-        return len(entries)
+    def clear(self) -> tuple[File, ...]:
+        """Remove all entries; those that are gone."""
+        return tuple(file for file in self.entries() if self.remove(file.name))
 
     def explain(self, record: Record) -> str:
         """Why there is no entry for a record: what differs from the nearest of the same kernel."""

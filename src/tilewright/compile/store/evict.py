@@ -106,7 +106,8 @@ def _remove_oldest(directory: int, entries: list[File], capacity: int) -> int:
     return removed
 
 
-def remove(directory: int, path: str) -> None:
-    """Remove a file; it may be gone already."""
+def remove(directory: int, path: str) -> bool:
+    """Remove a file; it may be gone already, and is afterwards."""
     with suppress(FileNotFoundError):
         os.unlink(path, dir_fd=directory)
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,32 @@ def test_one_that_is_only_described():
     error = failure(Toolchain("pack/tileiras.json", "13.4.0", (13, 4), 1, is_here=False))
     assert "`k` for sm_90 was not compiled ahead of time" in str(error)
     assert "pack/tileiras.json" in error.got
+
+
+def test_its_own_files_go_where_ours_go_and_end_with_them(fake, tmp_path):
+    told = f"echo $TMPDIR > {tmp_path}/where; touch $TMPDIR/left"
+    same = 'test "$(dirname $target)" = "$TMPDIR" || exit 4'
+    tool = fake(f"{told}; {TARGET}; {same}; printf '\\177ELF' > $target")
+    assert assemble(JOB, tool)
+    assert not Path((tmp_path / "where").read_text().strip()).exists()
+
+
+def test_no_place_for_temporary_files(fake, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    error = failure(fake("exit 5"))
+    assert "no place for temporary files" in str(error)
+    assert "TMPDIR" in error.hint
+
+
+def test_a_full_disk(fake):
+    error = failure(fake("echo 'LLVM ERROR: IO failure: No space left on device' >&2; exit 1"))
+    assert "make room there, or set TMPDIR" in error.hint
+
+
+def test_a_terminal_that_goes_away(fake, monkeypatch):
+    monkeypatch.setattr(assembler, "PATIENCE_SECONDS", 1e-9)
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        os.close(ours)
+        assert assemble(JOB, fake(f"{TARGET}; printf '\\177ELF' > $target"))

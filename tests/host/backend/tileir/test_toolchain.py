@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tilewright.backend.tileir import toolchain
@@ -78,7 +80,12 @@ def test_newest_bytecode_that_both_know(listed, tmp_path):
 
 
 WRONG = {
-    "silent": ("exit 0", "does not say its release"),
+    "silent": ("exit 0", "does not say its release, exit status 0"),
+    "crash": ("kill -SEGV $$", "does not say its release, it crashed (SIGSEGV)"),
+    "library": (
+        "echo 'libc.so.6: version not found' >&2; exit 1",
+        "exit status 1: libc.so.6: version not found",
+    ),
     "old": (f'test "$1" = --version && echo {VERSION.replace("13.4", "12.9")!r}', "up to 12.9"),
 }
 
@@ -90,6 +97,16 @@ def test_one_that_cannot_be_used(name, tmp_path):
     with pytest.raises(CompileError) as caught:
         toolchain.identify(str(path), 0)
     assert why in caught.value.got
+
+
+def test_one_that_does_not_answer_is_stopped_with_all_it_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(toolchain, "ASK_SECONDS", 0.2)
+    path = script(tmp_path / "tileiras", f"sleep 1000 & echo $! > {tmp_path}/child; wait")
+    with pytest.raises(CompileError, match=r"stopped after 0\.2 seconds"):
+        toolchain.identify(str(path), 0)
+    child = tmp_path / "child"
+    state = Path("/proc", child.read_text().strip() if child.exists() else "none", "stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
 
 
 def test_a_description_stands_for_one_that_is_elsewhere(nothing, tmp_path):

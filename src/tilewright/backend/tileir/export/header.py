@@ -1,6 +1,6 @@
 """A C header that says how a compiled kernel is launched. It needs no other header of ours.
 
-For a kernel `add` it declares `struct add_arguments`, one member per parameter of the kernel in its
+For files `add.*` it declares `struct add_arguments`, one member per parameter of the kernel in its
 order, and the functions `add_parameters`, which gives what cuLaunchKernel takes, `add_check`, which
 says whether the arguments fit, and `add_grid`, which gives the grid, where the kernel has one.
 """
@@ -8,14 +8,15 @@ says whether the arguments fit, and `add_grid`, which gives the grid, where the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from ....analysis.ladder import shown
 from ....base.cuda_abi import LAUNCH_WORDS, MAX_GRID, LaunchWord
 from ....base.dtypes import AnyDType
 from ....ir.artifact import Artifact
-from ....ir.launch_expr import Expr, leaves
+from ....ir.launch_expr import Expr, leaves, parts
 from ....ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
-from ..abi import Slot
+from ..abi import Slot, symbol
 from .grid import logical_grid
 from .naming import extent_name, field_names, plain, slots_of
 
@@ -30,6 +31,9 @@ INFIX = {
     "add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
     "ne": "!=", "and": "&&", "or": "||",
 }  # fmt: skip
+REAL = frozenset({"f32", "f64"})
+COMPUTED = {name: "double" if name in REAL else "int64_t" for name in C_TYPES if name != "u64"}
+"""What numbers are computed as: like those of Python, they do not overflow."""
 CALLS = ("floordiv", "mod", "ceildiv", "min", "max")
 
 HELPERS = """\
@@ -53,25 +57,28 @@ static inline int64_t tilewright_max(int64_t a, int64_t b) { return a > b ? a : 
 """
 
 
-def header(artifact: Artifact) -> str:
-    """The text of the header."""
+def header(artifact: Artifact, name: str) -> str:
+    """The text of the header; its own names begin with `name`, so that a program may have several.
+
+    One kernel has as many headers as it was compiled for tiles, types and architectures.
+    """
+    prefix = symbol(name)
     found = slots_of(artifact)
     names = field_names(artifact.signature, found)
-    guard = f"TILEWRIGHT_{artifact.name.upper()}_{artifact.target.upper()}_H"
-    parts = [
-        *_opening(artifact, guard),
-        *_arguments(artifact, found, names),
-        *_parameters(artifact.name, names),
-        *_check(artifact),
-        *_grid(artifact),
+    guard = f"TILEWRIGHT_{prefix.upper()}_H"
+    lines = [
+        *_opening(artifact, prefix, guard),
+        *_arguments(artifact, prefix, found, names),
+        *_parameters(prefix, names),
+        *_check(artifact, prefix),
+        *_grid(artifact, prefix),
         f"#endif /* {guard} */",
     ]
-    return "\n".join(parts) + "\n"
+    return "\n".join(lines) + "\n"
 
 
-def _opening(artifact: Artifact, guard: str) -> Iterator[str]:
-    name = artifact.name
-    yield f"/* How to launch `{name}`, compiled by Tilewright for {artifact.target}."
+def _opening(artifact: Artifact, name: str, guard: str) -> Iterator[str]:
+    yield f"/* How to launch `{artifact.name}`, compiled by Tilewright for {artifact.target}."
     yield " *"
     yield " * Load the cubin (cuLibraryLoadData), get the kernel by its symbol, fill the arguments,"
     yield f" * check them, and launch it with blocks of one thread:  {name}_parameters(&a, p);"
@@ -83,7 +90,7 @@ def _opening(artifact: Artifact, guard: str) -> Iterator[str]:
     yield "#include <stdint.h>"
     yield ""
     yield HELPERS
-    yield f'#define {name.upper()}_SYMBOL "{name}"'
+    yield f'#define {name.upper()}_SYMBOL "{artifact.name}"'
     yield f'#define {name.upper()}_ARCH "{artifact.target}"'
     if artifact.sites:
         yield from _record(name)
@@ -98,8 +105,10 @@ def _record(name: str) -> Iterator[str]:
         yield f"#define {name.upper()}_{word.name} {int(word)}"
 
 
-def _arguments(artifact: Artifact, found: Sequence[Slot], names: Sequence[str]) -> Iterator[str]:
-    yield f"struct {artifact.name}_arguments {{"
+def _arguments(
+    artifact: Artifact, prefix: str, found: Sequence[Slot], names: Sequence[str]
+) -> Iterator[str]:
+    yield f"struct {prefix}_arguments {{"
     for slot, name in zip(found, names, strict=True):
         yield f"    {_c_type(slot)} {name}; /* {_about(artifact.signature, slot)} */"
     if not found:
@@ -154,9 +163,9 @@ def _parameters(kernel: str, names: Sequence[str]) -> Iterator[str]:
     yield ""
 
 
-def _check(artifact: Artifact) -> Iterator[str]:
+def _check(artifact: Artifact, name: str) -> Iterator[str]:
     """Launch checks, and the promises that the code was compiled with."""
-    name, signature = artifact.name, artifact.signature
+    signature = artifact.signature
     yield f"/* 0 if the kernel may be launched with these arguments, else the line of {name}_check"
     yield "   that does not hold, counted from 1. */"
     yield f"static inline int {name}_check(const struct {name}_arguments *a)"
@@ -220,14 +229,34 @@ def _launch_checks(artifact: Artifact) -> Iterator[tuple[str, str]]:
 
 
 def expression(expr: Expr, signature: Signature) -> str | None:
-    """A launch expression in C; None where it asks for something that C does not have."""
+    """A launch expression in C; None where it asks for something that C does not have.
+
+    Launches compute in integers of any length, and in doubles; C does so in 64 bits.
+    """
     grid = logical_grid(signature)
-    for leaf in leaves(expr):
-        if leaf[0] == "grid" and grid is None:
-            return None
-        if leaf[0] == "scalar" and _scalar(signature, leaf[1]).dtype.name not in C_TYPES:
-            return None
-    return _c(expr, signature)
+    if any(leaf[0] == "grid" and grid is None for leaf in leaves(expr)):
+        return None
+    types = {_scalar(signature, leaf[1]).dtype.name for leaf in leaves(expr) if leaf[0] == "scalar"}
+    if not types <= COMPUTED.keys() or not all(map(_is_written, _constants(expr))):
+        return None
+    whole = not types & REAL and all(isinstance(n, int) for n in _constants(expr))
+    return _c(expr, signature) if whole or not _has_call(expr) else None
+
+
+def _constants(expr: Expr) -> list[float]:
+    if expr[0] == "const":
+        return [expr[1]]
+    return [number for part in parts(expr) for number in _constants(part)]
+
+
+def _is_written(number: float) -> bool:
+    """Whether C can write a number down."""
+    return abs(number) < 1 << 63 if isinstance(number, int) else isfinite(number)
+
+
+def _has_call(expr: Expr) -> bool:
+    """Whether integers are divided, or compared by one of our functions."""
+    return expr[0] in CALLS or any(map(_has_call, parts(expr)))
 
 
 def _c(expr: Expr, signature: Signature) -> str:
@@ -242,7 +271,8 @@ def _c(expr: Expr, signature: Signature) -> str:
         case "extent":
             return _extent(signature, args[0], int(args[1]))
         case "scalar":
-            return f"a->{plain(args[0])}"
+            cast = COMPUTED[_scalar(signature, args[0]).dtype.name]
+            return f"({cast})a->{plain(args[0])}"
         case "grid":
             grid = logical_grid(signature)
             assert grid is not None, "asked for before"
@@ -266,12 +296,12 @@ def _scalar(signature: Signature, param: str) -> ScalarSpec:
     return spec
 
 
-def _grid(artifact: Artifact) -> Iterator[str]:
-    name, signature = artifact.name, artifact.signature
+def _grid(artifact: Artifact, name: str) -> Iterator[str]:
+    signature = artifact.signature
     grid = logical_grid(signature)
     if grid is None:
         turned = ", and turns it: grid[0] is its last axis, grid[2] its first" * artifact.turned
-        yield f"/* The caller of `{name}` decides the grid{turned}. */"
+        yield f"/* The caller of `{artifact.name}` decides the grid{turned}. */"
         return
     blocks = [_c(axis, signature) for axis in (grid[::-1] if artifact.turned else grid)]
     constant = "" if signature.folded else "const "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ....ir.artifact import Artifact
@@ -12,9 +13,15 @@ KEYWORDS = frozenset({
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
     "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict",
     "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
-    "unsigned", "void", "volatile", "while",
+    "unsigned", "void", "volatile", "while", "alignas", "alignof", "asm", "bool", "catch", "compl",
+    "concept", "decltype", "delete", "explicit", "export", "false", "friend", "mutable",
+    "namespace", "new", "noexcept", "nullptr", "operator", "private", "protected", "public",
+    "requires", "template", "this", "throw", "true", "typeid", "typename", "typeof", "using",
+    "virtual", "xor",
 })  # fmt: skip
-"""Words that C does not take as names."""
+"""Words that C or C++ does not take as names."""
+OURS = re.compile(r"record|nothing|grid_\d+|.*_(extent|stride)_\d+|global_.*")
+"""What members are called that are no parameter themselves."""
 ALONE = ("address", "scalar")
 """What is called as the parameter itself."""
 
@@ -48,6 +55,7 @@ def _name(signature: Signature, slot: Slot) -> str:
 
 
 def plain(name: str) -> str:
-    """A name that C takes."""
+    """A name that C takes, and that no member of another parameter has."""
     given = symbol(name)
-    return f"{given}_" if given in KEYWORDS else given
+    word = given.rstrip("_")  # so `record_`, which is free, does not meet what `record` becomes
+    return f"{given}_" if word in KEYWORDS or OURS.fullmatch(word) else given
