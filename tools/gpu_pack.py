@@ -1,6 +1,7 @@
 """Fills a kernel cache for a GPU that is elsewhere, and writes one folder to take along.
 
     python tools/gpu_pack.py build/gpu-pack [--arch sm_90] [GROUP | TEST_FILE ...]
+    python tools/gpu_pack.py build/gpu-pack --unpack gpu-pack.xz
 
 Groups of tests run here on a simulated GPU of the architecture, a process for each file; whatever
 they launch is compiled. There, `GPU_PACK=<the folder>` lets the tests find these kernels, and
@@ -10,18 +11,17 @@ tileiras is not needed:
     tileiras.json    stands for the assembler that made them
     manifest.json    what is in the cache, where it comes from, and what was refused
 
-The same folder, packed, is beside it: `gpu-pack.tar.xz`. What is there already is compiled no
-second time; a making of all groups removes what none of them asked for.
+The kernels in one small file are beside it, `gpu-pack.xz`, of which the second command makes such
+a folder. What is there already is compiled no second time; a making of all groups removes what none
+of them asked for.
 """
 
 from __future__ import annotations
 
 import json
-import lzma
 import os
 import subprocess
 import sys
-import tarfile
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -33,6 +33,7 @@ from typing import Any
 
 from tilewright.backend.tileir.toolchain import description, find_toolchain
 from tilewright.base.errors import Code
+from tilewright.compile.store import pack, unpack
 from tilewright.compile.store.disk import Store
 
 ROOT = Path(__file__).parent.parent
@@ -59,6 +60,7 @@ OPTIONS = {"examples": ["--on=cpu"], "interop": ["--on=cpu"], "benchmarks": ["--
 """How groups are run that need no GPU, or of which the reference would make too much; their kernels
 are compiled after."""
 PYTEST = ("-q", "--tb=no", "-rN", "-p", "no:cacheprovider", "-p", "packing")
+DESCRIPTION = "tileiras.json"
 SIZE = 1 << 28
 """More bytes than a pack has."""
 OURS = (Code.TOOLCHAIN.value, Code.INTERNAL.value)
@@ -72,18 +74,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("groups", nargs="*", default=list(GROUPS), metavar="GROUP",
                         help=f"of {', '.join(GROUPS)}, or a file of tests")  # fmt: skip
+    parser.add_argument("--unpack", type=Path, metavar="FILE", help="take the kernels from there")
     given = parser.parse_args(arguments)
     folder: Path = given.folder.absolute()
     (folder / "cache").mkdir(mode=0o700, parents=True, exist_ok=True)
+    if given.unpack is not None:
+        return taken_from(given.unpack, folder)
     tool = find_toolchain()
-    (folder / "tileiras.json").write_text(description(tool), encoding="utf-8")
+    (folder / DESCRIPTION).write_text(description(tool), encoding="utf-8")
     begin = time.time()
     groups = {name: collect(folder, given.arch, name, tool.path) for name in given.groups}
     manifest = {"arch": given.arch, "tileiras": tool.fingerprint, "groups": groups}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     tidy(folder, begin if set(GROUPS) <= set(given.groups) else 0.0)
-    archive(folder)
+    pack(Store(folder / "cache", SIZE), packed(folder), description(tool))
     return summary(folder, groups)
+
+
+def packed(folder: Path) -> Path:
+    """The file with a folder's kernels."""
+    return folder.with_name(folder.name + ".xz")
+
+
+def taken_from(file: Path, folder: Path) -> int:
+    """Make a folder of what was packed."""
+    about, count = unpack(Store(folder / "cache", SIZE), file)
+    (folder / DESCRIPTION).write_text(about, encoding="utf-8")
+    print(f"{folder}: {count} kernels from {file}")
+    return 0
 
 
 def collect(folder: Path, arch: str, group: str, tool: str) -> list[dict[str, Any]]:
@@ -132,18 +150,6 @@ def tidy(folder: Path, begin: float) -> None:
             store.remove(file.name)
 
 
-def archive(folder: Path) -> None:
-    """Pack the folder. Kernels of one name lie beside each other, so that they share their text."""
-    store = Store(folder / "cache", SIZE)
-    names = {file.path: (store.facts(file.name) or {}).get("kernel") for file in store.entries()}
-    kernels = [Path("cache", path) for path in sorted(names, key=lambda p: (str(names[p]), p))]
-    whole = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": SIZE}]
-    path = folder.with_name(folder.name + ".tar.xz")
-    with lzma.open(path, "wb", filters=whole) as file, tarfile.open(fileobj=file, mode="w") as tar:
-        for name in (Path("tileiras.json"), Path("manifest.json"), *kernels):
-            tar.add(folder / name, Path(folder.name) / name)
-
-
 def summary(folder: Path, groups: dict[str, list[dict[str, Any]]]) -> int:
     """Say what the pack holds; 1 where anything failed that is no error of a program."""
     failed = 0
@@ -155,10 +161,9 @@ def summary(folder: Path, groups: dict[str, list[dict[str, Any]]]) -> int:
         for kernel in wrong:
             print(f"  {kernel['kernel']} ({kernel['place']}): {kernel['refused']}")
     nbytes = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
-    packed = folder.with_name(folder.name + ".tar.xz").stat().st_size
     print(
         f"{folder}: {nbytes / 1e6:.1f} MB in {len(list(folder.rglob('*.tw')))} entries,"
-        f" packed {packed / 1e6:.1f} MB"
+        f" packed {packed(folder).stat().st_size / 1e6:.1f} MB"
     )
     return 1 if failed else 0
 

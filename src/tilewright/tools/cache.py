@@ -6,12 +6,14 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from ..backend.tileir.toolchain import description, find_toolchain
 from ..base.config import cache_directory, current
-from ..base.errors import KernelCacheError
-from ..compile.store import Store, current_store, refusal
+from ..base.errors import CompileError, KernelCacheError
+from ..compile.store import Store, current_store, pack, refusal, unpack
 from ..compile.store.evict import File
-from .subcommand import FINE, WRONG, Subcommand, aligned, in_bytes, say
+from .subcommand import FINE, WRONG, Subcommand, UsageError, aligned, in_bytes, say
 
 SHOWN = 12
 """Digits of a name that `ls` shows."""
@@ -105,6 +107,35 @@ def _path(_: Store) -> int:
     return FINE
 
 
+def _pack(store: Store, path: Path) -> int:
+    count = pack(store, path, _about_assembler())
+    say(f"{count} entries in {path}, {in_bytes(path.stat().st_size)}")
+    return FINE
+
+
+def _about_assembler() -> str:
+    """What lets a machine without tileiras use its cubins; nothing where it is not here either."""
+    try:
+        return description(find_toolchain())
+    except CompileError:
+        return ""
+
+
+def _unpack(store: Store, path: Path) -> int:
+    about, count = unpack(store, path)
+    say(f"{count} entries put into {store.root}")
+    if about:
+        file = store.root / DESCRIPTION
+        file.write_text(about, encoding="utf-8")
+        say(f"where there is no tileiras: TILEWRIGHT_TILEIRAS_PATH={file}")
+    return FINE
+
+
+DESCRIPTION = "tileiras.json"
+WITH_FILE: dict[str, tuple[str, Callable[[Store, Path], int]]] = {
+    "pack": ("write all entries to FILE, to be taken along", _pack),
+    "unpack": ("take in what FILE holds: it is code, and must be trusted", _unpack),
+}
 ACTIONS: dict[str, tuple[str, Callable[[Store], int]]] = {
     "ls": ("list the entries, the last used first", _ls),
     "verify": ("read all entries and remove damaged ones", _verify),
@@ -115,17 +146,29 @@ ACTIONS: dict[str, tuple[str, Callable[[Store], int]]] = {
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("action", choices=ACTIONS, help="what to do, see below")
+    parser.add_argument("action", choices=(*ACTIONS, *WITH_FILE), help="what to do, see below")
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="of pack and unpack")
 
 
 def _run(given: Namespace) -> int:
-    return ACTIONS[given.action][1](_store())
+    if given.action in ACTIONS:
+        if given.file is not None:
+            raise UsageError(f"`cache {given.action}` takes no file")
+        return ACTIONS[given.action][1](_store())
+    if given.file is None:
+        raise UsageError(f"`cache {given.action}` needs a file")
+    return WITH_FILE[given.action][1](_store(), given.file)
 
+
+ABOUT = [
+    *[(name, about) for name, (about, _) in ACTIONS.items()],
+    *[(f"{name} FILE", about) for name, (about, _) in WITH_FILE.items()],
+]
 
 SUBCOMMAND = Subcommand(
     "cache",
     "look after the compiled code that is kept on disk",
     _add_arguments,
     _run,
-    "\n".join(aligned([(name, about) for name, (about, _) in ACTIONS.items()], "  ")),
+    "\n".join(aligned(ABOUT, "  ")),
 )

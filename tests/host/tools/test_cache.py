@@ -103,3 +103,24 @@ def test_what_cannot_be_removed_is_said(store, capsys, monkeypatch):
     assert main(["cache", "clear"]) == 1
     text = capsys.readouterr().out
     assert text.startswith("removed 0 entries, 0 B, ") and "1 could not be removed" in text
+
+
+def test_pack_and_unpack(store, tmp_path, capsys):
+    put(store, "softmax"), put(store, "gemm", 5000)
+    file = tmp_path / "kernels.xz"
+    assert main(["cache", "pack", str(file)]) == 0
+    assert capsys.readouterr().out.startswith(f"2 entries in {file}, ")
+    with override(cache_dir=str(tmp_path / "there")):
+        assert main(["cache", "unpack", str(file)]) == 0
+        assert f"2 entries put into {tmp_path / 'there'}" in capsys.readouterr().out
+        names = [entry.name for entry in current_store().entries()]
+    assert sorted(names) == sorted(entry.name for entry in store.entries())
+
+
+@pytest.mark.parametrize(("words", "status"), [
+    (["pack"], 2), (["unpack"], 2), (["ls", "x"], 2), (["unpack", "/none.xz"], 1),
+    (["pack", "/proc/none.xz"], 1), (["unpack", "/etc/passwd"], 1),
+])  # fmt: skip
+def test_files_that_are_not_there_or_not_wanted(store, capsys, words, status):
+    assert main(["cache", *words]) == status
+    assert "Traceback" not in capsys.readouterr().err

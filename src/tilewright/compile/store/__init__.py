@@ -9,6 +9,7 @@ of its record, which names everything that can change the code.
     flight     one process at a time
     evict      how the size stays within its limit
     disk       the store itself
+    bundle     all of it as one file
 """
 
 from __future__ import annotations
@@ -17,11 +18,22 @@ from functools import cache
 from pathlib import Path
 
 from ...base.config import cache_directory, current
+from .bundle import pack, unpack
 from .directory import RefusedError, opened
 from .disk import Stats, Store, try_to_write
 from .record import Record
 
-__all__ = ["Record", "Stats", "Store", "current_store", "refusal", "stats", "trouble"]
+__all__ = [
+    "Record",
+    "Stats",
+    "Store",
+    "current_store",
+    "pack",
+    "refusal",
+    "stats",
+    "trouble",
+    "unpack",
+]
 
 
 def current_store() -> Store | None:

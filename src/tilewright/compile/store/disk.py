@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from ...base.stage import Saved
 from .directory import RefusedError, opened
-from .entry import InvalidEntryError, check, decode, encode
+from .entry import InvalidEntryError, check, decode, encode, parts
 from .evict import LOW, File, evict, files, path_of, remove
 from .flight import Lock, acquire
 from .record import Record, differences, facts_of
@@ -131,6 +131,15 @@ class Store:
             return (check(data, name), "") if data is not None else (None, "it cannot be read")
         except InvalidEntryError as error:
             return None, str(error)
+
+    def contents(self, name: str) -> tuple[Record, Saved] | None:
+        """An entry's record and what is kept under it; None where there is no whole one."""
+        path = path_of(name)
+        try:
+            data = self._soft(lambda directory: _read(directory, path))
+            return None if data is None else parts(data, name)
+        except InvalidEntryError:
+            return None
 
     def verify(self) -> dict[str, str]:
         """What is wrong with entries, by name; those that are damaged are removed."""

@@ -49,12 +49,18 @@ def decode(data: bytes, record: Record) -> Saved:
     return saved
 
 
+def parts(data: bytes, name: str) -> tuple[Record, Saved]:
+    """The record and the contents of an entry, if it is whole and belongs under this name."""
+    text, saved = _parts(data)
+    _need(sha256(text).hexdigest() == name, "it belongs under another name")
+    return Record(text, name), saved
+
+
 def check(data: bytes, name: str) -> dict[str, object]:
     """The facts of an entry, if it is whole and belongs under this name."""
-    text, _ = _parts(data)
-    _need(sha256(text).hexdigest() == name, "it belongs under another name")
+    record, _ = parts(data, name)
     try:
-        return facts_of(text)
+        return facts_of(record.text)
     except ValueError as error:
         raise InvalidEntryError(f"its record cannot be read: {error}") from None
 
