@@ -26,7 +26,7 @@ def _if(lanes: Lanes, op: Op) -> None:
     if cond in lanes.known:
         _taken(lanes, op, op.regions[0 if lanes.known[cond] else 1])
     elif cond in lanes.facts.varying:
-        inside = wholly_inside(lanes, op) if _keeps_live(lanes, op) else None
+        inside = wholly_inside(lanes, op, lanes.width) if _keeps_live(lanes, op) else None
         if inside is None:
             _parting(lanes, op)
         else:

@@ -19,10 +19,11 @@ from ..functions.text import where
 from ..plan.nodes import Plan, Stmt
 from ..target import CpuTarget
 from . import access, control, numbers, pointers, report, shared, warps
+from .formation import each
 from .machine import Lanes, Place, Write
 from .moving import attributes
 from .plan import Threads, plan_threads, print_threads
-from .team import each, write_team
+from .team import write_team
 
 __all__ = ["Threads", "emit_threads", "plan_threads", "print_threads"]
 

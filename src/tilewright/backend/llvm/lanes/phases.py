@@ -49,6 +49,15 @@ class Together:
     walks: bool = False
     """Whether it is a loop that does little but go over memory, and holds no barrier."""
 
+    @property
+    def sole_phase(self) -> Phase | None:
+        """All that a round of a loop over memory does, if each of its rounds does all of it."""
+        nodes = self.regions[0]
+        if not self.walks or len(nodes) != 1 or not isinstance(nodes[0], Phase):
+            return None
+        end = nodes[0].jump
+        return nodes[0] if end is not None and end.name == "continue" else None
+
 
 Node: TypeAlias = Phase | Together
 
