@@ -121,6 +121,40 @@ def test_regions_at_the_edge_are_read_to_it_and_no_further(rng, columns):
 
 
 @tw.entry
+def centred(out: tl.TensorMut, x: tl.Tensor) -> None:
+    tile = tl.load_tile_like(x, out, padding=tl.neg_inf)
+    out.store(tile - tl.reduce_max(tile, 1, keepdims=True))
+
+
+@pytest.mark.parametrize("columns", [16384, 16383, 16000, 8192])
+def test_nothing_is_written_behind_rows_that_are_shorter_than_what_is_read(rng, columns):
+    x = rng.standard_normal((5, 16384), dtype=np.float32)
+    memory = tw.full((6, columns), -77.0, f32).sync()
+    rows, _ = memory.borrow_mut().split_at(5)
+    centred(rows.partition((1, 16384)), tw.from_numpy(x).sync()).sync()
+    found = memory.to_numpy()
+    assert np.array_equal(found[:5], (x - x.max(1, keepdims=True))[:, :columns])
+    assert (found[5] == -77).all()
+
+
+@pytest.mark.parametrize("visits", [False, True])
+@pytest.mark.parametrize("size", [(256, 256, 64), (8, 8, 8), (264, 520, 72), (1032, 248, 1000)])
+def test_tiles_that_two_blocks_divide(rng, size, visits):
+    m, n, k = size
+    x = rng.standard_normal((m, k)).astype(np.float16)
+    y = rng.standard_normal((k, n)).astype(np.float16)
+    out = tw.full((m, n), float("nan"), f16).sync()
+    tiles = out.partition_mut((256, 256))
+    given = [tw.from_numpy(a).sync() for a in (x, y)]
+    if visits:
+        kernels.persistent_gemm(tiles.map((4, 1)), *given).sync()
+    else:
+        kernels.gemm(tiles, *given).sync()
+    expected = x.astype(np.float64) @ y
+    np.testing.assert_allclose(out.to_numpy(), expected, rtol=1e-2, atol=1e-2 * k**0.5)
+
+
+@tw.entry
 def shares(out: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
     out.store(tl.load_tile_like(x, out) / y.load_tile((8, 1), [tl.get_tile_block_id()[0], 0]))
 

@@ -30,9 +30,9 @@ def attention(tile, keys, **constants):
     return lowered(func)
 
 
-def persistent():
+def persistent(tile):
     whole = tw.meta((4096, 4096), tw.bf16)
-    out = tw.meta((4096, 4096), tw.bf16).partition_mut((128, 256)).map((8, 1), 132)
+    out = tw.meta((4096, 4096), tw.bf16).partition_mut(tile).map((8, 1), 132)
     return lowered(cuda_ir(kernels.persistent_gemm, out, whole, whole))
 
 
@@ -46,9 +46,13 @@ PRODUCTS = {
     "gemm 128x128": lambda: square((128, 128)),
     "gemm 64x128": lambda: square((64, 128)),
     "gemm 128x256": lambda: square((128, 256)),
-    "persistent gemm 128x256": persistent,
+    "gemm 256x256": lambda: square((256, 256)),
+    "persistent gemm 128x256": lambda: persistent((128, 256)),
+    "persistent gemm 256x256": lambda: persistent((256, 256)),
     "attention 128x128, depth 128": lambda: attention((1, 128, 128), 128),
     "causal attention 128x128, depth 128": lambda: attention((1, 128, 128), 128, CAUSAL=True),
+    "attention 64x64, depth 64": lambda: attention((1, 64, 64), 64),
+    "causal attention 64x64, depth 64": lambda: attention((1, 64, 64), 64, CAUSAL=True),
     "attention 128x64, depth 64": lambda: attention((1, 128, 64), 64),
     "causal attention 128x64, depth 64": lambda: attention((1, 128, 64), 64, CAUSAL=True),
 }

@@ -8,7 +8,7 @@ the caller goes before the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...analysis.growth import axis_of_growing_loops
 from ...analysis.narrowing import seen_in_full
@@ -29,7 +29,10 @@ from .target import TileTarget
 from .views import tile_view, tiles_per_frame
 
 PRODUCTS = ("mmaf", "mmai", "mmaf_scaled")
-ACCESSES = ("load_view", "store_view", "atomic_red_view")
+VERBS = {"load_view": "load", "store_view": "store", "atomic_red_view": "reduce into"}
+ACCESSES = tuple(VERBS)
+WHOLE = {"load": ", whole ones without padding", "store": ", whole ones without a mask"}
+"""What is said of accesses that have a way of their own for whole tiles."""
 
 
 def _yielded(branch: Op, value: Value) -> list[Value]:
@@ -55,7 +58,8 @@ class Access:
     allow_tma: bool | None = None
     latency: int | None = None
     whole_first: bool = False
-    """Whether tiles that lie inside are read in a way of their own, which asks for no element."""
+    """Whether tiles that lie inside are accessed in a way of their own, which asks for no element.
+    """
     masked: bool = False
     """Whether the elements are read by their addresses, under a mask."""
 
@@ -88,6 +92,9 @@ def choose(func: Func, target: TileTarget) -> Choices:
     """Decide everything about one kernel."""
     chooser = _Chooser(func, target)
     accesses = {op: chooser.access(op) for op in func.walk() if _plain(op) in ACCESSES}
+    asks_once = chooser.asks_once([op for op, access in accesses.items() if access.whole_first])
+    if asks_once:
+        accesses |= chooser.whole_stores(accesses)
     lines = [chooser.line(op, access) for op, access in accesses.items()]
     scaled = chooser.scaled()
     lines += [_scaled_line(op) for op in scaled]
@@ -102,7 +109,6 @@ def choose(func: Func, target: TileTarget) -> Choices:
     from_last = chooser.from_last()
     if from_last is not None:
         lines.append(f"the last blocks of grid axis {from_last} run first, for they do most")
-    asks_once = chooser.asks_once([op for op, access in accesses.items() if access.whole_first])
     if asks_once:
         lines.append("blocks are asked once whether all their tiles are whole")
     numbers = {name: value for name, (value, _) in hints.items()}
@@ -261,16 +267,32 @@ class _Chooser:
             and all(op in self.func.body.ops and self.known_early(op) for op in loads)
         )
 
-    def known_early(self, load: Op) -> bool:
-        """Whether a load is of a parameter, at an index made of numbers alone."""
-        pending = list(load.all("index"))
+    def whole_stores(self, accesses: Mapping[Op, Access]) -> dict[Op, Access]:
+        """The stores whose tiles are asked for together with those that are loaded.
+
+        A store that asks for its vectors is a branch for each, and no load behind it begins before
+        it is decided.
+        """
+        return {
+            op: replace(access, whole_first=True)
+            for op, access in accesses.items()
+            if _plain(op) == "store_view"
+            and isinstance(access.view, PartitionView)
+            and op in self.func.body.ops
+            and op.maybe("guard") is None
+            and self.known_early(op)
+        }
+
+    def known_early(self, access: Op) -> bool:
+        """Whether an access is of a parameter, at an index made of numbers alone."""
+        pending = list(access.all("index"))
         while pending:
             maker = self.nesting.definer(pending.pop())
             if maker is not None:
                 if not maker.defn.pure or maker.regions:
                     return False
                 pending += maker.operands
-        return load.one("view").view.tensor.param is not None
+        return access.one("view").view.tensor.param is not None
 
     # --- functions -----------------------------------------------------------------------------
 
@@ -298,7 +320,7 @@ class _Chooser:
 
     def line(self, op: Op, access: Access) -> str:
         view: ViewType = op.one("view").view
-        verb = {"load_view": "load", "store_view": "store"}.get(_plain(op), "reduce into")
+        verb = VERBS[_plain(op)]
         name = view.tensor.param or "memory"
         shape = "x".join(map(str, view.tile)) or "one element"
         how = "element by element" if access.view is None else "as tiles"
@@ -307,7 +329,7 @@ class _Chooser:
         if access.allow_tma is not None:
             how += ", bulk copies allowed" if access.allow_tma else ", without bulk copies"
         if access.whole_first:
-            how += ", whole ones without padding"
+            how += WHOLE[verb]
         if access.latency is not None:
             how += f", latency {access.latency}"
         return f"{verb} {name} {shape} {how}{_place(op)}"
@@ -326,12 +348,16 @@ class _Chooser:
 
     def warps_and_occupancy(self) -> dict[str, tuple[int, str]]:
         """Warps of a block and blocks that share a multiprocessor, where the table says so."""
-        warps, blocks, why = self.share_of_products() if self.products else self.share_of_tiles()
-        wanted = {"occupancy": blocks, "num_worker_warps_per_cta": warps}
+        row, why = self.share_of_products() if self.products else self.share_of_tiles()
+        wanted = {
+            "num_cta_in_cga": row.cluster,
+            "occupancy": row.blocks,
+            "num_worker_warps_per_cta": row.warps,
+        }
         return {name: (n, why) for name, n in wanted.items() if n is not None}
 
-    def share_of_tiles(self) -> tuple[int | None, int | None, str]:
-        """Warps and blocks of a kernel without products, and why."""
+    def share_of_tiles(self) -> tuple[Share, str]:
+        """How blocks without products share a multiprocessor, and why."""
         most = max(self.tiles(), default=0)
         reduces = sum(op.name in ("reduce", "scan") for op in self.func.walk())
         remade = reduces > 0 and self.remakes()
@@ -340,23 +366,23 @@ class _Chooser:
         how = " are made again after a reduction" if remade else " are reduced" if reduces else ""
         why = f"tiles of {most} elements{how}"
         if reduces == 1 and row.blocks_once is not None:
-            return row.warps, row.blocks_once, f"{why} once"
+            return replace(row, blocks=row.blocks_once), f"{why} once"
         if row.blocks_rows is not None and self.have_rows(most):
-            return row.warps, row.blocks_rows, f"{why}, several rows each"
-        return row.warps, row.blocks, why
+            return replace(row, blocks=row.blocks_rows), f"{why}, several rows each"
+        return row, why
 
-    def share_of_products(self) -> tuple[int | None, int | None, str]:
-        """Warps and blocks of a kernel with products, and why."""
+    def share_of_products(self) -> tuple[Share, str]:
+        """How blocks with products do, and why."""
         chain = self.chain()
         if not chain:
             most = self.accumulator()
             table, how = self.kind_of_product()
-            row = found(table, most)
-            return row.warps, row.blocks, f"an accumulator of {most} elements{how}"
-        row = found(self.policy.chains, chain)
+            return found(table, most), f"an accumulator of {most} elements{how}"
         height = max(op.result.tile.shape[-2] for op in self.products)
+        is_flat = height < self.policy.flat
+        row = found(self.policy.flat_chains if is_flat else self.policy.chains, chain)
         warps = 8 if height >= self.policy.tall else 4
-        return warps, row.blocks, f"chained products of {chain} elements, {height} rows"
+        return replace(row, warps=warps), f"chained products of {chain} elements, {height} rows"
 
     def kind_of_product(self) -> tuple[Sequence[Share], str]:
         """The table for blocks with one product, and what it is called."""

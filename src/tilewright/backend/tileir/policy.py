@@ -21,6 +21,8 @@ class Share:
     """Blocks where a tile has several rows, so that fewer warps wait for each other."""
     latency: int | None = None
     """How far ahead loads are begun, where they are not told otherwise."""
+    cluster: int | None = None
+    """Multiprocessors among which a block's tiles are divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,12 @@ class Policy:
     """Those whose tiles bulk copies cannot bring, because rows are not aligned."""
     chains: Sequence[Share]
     """Blocks that feed one product into another, by the elements of all results of one round."""
+    flat_chains: Sequence[Share]
+    """Those with fewer rows than a group of four warps multiplies at once."""
+    flat: int
+    """Up to so many rows, exclusive, chained products are flat."""
     tall: int
-    """From so many rows on, chained products are work for 8 warps."""
+    """From so many rows on, they are work for 8 warps."""
     page: int
     """From so many elements in one access on, blocks that turn tiles run row by row."""
     group: int
@@ -63,6 +69,10 @@ class Policy:
 def found(table: Sequence[Share], elements: int) -> Share:
     """The row of a table for a size: the first that is large enough, else the last."""
     return next((row for row in table if elements <= row.elements), table[-1])
+
+
+def _without_clusters(table: Sequence[Share]) -> tuple[Share, ...]:
+    return tuple(replace(row, cluster=None) for row in table)
 
 
 HOPPER = Policy(
@@ -83,17 +93,23 @@ HOPPER = Policy(
         Share(8192, warps=4, blocks=1),
         Share(16384, warps=4, blocks=2),
         # Four warps would not have the registers for such an accumulator.
-        Share(1 << 24, warps=8),
+        Share(32768, warps=8),
+        # Nor would eight.
+        Share(1 << 24, warps=8, cluster=2),
     ),
     # What is left of the shared memory when one block has all of it holds loads of more steps.
     visits=(
         Share(16384, warps=4, blocks=1, latency=6),
-        Share(1 << 24, warps=8, blocks=1, latency=6),
+        Share(32768, warps=8, blocks=1, latency=6),
+        Share(1 << 24, warps=8, blocks=1, latency=6, cluster=2),
     ),
     checked=(Share(8192, warps=4, blocks=1), Share(1 << 24, warps=8, blocks=1)),
     by_hand=(Share(1 << 24, warps=8, blocks=1),),
     gathers=(Share(8192), Share(1 << 24, warps=8)),
-    chains=(Share(24576, blocks=2), Share(1 << 24, blocks=1)),
+    # While one block waits for a product, the others compute: as many as registers are left for.
+    chains=(Share(8192, blocks=4), Share(24576, blocks=2), Share(1 << 24, blocks=1)),
+    flat_chains=(Share(1 << 24, blocks=2),),
+    flat=64,
     tall=128,
     page=2048,
     group=8,
@@ -103,7 +119,14 @@ HOPPER = Policy(
 )
 """Newer architectures have not been tried, and take it as it is."""
 
-AMPERE = replace(HOPPER, since=80, copies=(Share(4095), Share(1 << 24, warps=8)), bulk_copies=False)
+AMPERE = replace(
+    HOPPER,
+    since=80,
+    copies=(Share(4095), Share(1 << 24, warps=8)),
+    products=_without_clusters(HOPPER.products),
+    visits=_without_clusters(HOPPER.visits),
+    bulk_copies=False,
+)
 
 POLICIES = (HOPPER, AMPERE)
 """Newest first."""

@@ -142,6 +142,31 @@ def test_visits_that_check_have_registers_for_it():
     assert found == {"occupancy": 1, "num_worker_warps_per_cta": 4}
 
 
+@pytest.mark.parametrize(
+    ("rows", "keys", "depth", "blocks", "warps"),
+    [
+        (64, 64, 64, 4, 4), (64, 64, 32, 4, 4), (64, 128, 64, 2, 4), (64, 64, 128, 2, 4),
+        (128, 64, 64, 2, 8), (128, 128, 128, 1, 8), (32, 64, 64, 2, 4), (16, 64, 128, 2, 4),
+    ],
+)  # fmt: skip
+def test_chained_products_share_a_processor(rows, keys, depth, blocks, warps):
+    heads = tw.meta((8, 1024, depth), tw.bf16)
+    out = tw.meta((8, 1024, depth), tw.bf16).partition_mut((1, rows, depth))
+    found = hints(kernels.attention, out, heads, heads, heads, 0.1, BN=keys)
+    assert found == {"occupancy": blocks, "num_worker_warps_per_cta": warps}
+
+
+def test_accumulators_beyond_the_registers_of_a_block_are_divided():
+    z = tw.meta((4096, 4096), tw.bf16)
+    out = z.partition_mut((256, 256))
+    found = hints(kernels.gemm, out, z, z)
+    assert found == {"num_cta_in_cga": 2, "num_worker_warps_per_cta": 8}
+    found = hints(kernels.persistent_gemm, out.map((4, 1), 66), z, z)
+    assert found == {"num_cta_in_cga": 2, "occupancy": 1, "num_worker_warps_per_cta": 8}
+    older = lowered(cuda_ir(kernels.gemm, out, z, z), arch="sm_80").choices.hints["sm_80"]
+    assert "num_cta_in_cga" not in older, "it has no clusters"
+
+
 def test_visits_load_far_ahead():
     z = tw.meta((4096, 4096), tw.bf16)
     func = cuda_ir(kernels.persistent_gemm, z.partition_mut((128, 256)).map((8, 1), 132), z, z)
@@ -295,6 +320,13 @@ def test_whole_tiles_as_asked_for():
     assert [a.whole_first for a in copied((4, 64)).accesses.values()] == [True, False]
     assert not any(a.whole_first for a in copied((4, 64), whole_first=False).accesses.values())
     assert not any(a.whole_first for a in product((16, 16)).accesses.values())
+
+
+def test_stores_are_whole_where_one_question_is_asked_for_all():
+    for length, expected in ((8192, [True, True]), (4096, [True, False])):
+        x = whole(64, length)
+        found = lowered(cuda_ir(kernels.softmax, outputs((64, length), (1, length)), x)).choices
+        assert [a.whole_first for a in found.accesses.values()] == expected
 
 
 def test_older_assemblers_cannot_promise_whole_tiles():

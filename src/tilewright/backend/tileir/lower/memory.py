@@ -247,20 +247,16 @@ def _store(em: Emitter, op: Op) -> Sequence[Val]:
     guard = op.maybe("guard")
     view = _view(em, op.one("view"), access.view)
     index = place_of(em, op)
-    if guard is None:
-        return _store_tile(em, value, view, index, token, hints)
-    return em.only_if(
-        em.get(guard), token, lambda: _store_tile(em, value, view, index, token, hints)
-    )
+    inside = access.whole_first and em.whole is True
 
+    def store() -> Sequence[Val]:
+        return em.op(
+            "store_view_tko", [TOKEN], value, view, index, token,
+            memory_ordering_semantics=WEAK, optimization_hints=hints,
+            inbounds=(1,) * len(index) if inside else None,
+        )  # fmt: skip
 
-def _store_tile(
-    em: Emitter, value: Val, view: Val, index: Sequence[Val], token: Val | None, hints: Hints | None
-) -> Sequence[Val]:
-    return em.op(
-        "store_view_tko", [TOKEN], value, view, index, token,
-        memory_ordering_semantics=WEAK, optimization_hints=hints,
-    )  # fmt: skip
+    return store() if guard is None else em.only_if(em.get(guard), token, store)
 
 
 def _atomic_red(em: Emitter, op: Op) -> Sequence[Val]:

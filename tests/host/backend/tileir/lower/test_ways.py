@@ -64,6 +64,13 @@ def test_masks_are_for_blocks_at_the_edge():
     assert "cmpi" not in whole
 
 
+def test_stores_are_masked_at_the_edge_alone():
+    whole, other, asked = ways(rows((1, 8192), 8192))
+    stores = [re.search(r"store_view_tko.*", text) for text in (whole, other)]
+    assert [store is not None and "inbounds" in store[0] for store in stores] == [True, False]
+    assert asked.count("cmpi") == 4, "two axes of what is read, and of what is written"
+
+
 @tw.entry
 def in_halves(out: tl.TensorMut) -> None:
     halves = out.partition_mut((1, 8192))
