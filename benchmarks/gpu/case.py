@@ -24,6 +24,8 @@ class Entry:
     """What it was tuned to, for the table."""
     fetch: Callable[[], object] | None = None
     """Brings the answer there, where it is elsewhere."""
+    spoil: Callable[[], object] | None = None
+    """Fills the place of the answer with NaN, where other settings write it too."""
 
 
 Settings: TypeAlias = "Callable[[], list[Entry]]"

@@ -37,7 +37,11 @@ def as_torchs() -> Any:
 
 
 class Launches:
-    """A kernel and its arguments, in memory of ours, and what puts it on the stream."""
+    """A kernel and its arguments, in memory of ours, and what puts it on the stream.
+
+    Kernels that write the same tensor of torch write the same memory: where it lies changes the
+    speed of some by more than what they are compared for.
+    """
 
     def __init__(
         self,
@@ -51,22 +55,37 @@ class Launches:
         self.given = [owned(i) if hasattr(i, "data_ptr") else i for i in inputs]
         self.out = out
         self._shape = tile, groups
-        self._memory = tw.full(tuple(out.shape), math.nan, DTYPES[str(out.dtype)]).sync_on(stream())
-        self.output = self._cut()
+        self._memory = owned(out)
+        self._output: Any = None
 
-    def _cut(self) -> Any:
-        tile, groups = self._shape
-        output = self._memory.partition_mut(tile)
-        return output if groups is None else output.map(groups)
+    @property
+    def output(self) -> Any:
+        """The memory cut into tiles: again, where others, or a reader, have ended the last cut."""
+        if _CUT.get(id(self._memory)) is not self:
+            _CUT[id(self._memory)] = self
+            tile, groups = self._shape
+            self._output = self._memory.partition_mut(tile)
+            if groups is not None:
+                self._output = self._output.map(groups)
+        return self._output
+
+    def spoil(self) -> None:
+        """Write NaN where the answer will be."""
+        tw.memcpy(self._memory, tw.asarray(self.out.fill_(math.nan))).sync_on(stream())
+        _CUT.pop(id(self._memory), None)
 
     def fetch(self) -> None:
         """Copy the answer to torch."""
         tw.memcpy(tw.asarray(self.out), self._memory).sync_on(stream())
-        self.output = self._cut()  # reading has ended the one before
+        _CUT.pop(id(self._memory), None)
 
 
 _OWNED: dict[int, tuple[Tensor, Any]] = {}
 """Tensors of torch, by their identity, and what we have of them."""
+
+
+_CUT: dict[int, Launches] = {}
+"""Who has cut a memory last, by its identity."""
 
 
 def owned(tensor: Tensor) -> Any:
@@ -81,6 +100,7 @@ def owned(tensor: Tensor) -> Any:
 def forget() -> None:
     """Let go of all copies."""
     _OWNED.clear()
+    _CUT.clear()
 
 
 def entry(
@@ -103,7 +123,8 @@ def entry(
         launch = kernel(made.output, *made.given, **constants)
         (launch.compile_options(wanted) if wanted else launch).start_on(stream())
 
-    return Entry(run, out, _setting(tile, {**constants, **(options or {})}), made.fetch)
+    setting = _setting(tile, {**constants, **(options or {})})
+    return Entry(run, out, setting, made.fetch, made.spoil)
 
 
 def _setting(tile: Sequence[int], more: Mapping[str, Any]) -> str:

@@ -74,7 +74,12 @@ def _copied(x: Tensor) -> dict[str, Settings]:
 
 def _ours(kernel: Any, out: Tensor, *args: Any, tiles: Sequence[Shape], **how: Any) -> Settings:
     """A kernel of ours, as it is, with one of a few tile shapes."""
-    return lambda: [entry(kernel, _poison(out), tile, *args, **how) for tile in tiles]
+
+    def settings() -> list[Entry]:
+        target = _poison(out)
+        return [entry(kernel, target, tile, *args, **how) for tile in tiles]
+
+    return settings
 
 
 def _hinted(
@@ -83,8 +88,9 @@ def _hinted(
     """The same with hints, to see what they would gain."""
 
     def settings() -> list[Entry]:
+        target = _poison(out)
         return [
-            entry(kernel, _poison(out), tile, *args, options=given, **how)
+            entry(kernel, target, tile, *args, options=given, **how)
             for tile in tiles
             for given in hints
         ]
@@ -192,8 +198,25 @@ def _large_gemm(z: Tensor, x: Tensor, y: Tensor) -> dict[str, Settings]:
         steps = [_ours(kernels.gemm, z, x, y, tiles=tiles, BK=step) for step in (64, 128)]
         return {OURS: lambda: [one for settings in steps for one in settings()]}
     mine = {OURS: _ours(kernels.gemm, z, x, y, tiles=tiles)}
-    persistent = partial(_ours, kernels.persistent_gemm, z, x, y, tiles=[(128, 256)])
-    return mine | {PERSISTENT: persistent(groups=(8, 1), BK=32)}
+    return mine | {PERSISTENT: _visiting(kernels.persistent_gemm, z, x, y)}
+
+
+VISITS: Sequence[tuple[Shape, Shape, int]] = [((128, 256), (8, 1), 32), ((256, 256), (4, 1), 64)]
+"""Tiles of persistent products, groups of them that run together, and steps."""
+
+
+def _visiting(kernel: Any, out: Tensor, *args: Any) -> Settings:
+    """A persistent product of ours, of a matrix or of a batch of them."""
+    one = (1,) * (len(out.shape) - 2)
+
+    def settings() -> list[Entry]:
+        target = _poison(out)
+        return [
+            entry(kernel, target, one + tile, *args, groups=one + groups, BK=step)
+            for tile, groups, step in VISITS
+        ]
+
+    return settings
 
 
 def _gemm(m: int, n: int, k: int, dtype: str) -> Case:
@@ -215,9 +238,7 @@ def _batched(batch: int, n: int, dtype: str) -> Case:
     x, y = (_random(batch, n, n, dtype=dtype) for _ in range(2))
     contestants = {
         OURS: _ours(kernels.batch_gemm, x, x, y, tiles=[(1, 128, 128), (1, 128, 256)]),
-        PERSISTENT: _ours(
-            kernels.persistent_batch_gemm, x, x, y, tiles=[(1, 128, 256)], groups=(1, 8, 1), BK=32
-        ),
+        PERSISTENT: _visiting(kernels.persistent_batch_gemm, x, x, y),
         TORCH: _torch(lambda: x @ y),
         **_others("gemm", x, x, y),
     }

@@ -15,8 +15,8 @@ TURN = 4.0
 """Milliseconds of a contestant's turn, about; before them are as many that do not count."""
 TRIALS, TRIAL = 3, 1.5
 """Rounds, and milliseconds of a turn, in which the settings of one contestant are compared."""
-CLOSE = 1.05
-"""Settings that took at most so many times as long as the fastest are compared once more."""
+CLOSE = 1.08
+"""Settings whose least took at most so many times as long as the fastest are compared once more."""
 FLUSHED = 512 << 20
 """Bytes that are written to leave nothing else in the cache."""
 
@@ -67,19 +67,23 @@ def best(entries: Sequence[Entry], clock: Clock) -> Entry:
     """The fastest of a contestant's settings."""
     named = {str(number): entry for number, entry in enumerate(entries)}
     if len(named) > 1:
-        named = _fastest(named, interleave(named, clock, TRIALS, TRIAL), CLOSE)
+        # What disturbs a short turn only lengthens it, and must not put out the fastest.
+        named = _fastest(named, interleave(named, clock, TRIALS, TRIAL), min, CLOSE)
     if len(named) > 1:
-        named = _fastest(named, interleave(named, clock), 1.0)
+        named = _fastest(named, interleave(named, clock), statistics.median, 1.0)
     return next(iter(named.values()))
 
 
 def _fastest(
-    entries: Mapping[str, Entry], times: Mapping[str, list[float]], close: float
+    entries: Mapping[str, Entry],
+    times: Mapping[str, list[float]],
+    typical: Callable[[list[float]], float],
+    close: float,
 ) -> dict[str, Entry]:
-    """Those whose median is the least, or at most so many times as long."""
-    medians = {name: statistics.median(found) for name, found in times.items()}
-    limit = min(medians.values()) * close
-    return {name: entry for name, entry in entries.items() if medians[name] <= limit}
+    """Those whose typical time is the least, or at most so many times as long."""
+    found = {name: typical(each) for name, each in times.items()}
+    limit = min(found.values()) * close
+    return {name: entry for name, entry in entries.items() if found[name] <= limit}
 
 
 def interleave(
