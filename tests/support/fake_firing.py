@@ -23,6 +23,7 @@ from tilewright.op.place import here
 class Firing:
     """See `tilewright.driver.cuda.calls.Calls`."""
 
+    fire_now = replay_now = 0
     launch: Any
     launch_graph: Any
     drain: Any
@@ -81,8 +82,9 @@ class Firing:
         with LOCK:
             if uses or stub().claim(row, written, count, lane) < 0:
                 return 0
-            for tensor in _object(words[MemoryWord.RECORDS])[:written]:
-                tensor.state.last_write = Use(_object(words[MemoryWord.WHAT]), built)
+            for tensor in _words(row, written):
+                state = _object(_words(tensor, TENSOR_WORDS)[TensorWord.STATE])
+                state.last_write = Use(_object(words[MemoryWord.WHAT]), built)
         uses.append((user, here(up)))
         if record:
             put = self.shoot(record, lane, stream)
@@ -109,9 +111,14 @@ def _words(address: int, count: int) -> list[int]:
 
 def _unchanged(shot: Any) -> bool:
     """Whether all that a shot watches is what it was."""
-    watches = _words(shot[ShotWord.WATCHES], 2 * shot[ShotWord.WATCHED])
-    found = [_object(address) for address in watches]
-    return all(read() is value for read, value in zip(found[::2], found[1::2], strict=True))
+    watches = _words(shot[ShotWord.WATCHES], 3 * shot[ShotWord.WATCHED])
+    each = (watches[i : i + 3] for i in range(0, len(watches), 3))
+    return all(_now(where, key) is _object(value) for where, key, value in each)
+
+
+def _now(where: int, key: int) -> Any:
+    """What a dictionary has, or a function gives."""
+    return _object(where).get(_object(key)) if key else _object(where)()
 
 
 def _object(address: int) -> Any:

@@ -27,8 +27,10 @@ E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
 
 
-class _Core(Generic[E]):
+class Core(Generic[E]):
     """What all handles of one Arc share: the tensor, and where each handle was made."""
+
+    __slots__ = ("__weakref__", "handles", "tensor")
 
     def __init__(self, tensor: Tensor[E]) -> None:
         self.tensor = tensor
@@ -45,7 +47,7 @@ class _Core(Generic[E]):
         return len(self.owners())
 
 
-def _counting(core: _Core[Any]) -> Callable[[], int]:
+def _counting(core: Core[Any]) -> Callable[[], int]:
     # Weakly: the core has the tensor, and a circle would keep both until the collector comes.
     ref = weakref.ref(core)
 
@@ -67,11 +69,11 @@ class Arc(Ours, Generic[E]):
 
     def __init__(self, tensor: Tensor[E]) -> None:
         title, _ = tensor.take_over("tw.Arc()", "use the Arc; its .value is the tensor")
-        core = _Core(Tensor[E](tensor.region, title))
+        core = Core(Tensor[E](tensor.region, title))
         core.tensor.mark_shared(_counting(core))
         self._join(core)
 
-    def _join(self, core: _Core[E]) -> None:
+    def _join(self, core: Core[E]) -> None:
         self._core = core
         with LOCK:
             core.handles.append((weakref.ref(self), here()))

@@ -18,7 +18,9 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from ..base.errors import BorrowError
+from ..driver.cpu.layouts import holds_of, offset
 from ..driver.stub.words import BORROW_WORDS, STORAGE_WORDS, Look, StorageWord, Words, new_words
+from ..op.nesting import THREAD
 from ..op.place import Spot, place_of
 from .extent import Extent
 
@@ -43,6 +45,7 @@ def hold_at_forks() -> None:
     os.register_at_fork(
         before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
     )
+    os.register_at_fork(after_in_child=THREAD.forget_others)
 
 
 class _Use(NamedTuple):
@@ -81,7 +84,10 @@ def borrow_words() -> Words:
     """What native code needs to borrow, as `BorrowWord` says."""
     acquire, release, use, main, thread = map(id, _FOR_NATIVE_CODE)
     words = new_words(BORROW_WORDS)
-    words[:] = [acquire, release, use, threading.main_thread().ident or 0, main, thread]
+    words[:] = [
+        acquire, release, use, threading.main_thread().ident or 0, main, thread, holds_of(LOCK),
+        offset(BorrowState, "last_write"),
+    ]  # fmt: skip
     return words
 
 

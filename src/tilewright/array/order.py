@@ -37,7 +37,12 @@ ANYWHERE = (0, 1 << 64)
 class _Puts(threading.Condition):
     """Where threads wait for others to put work on a stream: rare, so one is enough for all."""
 
-    waiting = 0
+    __slots__ = ("waiting",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = 0
+        """How many; native code looks at this, too."""
 
 
 PUTS = _Puts()

@@ -88,9 +88,12 @@ class PlainMemory:
         row, words = new_words(2 * count + written), new_words(MEMORY_WORDS)
         row[:count] = [record.at for record in self.records]
         words[:] = [
-            ctypes.addressof(row), count, written, ctypes.addressof(borrow_words()), id(writing),
-            id(self.records),
-        ]  # fmt: skip
+            ctypes.addressof(row),
+            count,
+            written,
+            ctypes.addressof(borrow_words()),
+            id(writing),
+        ]
         self.address = ctypes.addressof(words)
         """Where native code finds all of this."""
         self._kept = writing, row, words

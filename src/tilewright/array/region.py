@@ -139,8 +139,9 @@ class TensorRecord(bytes):
         aligned = region.address % POINTER_ALIGNMENT == 0
         kind = (region.layout.number << DEVICE_BITS | _number_of(region)) << 1 | aligned
         memory = ctypes.addressof(region.storage.words)
-        record = TensorRecord(_WORDS.pack(kind, region.address, memory))
-        record.region, record.state = region, region.storage.state
+        state = region.storage.state
+        record = TensorRecord(_WORDS.pack(kind, region.address, memory, id(state)))
+        record.region, record.state = region, state
         record.at = address_of(record)
         return record
 

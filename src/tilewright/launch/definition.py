@@ -20,6 +20,7 @@ from .exporting import Exported, write
 from .inspection import Inspection, explained_latest, latest, recompiles
 from .kernel import Kernel
 from .operation import Launch
+from .quick import hasten
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,17 @@ class Entry:
     Arguments are values or ops that give them; constants go by keyword.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "quick")
+
+    plain_calls = 0
+    """How often it was called with tensors that need no closer look, before that was `quick`."""
+
     __name__: str
     __qualname__: str
+    quick: int
+    """Where native code finds what it needs to build launches; there once it was asked for."""
+    quick_keeps: object
+    """What stands there."""
 
     def __init__(
         self,
@@ -182,7 +192,12 @@ class Entry:
     if not TYPE_CHECKING:
         # Type checkers see the call by arity instead: `_generated_overloads`.
 
-        __call__ = Launch.called
+        def __call__(self, *args: Any, **constants: Any) -> Launch[Any]:
+            """Build the op that runs the kernel on these arguments."""
+            op = Launch.of(self.kernel, args, constants)
+            if op.is_plain and type(self) is Entry:
+                hasten(self)  # what follows will be as plain, most likely
+            return op
 
         def __getitem__(self, grid: object) -> NoReturn:
             raise TypeError(

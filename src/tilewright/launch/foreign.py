@@ -227,10 +227,10 @@ class ForeignKernel:
         assert bound.held is not None
         known: Known = bound.held[-1]
         if code.run.shot is not None:
-            shots = known.shot or ShotsByNumbers(self._maker, call, grid)
+            shots = known.asked(PLAIN)[1] or ShotsByNumbers(self._maker, call, grid)
             assert isinstance(shots, ShotsByNumbers)
             shots.keep(bound.numbers, grid, code.run.shot)
-            known.code, known.shot = code, shots
+            known.remember(PLAIN, code, shots)
 
     def _call(self, bound: Bound, request: Request) -> Call:
         memory = {True: enumerate(bound.written), False: enumerate(bound.read, len(bound.written))}

@@ -84,26 +84,28 @@ NOT_FOUND: Found = (None, None)
 class Known:
     """Plain launches whose tensors are of the same kinds: also their memory is aligned alike."""
 
-    __slots__ = ("_asked", "code", "form", "home", "kinds", "shot")
+    __slots__ = ("_asked", "form", "home", "kinds", "latest")
 
     def __init__(self, kinds: bytes, form: Form) -> None:
         self.kinds, self.form, self.home = kinds, form, form.home
-        self.code: Runnable | None = None
-        """What was last run for those that ask for nothing."""
-        self.shot: Shot | None = None
-        """How they get on their way, if they need not be listed."""
+        self.latest: tuple[Request, *Found] = (PLAIN, *NOT_FOUND)
+        """What was last asked for, its code, and how it gets on its way; one tuple, as threads may
+        ask for different things."""
         self._asked: Recent[Request, Found] = Recent(CODES)
 
-    def remember(self, request: Request, code: Code) -> None:
-        """Know the code of those that ask for this."""
-        if request is PLAIN:
-            self.code, self.shot = code, code.run.shot
-        elif not request.generics:  # these may change the types of numbers
-            self._asked.keep(request, (code, code.run.shot))
+    def remember(self, request: Request, code: Runnable, shot: Shot | None) -> None:
+        """Know the code of those that ask for this, and how they get on their way."""
+        if not request.generics:  # these may change the types of numbers
+            self._asked.keep(request, (code, shot))
+            self.latest = (request, code, shot)
 
     def asked(self, request: Request) -> Found:
         """The code of those that ask for this, and how they get on their way, if that is known."""
-        return self._asked.get(request, NOT_FOUND)
+        latest, code, shot = self.latest
+        if latest is not request:
+            code, shot = self._asked.get(request, NOT_FOUND)
+            self.latest = (request, code, shot)
+        return code, shot
 
 
 def _home(kernel: str, args: Sequence[Arg]) -> Device | None:

@@ -18,6 +18,7 @@ from ..base.shapes import Shape
 from ..compile.cache import Compiled
 from ..compile.hints import NO_HINTS, Hints
 from ..compile.options import CompileOptions
+from ..driver.cpu.layouts import are_known
 from ..driver.protocol import Device, RefusedCodeError
 from ..frontend.sources import KernelSource
 from ..ir.constants import constant_kind
@@ -64,7 +65,7 @@ class Kernel:
         plain = not (source.unsafe or self._binder.pointers or self._binder.has_number_keywords)
         self.plain: PlainBinder | None = None
         """What binds most calls, and borrows too; None: all need a closer look."""
-        if plain and _has_memory(self._binder):
+        if plain and _has_memory(self._binder) and are_known():
             self.plain = PlainBinder(source, self._binder, self._form)
         self._programs: dict[tuple[int, Device, CompileOptions | None], Program] = {}
         self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
@@ -136,7 +137,7 @@ class Kernel:
             found = self._make_code(form, device, request, *_addresses(bound))
             form.codes.keep(key, found)
         if bound.held is not None:
-            bound.held[-1].remember(request, found)
+            bound.held[-1].remember(request, found, found.run.shot)
         return found
 
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:

@@ -45,9 +45,6 @@ R_co = TypeVar("R_co", covariant=True)
 Ts = TypeVarTuple("Ts")
 
 
-_new: Any = object.__new__
-
-
 class Launch(Composite[R_co]):
     """A kernel with its arguments. Its result is the tuple of the very objects passed.
 
@@ -59,33 +56,18 @@ class Launch(Composite[R_co]):
     effect = True
     staged = False
 
+    __slots__ = ("_args", "_examined", "_held", "_kernel", "_request")
+    # What `quick` writes in native code; the rest is for launches that need a closer look.
+
     _kernel: Launchable
     _args: tuple[Any, ...]
-    _keywords: Mapping[str, Any] = MappingProxyType({})
-    _request = PLAIN
-    _held: Held | None = None
+    _request: Request
+    _held: Held | None
     """The tensors, where none needs a closer look."""
-    _numbers: Sequence[Any] = ()
-    _examined: Bound | None = None
+    _examined: Bound | None
 
-    @staticmethod
-    def called(entry: Any, /, *args: Any, **constants: Any) -> Launch[Any]:
-        """Build the op that runs a kernel on these arguments."""
-        # The `__call__` of kernels, with what most calls need in one piece: each further call of
-        # Python code would take as long as looking at two tensors.
-        kernel = entry.kernel
-        plain = kernel.plain
-        request = kernel.asked(constants) if constants else kernel.bare
-        if plain is not None and request is not None and not plain.has_numbers:
-            held = plain.hold(plain.call, args, 1)
-            if held is not None and held[-1] is not None:
-                op: Launch[Any] = _new(Launch)
-                op._built = held[-3].spot
-                op._uses = []
-                op._kernel, op._args, op._held, op._request = kernel, args, held, request
-                op.result_count = plain.arity
-                return op
-        return Launch[Any].of(kernel, args, constants)
+    _keywords: Mapping[str, Any] = MappingProxyType({})
+    _numbers: Sequence[Any] = ()
 
     @classmethod
     def of(cls, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Self:
@@ -93,7 +75,8 @@ class Launch(Composite[R_co]):
         self = object.__new__(cls)
         self._built = here(2)  # a kernel's `__call__`
         self._uses = []
-        self._kernel, self._args, self.result_count = kernel, args, len(args)
+        self._kernel, self._args = kernel, args
+        self._request, self._held, self._examined = PLAIN, None, None
         try:
             plain = kernel.plain
             request = kernel.asked(keywords) if keywords else kernel.bare
@@ -109,6 +92,14 @@ class Launch(Composite[R_co]):
             give_back(args)
             raise
         return self
+
+    def _count_results(self) -> int:
+        return len(self._kernel.source.parameters)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its arguments need no closer look: they are tensors, and no numbers."""
+        return self._held is not None and not self._numbers
 
     @property
     def _bound(self) -> Bound | None:
@@ -245,7 +236,7 @@ class Launch(Composite[R_co]):
         if held is None or Tracing.active is not None:
             return NOT_FIRED
         known, request = held[-1], self._request
-        code, shot = (known.code, known.shot) if request is PLAIN else known.asked(request)
+        code, shot = known.asked(request)
         if shot is None or stream.device is not known.home:
             return NOT_FIRED
         numbers = self._numbers

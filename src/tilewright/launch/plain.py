@@ -13,12 +13,13 @@ from operator import itemgetter
 from struct import unpack_from
 from typing import Any, cast
 
-from ..array.arc import Arc
+from ..array.arc import Arc, Core
 from ..array.borrow import LOCK, Ticket, borrow_words
 from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.region import TensorRecord, address_of
 from ..array.tensor import BorrowMut, Tensor
+from ..driver.cpu.layouts import offset
 from ..driver.stub.calls import stub
 from ..driver.stub.words import CALL_WORDS, CallWord, new_words
 from ..op.core import has_op
@@ -67,6 +68,8 @@ class PlainBinder:
             self._count, self._written, ctypes.addressof(self._places),
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
             id(TensorRecord), given, ctypes.addressof(borrow_words()), id(self._writing),
+            offset(Tensor, "plain"), offset(Arc, "_core"), offset(Core, "tensor"),
+            offset(self._given_as, "stamp"), offset(self._given_as, "tensor"),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
         self.hold: Callable[[int, tuple[Any, ...], int], Held | None] = self._first_hold

@@ -21,6 +21,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Lazy(Slips, Coroutine[Any, Any, T_co]):
     """What all ops are: something to execute, once."""
 
+    __slots__ = ("_built", "_uses")
+
     gives_back: bool = False
     """Whether its results are objects that it was passed, which belong to somebody."""
     effect: bool = False
@@ -38,9 +40,6 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
     made_of: Sequence[Lazy[Any]] = ()
     """The ops it is made of, as far as they are known before it runs."""
 
-    result_count: int | None = None
-    """How many results it gives, if they are a tuple whose length is known before it runs."""
-
     holds: ClassVar[tuple[str, ...]] = ()
     """Attributes that hold memory, or what may, and are not needed once the op has run."""
 
@@ -50,6 +49,7 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
     _callers: ClassVar[int] = 0
     """How many callers of the constructor are Tilewright's own, for certain."""
 
+    _result_count: int | None = None
     _built: Spot
     _uses: list[tuple[str, Spot]]
     """Who used it, or tried to, and where; the first one has it."""
@@ -74,6 +74,18 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
     def name(self) -> str:
         """What messages call this op."""
         return type(self).__name__
+
+    @property
+    def result_count(self) -> int | None:
+        """How many results it gives, if they are a tuple whose length is known before it runs."""
+        return self._count_results()
+
+    @result_count.setter
+    def result_count(self, count: int | None) -> None:
+        self._result_count = count
+
+    def _count_results(self) -> int | None:
+        return self._result_count
 
     @property
     def built(self) -> Spot:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from threading import get_ident
 from typing import TypeVar, TypeVarTuple
 
 from ..base.errors import Error
@@ -12,12 +12,34 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-class _Thread(threading.local):
-    starting: str | None = None
+class _Threads:
+    """What each thread is starting. Of most launches native code sees that no thread is."""
+
+    __slots__ = ("names",)
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+
+    @property
+    def starting(self) -> str | None:
+        """The name of the op that this thread is starting; None while it waits for something."""
+        return self.names.get(get_ident()) if self.names else None
+
+    @starting.setter
+    def starting(self, name: str | None) -> None:
+        if name is None:
+            self.names.pop(get_ident(), None)
+        else:
+            self.names[get_ident()] = name
+
+    def forget_others(self) -> None:
+        """This is a child process, in which no other thread goes on."""
+        mine = self.starting
+        self.names.clear()
+        self.starting = mine
 
 
-THREAD = _Thread()
-"""The name of the op that this thread is starting; None while it waits for something."""
+THREAD = _Threads()
 
 
 def refuse_nested(name: str) -> None:

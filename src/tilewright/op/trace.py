@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from ..driver.protocol import Device, Event, Stamp, Stream, TimedStream
 
@@ -124,10 +124,16 @@ class _Lanes:
         return [*processes, *threads]
 
 
-class Tracing:
-    """Whether a trace is being recorded, in the whole process."""
+class _Tracing:
+    """Whether a trace is being recorded, in the whole process; native code looks at this, too."""
 
-    active: ClassVar[Trace | None] = None
+    __slots__ = ("active",)
+
+    def __init__(self) -> None:
+        self.active: Trace | None = None
+
+
+Tracing = _Tracing()
 
 
 @contextmanager

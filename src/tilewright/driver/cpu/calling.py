@@ -94,7 +94,7 @@ def _function(name: str, lines: Sequence[str]) -> str:
     return f"\ndefine ptr @{wrapped(name)}(ptr %self, ptr %given, i64 %count) {{\n{text}}}\n"
 
 
-class _MethodDef(ctypes.Structure):
+class MethodDef(ctypes.Structure):
     """How Python's C interface describes a builtin function."""
 
     _fields_ = (
@@ -105,7 +105,7 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-_KEPT: list[tuple[_MethodDef, NativeFunction]] = []
+_KEPT: list[tuple[MethodDef, NativeFunction]] = []
 """For good: builtin functions refer to their descriptions, and nobody knows when they are gone."""
 
 
@@ -113,7 +113,7 @@ def builtin(wrapper: NativeFunction) -> Callable[..., Any]:
     """A loaded wrapper as a function; its code stays in memory for good."""
     make: Any = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p,) * 3
-    described = _MethodDef(wrapper.symbol.encode(), wrapper.address, METH_FASTCALL, None)
+    described = MethodDef(wrapper.symbol.encode(), wrapper.address, METH_FASTCALL, None)
     _KEPT.append((described, wrapper))
     function: Callable[..., Any] = make(ctypes.addressof(described), None, None)
     return function

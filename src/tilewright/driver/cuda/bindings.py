@@ -31,6 +31,7 @@ class Bindings:
         quick = quick_calls({name: self._address(name) for name in DRIVER})
         self.launch, self.fire = quick.launch, quick.fire
         self.shoot, self.replay = quick.shoot, quick.replay
+        self.fire_now, self.replay_now = quick.fire_now, quick.replay_now
         self.idle, self.drain = quick.idle, quick.drain
         self.record = quick.record
         self.query = quick.query

@@ -256,6 +256,11 @@ class Calls(Protocol):
 
     # what is called all the time, and gives a status; the context need not be current
 
+    fire_now: int
+    """Where native code finds `fire` as `launching` has it; 0: there is none."""
+    replay_now: int
+    """As well `replay`."""
+
     def launch(self, record: int, stream: int, /) -> int:
         """Launch what the words at an address say."""
         ...

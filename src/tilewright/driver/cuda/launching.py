@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from ..stub.shapes import agreed, counted
-from ..stub.words import LaneWord, MemoryWord
+from ..stub.words import LaneWord
 from .entering import exported, within
 
 
@@ -45,17 +45,25 @@ class ShotWord(IntEnum):
     BORROWS = 7
     """The words that `BorrowWord` names."""
     WATCHED = 8
-    """How many values the code was made for that may have changed, and where these are said: as
-    objects, a function that gives the value now, and the value as it was."""
+    """How many values the code was made for that may have changed, and where these are said, by
+    three objects: a dictionary, the key and the value as it was; or a function that gives the value
+    now, 0 and the value as it was."""
     WATCHES = 9
+    FIRE = 10
+    """The address of the native code that fires; 0: there is none."""
 
 
-SHOT_WORDS = 10
+SHOT_WORDS = 11
+
+FAILED = -(1 << 63)
+"""What native code gives where an error of Python's is set."""
 
 STATUS_BITS = 16
 """What firing gives is how many launches were put on the stream, and how waiting for them ended."""
 
 KERNEL = """
+declare ptr @PyDict_GetItemWithError(ptr, ptr)
+
 define internal i32 @word32(ptr %record, i64 %index) {{
   %at = getelementptr i64, ptr %record, i64 %index
   %word = load i64, ptr %at
@@ -104,12 +112,6 @@ yes:
   %now = add i64 %before, 1
   call void @set(ptr %lane, i64 {lane_put}, i64 %now)
   ret i64 %now
-}}
-
-define i64 @tw_shoot(ptr %record, ptr %lane, ptr %stream) {{
-  %context = load ptr, ptr %record
-  %count = call i64 @put_graph(ptr %context, ptr %record, ptr null, ptr %lane, ptr %stream)
-  ret i64 %count
 }}
 """
 
@@ -172,6 +174,25 @@ define internal i64 @begin(ptr %shot, ptr %row, ptr %lane) {{
   ret i64 %number
 }}
 
+; Whether a value is the object it was: one of a dictionary, by its key, or what a function gives.
+define internal i1 @is_still(ptr %watch) {{
+entry:
+  %where = call ptr @link(ptr %watch, i64 0)
+  %key = call ptr @link(ptr %watch, i64 1)
+  %was = call ptr @link(ptr %watch, i64 2)
+  %unnamed = icmp eq ptr %key, null
+  br i1 %unnamed, label %ask, label %look
+look:
+  %found = call ptr @PyDict_GetItemWithError(ptr %where, ptr %key)
+  %same = icmp eq ptr %found, %was
+  ret i1 %same
+ask:
+  %is = call ptr @PyObject_CallNoArgs(ptr %where)
+  call void @Py_DecRef(ptr %is)
+  %holds = icmp eq ptr %is, %was
+  ret i1 %holds
+}}
+
 ; Whether the code of a launch is still what it was made for.
 define internal i1 @fresh(ptr %shot) {{
   %count = call i64 @word(ptr %shot, i64 {shot_watched})
@@ -183,8 +204,8 @@ define internal i1 @fresh(ptr %shot) {{
 ; Begins a plain launch, puts it on its stream, and waits for it if there is a budget for that.
 ; Notes that its op was used, in a list of its uses that must be empty. Gives how many were put
 ; there, shifted, and how the waiting ended; minus why it could not be put there; or 0 if it could
-; not be begun. Null: an error is set.
-define ptr @tw_fire(
+; not be begun. The least number: an error is set.
+define i64 @tw_fire_now(
     ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %numbers, ptr %lane, ptr %stream,
     i64 %budget) {{
 entry:
@@ -192,14 +213,13 @@ entry:
   br i1 %fresh, label %ask, label %closer
 closer:
   call void @PyErr_Clear()
-  %nothing = call ptr @PyLong_FromLongLong(i64 0)
-  ret ptr %nothing
+  ret i64 0
 ask:
   %use = call ptr @first_use(ptr %uses, ptr %user, ptr %known)
   %lost = icmp eq ptr %use, null
   br i1 %lost, label %failed, label %judge
 failed:
-  ret ptr null
+  ret i64 {failed}
 judge:
   %used = icmp eq ptr %use, @_Py_NoneStruct
   br i1 %used, label %drop, label %lock
@@ -208,28 +228,59 @@ drop:
   br label %closer
 lock:
   %borrows = call ptr @link(ptr %shot, i64 {shot_borrows})
-  %locked = call i1 @lock_borrows(ptr %borrows)
-  br i1 %locked, label %begin, label %interrupted
+  %locked = call i32 @lock_borrows(ptr %borrows)
+  %failing = icmp slt i32 %locked, 0
+  br i1 %failing, label %interrupted, label %look
 interrupted:
   call void @Py_DecRef(ptr %use)
   br label %failed
+look:
+  ; Another thread may have used the op while this one waited for the lock.
+  %others = call i64 @PyList_Size(ptr %uses)
+  %mine = icmp eq i64 %others, 0
+  br i1 %mine, label %begin, label %late
+late:
+  call void @unlock_borrows(ptr %borrows, i32 %locked)
+  br label %drop
 begin:
   %begun = call i64 @begin(ptr %shot, ptr %row, ptr %lane)
-  call void @unlock_borrows(ptr %borrows)
   %unready = icmp slt i64 %begun, 0
-  br i1 %unready, label %drop, label %put
+  br i1 %unready, label %late, label %put
 put:
   %noted = call i32 @PyList_Append(ptr %uses, ptr %use)
+  call void @unlock_borrows(ptr %borrows, i32 %locked)
   call void @Py_DecRef(ptr %use)
   %count = call i64 @put_kernel(ptr %shot, ptr %row, ptr %numbers, ptr %lane, ptr %stream)
   %record = call ptr @link(ptr %shot, i64 {shot_record})
   %context = load ptr, ptr %record
-  %answer = call ptr @seen(ptr %context, i64 %count, ptr %lane, ptr %stream, i64 %budget)
-  ret ptr %answer
+  %answer = call i64 @seen(ptr %context, i64 %count, ptr %lane, ptr %stream, i64 %budget)
+  ret i64 %answer
+}}
+
+; An answer as Python takes it.
+define internal ptr @told(i64 %answer) {{
+entry:
+  %failed = icmp eq i64 %answer, {failed}
+  br i1 %failed, label %no, label %yes
+no:
+  ret ptr null
+yes:
+  %object = call ptr @PyLong_FromLongLong(i64 %answer)
+  ret ptr %object
+}}
+
+define ptr @tw_fire(
+    ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %numbers, ptr %lane, ptr %stream,
+    i64 %budget) {{
+  %answer = call i64 @tw_fire_now(
+    ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %numbers, ptr %lane, ptr %stream,
+    i64 %budget)
+  %object = call ptr @told(i64 %answer)
+  ret ptr %object
 }}
 
 ; What `count` gave, and how waiting ended, if there is a budget for that.
-define internal ptr @seen(ptr %context, i64 %count, ptr %lane, ptr %stream, i64 %budget) {{
+define internal i64 @seen(ptr %context, i64 %count, ptr %lane, ptr %stream, i64 %budget) {{
 entry:
   %refused = icmp slt i64 %count, 0
   br i1 %refused, label %out, label %look
@@ -243,125 +294,17 @@ wait:
   br label %out
 out:
   %answer = phi i64 [ %count, %entry ], [ %shifted, %look ], [ %both, %wait ]
-  %object = call ptr @PyLong_FromLongLong(i64 %answer)
-  ret ptr %object
-}}
-"""
-
-REPLAY = """
-; Borrows memory once more, begins work with it, and notes who does, in words of memory and as the
-; first use of an op; as `first_use` says.
-define internal ptr @claim_memory(
-    ptr %memory, ptr %uses, ptr %user, ptr %known, ptr %built, ptr %lane) {{
-entry:
-  %borrows = call ptr @link(ptr %memory, i64 {memory_borrows})
-  %what = call ptr @link(ptr %memory, i64 {memory_what})
-  %row = call ptr @link(ptr %memory, i64 {memory_row})
-  %written = call i64 @word(ptr %memory, i64 {memory_written})
-  %count = call i64 @word(ptr %memory, i64 {memory_count})
-  %first = call ptr @first_use(ptr %uses, ptr %user, ptr %known)
-  %lost = icmp eq ptr %first, null
-  %used = icmp eq ptr %first, @_Py_NoneStruct
-  %no = or i1 %lost, %used
-  br i1 %no, label %out, label %name
-name:
-  %use = call ptr @use_at(ptr %borrows, ptr %what, ptr %built)
-  %nameless = icmp eq ptr %use, null
-  br i1 %nameless, label %drop, label %lock
-lock:
-  %locked = call i1 @lock_borrows(ptr %borrows)
-  br i1 %locked, label %begin, label %interrupted
-interrupted:
-  call void @Py_DecRef(ptr %use)
-  br label %drop
-drop:
-  call void @Py_DecRef(ptr %first)
-  ret ptr null
-begin:
-  %number = call i64 @tw_claim(ptr %row, i64 %written, i64 %count, ptr %lane)
-  %unready = icmp slt i64 %number, 0
-  br i1 %unready, label %refused, label %note
-note:
-  %records = call ptr @link(ptr %memory, i64 {memory_records})
-  call void @note_uses(ptr %records, ptr %use, i64 %written)
-  %noted = call i32 @PyList_Append(ptr %uses, ptr %first)
-  br label %done
-refused:
-  call void @Py_DecRef(ptr %first)
-  %none = call ptr @own(ptr @_Py_NoneStruct)
-  br label %done
-done:
-  %answer = phi ptr [ %first, %note ], [ %none, %refused ]
-  call void @unlock_borrows(ptr %borrows)
-  call void @Py_DecRef(ptr %use)
-  ret ptr %answer
-out:
-  ret ptr %first
-}}
-
-; Puts a graph on a stream, or the one kernel that it consists of, as work of a lane.
-define internal i64 @put_graph(
-    ptr %context, ptr %record, ptr %executable, ptr %lane, ptr %stream) {{
-entry:
-  %thread = call ptr @PyEval_SaveThread()
-  %many = icmp eq ptr %record, null
-  br i1 %many, label %all, label %one
-one:
-  %parameters = call ptr @link(ptr %record, i64 {parameters})
-  %launched = call i32 @kernel(ptr %context, ptr %record, ptr %parameters, ptr %stream)
-  br label %tell
-all:
-  %replayed = call i32 @graph(ptr %context, ptr %executable, ptr %stream)
-  br label %tell
-tell:
-  %status = phi i32 [ %launched, %one ], [ %replayed, %all ]
-  call void @PyEval_RestoreThread(ptr %thread)
-  %count = call i64 @count(ptr %lane, i32 %status)
-  ret i64 %count
-}}
-
-; As `tw_fire`, for what was recorded.
-define ptr @tw_replay(
-    ptr %context, ptr %record, ptr %executable, ptr %memory, ptr %uses, ptr %user, ptr %known,
-    ptr %built, ptr %lane, ptr %stream, i64 %budget) {{
-entry:
-  %claimed = call ptr @claim_memory(
-    ptr %memory, ptr %uses, ptr %user, ptr %known, ptr %built, ptr %lane)
-  %failed = icmp eq ptr %claimed, null
-  br i1 %failed, label %out, label %judge
-out:
-  ret ptr null
-judge:
-  call void @Py_DecRef(ptr %claimed)
-  %closer = icmp eq ptr %claimed, @_Py_NoneStruct
-  br i1 %closer, label %no, label %put
-no:
-  %nothing = call ptr @PyLong_FromLongLong(i64 0)
-  ret ptr %nothing
-put:
-  %count = call i64 @put_graph(
-    ptr %context, ptr %record, ptr %executable, ptr %lane, ptr %stream)
-  %answer = call ptr @seen(ptr %context, i64 %count, ptr %lane, ptr %stream, i64 %budget)
-  ret ptr %answer
+  ret i64 %answer
 }}
 """
 
 WORDS = "".join((
     # Whether values are the objects they were.
     agreed("unchanged", "ptr %watches", """
-        %twice = shl i64 %i, 1
-        %behind = or i64 %twice, 1
-        %read = call ptr @link(ptr %watches, i64 %twice)
-        %was = call ptr @link(ptr %watches, i64 %behind)
-        %is = call ptr @PyObject_CallNoArgs(ptr %read)
-        call void @Py_DecRef(ptr %is)
-        %holds = icmp eq ptr %is, %was
+        %thrice = mul i64 %i, 3
+        %watch = getelementptr ptr, ptr %watches, i64 %thrice
+        %holds = call i1 @is_still(ptr %watch)
     """),
-    # Notes who wrote memory last.
-    counted(
-        "note_uses", "ptr %records, ptr %use",
-        "call void @note_use(ptr %records, i64 %i, ptr %use)",
-    ),
     # Writes words to their places.
     counted("scatter", "ptr %target, ptr %places, ptr %words", """
         %place = call i64 @word(ptr %places, i64 %i)
@@ -384,21 +327,19 @@ _RECORDED = {"event": "ptr", "stream": "ptr"}
 TEXT = "".join((
     KERNEL,
     within("kernel", "@call_kernel", {"record": "ptr", "parameters": "ptr", "stream": "ptr"}),
-    within("graph", "{cuGraphLaunch}", {"executable": "ptr", "stream": "ptr"}),
     within("record", "{cuEventRecord}", _RECORDED),
     exported("record", _RECORDED),
     LAUNCHES,
     FIRE,
-    REPLAY,
 ))  # fmt: skip
 
 NUMBERS = {
     "function": Head.FUNCTION.value,
     "parameters": Head.PARAMETERS.value,
     "behind_head": HEAD_WORDS + 1,
+    "failed": FAILED,
     "status_bits": STATUS_BITS,
     **{f"lane_{word.name.lower()}": word.value for word in LaneWord},
     **{f"shot_{word.name.lower()}": word.value for word in ShotWord},
-    **{f"memory_{word.name.lower()}": word.value for word in MemoryWord},
 }
 """What else stands in braces there."""

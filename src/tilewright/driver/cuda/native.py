@@ -16,7 +16,8 @@
 
 Each makes the context current where it is not, and leaves the thread as it found it. The results
 are the driver's own. Waiting threads look at once and often in the first millisecond; later they
-sleep a sixteenth of the time they have waited.
+sleep a sixteenth of the time they have waited. What other native code calls gives numbers instead
+of objects: `tw_fire_now`, `tw_replay_now`.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from typing import Any, NamedTuple, TypeAlias
 from ...base.spot import Spot
 from ..cpu.calling import Kind, Signature
 from ..cpu.runtime import common
-from ..cpu.runtime.calls import callables
+from ..cpu.runtime.calls import compiled_calls
 from ..stub.text import BEGIN
-from . import launching, waiting
+from . import launching, replaying, waiting
 from .entering import ENTER
 
 DRIVER = (
@@ -42,8 +43,8 @@ DRIVER = (
 def text(addresses: Mapping[str, int]) -> str:
     """The whole module, for driver functions at these addresses."""
     known: dict[str, Any] = {n: f"inttoptr (i64 {a} to ptr)" for n, a in addresses.items()}
-    parts = (ENTER, waiting.TEXT, launching.TEXT)
-    numbers = {**launching.NUMBERS, **waiting.NUMBERS}
+    parts = (ENTER, waiting.TEXT, launching.TEXT, replaying.TEXT)
+    numbers = {**launching.NUMBERS, **waiting.NUMBERS, **replaying.NUMBERS}
     ours = "".join(part.format(**known, **numbers) for part in parts)
     return "".join((common.text(), BEGIN, launching.WORDS, ours))
 
@@ -63,6 +64,9 @@ SIGNATURES: dict[str, Signature] = {
     "await_any": Signature((_A, _A, _N, _A, _N, _N), releases=True),
 }
 
+DIRECT = ("fire_now", "replay_now")
+"""What other native code calls; the addresses of these are given."""
+
 
 Uses: TypeAlias = "list[tuple[str, Spot]]"
 """Who used an op, and where."""
@@ -81,8 +85,13 @@ class Quick(NamedTuple):
     drain: Callable[[int, int, int], int]
     await_event: Callable[[int, int, int], int]
     await_any: Callable[[int, int, int, int, int, int], int]
+    fire_now: int
+    """Where native code finds `fire` and `replay` that give numbers, not objects."""
+    replay_now: int
 
 
 def quick_calls(addresses: Mapping[str, int]) -> Quick:
     """Compile the calls, for good."""
-    return Quick(*callables(text(addresses), SIGNATURES, optimize=True).values())
+    found, direct = compiled_calls(text(addresses), SIGNATURES, DIRECT, optimize=True)
+    made: Any = (*found.values(), *direct.values())
+    return Quick(*made)

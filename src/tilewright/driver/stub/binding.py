@@ -10,33 +10,31 @@ needs a closer look, it gives None.
 from __future__ import annotations
 
 from .records import UNCLEAR, UNSHARED
-from .shapes import agreed
-from .spots import name
+from .shapes import agreed, counted
 from .words import CallWord, Look, StampWord, StorageWord, TensorWord
 
 OBJECTS = f"""
-define internal i1 @is(ptr %object, ptr %class) alwaysinline {{
-  %its = call ptr @PyObject_Type(ptr %object)
-  call void @Py_DecRef(ptr %its)
-  %same = icmp eq ptr %its, %class
-  ret i1 %same
+; What something has in the slot whose offset a word of the call says; null: nothing.
+define internal ptr @its(ptr %call, i64 %which, ptr %object) alwaysinline {{
+  %offset = call i64 @word(ptr %call, i64 %which)
+  %found = call ptr @slot(ptr %object, i64 %offset)
+  %none = icmp eq ptr %found, @_Py_NoneStruct
+  %answer = select i1 %none, ptr null, ptr %found
+  ret ptr %answer
 }}
 
-; The record of a tensor, or null; the caller owns it.
+; The record of a tensor, or null; it stays the tensor's.
 define internal ptr @record(ptr %call, ptr %tensor) alwaysinline {{
 entry:
-  %found = call ptr @PyObject_GetAttr(ptr %tensor, {name("plain")})
+  %found = call ptr @its(ptr %call, i64 {CallWord.PLAIN_AT.value}, ptr %tensor)
   %none = icmp eq ptr %found, null
   br i1 %none, label %no, label %look
 look:
   %class = call ptr @link(ptr %call, i64 {CallWord.RECORD.value})
-  %fits = call i1 @is(ptr %found, ptr %class)
-  br i1 %fits, label %yes, label %drop
+  %fits = call i1 @is_of(ptr %found, ptr %class)
+  br i1 %fits, label %yes, label %no
 yes:
   ret ptr %found
-drop:
-  call void @Py_DecRef(ptr %found)
-  br label %no
 no:
   ret ptr null
 }}
@@ -44,15 +42,24 @@ no:
 ; What is read: a tensor, or a shared one.
 define internal ptr @read(ptr %call, ptr %given) alwaysinline {{
 entry:
-  %tensor = call ptr @link(ptr %call, i64 {CallWord.TENSOR.value})
-  %owned = call i1 @is(ptr %given, ptr %tensor)
+  %class = call ptr @link(ptr %call, i64 {CallWord.TENSOR.value})
+  %owned = call i1 @is_of(ptr %given, ptr %class)
   br i1 %owned, label %yes, label %other
 other:
   %shared = call ptr @link(ptr %call, i64 {CallWord.SHARED.value})
-  %fits = call i1 @is(ptr %given, ptr %shared)
-  br i1 %fits, label %yes, label %no
+  %fits = call i1 @is_of(ptr %given, ptr %shared)
+  br i1 %fits, label %inside, label %no
+inside:
+  %core = call ptr @its(ptr %call, i64 {CallWord.CORE_AT.value}, ptr %given)
+  %empty = icmp eq ptr %core, null
+  br i1 %empty, label %no, label %open
+open:
+  %inner = call ptr @its(ptr %call, i64 {CallWord.INNER_AT.value}, ptr %core)
+  %gone = icmp eq ptr %inner, null
+  br i1 %gone, label %no, label %yes
 yes:
-  %record = call ptr @record(ptr %call, ptr %given)
+  %tensor = phi ptr [ %given, %entry ], [ %inner, %open ]
+  %record = call ptr @record(ptr %call, ptr %tensor)
   ret ptr %record
 no:
   ret ptr null
@@ -62,25 +69,23 @@ no:
 define internal ptr @written(ptr %call, ptr %given, ptr %tiling, ptr %owner) alwaysinline {{
 entry:
   %class = call ptr @link(ptr %call, i64 {CallWord.PARTITION.value})
-  %fits = call i1 @is(ptr %given, ptr %class)
+  %fits = call i1 @is_of(ptr %given, ptr %class)
   br i1 %fits, label %ask, label %no
 ask:
-  %stamp = call ptr @PyObject_GetAttr(ptr %given, {name("stamp")})
-  %none = icmp eq ptr %stamp, @_Py_NoneStruct
-  br i1 %none, label %drop, label %stamped
-drop:
-  call void @Py_DecRef(ptr %stamp)
-  br label %no
+  %stamp = call ptr @its(ptr %call, i64 {CallWord.STAMP_AT.value}, ptr %given)
+  %none = icmp eq ptr %stamp, null
+  br i1 %none, label %no, label %stamped
 stamped:
   %at = call ptr @PyBytes_AsString(ptr %stamp)
   %its_tiling = call i64 @word(ptr %at, i64 {StampWord.TILING.value})
   %its_owner = call i64 @word(ptr %at, i64 {StampWord.OWNER.value})
   store i64 %its_tiling, ptr %tiling
   store i64 %its_owner, ptr %owner
-  call void @Py_DecRef(ptr %stamp)
-  %tensor = call ptr @PyObject_GetAttr(ptr %given, {name("tensor")})
+  %tensor = call ptr @its(ptr %call, i64 {CallWord.TENSOR_AT.value}, ptr %given)
+  %gone = icmp eq ptr %tensor, null
+  br i1 %gone, label %no, label %whole
+whole:
   %record = call ptr @record(ptr %call, ptr %tensor)
-  call void @Py_DecRef(ptr %tensor)
   ret ptr %record
 no:
   ret ptr null
@@ -150,13 +155,29 @@ ALIKE = agreed(
     """,
 )
 
+MOVE_ON = counted(
+    "move_on",
+    "ptr %row, i64 %behind",
+    f"""
+    %memory = call ptr @storage(ptr %row, i64 %i)
+    %before = call i64 @word(ptr %memory, i64 {StorageWord.EPOCH.value})
+    %now = add i64 %before, 1
+    call void @set(ptr %memory, i64 {StorageWord.EPOCH.value}, i64 %now)
+    %at = add i64 %behind, %i
+    call void @set(ptr %row, i64 %at, i64 %now)
+    """,
+)
+"""Begins new epochs of what is written."""
+
 BIND = (
     OBJECTS
     + ALIKE
+    + MOVE_ON
     + JUDGE
     + f"""
 define ptr @tw_bind(ptr %call, ptr %arguments, ptr %known) {{
 entry:
+  %seat_place = alloca ptr
   %given = call i64 @PyTuple_Size(ptr %arguments)
   %arity = call i64 @word(ptr %call, i64 {CallWord.ARITY.value})
   %all_given = icmp eq i64 %given, %arity
@@ -167,47 +188,77 @@ closer:
 note:
   %borrows = call ptr @link(ptr %call, i64 {CallWord.BORROWS.value})
   %what = call ptr @link(ptr %call, i64 {CallWord.WHAT.value})
-  %spot = call ptr @spot(ptr %known)
+  %spot = call ptr @spot(ptr %known, ptr %seat_place)
   %lost = icmp eq ptr %spot, null
   br i1 %lost, label %failed, label %name
 name:
-  %use = call ptr @use_at(ptr %borrows, ptr %what, ptr %spot)
+  %seat = load ptr, ptr %seat_place
+  %use = call ptr @use_at(ptr %borrows, ptr %what, ptr %spot, ptr %seat)
   call void @Py_DecRef(ptr %spot)
   %nameless = icmp eq ptr %use, null
-  br i1 %nameless, label %failed, label %take
+  br i1 %nameless, label %failed, label %make
+make:
+  %held = call ptr @new_held(ptr %call, ptr %use)
+  %full = icmp eq ptr %held, null
+  br i1 %full, label %failed, label %take
 take:
-  %locked = call i1 @lock_borrows(ptr %borrows)
-  br i1 %locked, label %bind, label %drop
+  %locked = call i32 @lock_borrows(ptr %borrows)
+  %interrupted = icmp slt i32 %locked, 0
+  br i1 %interrupted, label %drop, label %bind
 bind:
-  %held = call ptr @bound(ptr %call, ptr %arguments, ptr %use)
-  call void @unlock_borrows(ptr %borrows)
-  call void @Py_DecRef(ptr %use)
+  %bound = call i1 @bound(ptr %call, ptr %arguments, ptr %held)
+  call void @unlock_borrows(ptr %borrows, i32 %locked)
+  br i1 %bound, label %done, label %refused
+done:
   ret ptr %held
+refused:
+  call void @Py_DecRef(ptr %held)
+  br label %closer
 drop:
-  call void @Py_DecRef(ptr %use)
+  call void @Py_DecRef(ptr %held)
   br label %failed
 failed:
   ret ptr null
 }}
 
-; The same, for who has the lock.
-define internal ptr @bound(ptr %call, ptr %arguments, ptr %use) {{
+; What is given for a launch, but for its records; owns the use. Null: an error is set.
+define internal ptr @new_held(ptr %call, ptr %use) {{
 entry:
   %count = call i64 @word(ptr %call, i64 {CallWord.COUNT.value})
   %written = call i64 @word(ptr %call, i64 {CallWord.WRITTEN.value})
-  %places = call ptr @link(ptr %call, i64 {CallWord.PLACES.value})
-  %found = call ptr @link(ptr %call, i64 {CallWord.FOUND.value})
   %more_items = add i64 %count, 3
   %held = call ptr @PyTuple_New(i64 %more_items)
   %twice = shl i64 %count, 1
   %words = add i64 %twice, %written
   %bytes = shl i64 %words, 3
-  %row_object = call ptr @PyBytes_FromStringAndSize(ptr null, i64 %bytes)
-  %row = call ptr @PyBytes_AsString(ptr %row_object)
-  %behind = add i64 %count, 1
-  %kept = call i32 @PyTuple_SetItem(ptr %held, i64 %behind, ptr %row_object)
-  call void @Py_IncRef(ptr %use)
+  %row = call ptr @PyBytes_FromStringAndSize(ptr null, i64 %bytes)
+  %no_tuple = icmp eq ptr %held, null
+  %no_row = icmp eq ptr %row, null
+  %none = or i1 %no_tuple, %no_row
+  br i1 %none, label %failed, label %fill
+failed:
+  call void @Py_DecRef(ptr %use)
+  call void @Py_DecRef(ptr %row)
+  call void @Py_DecRef(ptr %held)
+  ret ptr null
+fill:
   %told = call i32 @PyTuple_SetItem(ptr %held, i64 %count, ptr %use)
+  %behind = add i64 %count, 1
+  %kept = call i32 @PyTuple_SetItem(ptr %held, i64 %behind, ptr %row)
+  ret ptr %held
+}}
+
+; Whether they could be bound, for who has the lock, or needs none: nothing here runs Python.
+define internal i1 @bound(ptr %call, ptr %arguments, ptr %held) {{
+entry:
+  %count = call i64 @word(ptr %call, i64 {CallWord.COUNT.value})
+  %written = call i64 @word(ptr %call, i64 {CallWord.WRITTEN.value})
+  %places = call ptr @link(ptr %call, i64 {CallWord.PLACES.value})
+  %found = call ptr @link(ptr %call, i64 {CallWord.FOUND.value})
+  %twice = shl i64 %count, 1
+  %behind = add i64 %count, 1
+  %row_object = call ptr @PyTuple_GetItem(ptr %held, i64 %behind)
+  %row = call ptr @PyBytes_AsString(ptr %row_object)
   br label %head
 head:
   %i = phi i64 [ 0, %entry ], [ %next, %note ]
@@ -233,7 +284,8 @@ have:
   %none = icmp eq ptr %record, null
   br i1 %none, label %closer, label %judge
 judge:
-  %held_too = call i32 @PyTuple_SetItem(ptr %held, i64 %i, ptr %record)
+  %owned_record = call ptr @own(ptr %record)
+  %held_too = call i32 @PyTuple_SetItem(ptr %held, i64 %i, ptr %owned_record)
   %at = call ptr @PyBytes_AsString(ptr %record)
   %address = ptrtoint ptr %at to i64
   call void @set(ptr %row, i64 %i, i64 %address)
@@ -261,26 +313,15 @@ recognize:
   %strange = icmp eq ptr %known, @_Py_NoneStruct
   br i1 %strange, label %done, label %mark
 mark:
-  %k = phi i64 [ 0, %recognize ], [ %following, %move ]
-  %left = icmp slt i64 %k, %written
-  br i1 %left, label %move, label %done
-move:
-  %memory = call ptr @storage(ptr %row, i64 %k)
-  %before = call i64 @word(ptr %memory, i64 {StorageWord.EPOCH.value})
-  %now = add i64 %before, 1
-  call void @set(ptr %memory, i64 {StorageWord.EPOCH.value}, i64 %now)
-  %epoch_at = add i64 %count, %k
-  call void @set(ptr %row, i64 %epoch_at, i64 %now)
-  call void @note_use(ptr %held, i64 %k, ptr %use)
-  %following = add i64 %k, 1
-  br label %mark
+  call void @move_on(ptr %row, i64 %count, i64 %written)
+  %borrows = call ptr @link(ptr %call, i64 {CallWord.BORROWS.value})
+  %use = call ptr @PyTuple_GetItem(ptr %held, i64 %count)
+  call void @note_uses(ptr %row, ptr %borrows, ptr %use, i64 %written)
+  br label %done
 done:
-  ret ptr %held
+  ret i1 true
 closer:
-  call void @PyErr_Clear()
-  call void @Py_DecRef(ptr %held)
-  %nothing = call ptr @own(ptr @_Py_NoneStruct)
-  ret ptr %nothing
+  ret i1 false
 }}
 """
 )

@@ -289,7 +289,20 @@ define i64 @tw_address(ptr %row, i64 %count, ptr %slots, ptr %places) {
 }
 """
 
-BEGIN = "".join((PYTHON, RECORDS, SPOTS, LOCKING, USES, LANES, CLAIM, FREE, RESERVE, PLACE))
-"""What begins work by rows, and notes who does."""
+NOTE_USES = counted(
+    "note_uses",
+    "ptr %row, ptr %borrows, ptr %use",
+    "call void @note_use(ptr %row, i64 %i, ptr %borrows, ptr %use)",
+)
+"""Notes who wrote memory last."""
+
+NOTING = "".join((PYTHON, RECORDS, SPOTS, LOCKING, USES, NOTE_USES))
+"""What notes who does something, and where."""
+
+BEGIN = "".join((NOTING, LANES, CLAIM, FREE, RESERVE, PLACE))
+"""What begins work by rows."""
+
+BINDING = NOTING + BIND
+"""What binds arguments."""
 
 TEXT = BEGIN + BIND + ADDRESS

@@ -21,9 +21,11 @@ class TensorWord(IntEnum):
     """Of its first element."""
     STORAGE = 2
     """Where the record of its memory is."""
+    STATE = 3
+    """Who may use that, as an object."""
 
 
-TENSOR_WORDS = 3
+TENSOR_WORDS = 4
 
 
 class StampWord(IntEnum):
@@ -110,9 +112,13 @@ class BorrowWord(IntEnum):
     MAIN_NAME = 4
     THREAD = 5
     """Gives the name of the thread that calls it."""
+    HOLDS = 6
+    """Where the lock counts how often it is held; 0: that is not known."""
+    LAST_WRITE = 7
+    """The offset of the slot of `TensorWord.STATE` that says who wrote last."""
 
 
-BORROW_WORDS = 6
+BORROW_WORDS = 8
 
 
 class MemoryWord(IntEnum):
@@ -128,11 +134,9 @@ class MemoryWord(IntEnum):
     """The words that `BorrowWord` names."""
     WHAT = 4
     """What is done to memory that is written, in words, as an object."""
-    RECORDS = 5
-    """A tuple of the records of all of it."""
 
 
-MEMORY_WORDS = 6
+MEMORY_WORDS = 5
 
 
 class CallWord(IntEnum):
@@ -161,9 +165,17 @@ class CallWord(IntEnum):
     """The words that `BorrowWord` names."""
     WHAT = 12
     """What is done to memory that is written, in words, as an object."""
+    PLAIN_AT = 13
+    """Offsets of slots: where a tensor has its record;"""
+    CORE_AT = 14
+    """where a shared one has what its owners share, and where that has the tensor;"""
+    INNER_AT = 15
+    STAMP_AT = 16
+    """where a partition has its stamp, and its tensor."""
+    TENSOR_AT = 17
 
 
-CALL_WORDS = 13
+CALL_WORDS = 18
 
 
 def new_words(count: int) -> Words:

@@ -6,13 +6,13 @@ import time
 from functools import partial
 from operator import getitem
 from struct import pack
-from types import SimpleNamespace
 
 import pytest
 
-from tilewright.array.borrow import Use, borrow_words
+from support.native_cuda import addresses, as_functions
+from tilewright.array.borrow import BorrowState, Use, borrow_words
 from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, STATUS_BITS, Head, ShotWord
-from tilewright.driver.cuda.native import DRIVER, quick_calls
+from tilewright.driver.cuda.native import quick_calls
 from tilewright.driver.cuda.record import Record
 from tilewright.driver.cuda.results import NOT_READY
 from tilewright.driver.lane import ISSUED, OVER, PUT, UNPUT, Lane
@@ -27,18 +27,6 @@ from tilewright.driver.stub.words import (
     new_words,
 )
 from tilewright.op.place import here
-
-ADDRESS, INT, UINT = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint
-PROTOTYPES = {
-    "cuCtxGetCurrent": (ctypes.POINTER(ADDRESS),),
-    "cuCtxPushCurrent": (ADDRESS,),
-    "cuCtxPopCurrent": (ctypes.POINTER(ADDRESS),),
-    "cuLaunchKernel": (ADDRESS, *[UINT] * 7, *[ADDRESS] * 3),
-    "cuGraphLaunch": (ADDRESS, ADDRESS),
-    "cuEventRecord": (ADDRESS, ADDRESS),
-    "cuEventQuery": (ADDRESS,),
-    "cuStreamQuery": (ADDRESS,),
-}
 
 
 class Driver:
@@ -92,10 +80,8 @@ def driver():
 
 @pytest.fixture
 def quick(driver):
-    made = {name: ctypes.CFUNCTYPE(INT, *PROTOTYPES[name])(getattr(driver, name))
-            for name in DRIVER}  # fmt: skip
-    driver.kept = made
-    return quick_calls({name: ctypes.cast(f, ADDRESS).value for name, f in made.items()})
+    driver.kept = as_functions(driver)
+    return quick_calls(addresses(driver.kept))
 
 
 @pytest.fixture
@@ -142,11 +128,14 @@ class Plain:
         self.places = (ctypes.c_int64 * 2)(first, first + 3), (ctypes.c_int64 * 1)(first + 2)
         tensors, numbers = map(ctypes.addressof, self.places)
         self.world = {"one": object(), "other": object()}
-        self.captured = [(partial(getitem, self.world, name), v) for name, v in self.world.items()]
-        self.watches = (ctypes.c_int64 * 4)(*[id(each) for pair in self.captured for each in pair])
+        self.read, (one, other) = partial(getitem, self.world, "one"), self.world.items()
+        self.other = other[0]
+        self.watches = (ctypes.c_int64 * 6)(
+            id(self.read), 0, id(one[1]), id(self.world), id(self.other), id(other[1])
+        )
         self.shot = (ctypes.c_int64 * SHOT_WORDS)(
             self.record.address, 4, 2, tensors, 1, numbers, 1, ctypes.addressof(borrow_words()),
-            2, ctypes.addressof(self.watches),
+            2, ctypes.addressof(self.watches), 0,
         )  # fmt: skip
         self.lane, self.uses = Lane(), []
 
@@ -254,17 +243,16 @@ class Recorded:
 
     def __init__(self, record=0):
         self.memory = [new_words(STORAGE_WORDS) for _ in range(2)]
+        self.states = [BorrowState(memory) for memory in self.memory]
         self.tensors = [
-            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096, ctypes.addressof(m)) for m in self.memory
+            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096, ctypes.addressof(memory), id(state))
+            for memory, state in zip(self.memory, self.states, strict=True)
         ]
         self.row = new_words(5)
         self.row[:2] = [ctypes.addressof(each) for each in self.tensors]
-        self.states = [SimpleNamespace(last_write=None) for _ in self.tensors]
-        self.records = tuple([SimpleNamespace(state=state) for state in self.states])
         self.what, self.built, self.record = "written by a graph", here(), record
         self.words = (ctypes.c_int64 * MEMORY_WORDS)(
-            ctypes.addressof(self.row), 2, 1, ctypes.addressof(borrow_words()), id(self.what),
-            id(self.records),
+            ctypes.addressof(self.row), 2, 1, ctypes.addressof(borrow_words()), id(self.what)
         )  # fmt: skip
         self.lane, self.uses = Lane(), []
 

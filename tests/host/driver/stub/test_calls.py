@@ -4,11 +4,11 @@ import ctypes
 import sys
 import threading
 from struct import pack, unpack
-from types import SimpleNamespace
 
 import pytest
 
-from tilewright.array.borrow import Use, borrow_words
+from tilewright.array.borrow import BorrowState, Use, borrow_words
+from tilewright.driver.cpu.layouts import offset
 from tilewright.driver.lane import ISSUED, OVER, UNPUT, Lane
 from tilewright.driver.stub.calls import stub
 from tilewright.driver.stub.text import ACCOUNT, CLOSER
@@ -30,6 +30,8 @@ class Tensor:
 
     def __init__(self, kind=7, address=4096, epoch=3, look=0):
         self.storage, self.words = new_words(STORAGE_WORDS), new_words(TENSOR_WORDS)
+        self.state = BorrowState(self.storage)
+        self.words[TensorWord.STATE] = id(self.state)
         self.storage[StorageWord.EPOCH], self.storage[StorageWord.LOOK] = epoch, look
         self.words[TensorWord.KIND], self.words[TensorWord.ADDRESS] = kind, address
         self.words[TensorWord.STORAGE] = ctypes.addressof(self.storage)
@@ -60,16 +62,30 @@ def reserve(tensors, written=0, lane=None, epochs=None, listed=True, owner=0):
 class Read:
     """As a tensor that a kernel reads."""
 
+    __slots__ = ("plain",)
+
     def __init__(self, tensor):
         self.plain = tensor and record(tensor)
 
 
-class Shared(Read):
-    pass
+class Core:
+    __slots__ = ("tensor",)
+
+
+class Shared:
+    """As an Arc."""
+
+    __slots__ = ("core",)
+
+    def __init__(self, tensor):
+        self.core = Core()
+        self.core.tensor = Read(tensor)
 
 
 class Written:
     """As a partition."""
+
+    __slots__ = ("stamp", "tensor")
 
     def __init__(self, tensor, tiling=9, owner=5):
         self.tensor = Read(tensor)
@@ -84,8 +100,7 @@ class TensorRecord(bytes):
 
 def record(tensor):
     made = TensorRecord(pack(f"{TENSOR_WORDS}q", *tensor.words))
-    made.state = SimpleNamespace(last_write=None)
-    made.kept = tensor
+    made.state, made.kept = tensor.state, tensor
     return made
 
 
@@ -104,7 +119,9 @@ class Call:
             count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
             id(Read), id(Shared), id(Written), id(TensorRecord), count,
-            ctypes.addressof(borrow_words()), id(WRITING),
+            ctypes.addressof(borrow_words()), id(WRITING), offset(Read, "plain"),
+            offset(Shared, "core"), offset(Core, "tensor"), offset(Written, "stamp"),
+            offset(Written, "tensor"),
         ]  # fmt: skip
 
     def bind(self, *arguments):

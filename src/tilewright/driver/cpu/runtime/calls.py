@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -63,10 +63,19 @@ def callables(
     text: str, signatures: Mapping[str, Signature], *, optimize: bool
 ) -> dict[str, Callable[..., Any]]:
     """The functions of a text, `tw_` and their names, for Python; compiled now, kept for good."""
+    return compiled_calls(text, signatures, (), optimize=optimize)[0]
+
+
+def compiled_calls(
+    text: str, signatures: Mapping[str, Signature], direct: Sequence[str], *, optimize: bool
+) -> tuple[dict[str, Callable[..., Any]], dict[str, int]]:
+    """As `callables`; and the addresses of functions that other native code calls."""
     symbols = {name: wrapped(f"tw_{name}") for name in signatures}
+    others = {name: f"tw_{name}" for name in direct}
     whole = text + wrappers(_named(signatures))
-    found = compiled(whole, tuple(symbols.values()), optimize=optimize)
-    return {name: builtin(found[symbol]) for name, symbol in symbols.items()}
+    found = compiled(whole, (*symbols.values(), *others.values()), optimize=optimize)
+    made = {name: builtin(found[symbol]) for name, symbol in symbols.items()}
+    return made, {name: found[symbol].address for name, symbol in others.items()}
 
 
 def compiled(text: str, symbols: tuple[str, ...], *, optimize: bool) -> dict[str, NativeFunction]:

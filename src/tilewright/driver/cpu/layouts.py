@@ -1,0 +1,125 @@
+"""Where objects of Python keep their slots, and types whose calls and methods are native code.
+
+Slots are read where the interpreter itself says that they are; a build whose objects begin in
+another way than expected is found out, and has no native types.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from functools import cache
+from types import MemberDescriptorType
+from typing import Any, NamedTuple
+
+from .calling import METH_FASTCALL, MethodDef
+from .native import NativeFunction
+
+CLASS = 8
+"""The offset of an object's class, behind the count of its references."""
+
+_DESCRIBED, _NAMED, _MEMBER, _OFFSET = 2, 3, 5, 2
+"""Words of a member descriptor: its class, its name, and what it describes; there, the offset."""
+
+METH_KEYWORDS = 0x0002
+TP_CALL, TP_METHODS, TP_FINALIZE, TP_BASE_TYPE = 50, 64, 80, 1 << 10
+"""By Python's word: the numbers of slots of types, and the flag that others may come from one."""
+
+
+def _word(address: int, index: int) -> int:
+    return ctypes.c_int64.from_address(address + 8 * index).value
+
+
+@cache
+def are_known() -> bool:
+    """Whether objects of this interpreter begin as native code expects."""
+
+    class Probe:
+        __slots__ = ("slot",)
+        slot: object
+
+    probe, member, slot = Probe(), Probe.__dict__["slot"], object()
+    probe.slot = slot
+    begun = _word(id(probe), CLASS // 8) == id(Probe)
+    described = _word(id(member), _DESCRIBED) == id(Probe)
+    named = _word(id(member), _NAMED) == id(member.__name__)
+    return begun and described and named and _word(id(probe) + _offset(member), 0) == id(slot)
+
+
+def offset(cls: type, name: str) -> int:
+    """Where objects of a class, and of those that come from it, keep a slot."""
+    member = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
+    assert isinstance(member, MemberDescriptorType), f"{name} of {cls} is no slot"
+    return _offset(member)
+
+
+def _offset(member: MemberDescriptorType) -> int:
+    return _word(_word(id(member), _MEMBER), _OFFSET)
+
+
+def holds_of(lock: Any) -> int:
+    """Where a lock that a thread may take again counts how often it is held; 0: not found."""
+    probe = type(lock)()
+    size = probe.__sizeof__() // 8
+    seen = [_words_of(probe, size)]
+    for _ in range(2):
+        probe.acquire()
+        seen.append(_words_of(probe, size))
+    probe.release()
+    probe.release()
+    counted = [i for i, counts in enumerate(zip(*seen, strict=True)) if counts == (0, 1, 2)]
+    return id(lock) + 8 * counted[0] if len(counted) == 1 and are_known() else 0
+
+
+def _words_of(thing: object, count: int) -> list[int]:
+    return [_word(id(thing), i) for i in range(count)]
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (("number", ctypes.c_int), ("value", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    """How Python's C interface describes a type."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("size", ctypes.c_int),
+        ("item_size", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.POINTER(_Slot)),
+    )
+
+
+class Native(NamedTuple):
+    """What a type has in native code; nothing is needed."""
+
+    call: NativeFunction | None = None
+    finalize: NativeFunction | None = None
+    methods: Mapping[str, NativeFunction] = {}
+    """They are given an array of arguments, their number, and the names of the last of them."""
+
+
+_KEPT: list[Any] = []
+"""For good: types refer to their descriptions, and nobody knows when they are gone."""
+
+
+def native_type(name: str, native: Native) -> type:
+    """A type with nothing but native code, to be a base of others; it stays for good."""
+    methods = [
+        MethodDef(each.encode(), function.address, METH_FASTCALL | METH_KEYWORDS, None)
+        for each, function in native.methods.items()
+    ]
+    table = (MethodDef * (len(methods) + 1))(*methods)
+    slots = [_Slot(TP_METHODS, ctypes.addressof(table))]
+    if native.call is not None:
+        slots.append(_Slot(TP_CALL, native.call.address))
+    if native.finalize is not None:
+        slots.append(_Slot(TP_FINALIZE, native.finalize.address))
+    ended = (_Slot * (len(slots) + 1))(*slots)
+    spec = _Spec(f"tilewright.{name}".encode(), 0, 0, TP_BASE_TYPE, ended)
+    make: Any = ctypes.pythonapi.PyType_FromSpec
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p,)
+    _KEPT.append((native, table, ended, spec))
+    made: type = make(ctypes.addressof(spec))
+    return made

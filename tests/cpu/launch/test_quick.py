@@ -1,0 +1,259 @@
+"""Kernels that are called in native code: the same as in Python, and nothing is left behind."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import sys
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright.launch import Launch, quick
+from tilewright.launch.definition import Entry
+from tilewright.launch.form import PLAIN
+from tilewright.op.place import place_of
+
+ROUNDS = 200
+
+
+@tw.entry
+def scale(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32], *, BY: tl.Const[int] = 2) -> None:
+    z.store(tl.load_tile_like(x, z) * BY)
+
+
+@pytest.fixture
+def tensors():
+    x = tw.from_numpy(np.random.default_rng().random(8, "f4")).sync()
+    return tw.zeros(8).sync().partition_mut(8), x
+
+
+@pytest.fixture(params=["python", "native"])
+def kernel(request, monkeypatch, tensors):
+    """The kernel, whose calls are of either kind; its code is there."""
+    monkeypatch.setattr(scale, "__class__", Entry)
+    monkeypatch.setattr(quick, "OFTEN", 1 << 30)
+    for _ in range(2):
+        scale(*tensors).sync()
+    if request.param == "native":
+        quick.make_quick(scale)
+    return scale
+
+
+def test_kernels_that_are_called_often_become_quick(monkeypatch, tensors):
+    monkeypatch.setattr(scale, "__class__", Entry)
+    for _ in range(2):
+        scale(*tensors).sync()
+    monkeypatch.setattr(scale, "plain_calls", 0)
+    kinds = []
+    for _ in range(quick.OFTEN + 1):
+        op = scale(*tensors)
+        kinds.append(type(op) is Launch)
+        op.sync()
+    assert kinds == [True] * quick.OFTEN + [False]
+    assert isinstance(op, Launch) and isinstance(scale, Entry) and type(scale) is not Entry
+
+
+def test_a_launch_gives_its_arguments_and_the_right_numbers(kernel, tensors):
+    p, x = tensors
+    op = kernel(p, x)
+    assert op.result_count == 2 and op.name == "scale" and op.home is x.device
+    assert op.sync() == (p, x)
+    np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
+
+
+def test_constants_go_by_keyword(kernel, tensors):
+    p, x = tensors
+    for by in (2, 3, 2, 3, 5):
+        kernel(p, x, BY=by).sync()
+        np.testing.assert_array_equal(p.tensor.to_numpy(), x.to_numpy() * by)
+        p = p.tensor.partition_mut(8)
+
+
+def test_an_op_names_the_line_that_built_it_and_the_one_that_used_it(kernel, tensors):
+    op = kernel(*tensors)  # here
+    assert place_of(op.built).text == "op = kernel(*tensors)  # here"
+    op.sync()
+    with pytest.raises(tw.BorrowError, match=r"used by `sync\(\)`") as raised:
+        op.sync()
+    places = dict(raised.value.places)
+    assert places["used"].text == "op.sync()"
+    assert places["built"].text == "op = kernel(*tensors)  # here"
+
+
+def test_one_that_is_dropped_warns(kernel, tensors):
+    with pytest.warns(RuntimeWarning, match="`scale` built at .*test_quick.* was never run"):
+        kernel(*tensors)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel(*tensors).close()
+
+
+def test_a_warning_made_an_error_leaves_the_error_on_its_way(kernel, tensors, monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+
+    def lost():
+        op = kernel(*tensors)
+        assert op
+        raise KeyError(1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((KeyError, TypeError)):
+            lost()
+        gc.collect()
+    assert [type(each.exc_value) for each in told] == [RuntimeWarning]
+
+
+REFUSED = {
+    "too few": (TypeError, lambda k, p, x: k(p)),
+    "too many": (TypeError, lambda k, p, x: k(p, x, x)),
+    "unknown keyword": (TypeError, lambda k, p, x: k(p, x, AT=1)),
+    "unhashable constant": ((TypeError, tw.Error), lambda k, p, x: k(p, x, BY=[1])),
+    "something else": (TypeError, lambda k, p, x: k(p, object())),
+    "the other way round": (tw.BorrowError, lambda k, p, x: k(x, p)),
+    "no arguments": (TypeError, lambda k, p, x: k()),
+    "written and read": (tw.BorrowError, lambda k, p, x: k(p, p.tensor)),
+}
+
+
+def message(call):
+    with pytest.raises((TypeError, tw.Error)) as raised:
+        call()
+    return type(raised.value), str(raised.value)
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_refusals_are_those_of_python(kernel, tensors, how):
+    kind, call = REFUSED[how]
+    with pytest.raises(kind):
+        call(kernel, *tensors)
+    found = message(lambda: call(kernel, *tensors))
+    kernel.__class__ = Entry
+    assert message(lambda: call(kernel, *tensors)) == found
+
+
+def test_nothing_is_left_behind(kernel, tensors):
+    p, x = tensors
+    watched = [p, x, x.plain, p.stamp, p.tensor, kernel.kernel, kernel, PLAIN, None, ()]
+
+    def counts():
+        gc.collect()
+        return [sys.getrefcount(each) for each in watched]
+
+    def all_ways():
+        kernel(p, x).sync()
+        kernel(p, x).close()
+        kernel(p, x, BY=3).sync()
+        for _, call in REFUSED.values():
+            with pytest.raises((TypeError, tw.Error)):
+                call(kernel, p, x)
+        op = kernel(p, x)
+        with pytest.raises(TypeError):
+            op.sync_on()
+        op.sync()
+        with pytest.raises(tw.BorrowError):
+            op.sync()
+
+    for _ in range(3):
+        all_ways()
+    before = counts()
+    for _ in range(ROUNDS):
+        all_ways()
+    grown = [now - then for now, then in zip(counts(), before, strict=True)]
+    assert max(map(abs, grown)) < ROUNDS // 4, grown  # a leak would be one a round
+
+
+def test_ops_are_freed_and_free_what_they_hold(kernel, tensors):
+    p, x = tensors
+    op = kernel(p, x)
+    gone = weakref.ref(op)
+    op.sync()
+    del op
+    assert gone() is None
+    y = tw.ones(8).sync()
+    memory = weakref.ref(y.region.storage)
+    held = kernel(p, y)
+    del y
+    assert memory() is not None
+    held.sync()
+    assert memory() is None
+
+
+def test_circles_through_an_op_are_collected(kernel, tensors):
+    op = kernel(*tensors)
+    op.note = [op]
+    gone = weakref.ref(op)
+    op.sync()
+    del op
+    gc.collect()
+    assert gone() is None
+
+
+def test_endings_take_what_pythons_do(kernel, tensors):
+    stream = tensors[1].device.new_stream()
+    assert kernel(*tensors).sync_on(stream=stream) == tensors
+    kernel(*tensors).start_on(stream=stream)
+    stream.synchronize()
+    op = kernel(*tensors)
+    for given in ((), (stream, stream)):
+        with pytest.raises(TypeError, match="argument"):
+            op.sync_on(*given)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        op.start_on(strim=stream)
+    with pytest.raises(tw.SchedulingError, match="did not give a stream"):
+        op.start_on(3)
+    op.close()
+
+
+def test_kernels_are_pickled_and_copied_by_name(kernel):
+    assert pickle.loads(pickle.dumps(kernel)) is kernel
+    assert copy.copy(kernel) is kernel and repr(kernel) == "<kernel `scale`>"
+    with pytest.raises(TypeError, match="not indexed by a grid"):
+        kernel[3]
+
+
+def test_threads_build_and_run_their_own(kernel):
+    rng, wrong = np.random.default_rng(), []
+
+    def work():
+        x = tw.from_numpy(rng.random(8, "f4")).sync()
+        z = tw.zeros(8).sync()
+        for by in (2, 3) * ROUNDS:
+            kernel(z.partition_mut(8), x, BY=by).sync()
+            if not np.array_equal(z.to_numpy(), x.to_numpy() * by):
+                wrong.append(by)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong and not any(thread.is_alive() for thread in threads)
+
+
+def test_one_op_is_used_by_one_thread(kernel, tensors):
+    p, x = tensors
+    for _ in range(ROUNDS // 4):
+        op, ended, barrier = kernel(p, x), [], threading.Barrier(4)
+
+        def end(op=op, ended=ended, barrier=barrier):
+            barrier.wait(10)
+            try:
+                op.sync()
+            except tw.BorrowError as error:
+                ended.append(error)
+
+        threads = [threading.Thread(target=end) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert len(ended) == 3

@@ -1,0 +1,95 @@
+"""The CUDA driver in Python, called by the native code that calls NVIDIA's."""
+
+# ruff: noqa: N802 - functions of the driver have its names
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, ClassVar
+
+from support.fake_cuda import FakeCuda
+from tilewright.driver.cuda.launching import HEAD_WORDS, Head
+from tilewright.driver.cuda.native import DRIVER, Quick, quick_calls
+
+ADDRESS, INT, UINT = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint
+PROTOTYPES: dict[str, tuple[Any, ...]] = {
+    "cuCtxGetCurrent": (ctypes.POINTER(ADDRESS),),
+    "cuCtxPushCurrent": (ADDRESS,),
+    "cuCtxPopCurrent": (ctypes.POINTER(ADDRESS),),
+    "cuLaunchKernel": (ADDRESS, *[UINT] * 7, *[ADDRESS] * 3),
+    "cuGraphLaunch": (ADDRESS, ADDRESS),
+    "cuEventRecord": (ADDRESS, ADDRESS),
+    "cuEventQuery": (ADDRESS,),
+    "cuStreamQuery": (ADDRESS,),
+}
+
+
+def as_functions(driver: object) -> dict[str, Any]:
+    """What a driver in Python has, as functions of C, which must be kept."""
+    return {
+        name: ctypes.CFUNCTYPE(INT, *PROTOTYPES[name])(getattr(driver, name)) for name in DRIVER
+    }
+
+
+def addresses(functions: dict[str, Any]) -> dict[str, int]:
+    """Where they are."""
+    return {name: ctypes.cast(f, ADDRESS).value or 0 for name, f in functions.items()}
+
+
+class _Latest:
+    """The functions of the driver that was made last: native code is compiled once for all."""
+
+    driver: ClassVar[NativeCuda]
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given: getattr(_Latest.driver, name)(*given)
+
+
+@cache
+def _calls() -> tuple[Quick, dict[str, Any]]:
+    functions = as_functions(_Latest())
+    return quick_calls(addresses(functions)), functions
+
+
+class NativeCuda(FakeCuda):
+    """Launches and replays as on a GPU; what they ask of the driver is done in Python."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        _Latest.driver = self
+        quick, _ = _calls()
+        self.fire, self.replay, self.shoot = quick.fire, quick.replay, quick.shoot
+        self.fire_now, self.replay_now = quick.fire_now, quick.replay_now
+
+    def cuCtxGetCurrent(self, place: Any) -> int:
+        place[0] = self.current[-1] if self.current else None
+        return 0
+
+    def cuCtxPushCurrent(self, context: int) -> int:
+        self.push_context(context)
+        return 0
+
+    def cuCtxPopCurrent(self, place: Any) -> int:
+        self.pop_context()
+        return 0
+
+    def cuLaunchKernel(self, function: int, *rest: Any) -> int:
+        words = [0] * HEAD_WORDS
+        words[Head.FUNCTION], words[Head.GRID : Head.GRID + 3] = function, rest[:3]
+        stream, parameters = rest[7:9]
+        return self._launch(words, self._values(parameters, self._count(parameters)), stream)
+
+    def cuGraphLaunch(self, executable: int, stream: int) -> int:
+        status = self._status("replay")
+        if not status:
+            self.launch_graph(executable, stream)
+        return status
+
+    def cuEventRecord(self, event: int, stream: int) -> int:
+        return self.record(0, event, stream)
+
+    def cuEventQuery(self, event: int) -> int:
+        return self.query(0, event)
+
+    def cuStreamQuery(self, stream: int) -> int:
+        return self.idle(0, stream)
