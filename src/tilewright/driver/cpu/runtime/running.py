@@ -5,7 +5,7 @@
     i64 run_entry(state, entry, scratch, budget) a job, or all jobs of a list one after the other
 
 Blocks are handed out in increasing order by an atomic counter, in pieces that grow until one takes
-about 50 us, or hold as many as share work. Who owns a job runs it alone for a moment, since waking
+about 100 us, or hold as many as share work. Who owns a job runs it alone for a moment, since waking
 a helper takes as long; then the job is listed, and idle workers join. Where that was so before,
 they are called first. The owner leaves when they have.
 """
@@ -16,7 +16,7 @@ from ....base.cpu_abi import LaunchWord
 from .common import MONOTONIC, NAP, SPIN, words
 from .words import Job, State
 
-QUICK, SLOW = 32_000, 256_000
+QUICK, SLOW = 64_000, 256_000
 """Nanoseconds for a piece of blocks below which the next one doubles and above which it halves."""
 
 CANCEL, TAKEN = LaunchWord.CANCEL.value, LaunchWord.ERROR_TAKEN.value
