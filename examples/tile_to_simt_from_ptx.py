@@ -50,27 +50,24 @@ class ThresholdScale(DeviceOp[tuple[Tensor[f32], Tensor[f32]]]):
         return self._out, self._x
 
 
-def load(path: Path, device: str) -> Function:
-    """The kernel of a PTX file; says how to build a file that is not there."""
+def read(path: Path) -> bytes:
+    """The text of a PTX file; says how to build one that is not there."""
     try:
-        module = tw.load_module_from_file(path, device)
-    except tw.DriverError as error:
-        if path.exists():
-            raise
+        return path.read_bytes()
+    except OSError as error:
         raise SystemExit(
-            f"failed to read the SIMT kernel's PTX at {path}: {error.message}\n"
-            "build it with: tilewright build examples/tile_to_simt.py --emit ptx"
+            f"failed to read the SIMT kernel's PTX at {path}: {error.strerror}\n"
+            f"build it with: tilewright build examples/tile_to_simt.py --emit ptx -o {path}"
         ) from None
-    return module.load_function("threshold_scale")
 
 
 def main(path: str = FILE) -> None:
     """Run the chain and check every element."""
-    device = tw.default_device().name
+    ptx, device = read(Path(path)), tw.default_device().name
     if not device.startswith("cuda"):
         raise SystemExit(f"PTX runs on NVIDIA GPUs, and the default device is {device!r};"
                          " examples/tile_to_simt.py runs on both")  # fmt: skip
-    function = load(Path(path), device)
+    function = tw.load_module_from_ptx(ptx, device).load_function("threshold_scale")
     x = given()
     out = tw.zeros((ROWS, COLS)).sync()
     pipeline = row_softmax(tw.zeros((ROWS, COLS)).partition(TILE), x).then(

@@ -50,6 +50,7 @@ from .lang.warps import (
     vote_all,
     vote_any,
     warp_id,
+    whole_warps,
 )
 from .launch._generated_simt import kernel
 from .launch.simt import SimtEntry, SimtLaunch
@@ -114,4 +115,5 @@ __all__ = [
     "warp_reduce",
     "warp_scan",
     "warp_sum",
+    "whole_warps",
 ]

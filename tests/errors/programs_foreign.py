@@ -186,4 +186,94 @@ with tw.unsafe():
     "simt-contract-on-a-gpu": """
 product(z.borrow_mut(), x, 20, 20).sync()
 """,
+    "text-for-an-address": """
+with tw.unsafe():
+    tw.AsyncKernelLaunch(function).push_device_ptr("0x1234")
+""",
+    "tensor-for-an-address": """
+with tw.unsafe():
+    tw.AsyncKernelLaunch(function).push_device_ptr(z)
+""",
+    "name-for-a-function": """
+tw.AsyncKernelLaunch("scale")
+""",
+    "name-for-a-function-that-is-wrapped": """
+with tw.unsafe():
+    cuda.kernel("scale")
+""",
+    "strided-names-no-tensor": """
+with tw.unsafe():
+    @cuda.kernel(function, strided=("y",))
+    def wrong(out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: u32, f: f32) -> None: ...
+""",
+    "tuple-for-a-launch-config": """
+tw.AsyncKernelLaunch(look).set_launch_config((1, 1, 1))
+""",
+    "launch-config-of-a-float": """
+tw.LaunchConfig((1.5, 1, 1))
+""",
+    "launch-config-of-negative-bytes": """
+tw.LaunchConfig((1, 1, 1), (32, 1, 1), -16)
+""",
+    "block-too-deep": """
+tw.AsyncKernelLaunch(look).set_launch_config(tw.LaunchConfig((1, 1, 1), (1, 1, 100))).sync()
+""",
+    "nothing-for-ptx": """
+tw.load_module_from_ptx(None)
+""",
+    "float-for-a-device": """
+tw.load_module_from_ptx(PTX, 1.5)
+""",
+    "text-for-a-handle": """
+with tw.unsafe():
+    tw.Stream.borrow_raw("0x1234", gpu)
+""",
+    "null-for-a-module": """
+with tw.unsafe():
+    tw.Module.borrow_raw(0, gpu)
+""",
+    "null-for-a-context": """
+with tw.unsafe():
+    tw.Device.borrow_raw(0, 0)
+""",
+    "function-of-a-module-that-is-ours": """
+with tw.unsafe():
+    tw.Function.borrow_raw(1234, tw.load_module_from_ptx(PTX, gpu))
+""",
+    "stream-that-says-nothing": """
+class Quiet:
+    def __cuda_stream__(self): return None
+    def __repr__(self): return "Quiet()"
+scale(z.borrow_mut(), x, 300, 2.0).sync_on(Quiet())
+""",
+    "array-with-a-mask": """
+scale(z.borrow_mut(), Interface(x, mask=x), 300, 2.0)
+""",
+    "array-at-an-odd-address": """
+scale(z.borrow_mut(), Interface(x, shape=(299,), data=(x.region.address + 2, False)), 299, 2.0)
+""",
+    "array-without-memory": """
+scale(z.borrow_mut(), Interface(x, data=(0, False)), 300, 2.0)
+""",
+    "array-that-says-nothing-of-memory": """
+scale(z.borrow_mut(), Interface(x, data=None), 300, 2.0)
+""",
+    "array-on-an-unclear-stream": """
+scale(z.borrow_mut(), Interface(x, stream=0), 300, 2.0)
+""",
+    "array-with-strides-for-another-rank": """
+scale(z.borrow_mut(), Interface(x, strides=(4, 4)), 300, 2.0)
+""",
+    "array-of-negative-extent": """
+scale(z.borrow_mut(), Interface(x, shape=(-1,)), 300, 2.0)
+""",
+    "array-of-complex-numbers": """
+scale(z.borrow_mut(), Interface(x, typestr="<c8", shape=(150,), strides=None), 150, 2.0)
+""",
+    "array-on-a-gpu-that-is-not-there": """
+class Far:
+    def __dlpack_device__(self): return 2, 7
+    def __dlpack__(self, **wishes): raise AssertionError("not asked for")
+scale(z.borrow_mut(), Far(), 300, 2.0)
+""",
 }

@@ -198,6 +198,59 @@ def kernel(out: simt.DisjointSlice[f32]) -> None:
     total = simt.block_sum(f32(simt.thread_idx()))
 kernel(tw.empty((4,))).sync()
 """,
+    "simt-warp-sum-of-part-of-a-warp": """
+@simt.kernel(block=48)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    total = simt.warp_sum(f32(simt.thread_idx()))
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-warp-sum-launched-over-part-of-a-warp": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    total = simt.warp_sum(f32(simt.thread_idx()))
+kernel(tw.empty((4,))).launch_config(block=48).sync()
+""",
+    "simt-warp-sum-of-three": """
+@simt.kernel(block=96)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    total = simt.warp_sum(f32(simt.thread_idx()), width=3)
+kernel(tw.empty((4,))).sync()
+""",
+    "simt-block-sum-of-a-block-that-is-not-said": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    total = simt.block_sum(f32(simt.thread_idx()))
+kernel(tw.empty((4,))).launch_config(block=64).sync()
+""",
+    "simt-dynamic-shared-without-room": """
+@simt.kernel(unsafe=True)
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    s = simt.dynamic_shared(f32, offset=64)
+    s[0] = 1.0
+with tw.unsafe():
+    kernel(tw.empty((4,))).launch_config(shared_mem_bytes=64).sync()
+""",
+    "simt-contract-on-the-grid": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    assert simt.grid_dim() * simt.block_dim() >= len(out), "a thread for each element"
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = 1.0
+kernel(tw.empty((640,))).launch_config(grid=2, block=64).sync()
+""",
+    "simt-shared-memory-in-floats": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+kernel(tw.empty((4,))).launch_config(shared_mem_bytes=1.5)
+""",
+    "simt-ptx-for-the-cpu": """
+@simt.kernel
+def kernel(out: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+kernel.ptx("cpu")
+""",
     "simt-shared-memory-in-safe-code": """
 @simt.kernel
 def kernel(out: simt.DisjointSlice[f32]) -> None:

@@ -41,6 +41,16 @@ def in_a_loop(out: simt.DisjointSlice[i32], rounds: i32) -> None:
         out[i] = total
 
 
+@simt.kernel
+def in_groups(out: simt.DisjointSlice[i32], x: simt.Slice[i32], *, WIDTH: tl.Const[int]) -> None:
+    i = simt.index_1d()
+    mine = x[i] if i < len(x) else 0
+    total = simt.warp_sum(mine, width=WIDTH)
+    scanned = simt.warp_scan(mine, lambda a, b: a + b, width=WIDTH)
+    if i < len(out):
+        out[i] = total * 10000 + scanned
+
+
 @simt.kernel(block=32)
 def one_warp(out: simt.DisjointSlice[i32]) -> None:
     i = simt.index_1d()

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.dtypes import as_dtype
-from ..base.errors import ShapeError
-from ..base.shapes import Shape, row_major_strides
+from ..base.errors import ContextError
 from ..driver.cuda.borrowed import LEGACY as LEGACY
 from ..driver.cuda.device import CudaDevice
 from ..driver.cuda.event import CudaEvent
@@ -21,9 +19,10 @@ from ..driver.cuda.stream import CudaStream
 from ..driver.devices import gpus
 from ..driver.protocol import Device
 from . import dlpack
+from .described import described, refuse_address
 from .dlpack import GPU_KINDS, Plain, Versioned
 from .foreign import exported_by, is_read_only, layout_in, refuse_version
-from .layout import Layout, layout_of
+from .layout import Layout
 from .order import flights_over, reserve
 from .ownership import Ours
 from .region import Region
@@ -54,7 +53,7 @@ def memory_on_gpu(x: Any) -> Region | None:
 
 
 def _by_dlpack(x: Any, ordinal: int) -> Region:
-    stream = gpus()[ordinal].streams()[0]
+    stream = _gpu(x, ordinal).streams()[0]
     seen = _exported(x, ordinal, stream.handle)
     stream.note()  # that it waits for the other library
     return _ordered(seen, stream)
@@ -67,8 +66,21 @@ def _exported(x: Any, ordinal: int, stream: int) -> Seen:
     owner = Imported(managed.deleter or 0, ctypes.addressof(managed))
     refuse_version(x, managed)
     tensor = managed.tensor
-    address = (tensor.data or 0) + tensor.byte_offset
-    return Seen(gpus()[ordinal], layout_in(tensor), address, is_read_only(x, managed), owner)
+    address, layout = (tensor.data or 0) + tensor.byte_offset, layout_in(tensor)
+    refuse_address(x, layout, address)
+    return Seen(_gpu(x, ordinal), layout, address, is_read_only(x, managed), owner)
+
+
+def _gpu(x: object, ordinal: int) -> CudaDevice:
+    """The GPU of an array."""
+    devices = gpus()
+    if not 0 <= ordinal < len(devices):
+        raise ContextError(
+            f"this {type(x).__name__} says that it is on a GPU that is not there",
+            expected=f"one of {len(devices)}",
+            got=f"cuda:{ordinal}",
+        )
+    return devices[ordinal]
 
 
 def memory_in_order(x: Any) -> Region:
@@ -77,29 +89,13 @@ def memory_in_order(x: Any) -> Region:
 
 
 def _by_interface(x: Any) -> Region:
-    known: dict[str, Any] = x.__cuda_array_interface__
-    form = np.dtype(known["typestr"])
-    shape: Shape = tuple(known["shape"])
-    strides = known.get("strides")
-    steps = row_major_strides(shape) if strides is None else _whole(strides, form)
-    address, readonly = known["data"]
+    layout, address, readonly, theirs = described(x, x.__cuda_array_interface__)
+    refuse_address(x, layout, address)
     device = _device_of(address)
-    layout = layout_of(as_dtype(form), shape, steps)
     stream = device.streams()[0]
-    theirs = known.get("stream")
     if theirs is not None:
-        stream.follow(int(theirs))
-    return _ordered(Seen(device, layout, int(address), bool(readonly), x), stream)
-
-
-def _whole(strides: Any, form: np.dtype[Any]) -> Shape:
-    if any(step % form.itemsize for step in strides):
-        raise ShapeError(
-            "a kernel cannot address this array",
-            expected="strides that are whole elements",
-            got=f"strides of {tuple(strides)} bytes",
-        )
-    return tuple(step // form.itemsize for step in strides)
+        stream.follow(theirs)
+    return _ordered(Seen(device, layout, address, readonly, x), stream)
 
 
 def _device_of(address: int) -> CudaDevice:

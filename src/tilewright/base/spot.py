@@ -14,11 +14,19 @@ Spot: TypeAlias = "tuple[CodeType, int] | None"
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
 
 
+_BETWEEN = tuple(f"-packages/{library}/" for library in ("torch", "jax", "functorch"))
+"""Libraries that call operators of ours for the user's program: it stands above them."""
+
+
 class _Files(dict[str, bool]):
-    """Whether files are Tilewright's own; asked several times a launch, so remembered."""
+    """Whether files are no user's: Tilewright's own, or of libraries between the user and us.
+
+    Asked several times a launch, so remembered.
+    """
 
     def __missing__(self, filename: str) -> bool:
-        ours = self[filename] = filename.startswith(_PACKAGE)
+        ours = filename.startswith(_PACKAGE) or any(part in filename for part in _BETWEEN)
+        self[filename] = ours
         return ours
 
 

@@ -32,16 +32,31 @@ def foreign_stream(x: object) -> CudaStream | None:
 
 def _handle_of(x: Any) -> int | None:
     if isinstance(x, ForeignStream):
-        version, handle = x.__cuda_stream__()
-        if version != VERSION:
-            raise SchedulingError(
-                f"{x!r} speaks another version of __cuda_stream__",
-                expected=str(VERSION),
-                got=str(version),
-            )
-        return int(handle)
+        return _handle_in(x, _said_by(x))
     found = getattr(x, "cuda_stream", None)  # PyTorch's name for it
     return found if isinstance(found, int) else None
+
+
+def _said_by(x: Any) -> Any:
+    """The answer of a stream; the protocol's first version had it as an attribute."""
+    said = x.__cuda_stream__
+    return said() if callable(said) else said
+
+
+def _handle_in(x: object, said: Any) -> int:
+    match said:
+        case (version, handle) if version == VERSION and _is_address(handle):
+            return int(handle)
+        case _:
+            raise SchedulingError(
+                f"__cuda_stream__ of {x!r:.80} gives no stream",
+                expected=f"({VERSION}, the address of a stream): version {VERSION} is known",
+                got=repr(said),
+            )
+
+
+def _is_address(x: Any) -> bool:
+    return hasattr(x, "__index__") and 0 <= x < 1 << 64
 
 
 _ORDINALS: tuple[Callable[[Any], Any], ...] = (

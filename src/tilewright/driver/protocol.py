@@ -244,6 +244,19 @@ class LaunchConfig:
     block_dim: Shape = (1, 1, 1)
     shared_mem_bytes: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse what is no number of blocks, threads or bytes."""
+        for name, dims in (("grid_dim", self.grid_dim), ("block_dim", self.block_dim)):
+            if not _are_counts(dims):
+                raise TypeError(f"{name} of a LaunchConfig is a tuple of ints, got {dims!r}")
+        if not _are_counts((self.shared_mem_bytes,)) or self.shared_mem_bytes < 0:
+            given = self.shared_mem_bytes
+            raise TypeError(f"shared_mem_bytes of a LaunchConfig counts bytes, got {given!r}")
+
+
+def _are_counts(given: Any) -> bool:
+    return isinstance(given, Sequence) and all(hasattr(n, "__index__") for n in given)
+
 
 class FunctionRun(Protocol):
     """One launch of raw code."""

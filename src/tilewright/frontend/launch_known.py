@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ..ir import Op, Value
-from ..ir.attrs import Predicate, Rounding
+from ..ir.attrs import Place, Predicate, Rounding
 from ..ir.launch_expr import Expr, LaunchFacts, evaluate, leaves
 from .emit import Emitter
 
@@ -60,6 +60,17 @@ def _length(walk: _Walk, op: Op) -> Expr | None:
 
 def _grid(walk: _Walk, op: Op) -> Expr:
     return ("grid", op.attrs["axis"])
+
+
+def _place(walk: _Walk, op: Op) -> Expr | None:
+    axis: int = op.attrs["axis"]
+    match Place(op.attrs["what"]):
+        case Place.BLOCK_SIZE:
+            return ("given", f"block_dim({axis})", walk.em.signature.block_dims[axis])
+        case Place.GRID_SIZE:
+            return ("grid_dim", axis)
+        case _:
+            return None
 
 
 def _tiles(walk: _Walk, op: Op) -> Expr | None:
@@ -135,6 +146,7 @@ _TRANSLATE: dict[str, Translate] = {
     "extent": _extent,
     "length": _length,
     "num_blocks": _grid,
+    "place": _place,
     "num_tiles": _tiles,
     "addi": _binary("add"),
     "subi": _minus,

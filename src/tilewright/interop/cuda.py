@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ..array.shape import ShapeLike
 from ..driver.protocol import Device, Function
 from ..launch.foreign import Wrap, declare
+from ..launch.raw import refuse_no_function
 from .functions import Functions, Grid
 from .memory import free_async, malloc_async, memcpy_dtoh_async, memcpy_htod_async
 from .nvrtc import compile_cuda
@@ -40,6 +41,7 @@ def kernel(
     `simt.Slice` is read; both arrive as an address alone. Elements stand in a row, but for tensors
     named in `strided`. Without `grid` there is a thread for each element of what is written.
     """
+    refuse_no_function("cuda.kernel", function)
 
     def find(device: Device) -> Function:
         return function

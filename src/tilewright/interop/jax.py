@@ -24,11 +24,11 @@ from ..driver.cuda.stream import CudaStream
 from ..driver.devices import gpus
 from ..driver.host import CPU
 from ..driver.protocol import Device
-from ..launch import Entry, Launch
+from ..launch import Launch
 from ..launch.foreign_calls import is_aligned
 from ..launch.lent import LentCalls
 from ..op.ambient import choose_stream
-from .wrapping import KernelFunction, Tiles, by_output
+from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
 from .xla import Buffer, Frame, handler, number_at
 
 if TYPE_CHECKING:
@@ -165,9 +165,9 @@ class JaxOp:
 
 
 def custom_op(
-    kernel: Entry,
+    kernel: AnyKernel,
     *,
-    tiles: Tiles,
+    tiles: Tiles | None = None,
     outputs: Mapping[str, Made] | Made,
     constants: Mapping[str, Any] | None = None,
     vmap_method: str = "sequential",
@@ -175,9 +175,9 @@ def custom_op(
     """Make a kernel a function of JAX arrays.
 
     `outputs` says what results look like: as an input (`outputs="x"`), or by a function of the
-    inputs (`outputs={"z": lambda x, y: jax.ShapeDtypeStruct(...)}`). `tiles` cuts outputs: a
-    shape, or a function of theirs, for all or by name. For gradients put `jax.custom_vjp` around
-    it. `vmap_method` is that of `jax.ffi.ffi_call`.
+    inputs (`outputs={"z": lambda x, y: jax.ShapeDtypeStruct(...)}`). `tiles` cuts the outputs of a
+    tile kernel: a shape, or a function of theirs, for all or by name. For gradients put
+    `jax.custom_vjp` around it. `vmap_method` is that of `jax.ffi.ffi_call`.
     """
     function = KernelFunction(kernel, tiles, constants or {})
     return JaxOp(function, by_output(function, outputs), vmap_method)

@@ -14,11 +14,12 @@ from ..base.dtypes import AnyDType
 from ..base.errors import DeviceError, Error
 from ..driver.devices import gpus
 from ..driver.protocol import Stream
-from ..launch import Entry, Launch
+from ..launch import Launch
 from ..launch.foreign_calls import is_aligned
 from ..launch.lent import LentCalls
 from ..op.ambient import choose_stream
-from .wrapping import KernelFunction, Tiles, by_output
+from .torch_dispatch import shorten
+from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
 
 if TYPE_CHECKING:
     from ..frontend.parameters import Parameter
@@ -55,10 +56,12 @@ class TorchOp:
         )
         """PyTorch's own object, for `register_vmap` and the like."""
         self.definition.register_fake(self._results)
+        self._overload = shorten(self.definition, self._run, () if made else self._places["output"])
+        """What calls it."""
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run it as PyTorch runs its operators."""
-        return self.definition(*args, **keywords)
+        return self._overload(*args, **keywords)
 
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
@@ -77,7 +80,7 @@ class TorchOp:
         names = [p.name for p in self._taken]
         if isinstance(made, str):
             return partial(_new_like, names.index(made))
-        return lambda args: made(**dict(zip(names, args, strict=True)))
+        return partial(_new_by, made, names, self._function.name)
 
     def _run(self, *args: Any) -> Any:
         """What PyTorch calls: with tensors that have memory, below autograd."""
@@ -94,7 +97,7 @@ class TorchOp:
 
     def _run_closely(self, args: Sequence[Any], results: Any, kind: Hashable | None) -> Any:
         """By way of tensors of ours; what is learned of it makes calls alike quick."""
-        launch = self._function.launch(_seen(self._named(args, results)))
+        launch = self._function.launch(self._seen(args, results))
         if kind is not None:
             self._lent.learn(kind, launch)
         kept = _end(launch, args)
@@ -121,14 +124,26 @@ class TorchOp:
 
     def launch(self, *args: Any) -> Launch[Any]:
         """The launch that such a call would run."""
-        return self._function.launch(_seen(self._named(args, self._results(*args))))
+        return self._function.launch(self._seen(args, self._results(*args)))
+
+    def _seen(self, args: Sequence[Any], results: Any) -> dict[str, Any]:
+        """Tensors of PyTorch as ours, in the same memory, and numbers as they are, by name."""
+        known = self._named(args, results)
+        return {name: self._as_ours(name, given) for name, given in known.items()}
+
+    def _as_ours(self, name: str, given: Any) -> Any:
+        try:
+            return _as_ours(given) if _is_tensor(given) else given
+        except (TypeError, BufferError) as error:
+            kernel = self._function.name
+            raise TypeError(f"`{name}` of `{kernel}` cannot be used: {error}") from error
 
 
 def custom_op(
     name: str,
-    kernel: Entry,
+    kernel: AnyKernel,
     *,
-    tiles: Tiles,
+    tiles: Tiles | None = None,
     outputs: Mapping[str, Made] | Made | None = None,
     constants: Mapping[str, Any] | None = None,
 ) -> TorchOp:
@@ -138,17 +153,26 @@ def custom_op(
     kernel's signature. Without `outputs` the operator takes the kernel's arguments, and writes its
     outputs in place. With it, it makes them and gives them back: like an input (`outputs="x"`), or
     by a function of the inputs (`outputs={"z": lambda x, y: x.new_empty(...)}`); only then can it
-    have gradients. `tiles` cuts outputs: a shape, or a function of theirs, for all or by name.
+    have gradients. `tiles` cuts the outputs of a tile kernel: a shape, or a function of theirs, for
+    all or by name.
     """
-    if not all(name.partition("::")[::2]):
+    if not all(part.isidentifier() for part in name.split("::", 1)) or "::" not in name:
         raise TypeError(f"an operator's name has a namespace, as in 'mylib::scale'; got {name!r}")
     function = KernelFunction(kernel, tiles, constants or {})
     return TorchOp(name, function, None if outputs is None else by_output(function, outputs))
 
 
 def _new_like(place: int, args: Sequence[Any]) -> Any:
-    like = args[place]
-    return like.new_empty(like.shape)
+    return torch.empty_like(args[place], memory_format=torch.contiguous_format)
+
+
+def _new_by(
+    made: Callable[..., Any], names: Sequence[str], kernel: str, args: Sequence[Any]
+) -> Any:
+    found = made(**dict(zip(names, args, strict=True)))
+    if not _is_tensor(found):
+        raise TypeError(f"`outputs` of `{kernel}` makes tensors, got {type(found).__name__}")
+    return found
 
 
 def _schema(function: KernelFunction, *, functional: bool) -> str:
@@ -169,11 +193,6 @@ def _type_of(parameter: Parameter) -> str:
     if dtype is None or isinstance(dtype, str):
         return "Scalar"  # of any type
     return "bool" if dtype.is_bool else "float" if dtype.is_float else "SymInt"
-
-
-def _seen(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Tensors of PyTorch as ours, in the same memory; numbers as they are."""
-    return {name: _as_ours(v) if _is_tensor(v) else v for name, v in values.items()}
 
 
 def _as_ours(tensor: Any) -> Tensor[Any]:

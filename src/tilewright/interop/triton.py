@@ -18,7 +18,7 @@ from ..base.shapes import Shape, size
 from ..driver.cuda.device import CudaDevice
 from ..driver.protocol import Function, LaunchConfig
 from ..frontend.parameters import Parameter
-from ..launch.foreign import Declaration, ForeignEntry
+from ..launch.foreign import Declaration, ForeignEntry, refuse_unknown_strided
 from ..launch.foreign_calls import Call, Given, MemoryGiven, NumberGiven, Ready, Typed, Word
 from .functions import Grid, grid_of
 from .signature import EMPTY, entry_point, gpu_of, number_type, parameters_of
@@ -176,6 +176,7 @@ def kernel(
     )
     options = tuple(Parameter(option, "const", default=None) for option in OPTIONS)
     parameters = parameters_of(name, taken, reads, writes)
+    refuse_unknown_strided(name, parameters, strided)
     declaration = Declaration(name, parameters, (*constants, *options), frozenset(strided))
     return ForeignEntry(declaration, TritonMaker(function, grid))
 

@@ -1,7 +1,7 @@
 """A kernel as a function of its inputs, for frameworks that make the memory of results themselves.
 
 What is read from the kernel's own signature: which parameters are written, which are read, which
-are numbers. What it cannot say is given: how outputs are cut into tiles, and its constants.
+are numbers. What it cannot say is given: its constants, and how a tile kernel's outputs are cut.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ..array.shape import ShapeLike
 from ..array.tensor import Tensor
 from ..base.shapes import Shape
 from ..launch import Entry, Launch
+from ..launch.foreign import ForeignEntry
 from ..launch.simt import SimtEntry
 
 if TYPE_CHECKING:
@@ -26,13 +27,17 @@ Tile: TypeAlias = ShapeLike | Callable[[Shape], ShapeLike]
 """The tiles of an output: a shape, or a function of the output's shape."""
 Tiles: TypeAlias = Tile | Mapping[str, Tile]
 """One for all outputs, or one for each by name."""
+AnyKernel: TypeAlias = Entry | ForeignEntry
+"""Of tiles, of single threads, or of another compiler."""
 
 
 class KernelFunction:
     """What is known of a kernel before it is called, and how to launch it on arrays."""
 
-    def __init__(self, kernel: Entry, tiles: Tiles, constants: Mapping[str, Any]) -> None:
-        _refuse_no_tile_kernel(kernel)
+    def __init__(
+        self, kernel: AnyKernel, tiles: Tiles | None, constants: Mapping[str, Any]
+    ) -> None:
+        _refuse_no_kernel(kernel)
         self.kernel = kernel
         self.name = kernel.__name__
         self.parameters: Sequence[Parameter] = kernel.source.parameters
@@ -40,6 +45,7 @@ class KernelFunction:
         self._refuse_pointers()
         self._refuse_constants()
         self._tiles = self._tiles_by_name(tiles)
+        """How outputs are cut; empty where the kernel takes them whole."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -61,11 +67,19 @@ class KernelFunction:
     def _argument(self, parameter: Parameter, value: Any) -> Any:
         if parameter.kind != "output":
             return value
-        tile = self._tiles[parameter.name]
         target = value if _is_tensor(value) else asarray(value)
+        tile = self._tiles.get(parameter.name)
+        if tile is None:
+            return target.borrow_mut()
         return target.partition_mut(tile(target.shape) if callable(tile) else tile)
 
-    def _tiles_by_name(self, tiles: Tiles) -> dict[str, Tile]:
+    def _tiles_by_name(self, tiles: Tiles | None) -> dict[str, Tile]:
+        if not _is_of_tiles(self.kernel):
+            if tiles is not None:
+                raise TypeError(f"`{self.name}` takes its outputs whole, and has no `tiles`")
+            return {}
+        if tiles is None:
+            raise TypeError(f"`{self.name}` is a tile kernel: say how its outputs are cut, `tiles`")
         found = _by_name(self.outputs, tiles)
         if set(found) != set(self.outputs):
             raise TypeError(
@@ -96,12 +110,16 @@ class KernelFunction:
             )
 
 
-def _refuse_no_tile_kernel(kernel: object) -> None:
-    if not isinstance(kernel, Entry) or isinstance(kernel, SimtEntry):
+def _is_of_tiles(kernel: object) -> bool:
+    return isinstance(kernel, Entry) and not isinstance(kernel, SimtEntry)
+
+
+def _refuse_no_kernel(kernel: object) -> None:
+    if not isinstance(kernel, Entry | ForeignEntry):
         name = getattr(kernel, "__name__", repr(kernel))
         raise TypeError(
-            f"a kernel made by @tw.entry is needed, got {type(kernel).__name__} `{name}`;"
-            " SIMT kernels and others are launched on such arrays by themselves"
+            "a kernel made by @tw.entry or @simt.kernel, or one of another compiler that was made"
+            f" an op, is needed, got {type(kernel).__name__} `{name}`"
         )
 
 

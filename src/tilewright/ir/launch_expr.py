@@ -2,6 +2,7 @@
 
 Forms (nested tuples): ("const", n), ("extent", param, axis), ("length", param), ("scalar", param),
 ("grid", axis), ("grid_dim", axis), which counts axes from x as SIMT kernels do,
+("given", text, n), a number that every launch of the same signature has,
 ("add" | "sub" | "mul" | "floordiv" | "mod" | "ceildiv" | "min" | "max", a, b),
 ("lt" | "le" | "gt" | "ge" | "eq" | "ne" | "and" | "or", a, b), ("not", a).
 """
@@ -53,8 +54,8 @@ def evaluate(expr: Expr, facts: LaunchFacts) -> Any:
     if name in BINARY:
         return BINARY[name][1](evaluate(args[0], facts), evaluate(args[1], facts))
     match name:
-        case "const":
-            return args[0]
+        case "const" | "given":
+            return args[-1]
         case "extent":
             return facts.extents[args[0]][int(args[1])]
         case "length":
@@ -75,7 +76,7 @@ def show(expr: Expr) -> str:
     """The expression as Python-like text."""
     name, args = expr[0], expr[1:]
     match name:
-        case "const" | "scalar":
+        case "const" | "scalar" | "given":
             return str(args[0])
         case "extent":
             return f"{args[0]}.shape[{args[1]}]"
@@ -104,7 +105,7 @@ def _wrap(expr: Expr) -> str:
     return f"({show(expr)})" if symbol and infix else show(expr)
 
 
-LEAVES = ("extent", "length", "scalar", "grid", "grid_dim")
+LEAVES = ("extent", "length", "scalar", "grid", "grid_dim", "given")
 
 
 def parts(expr: Expr) -> tuple[Expr, ...]:

@@ -11,31 +11,36 @@ from typing import Any, TypeVar
 
 from ..lang.shared import shared, sync_threads
 from ..lang.threads import block_dim
-from ..lang.warps import WARP_SIZE, lane_id, shuffle_up, shuffle_xor, warp_id
+from ..lang.warps import WARP_SIZE, lane_id, shuffle_up, shuffle_xor, warp_id, whole_warps
 from ..op.ambient import unsafe
 
 T = TypeVar("T")
 
 
-def warp_reduce(value: T, combine: Callable[[T, T], T]) -> T:
+def warp_reduce(value: T, combine: Callable[[T, T], T], *, width: int = WARP_SIZE) -> T:
     """Combine the values of the 32 lanes of a warp; every lane gets the result.
 
-    `combine` takes two of them in any order. The last warp of a block must be whole.
+    `combine` takes two of them in any order. With `width`, a power of two, that many neighbours
+    have a result of their own. The last warp of a block, or its last neighbours, must be whole.
     """
+    whole_warps(width)
     with unsafe():
         for bits in (16, 8, 4, 2, 1):
-            value = combine(value, shuffle_xor(value, bits))
+            if bits < width:
+                value = combine(value, shuffle_xor(value, bits))
     return value
 
 
-def warp_scan(value: T, combine: Callable[[T, T], T]) -> T:
-    """Combine the values of all lanes up to one's own, in order."""
-    lane = lane_id()
+def warp_scan(value: T, combine: Callable[[T, T], T], *, width: int = WARP_SIZE) -> T:
+    """Combine the values of all lanes up to one's own, in order; of `width` neighbours alone."""
+    whole_warps(width)
+    lane = lane_id() % width
     with unsafe():
         for delta in (1, 2, 4, 8, 16):
-            below = shuffle_up(value, delta)
-            if lane >= delta:
-                value = combine(below, value)
+            if delta < width:
+                below = shuffle_up(value, delta, width=width)
+                if lane >= delta:
+                    value = combine(below, value)
     return value
 
 
@@ -90,19 +95,19 @@ def _warps() -> int:
     return threads // WARP_SIZE
 
 
-def warp_sum(value: T) -> T:
-    """Add up the values of the lanes of a warp; every lane gets the sum."""
-    return warp_reduce(value, _add)
+def warp_sum(value: T, *, width: int = WARP_SIZE) -> T:
+    """Add up the values of the lanes of a warp, or of `width` neighbours; all get the sum."""
+    return warp_reduce(value, _add, width=width)
 
 
-def warp_max(value: T) -> T:
-    """Give the greatest value of the lanes of a warp to each of them."""
-    return warp_reduce(value, _greater)
+def warp_max(value: T, *, width: int = WARP_SIZE) -> T:
+    """Give the greatest value of the lanes of a warp, or of `width` neighbours, to each."""
+    return warp_reduce(value, _greater, width=width)
 
 
-def warp_min(value: T) -> T:
-    """Give the least value of the lanes of a warp to each of them."""
-    return warp_reduce(value, _lesser)
+def warp_min(value: T, *, width: int = WARP_SIZE) -> T:
+    """Give the least value of the lanes of a warp, or of `width` neighbours, to each."""
+    return warp_reduce(value, _lesser, width=width)
 
 
 def block_sum(value: T) -> T:

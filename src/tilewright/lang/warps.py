@@ -16,7 +16,7 @@ from .tile import To
 
 __all__ = [
     "WARP_SIZE", "ballot", "lane_id", "match_any", "shuffle", "shuffle_down", "shuffle_up",
-    "shuffle_xor", "sync_warp", "vote_all", "vote_any", "warp_id",
+    "shuffle_xor", "sync_warp", "vote_all", "vote_any", "warp_id", "whole_warps",
 ]  # fmt: skip
 
 Lanes: TypeAlias = "u32 | int | None"
@@ -32,6 +32,15 @@ def lane_id() -> int:
 @declared_for_threads
 def warp_id() -> int:
     """Give the place of this thread's warp in its block; a warp is 32 threads in a row."""
+    ...
+
+
+@declared_for_threads
+def whole_warps(width: int = WARP_SIZE) -> None:
+    """Let blocks that are not made of whole warps, or of whole groups of lanes, be refused.
+
+    While compiling, for a kernel that says its block; else by the host, before each launch.
+    """
     ...
 
 

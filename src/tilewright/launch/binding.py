@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..array.region import Region, region_of_array
 from ..array.strangers import memory_on_gpu
 from ..array.tensor import BorrowMut, Tensor
 from ..base.dtypes import AnyDType
-from ..base.errors import BorrowError, LaunchError, ShapeError
+from ..base.errors import BorrowError, ContextError, LaunchError, ShapeError
 from ..base.shapes import Shape
 from ..driver.host import CPU
 from ..frontend.parameters import Dim, Kind, Parameter
@@ -36,6 +36,8 @@ from .arguments import (
 from .grid import MAX_EXTENT
 from .kinds import is_arc, is_partition, kind_of
 from .protocol import Declared
+
+T = TypeVar("T")
 
 
 class Binder:
@@ -127,17 +129,10 @@ class Binder:
     def _input(self, p: Parameter, value: Any) -> Handle:
         if is_arc(value):
             return value.value
-        try:
-            there = memory_on_gpu(value)
-            if there is not None:
-                return ForeignOnGpu(there, value)
-            return Foreign(_foreign(self._kernel.name, p, value), value)
-        except BufferError as error:
-            raise LaunchError(
-                f"`{p.name}` of `{self._kernel.name}` cannot be read: its library does not lend it",
-                expected="an array that can be exported by DLPack",
-                got=f"{type(value).__name__}, which says: {error}",
-            ) from error
+        there = _looked_at(self._kernel.name, p, memory_on_gpu, value)
+        if there is not None:
+            return ForeignOnGpu(there, value)
+        return Foreign(_foreign(self._kernel.name, p, value), value)
 
     def describe(self, bound: Bound) -> tuple[Arg, ...]:
         """What is known of each argument, memory and numbers aside, in the signature's order."""
@@ -152,13 +147,28 @@ class Binder:
                      for p in parameters)  # fmt: skip
 
 
+def _looked_at(kernel: str, p: Parameter, look: Callable[[Any], T], value: Any) -> T:
+    """What is seen of an array of another library; what is wrong with it names the argument."""
+    try:
+        return look(value)
+    except BufferError as error:
+        raise LaunchError(
+            f"`{p.name}` of `{kernel}` cannot be read: its library does not lend it",
+            expected="an array that can be exported by DLPack",
+            got=f"{type(value).__name__}, which says: {error}",
+        ) from error
+    except (ShapeError, ContextError) as error:
+        error.message = f"`{p.name}` of `{kernel}` cannot be read: {error.message}"
+        raise
+
+
 def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
     if is_partition(value):
         raise TypeError(
             f"`{p.name}` of `{kernel}` is read, but got a Partition;"
             " pass the tensor: p.unpartition()"
         )
-    array = aliased(value)
+    array = _looked_at(kernel, p, aliased, value)
     if array is None:
         _refuse_object(kernel, p, value, "a tensor or an array")
     try:

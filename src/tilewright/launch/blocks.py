@@ -156,6 +156,8 @@ def _refuse_large_grid(kernel: str, grid: Shape, block: Shape) -> None:
 
 def asked_for(grid: ShapeLike | None, block: ShapeLike | None, shared_mem_bytes: int) -> Asked:
     """What a launch asks for, in the caller's words."""
+    if not hasattr(shared_mem_bytes, "__index__"):
+        raise TypeError(f"shared_mem_bytes counts bytes, got {shared_mem_bytes!r}")
     if not 0 <= shared_mem_bytes <= MAX_SHARED:
         raise LaunchError(
             "there is no such room in the memory of a block",

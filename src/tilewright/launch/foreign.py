@@ -7,7 +7,7 @@ writes, inside `tw.unsafe()`; its launches are as safe as that is true.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter as Declared
@@ -382,5 +382,19 @@ def _declared(
                 f"`{p.name}` of `{source.name}` is memory that is neither read nor written;"
                 " declare it as simt.Slice or simt.DisjointSlice"
             )
+    refuse_unknown_strided(source.name, source.parameters, strided)
     given = Declaration(name or source.name, source.parameters, source.constants, strided)
     return ForeignEntry(given, maker)
+
+
+def refuse_unknown_strided(
+    kernel: str, parameters: Sequence[Parameter], strided: Collection[str]
+) -> None:
+    """Raise if a name stands for no tensor."""
+    tensors = [p.name for p in parameters if p.kind in ("tensor", "output")]
+    unknown = [name for name in strided if name not in tensors]
+    if unknown:
+        raise TypeError(
+            f"`strided` of `{kernel}` names its tensors {', '.join(tensors) or 'none'},"
+            f" got {', '.join(unknown)}"
+        )

@@ -7,8 +7,9 @@ knows, so it is borrowed inside `tw.unsafe()`; `owner` is kept alive as long as 
 
 from __future__ import annotations
 
+import operator
 from abc import ABCMeta
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..base.errors import ContextError
 from ..driver import protocol
@@ -31,6 +32,18 @@ def _refuse_safe(what: str) -> None:
             places=(("here", place_of(here())),),
             hint="write `with tw.unsafe():` around borrow_raw(...)",
         )
+
+
+def _checked(what: str, handle: Any) -> int:
+    """A handle that may be one: a number of 64 bits."""
+    if isinstance(handle, bool) or not hasattr(handle, "__index__"):
+        raise TypeError(f"the handle of a {what} is an int, got {handle!r:.60}")
+    number = operator.index(handle)
+    if not 0 <= number < 1 << 64 or (number == 0 and what != "stream"):
+        raise ContextError(
+            f"this is no handle of a {what}", expected="an address of 64 bits", got=str(number)
+        )
+    return number
 
 
 def _gpu(device: protocol.Device | str) -> CudaDevice:
@@ -56,12 +69,12 @@ class _DeviceName(ProtocolMeta):
         once more, for programs that have both.
         """
         _refuse_safe("context")
-        number, found = device if ordinal is None else ordinal, gpus()
+        number, found = operator.index(device if ordinal is None else ordinal), gpus()
         if not 0 <= number < len(found):
             raise ContextError(
                 f"there is no GPU of the number {number}", expected=f"one of {len(found)}"
             )
-        return found[number].borrow_context(context, owner)
+        return found[number].borrow_context(_checked("context", context), owner)
 
 
 class _StreamName(ProtocolMeta):
@@ -70,7 +83,7 @@ class _StreamName(ProtocolMeta):
     ) -> BorrowedStream:
         """A stream of a GPU that another library has made."""
         _refuse_safe("stream")
-        return _gpu(device).borrow_stream(handle, owner)
+        return _gpu(device).borrow_stream(_checked("stream", handle), owner)
 
 
 class _ModuleName(ProtocolMeta):
@@ -79,7 +92,7 @@ class _ModuleName(ProtocolMeta):
     ) -> BorrowedModule:
         """Code that another library has loaded on a GPU."""
         _refuse_safe("module")
-        return _gpu(device).borrow_module(handle, owner)
+        return _gpu(device).borrow_module(_checked("module", handle), owner)
 
 
 class _FunctionName(ProtocolMeta):
@@ -88,7 +101,12 @@ class _FunctionName(ProtocolMeta):
     ) -> BorrowedFunction:
         """A kernel that another library has found in its code; keeps the module's wrapper."""
         _refuse_safe("function")
-        return module.borrow_function(handle, owner)
+        if not isinstance(module, BorrowedModule):
+            raise TypeError(
+                "a function is borrowed of tw.Module.borrow_raw(...), for its owner keeps the"
+                f" code; got {module!r:.60}; a module of ours has load_function(name)"
+            )
+        return module.borrow_function(_checked("function", handle), owner)
 
 
 @runtime_checkable

@@ -37,6 +37,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
     holds = ("_memory", "_records")
 
     def __init__(self, function: Function) -> None:
+        refuse_no_function("AsyncKernelLaunch", function)
         self._function = function
         self._slots: list[int] = []
         self._memory: list[tuple[int, Region]] = []
@@ -78,13 +79,17 @@ class AsyncKernelLaunch(DeviceOp[None]):
                 places=(("here", place_of(here())),),
                 hint="write `with tw.unsafe():` around push_device_ptr(...)",
             )
+        address = pointer.address if isinstance(pointer, DevicePointer) else pointer
+        if not _is_address(address):
+            raise TypeError(
+                f"{self._next} of `{self.name}` is an address: t.device_pointer(), or an int of"
+                f" 64 bits; got {address!r:.60}"
+            )
         self._refuse_unfit(8, "an address")
         if isinstance(pointer, DevicePointer):
             self._memory.append((len(self._slots), pointer.region))
             self._records.append(pointer.record)
-            self._slots.append(pointer.address)
-        else:
-            self._slots.append(pointer)
+        self._slots.append(int(address))
         return self
 
     @property
@@ -111,6 +116,10 @@ class AsyncKernelLaunch(DeviceOp[None]):
 
     def set_launch_config(self, config: LaunchConfig) -> Self:
         """Say over how many blocks it runs; from now on it can."""
+        if not isinstance(config, LaunchConfig):
+            raise TypeError(
+                f"`{self.name}` takes a tw.LaunchConfig(grid_dim, block_dim), got {config!r:.60}"
+            )
         self._config = config
         self.effect = True
         return self
@@ -173,12 +182,28 @@ def _dtype_of(value: Any) -> AnyDType | None:
 
 
 def _is_numpy_scalar(value: object) -> bool:
-    return isinstance(value, np.generic)
+    return isinstance(value, np.generic) and value.dtype.kind in "biufV"
+
+
+def _is_address(value: Any) -> bool:
+    is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_number and 0 <= int(value) < 1 << 64
+
+
+def refuse_no_function(what: str, function: object) -> None:
+    """Raise for what is no function of a module."""
+    if not hasattr(function, "put_on"):
+        raise TypeError(
+            f"{what} needs a function of a module, got {function!r:.60};"
+            ' module.load_function("name") gives one'
+        )
 
 
 def load_module_from_ptx(ptx: str | bytes, device: Device | str | int | None = None) -> Module:
     """Load PTX, which the driver compiles for the GPU at hand; the default GPU if none is named."""
     code = ptx.encode() if isinstance(ptx, str) else ptx
+    if not isinstance(code, bytes):
+        raise TypeError(f"PTX is text, got {ptx!r:.60}; a file: tw.load_module_from_file(path)")
     return load_module_from_bytes(code, DEFAULT_GPU if device is None else device)
 
 

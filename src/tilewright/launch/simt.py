@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from ..array.create import meta
 from ..array.shape import ShapeLike
+from ..backend.tileir import ARCHITECTURES, is_architecture
 from ..base.config import current
+from ..base.errors import ContextError
 from ..base.shapes import Shape
 from ..driver.protocol import Device, LaunchConfig
 from ..frontend.capture import capture
@@ -158,6 +160,12 @@ class SimtEntry(Entry):
         """
         given = args or tuple(_stand_in(self.source.name, p) for p in self.source.parameters)
         target = arch or current().target or DEFAULT_ARCH
+        if not is_architecture(target):
+            raise ContextError(
+                f"there is no PTX of `{self.source.name}` for {target!r}",
+                expected=", ".join(ARCHITECTURES),
+                got=repr(target),
+            )
         code = self.compile_for(target, *given, **constants).code
         assert isinstance(code, bytes), "PTX is text"
         return code.decode()

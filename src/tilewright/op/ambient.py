@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar, overload
 
 from ..base.config import current
+from ..base.errors import ContextError
 from ..driver.devices import HOST, all_devices, best_device, get_device
 from ..driver.protocol import Device, Stream
 from .policy import SchedulingPolicy, StreamPoolRoundRobin, stream_of
@@ -79,7 +80,13 @@ def as_device(device: Device | str | None) -> Device:
     """A device from its name; None is the default one."""
     if device is None:
         return default_device()
-    return get_device(device) if isinstance(device, str) else device
+    if isinstance(device, str):
+        return get_device(device)
+    if not hasattr(device, "host_visible"):
+        raise ContextError(
+            f"{device!r:.60} is no device", expected="a name such as 'cpu' or 'cuda:0', or a Device"
+        )
+    return device
 
 
 @contextmanager

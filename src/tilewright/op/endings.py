@@ -8,7 +8,7 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from ..base.errors import BorrowError, Error
+from ..base.errors import BorrowError, Error, SchedulingError
 from ..driver.foreign import ForeignStream
 from ..driver.protocol import FirstUse, Stream
 from .ambient import choose_stream, is_prepared, prepare
@@ -52,7 +52,11 @@ class Endings(Lazy[T_co]):
 
     def sync_on(self, stream: Stream | ForeignStream) -> T_co:
         """Run the op on this stream and wait for it; gives its result."""
-        stream = as_stream(stream, "the caller of sync_on")
+        try:
+            stream = as_stream(stream, "the caller of sync_on")
+        except SchedulingError:
+            self.mark_refused()
+            raise
         if THREAD.starting is not None:
             self._refuse_nested(self.name)
         fired = self.fire(stream, (self._uses, "sync()", 3), True)
@@ -75,7 +79,11 @@ class Endings(Lazy[T_co]):
 
     def start_on(self, stream: Stream | ForeignStream) -> T_co:
         """As `start`, on this stream."""
-        stream = as_stream(stream, "the caller of start_on")
+        try:
+            stream = as_stream(stream, "the caller of start_on")
+        except SchedulingError:
+            self.mark_refused()
+            raise
         if THREAD.starting is not None:
             self._refuse_nested(self.name)
         if self.host_data:

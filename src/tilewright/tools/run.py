@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from ..backend.tileir import ARCHITECTURES, is_architecture
 from ..base.config import override
 from ..op.ambient import device
 from .loading import first_on_path
@@ -16,6 +17,10 @@ from .subcommand import FINE, WRONG, Subcommand, UsageError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 """Those of the source tree; an installed package has none."""
+
+
+OPTIONS = ("--device", "--arch")
+"""What may stand before the program, or right behind it."""
 
 
 def find_program(name: str) -> Path:
@@ -64,11 +69,29 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--device", help="where it runs, as TILEWRIGHT_DEVICE")
     parser.add_argument("--arch", help="what it builds code for, as TILEWRIGHT_TARGET")
     parser.add_argument("program", help="a file, a folder with a main.py, or an example's name")
-    parser.add_argument("arguments", nargs=REMAINDER, help="what the program gets")
+    parser.add_argument("arguments", nargs=REMAINDER,
+                        help="what the program gets; behind a `--`, whatever it is")  # fmt: skip
+
+
+def _take_options(given: Namespace) -> None:
+    """Take our own options from what follows the program; `--` ends them."""
+    rest: list[str] = given.arguments
+    while rest and rest[0].partition("=")[0] in OPTIONS:
+        name, equals, value = rest.pop(0).partition("=")
+        if not equals:
+            if not rest:
+                raise UsageError(f"{name} needs a value")
+            value = rest.pop(0)
+        setattr(given, name.removeprefix("--"), value)
+    if rest[:1] == ["--"]:
+        del rest[0]
 
 
 def _run(given: Namespace) -> int:
     path = find_program(given.program)
+    _take_options(given)
+    if given.arch and not is_architecture(given.arch):
+        raise UsageError(f"there is no {given.arch!r}; --arch is one of {', '.join(ARCHITECTURES)}")
     with ExitStack() as settings:
         if given.arch:
             settings.enter_context(override(target=given.arch))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from support.cooperating import in_a_loop, one_warp, reductions, scans
+from support.cooperating import in_a_loop, in_groups, one_warp, reductions, scans
 from tilewright import i32
 
 DEVICES = ["reference", "cpu"]
@@ -50,6 +50,19 @@ def test_a_block_of_one_warp_needs_no_memory(device):
         got = one_warp(tw.empty((32,), i32)).out().sync().to_numpy()
     np.testing.assert_array_equal(got, 496 + np.cumsum(np.arange(32)))
     assert ".shared" not in one_warp.ptx()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32])
+def test_neighbours_have_results_of_their_own(device, width):
+    x = np.random.default_rng().integers(0, 99, 96).astype(np.int32)
+    block = max(width, 4) * 3
+    with tw.device(device):
+        launch = in_groups(tw.empty((96,), i32), x, WIDTH=width).launch_config(block=block)
+        got = launch.out().sync().to_numpy()
+    groups = x.reshape(-1, width)
+    expected = groups.sum(1, keepdims=True) * 10000 + np.cumsum(groups, axis=1)
+    np.testing.assert_array_equal(got.reshape(-1, width), expected)
 
 
 @pytest.mark.parametrize("kernel", [reductions, scans, in_a_loop])

@@ -6,6 +6,7 @@ import gc
 import weakref
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tilewright.base.errors import ContextError, SchedulingError
@@ -70,9 +71,23 @@ def test_what_is_none(fake_gpus, x):
     assert foreign_stream(x) is None
 
 
-def test_another_version_is_refused(fake_gpus):
-    with pytest.raises(SchedulingError, match="another version of __cuda_stream__"):
-        foreign_stream(Theirs(1234, version=1))
+@pytest.mark.parametrize(
+    "said", [None, 1234, "x", (0,), (1, 1234), (0, "x"), (0, -5), (0, 1 << 64), (0, 1234, 5)]
+)
+def test_what_is_no_answer_is_refused(fake_gpus, said):
+    class Odd:
+        def __cuda_stream__(self):
+            return said
+
+    with pytest.raises(SchedulingError, match="gives no stream") as caught:
+        foreign_stream(Odd())
+    assert caught.value.got == repr(said)
+
+
+def test_an_attribute_is_an_answer(fake_gpu, fake_cuda):
+    """As it was in the protocol's first days."""
+    handle = made(fake_cuda, fake_gpu)
+    assert foreign_stream(SimpleNamespace(__cuda_stream__=(0, np.int64(handle)))).handle == handle
 
 
 def test_the_stream_of_each_thread_is_refused(fake_gpus):

@@ -18,6 +18,7 @@ from host.interop.kernels import (
     whole_rows,
 )
 from source_tree import ROOT
+from tilewright import simt
 from tilewright.driver.protocol import Block
 from tilewright.interop.jax import custom_op
 from tilewright.interop.xla import Buffer
@@ -100,6 +101,24 @@ def test_wrong_calls():
     with pytest.raises(TypeError, match="`outputs` of `scale` says"):
         custom_op(scale, tiles=(64,), outputs="y")
     assert issubclass(tw.LaunchError, Exception)
+
+
+@simt.kernel
+def halved(z: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32], least: tw.f32) -> None:
+    assert len(x) >= len(z)
+    i = simt.index_1d()
+    if i < len(z):
+        z[i] = x[i] / 2.0 if x[i] > least else 0.0
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (5, 7), (257,)])
+def test_kernels_of_threads_are_functions(way, shape):
+    op, x = custom_op(halved, outputs="x"), some(*shape)
+    for _ in range(3):
+        found = way(lambda x: op(x, 0.25))(x)
+        np.testing.assert_array_equal(found, np.where(x > 0.25, x / 2, 0))
+    with pytest.raises(TypeError, match="takes its outputs whole"):
+        custom_op(halved, outputs="x", tiles=(3,))
 
 
 def test_example(capsys):

@@ -192,6 +192,13 @@ def test_wrong_tensors(scale_):
         scale_(torch.zeros(10, dtype=torch.float64), x, 2.0)
 
 
+def test_tensors_that_kernels_cannot_read_are_named(scale_):
+    z = torch.zeros(4)
+    for x in (torch.ones(4, dtype=torch.complex64), torch.ones(4).to_sparse()):
+        with pytest.raises(TypeError, match="`x` of `scale` cannot be used"):
+            scale_(z, x, 2.0)
+
+
 @pytest.fixture
 def quick_only(monkeypatch):
     """From now on calls are alike to earlier ones, or fail."""
@@ -324,10 +331,135 @@ def by_threads(z: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32]) -> None:
 def test_what_cannot_be_an_operator():
     with pytest.raises(TypeError, match="has a namespace, as in 'mylib::scale'; got 'scale'"):
         custom_op("scale", scale, tiles=(64,))
-    with pytest.raises(TypeError, match=r"made by @tw.entry is needed, got function `<lambda>`"):
+    for name in ("a b::c", "a::b::c", "::c", "a::", "a::1"):
+        with pytest.raises(TypeError, match="has a namespace, as in 'mylib::scale'; got"):
+            custom_op(name, scale, tiles=(64,))
+    with pytest.raises(TypeError, match=r"is needed, got function `<lambda>`"):
         custom_op(named("lambda"), lambda x: x, tiles=(64,))
-    with pytest.raises(TypeError, match="is needed, got SimtEntry `by_threads`"):
+    with pytest.raises(TypeError, match="`by_threads` takes its outputs whole, and has no `tiles`"):
         custom_op(named("threads"), by_threads, tiles=(64,))
+    with pytest.raises(TypeError, match="`scale` is a tile kernel: say how its outputs are cut"):
+        custom_op(named("scale"), scale)
+    made = custom_op(named("made"), scale, tiles=(64,), outputs=lambda x, factor: 5)
+    with pytest.raises(TypeError, match="`outputs` of `scale` makes tensors, got int"):
+        made(torch.ones(3), 2.0)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (5, 7), (2, 3, 4), (257,)])
+def test_kernels_of_threads_are_operators(shape, quick_only):
+    copied, written = custom_op(named("threads"), by_threads, outputs="x"), torch.zeros(shape)
+    copy_ = custom_op(named("threads"), by_threads)
+    assert copied.schema == "(Tensor x) -> Tensor"
+    assert copy_.schema == "(Tensor(a0!) z, Tensor x) -> ()"
+    warmed(copied, written)
+    warmed(copy_, written, torch.zeros(shape))
+    if written.numel():
+        quick_only()
+    x = torch.randn(shape)
+    torch.testing.assert_close(copied(x), x)
+    copy_(written, x)
+    torch.testing.assert_close(written, x)
+
+
+def test_operators_of_threads_are_checked():
+    copied = custom_op(named("threads"), by_threads, outputs="x")
+    torch.library.opcheck(copied.definition, (torch.randn(5, 3),))
+    compiled = torch.compile(lambda x: copied(2 * x) + 1, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(torch.ones(3)), torch.full((3,), 3.0))
+    with pytest.raises(tw.ShapeError, match="`x` of `by_threads` must be contiguous"):
+        copied(torch.randn(4, 4).T)
+
+
+# --- the shorter way from the dispatcher ---------------------------------------------------------
+
+
+def test_writes_are_counted(scale_):
+    """Else autograd would use a tensor that was saved and then overwritten."""
+    z, x = torch.zeros(300), torch.randn(300)
+    for _ in range(3):
+        before = z._version, x._version
+        scale_(z, x, 2.0)
+        assert (z._version, x._version) == (before[0] + 1, before[1])
+    a = torch.randn(300, requires_grad=True)
+    product = a * z
+    scale_(z, x, 3.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+    with torch.inference_mode():
+        inner = torch.zeros(300)
+        scale_(inner, x, 2.0)
+    scale_(inner, inner + 1, 2.0)
+    torch.testing.assert_close(inner, 2 * (2 * x + 1))
+
+
+class Seeing(torch.utils._python_dispatch.TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(func._schema.name)
+        return func(*args, **(kwargs or {}))
+
+
+def test_modes_see_the_operator(soft, scale_):
+    x, z = torch.randn(3, 7), torch.zeros(300)
+    warmed(soft, x)
+    with Seeing() as mode:
+        soft(x)
+        scale_(z, torch.ones(300), 2.0)
+    assert sum("softmax" in name or "scale" in name for name in mode.seen) == 2
+
+
+class Wrapped(torch.Tensor):
+    seen = 0
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.seen += 1
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def test_subclasses_of_tensors_are_asked(soft):
+    x = torch.randn(3, 7)
+    warmed(soft, x)
+    found = soft(x.as_subclass(Wrapped))
+    assert Wrapped.seen and isinstance(found, Wrapped)
+    torch.testing.assert_close(found.as_subclass(torch.Tensor), torch.softmax(x, 1))
+
+
+def test_transforms_of_functions(scale_):
+    op = custom_op(named("scale"), scale, tiles=(64,), outputs="x")
+    op.register_autograd(lambda ctx, dz: (op(dz, 3.0), None))
+    x = torch.randn(4, 9)
+    torch.testing.assert_close(torch.vmap(lambda row: op(row, 3.0))(x), 3 * x)
+    double = torch.randn(9, dtype=torch.float32, requires_grad=True)
+    (first,) = torch.autograd.grad(op(double, 3.0).sum(), double, create_graph=True)
+    torch.testing.assert_close(first, torch.full((9,), 3.0))
+    torch.testing.assert_close(
+        torch.autograd.functional.jacobian(lambda v: op(v, 3.0), x[0]), 3 * torch.eye(9)
+    )
+
+
+def test_compiled_programs_that_are_cut_call_it(soft):
+    """What follows a cut runs while PyTorch looks into every function that is called."""
+    torch.compiler.reset()
+
+    def program(x):
+        y = soft(x)
+        torch._dynamo.graph_break()
+        return soft(2 * y)
+
+    compiled, x = torch.compile(program, backend="eager"), torch.randn(3, 7)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x), torch.softmax(2 * torch.softmax(x, 1), 1))
+
+
+def test_errors_name_the_line_of_the_program(scale_):
+    x = torch.randn(10)
+    with pytest.raises(tw.BorrowError) as caught:
+        scale_(x, x, 2.0)  # this line
+    assert "test_torch.py" in str(caught.value) and "# this line" in str(caught.value)
 
 
 def test_tensors_of_torch_for_outputs():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tilewright.base.config import override
 from tilewright.tools.command import main
 
 PROGRAM = """
@@ -44,8 +45,39 @@ def test_the_target_is_a_setting(folder, capsys):
     (folder / "t.py").write_text(
         "from tilewright.base.config import current\nprint(current().target)\n"
     )
-    assert main(["run", "--arch", "sm_100", str(folder / "t.py")]) == 0
-    assert capsys.readouterr().out == "sm_100\n"
+    file = str(folder / "t.py")
+    for given in (["--arch", "sm_100", file], [file, "--arch", "sm_100"], [file, "--arch=sm_100"]):
+        assert main(["run", *given]) == 0
+        assert capsys.readouterr().out == "sm_100\n"
+
+
+def test_the_command_comes_before_the_environment(folder, capsys, monkeypatch):
+    (folder / "t.py").write_text(
+        "from tilewright.base.config import current\nprint(current().target)\n"
+    )
+    with override(target="sm_80"):
+        assert main(["run", str(folder / "t.py")]) == 0
+        assert main(["run", str(folder / "t.py"), "--arch", "sm_90"]) == 0
+    assert capsys.readouterr().out == "sm_80\nsm_90\n"
+
+
+def test_options_behind_the_program_are_ours_up_to_two_dashes(folder, capsys):
+    program = str(folder / "program.py")
+    assert main(["run", program, "--device", "reference", "x", "--device", "y"]) == 0
+    assert main(["run", program, "--device=reference", "--", "--device", "y"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "reference beside ['x', '--device', 'y'] __main__"
+    assert second == "reference beside ['--device', 'y'] __main__"
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [(["--arch", "foo"], "there is no 'foo'; --arch is one of sm_80, "),
+     (["--arch", "cpu"], "there is no 'cpu'"), (["--arch"], "--arch needs a value")],
+)  # fmt: skip
+def test_architectures_that_are_none(folder, given, problem, capsys):
+    assert main(["run", str(folder / "program.py"), *given]) == 2
+    assert problem in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ Three: TypeAlias = tuple[int, int, int]
 MOST_BLOCKS = ((1 << 31) - 1, 65535, 65535)
 """Along x, y and z."""
 LEAST_LIMIT = min(MOST_BLOCKS)
+MOST_DEEP = 64
+"""Threads of a block along z; along the others as many as in all."""
 COMMON_SHARED = 48 << 10
 """Bytes of shared memory that every kernel may be launched with."""
 
@@ -193,8 +195,9 @@ class CudaFunction:
         grid, block = _three(config.grid_dim), _three(config.block_dim)
         if max(grid) > LEAST_LIMIT and any(n > m for n, m in zip(grid, MOST_BLOCKS, strict=True)):
             raise _too_large(self.name, "blocks", f"at most {MOST_BLOCKS} along x, y and z", grid)
-        if size(block) > self._threads:
-            raise _too_large(self.name, "threads", f"at most {self._threads} in a block", block)
+        if size(block) > self._threads or block[2] > MOST_DEEP:
+            most = f"at most {self._threads} in a block, {MOST_DEEP} of them along z"
+            raise _too_large(self.name, "threads", most, block)
         return grid, block
 
     def __repr__(self) -> str:

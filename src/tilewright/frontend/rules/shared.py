@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...base.dtypes import AnyDType
 from ...base.errors import Code
-from ...ir import Value
+from ...ir import LaunchCheck, Value
 from ..elements import stored_element
 from ..emit import Emitter, describe
 from ..operands import parts
@@ -18,6 +19,7 @@ def shared(em: Emitter, dtype: Any, shape: Any) -> SharedRef:
     """An array of the block's own memory."""
     _require(em, "shared")
     elem = em.static_dtype(dtype)
+    _refuse_varying(em, parts(shape))
     dims = tuple(em.static_int(n, f"shape[{k}]") for k, n in enumerate(parts(shape)))
     if not dims or min(dims) < 1:
         em.fail(
@@ -31,6 +33,19 @@ def shared(em: Emitter, dtype: Any, shape: Any) -> SharedRef:
     return SharedRef(em.emit("shared", number=number, dtype=elem, shape=dims))
 
 
+def _refuse_varying(em: Emitter, extents: Sequence[Any]) -> None:
+    varying = [n for n in extents if isinstance(n, Value)]
+    if varying:
+        em.fail(
+            Code.NOT_STATIC,
+            "the extents of shared memory must be known while compiling",
+            expected="constants",
+            got=describe(varying[0]),
+            hint="simt.block_dim() is one in a kernel that says its block, as in"
+            " @simt.kernel(block=256); for others there is simt.dynamic_shared",
+        )
+
+
 def dynamic_shared(em: Emitter, dtype: Any, *, offset: Any = 0) -> SharedRef:
     """The memory that the launch asked for."""
     _require(em, "dynamic_shared")
@@ -42,8 +57,19 @@ def dynamic_shared(em: Emitter, dtype: Any, *, offset: Any = 0) -> SharedRef:
             expected=f"a multiple of {elem.itemsize}",
             got=str(offset),
         )
+    _require_room(em, elem, offset)
     start = em.index(offset, "the offset in bytes")
     return SharedRef(em.emit("dynamic_shared", start, dtype=elem))
+
+
+def _require_room(em: Emitter, elem: AnyDType, offset: Any) -> None:
+    """Let launches that leave no room for a single element be refused."""
+    asked = em.signature.shared_bytes
+    needed = (offset if isinstance(offset, int) else 0) + elem.itemsize
+    if asked < needed:
+        message = f"there is no room for simt.dynamic_shared({elem.name})"
+        expr = ("ge", ("given", "shared_mem_bytes", asked), ("const", needed))
+        em.require_at_launch(LaunchCheck(expr, message, em.span))
 
 
 def sync_threads(em: Emitter) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from ...base.dtypes import u32
 from ...base.errors import Code
-from ...base.shapes import is_power_of_two
-from ...ir import Value
+from ...base.shapes import is_power_of_two, size
+from ...ir import LaunchCheck, Value
 from ...ir.attrs import WARP_SIZE, Place, ShuffleMode, VoteMode
 from .. import promote
 from ..emit import Emitter
@@ -21,6 +21,33 @@ def _require(em: Emitter, word: str) -> None:
     em.require_unsafe(f"`simt.{word}`")
 
 
+def whole_warps(em: Emitter, width: Any = WARP_SIZE) -> None:
+    """Only blocks of so many threads, or of multiples of it."""
+    em.require_threads("simt.whole_warps()")
+    lanes, threads = _lanes(em, width), size(em.signature.block_dims)
+    if threads % lanes == 0:
+        return
+    message = f"its blocks must be whole groups of {lanes} lanes"
+    if em.signature.exact_block:
+        got = f"{threads} threads"
+        em.fail(Code.SHAPE, message, expected=f"a multiple of {lanes} threads", got=got)
+    rest = ("mod", ("given", "threads of a block", threads), ("const", lanes))
+    em.require_at_launch(LaunchCheck(("eq", rest, ("const", 0)), message, em.span))
+
+
+def _lanes(em: Emitter, width: Any) -> int:
+    """How many neighbours work together."""
+    lanes = em.static_int(width, "width")
+    if not (is_power_of_two(lanes) and lanes <= WARP_SIZE):
+        em.fail(
+            Code.POWER_OF_TWO,
+            f"lanes work together in groups of 1, 2, 4, 8, 16 or {WARP_SIZE} neighbours",
+            expected=f"a power of two up to {WARP_SIZE}",
+            got=str(lanes),
+        )
+    return lanes
+
+
 def sync_warp(em: Emitter, *, mask: Any = None) -> None:
     """The barrier of a warp."""
     _require(em, "sync_warp")
@@ -30,14 +57,7 @@ def sync_warp(em: Emitter, *, mask: Any = None) -> None:
 def _shuffle(word: str, mode: ShuffleMode, what: str) -> Callable[..., Value]:
     def take(em: Emitter, value: Any, by: Any, width: Any, mask: Any) -> Value:
         _require(em, word)
-        lanes = em.static_int(width, "width")
-        if not (is_power_of_two(lanes) and lanes <= WARP_SIZE):
-            em.fail(
-                Code.POWER_OF_TWO,
-                f"lanes shuffle among 1, 2, 4, 8, 16 or {WARP_SIZE} neighbours",
-                expected=f"a power of two up to {WARP_SIZE}",
-                got=str(lanes),
-            )
+        lanes = _lanes(em, width)
         given, lane = _scalar(em, value, "value"), em.index(by, what)
         return em.emit("shuffle", given, lane, _mask(em, mask), mode=mode, width=lanes)
 
@@ -126,6 +146,7 @@ def _mask(em: Emitter, mask: Any) -> Value | None:
 
 
 RULES: dict[str, Callable[..., Any]] = {
+    "whole_warps": whole_warps,
     "sync_warp": sync_warp,
     "shuffle": shuffle,
     "shuffle_up": shuffle_up,

@@ -1,0 +1,104 @@
+"""What `__cuda_array_interface__` says of an array of another library, read with distrust."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.dtypes import AnyDType, as_dtype
+from ..base.errors import ShapeError
+from ..base.shapes import Shape, row_major_strides
+from .layout import Layout, layout_of
+
+
+class Described(NamedTuple):
+    """Memory as the interface describes it."""
+
+    layout: Layout
+    address: int
+    readonly: bool
+    stream: int | None
+    """The stream to wait for; None: there is nothing to wait for."""
+
+
+def described(x: object, known: Any) -> Described:
+    """The description of x, checked; what is missing or makes no sense is a ShapeError."""
+    if not isinstance(known, dict):
+        raise _wrong(x, "a dict", type(known).__name__)
+    if known.get("mask") is not None:
+        raise _wrong(x, "no mask, which kernels do not look at", "a mask")
+    shape = _shape(x, known.get("shape"))
+    dtype, strides = _dtype(x, known.get("typestr")), known.get("strides")
+    steps = row_major_strides(shape) if strides is None else _steps(x, strides, shape, dtype)
+    address, readonly = _data(x, known.get("data"))
+    return Described(
+        layout_of(dtype, shape, steps), address, readonly, _stream(x, known.get("stream"))
+    )
+
+
+def refuse_address(x: object, layout: Layout, address: int) -> None:
+    """Raise for an address at which no such elements can be."""
+    if 0 in layout.shape:
+        return
+    if address == 0:
+        raise _wrong(x, "an address", "a null pointer, of an array that has elements")
+    if address % layout.dtype.itemsize:
+        raise _wrong(
+            x,
+            f"an address that is a multiple of {layout.dtype.itemsize} bytes",
+            f"{address:#x}",
+            "copy it first, with its own library",
+        )
+
+
+def _wrong(x: object, expected: str, got: str, hint: str | None = None) -> ShapeError:
+    return ShapeError(
+        f"this {type(x).__name__} cannot be used as it describes itself",
+        expected=expected,
+        got=got,
+        hint=hint,
+    )
+
+
+def _shape(x: object, given: Any) -> Shape:
+    match given:
+        case tuple() | list() if all(hasattr(n, "__index__") and n >= 0 for n in given):
+            return tuple(n.__index__() for n in given)
+        case _:
+            raise _wrong(x, "a shape: a tuple of ints, none below 0", repr(given))
+
+
+def _dtype(x: object, given: Any) -> AnyDType:
+    try:
+        return as_dtype(np.dtype(given if isinstance(given, str) else "V"))
+    except TypeError:
+        raise _wrong(x, "a typestr of numbers that kernels know", repr(given)) from None
+
+
+def _steps(x: object, given: Any, shape: Shape, dtype: AnyDType) -> Shape:
+    item = dtype.itemsize
+    match given:
+        case tuple() | list() if len(given) == len(shape) and not any(n % item for n in given):
+            return tuple(n.__index__() // item for n in given)
+        case _:
+            expected = f"{len(shape)} strides that are whole elements of {item} bytes"
+            raise _wrong(x, expected, f"strides of {given!r} bytes")
+
+
+def _data(x: object, given: Any) -> tuple[int, bool]:
+    match given:
+        case (address, readonly) if hasattr(address, "__index__") and 0 <= address < 1 << 64:
+            return address.__index__(), bool(readonly)
+        case _:
+            raise _wrong(x, "data: an address, and whether it is read only", repr(given))
+
+
+def _stream(x: object, given: Any) -> int | None:
+    match given:
+        case None:
+            return None
+        case int() if 0 < given < 1 << 64:
+            return given
+        case _:
+            raise _wrong(x, "a stream: 1, 2, or the address of one", repr(given))

@@ -1,0 +1,83 @@
+"""A shorter way from PyTorch's dispatcher to a kernel, for calls that autograd has no part in.
+
+A custom operator passes two functions in Python, for autograd and for the count of a tensor's
+versions, before it gets to its own: they cost more than a launch does. The dispatcher says for
+each call who else wants to see it (a mode, `torch.compile`, a tensor that is no plain one). Where
+nobody does, the kernel is run at once; every other call goes the way PyTorch has made for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+torch: Any = import_module("torch")
+"""Any: type checkers need not have it installed."""
+
+Kernel = Callable[..., Any]
+KEYS = ("AutogradCPU", "AutogradCUDA")
+"""Under which the dispatcher asks for gradients of tensors there."""
+
+
+class _Known(NamedTuple):
+    """What of PyTorch is needed for it."""
+
+    any_requires_grad: Callable[..., bool]
+    is_grad_enabled: Callable[[], bool]
+    count_write: Callable[[Any], None]
+    below: Any
+    """The keys of the dispatcher that come after autograd and the count of versions."""
+    plain: tuple[Any, ...]
+    """Those of plain tensors on devices that kernels run on."""
+    make_autograd: Callable[[Any, Any], Kernel]
+    is_traced: Callable[[], object]
+    """What `torch.compile` looks into functions with, where it does; else None."""
+    skip_code: Callable[[Any], None]
+    """Lets it not look into one."""
+
+
+def _known() -> _Known | None:
+    """The inner parts of PyTorch that this relies on; None where one of them has another name."""
+    core = torch._C
+    try:
+        inner, tracing = map(import_module, ("torch._library.autograd", "torch._dynamo.eval_frame"))
+        return _Known(
+            core._any_requires_grad, torch.is_grad_enabled, torch.autograd.graph.increment_version,
+            core._after_ADInplaceOrView_keyset, (core.DispatchKey.CPU, core.DispatchKey.CUDA),
+            inner.make_autograd_impl, core._dynamo.eval_frame.get_eval_frame_callback,
+            tracing.skip_code,
+        )  # fmt: skip
+    except (ImportError, AttributeError):
+        return None
+
+
+def shorten(definition: Any, run: Kernel, written: Sequence[int]) -> Kernel:
+    """Let calls of an operator that autograd has no part in run at once; gives what calls it.
+
+    `definition` is a `CustomOpDef`, `written` are the places of the arguments that `run` writes.
+    """
+    known, library = _known(), getattr(definition, "_lib", None)
+    overload: Kernel = getattr(definition, "_opoverload", definition)
+    if known is None or library is None or overload is definition:
+        return overload
+    way = _way(known, run, tuple(written), known.make_autograd(overload, definition))
+    known.skip_code(way.__code__)
+    for key in KEYS:  # these come before "Autograd", which stays as it is
+        library.impl(definition._name, way, key, with_keyset=True)
+    return overload
+
+
+def _way(known: _Known, run: Kernel, written: Sequence[int], theirs: Kernel) -> Any:
+    any_requires_grad, is_grad_enabled, count_write, below, plain, _, is_traced, _ = known
+
+    def way(keys: Any, *args: Any, **named: Any) -> Any:
+        if named or is_traced() is not None or (is_grad_enabled() and any_requires_grad(*args)):
+            return theirs(keys, *args, **named)
+        if (keys & below).highestPriorityTypeId() not in plain:
+            return theirs(keys, *args, **named)
+        for place in written:
+            count_write(args[place])
+        return run(*args)
+
+    return way
