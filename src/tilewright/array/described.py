@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,10 +24,11 @@ class Described(NamedTuple):
     """The stream to wait for; None: there is nothing to wait for."""
 
 
-def described(x: object, known: Any) -> Described:
+def described(x: object, said: Any) -> Described:
     """The description of x, checked; what is missing or makes no sense is a ShapeError."""
-    if not isinstance(known, dict):
-        raise _wrong(x, "a dict", type(known).__name__)
+    if not isinstance(said, dict):
+        raise _wrong(x, "a dict", type(said).__name__)
+    known = cast("dict[str, Any]", said)
     if known.get("mask") is not None:
         raise _wrong(x, "no mask, which kernels do not look at", "a mask")
     shape = _shape(x, known.get("shape"))
@@ -62,11 +65,20 @@ def _wrong(x: object, expected: str, got: str, hint: str | None = None) -> Shape
 
 
 def _shape(x: object, given: Any) -> Shape:
-    match given:
-        case tuple() | list() if all(hasattr(n, "__index__") and n >= 0 for n in given):
-            return tuple(n.__index__() for n in given)
-        case _:
-            raise _wrong(x, "a shape: a tuple of ints, none below 0", repr(given))
+    numbers = _ints(given)
+    if numbers is None or any(n < 0 for n in numbers):
+        raise _wrong(x, "a shape: a tuple of ints, none below 0", repr(given))
+    return numbers
+
+
+def _ints(given: Any) -> Shape | None:
+    """A tuple or a list of ints; None: it is none."""
+    if not isinstance(given, tuple | list):
+        return None
+    numbers = cast("Sequence[Any]", given)
+    if not all(hasattr(n, "__index__") for n in numbers):
+        return None
+    return tuple(operator.index(n) for n in numbers)
 
 
 def _dtype(x: object, given: Any) -> AnyDType:
@@ -77,13 +89,11 @@ def _dtype(x: object, given: Any) -> AnyDType:
 
 
 def _steps(x: object, given: Any, shape: Shape, dtype: AnyDType) -> Shape:
-    item = dtype.itemsize
-    match given:
-        case tuple() | list() if len(given) == len(shape) and not any(n % item for n in given):
-            return tuple(n.__index__() // item for n in given)
-        case _:
-            expected = f"{len(shape)} strides that are whole elements of {item} bytes"
-            raise _wrong(x, expected, f"strides of {given!r} bytes")
+    item, steps = dtype.itemsize, _ints(given)
+    if steps is None or len(steps) != len(shape) or any(n % item for n in steps):
+        expected = f"{len(shape)} strides that are whole elements of {item} bytes"
+        raise _wrong(x, expected, f"strides of {given!r} bytes")
+    return tuple(n // item for n in steps)
 
 
 def _data(x: object, given: Any) -> tuple[int, bool]:

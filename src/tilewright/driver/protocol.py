@@ -254,8 +254,8 @@ class LaunchConfig:
             raise TypeError(f"shared_mem_bytes of a LaunchConfig counts bytes, got {given!r}")
 
 
-def _are_counts(given: Any) -> bool:
-    return isinstance(given, Sequence) and all(hasattr(n, "__index__") for n in given)
+def _are_counts(given: Sequence[object]) -> bool:
+    return hasattr(given, "__len__") and all(hasattr(n, "__index__") for n in given)
 
 
 class FunctionRun(Protocol):

@@ -46,6 +46,14 @@ def _checked(what: str, handle: Any) -> int:
     return number
 
 
+def _refuse_other(module: object) -> None:
+    if not isinstance(module, BorrowedModule):
+        raise TypeError(
+            "a function is borrowed of tw.Module.borrow_raw(...), for its owner keeps the"
+            f" code; got {module!r:.60}; a module of ours has load_function(name)"
+        )
+
+
 def _gpu(device: protocol.Device | str) -> CudaDevice:
     found = as_device(device)
     if not isinstance(found, CudaDevice):
@@ -101,11 +109,7 @@ class _FunctionName(ProtocolMeta):
     ) -> BorrowedFunction:
         """A kernel that another library has found in its code; keeps the module's wrapper."""
         _refuse_safe("function")
-        if not isinstance(module, BorrowedModule):
-            raise TypeError(
-                "a function is borrowed of tw.Module.borrow_raw(...), for its owner keeps the"
-                f" code; got {module!r:.60}; a module of ours has load_function(name)"
-            )
+        _refuse_other(module)
         return module.borrow_function(_checked("function", handle), owner)
 
 

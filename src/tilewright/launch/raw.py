@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -116,10 +117,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
 
     def set_launch_config(self, config: LaunchConfig) -> Self:
         """Say over how many blocks it runs; from now on it can."""
-        if not isinstance(config, LaunchConfig):
-            raise TypeError(
-                f"`{self.name}` takes a tw.LaunchConfig(grid_dim, block_dim), got {config!r:.60}"
-            )
+        _refuse_other(self.name, config)
         self._config = config
         self.effect = True
         return self
@@ -181,13 +179,22 @@ def _dtype_of(value: Any) -> AnyDType | None:
     return as_dtype(value.dtype) if _is_numpy_scalar(value) else None
 
 
-def _is_numpy_scalar(value: object) -> bool:
-    return isinstance(value, np.generic) and value.dtype.kind in "biufV"
+def _is_numpy_scalar(value: Any) -> bool:
+    kind: object = getattr(value, "dtype", None)
+    return isinstance(value, np.generic) and getattr(kind, "kind", "") in tuple("biufV")
 
 
 def _is_address(value: Any) -> bool:
-    is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return is_number and 0 <= int(value) < 1 << 64
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return False
+    return 0 <= operator.index(value) < 1 << 64
+
+
+def _refuse_other(kernel: str, config: object) -> None:
+    if not isinstance(config, LaunchConfig):
+        raise TypeError(
+            f"`{kernel}` takes a tw.LaunchConfig(grid_dim, block_dim), got {config!r:.60}"
+        )
 
 
 def refuse_no_function(what: str, function: object) -> None:
@@ -202,7 +209,7 @@ def refuse_no_function(what: str, function: object) -> None:
 def load_module_from_ptx(ptx: str | bytes, device: Device | str | int | None = None) -> Module:
     """Load PTX, which the driver compiles for the GPU at hand; the default GPU if none is named."""
     code = ptx.encode() if isinstance(ptx, str) else ptx
-    if not isinstance(code, bytes):
+    if not hasattr(code, "startswith"):
         raise TypeError(f"PTX is text, got {ptx!r:.60}; a file: tw.load_module_from_file(path)")
     return load_module_from_bytes(code, DEFAULT_GPU if device is None else device)
 
