@@ -125,7 +125,11 @@ class Flight:
 
     def follows(self, other: Flight) -> bool:
         """Whether it is passed after the other for certain: that is on its stream already."""
-        return self.stream is not None and self.stream is other.stream and other._is_put
+        return self.stream is not None and other.is_on(self.stream)
+
+    def is_on(self, stream: Stream) -> bool:
+        """Whether it has been put on this stream."""
+        return self.stream is stream and self._is_put
 
     def wait(self) -> None:
         """Block until the device has passed it, and what became of it is known."""
@@ -247,10 +251,20 @@ class Order:
         return bool(self.spans or self.covered) or self.joined is not None
 
     def tidy(self) -> None:
-        """Forget what is over. For who holds the lock."""
+        """Forget what is over. For who holds the lock.
+
+        Most of what is covered is behind its first one, so that while this is on its way it would
+        be asked for in vain: with hundreds of launches in flight, that is what each took longest.
+        """
         self.spans = _not_over(self.spans)
-        self._forget_covered()
+        if self.covered and self.covered[0][0].over():
+            self._forget_covered()
         self.mark()
+
+    def is_followed(self, stream: Stream) -> bool:
+        """Whether what is listed was put on this stream; what is covered was put where that is."""
+        spans = self.spans
+        return self.joined is None and all(flight.is_on(stream) for flight, *_ in spans)
 
     def has_plain(self) -> bool:
         """Whether plain launches have used the memory since it was last found that none does."""
@@ -335,12 +349,27 @@ def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False)
     try:
         number = reserve(row, written, count, address, listed)
         if number == ACCOUNT:
-            for record in held[:-3]:
-                record.region.storage.order.tidy()
+            orders = [record.region.storage.order for record in held[:-3]]
+            for order in orders:
+                order.tidy()
             number = reserve(row, written, count, address, listed)
+            if number == ACCOUNT and _are_followed(orders, lane.stream):
+                for order in orders:
+                    mark(order.words, Look.FLIGHTS, False)
+                number = reserve(row, written, count, address, listed)
+                for order in orders:
+                    order.mark()
     finally:
         LOCK.release()
     return number
+
+
+def _are_followed(orders: Sequence[Order], stream: Stream | None) -> bool:
+    """Whether work on a stream comes after all that is listed without being told to wait.
+
+    Then it need not be listed in turn: else a stream that is never idle would list all of it.
+    """
+    return stream is not None and all(order.is_followed(stream) for order in orders)
 
 
 def tidy(records: Iterable[TensorRecord]) -> bool:

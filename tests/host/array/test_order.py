@@ -15,8 +15,10 @@ class SlowEvent:
     def __init__(self, stream):
         self.stream = stream
         self.passed = threading.Event()
+        self.asked = 0
 
     def done(self):
+        self.asked += 1
         return self.passed.is_set()
 
     def wait(self, timeout=None):
@@ -155,6 +157,19 @@ def test_of_much_work_on_one_stream_another_waits_for_the_last(use):
     events = [start(one, **{use: [a]}) for _ in range(100)]
     start(two, writes=[a])
     assert two.waits == events[-1:]
+
+
+def test_much_work_on_its_way_is_not_asked_for_again_and_again():
+    stream, (a,) = SlowStream(), memory((0, 16))
+    events = [start(stream, writes=[a]) for _ in range(1000)]
+    order = a.storage.order
+    for _ in range(1000):
+        order.tidy()
+    assert sum(event.asked for event in events) < 10_000
+    for event in events:
+        event.passed.set()
+    order.tidy()
+    assert not order.is_listing()
 
 
 def test_what_is_covered_in_part_is_still_waited_for():

@@ -69,6 +69,22 @@ def test_plain_memory_is_only_numbered(scale, fake_gpu, fake_cuda, monkeypatch):
     np.testing.assert_array_equal(out.to_numpy(), 2 * x.to_numpy())
 
 
+def test_launches_behind_listed_work_of_their_stream_are_only_numbered(scale, fake_gpu, fake_cuda):
+    """However long the stream is busy; those on other streams wait as ever."""
+    x, y, out = some(fake_gpu), some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
+    stream, other = fake_gpu.new_stream(), fake_gpu.new_stream()
+    expected = 6 * y.to_numpy()
+    fake_cuda.hold(stream)
+    tw.memcpy(x, y).start_on(stream)
+    for _ in range(50):
+        launching(scale, x, out).start_on(stream)
+    orders = [tensor.region.storage.order for tensor in (x, out)]
+    assert [len(order.spans) + len(order.covered) for order in orders] == [1, 0]
+    launching(scale, out, x, 3.0).start_on(other)
+    fake_cuda.release()
+    np.testing.assert_array_equal(x.to_numpy(), expected)
+
+
 def test_it_is_ordered_with_work_on_other_streams(scale, fake_gpu, fake_cuda):
     x, out = some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
     expected = 6 * x.to_numpy()
