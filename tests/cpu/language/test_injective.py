@@ -119,7 +119,7 @@ def test_parts_of_the_blocks_of_an_output():
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_tiles_of_a_mapped_output(rank):
-    rng = random.Random()
+    rng = random.Random(random.random())
     ways = [(tile, groups) for tile in TILES[rank] for groups in product(MAPS[1:], repeat=rank)]
     for tile, groups in rng.sample(ways, min(len(ways), 24)):
         for shape in SHAPES[rank]:
