@@ -38,7 +38,6 @@ class Inspection:
     ) -> None:
         needed, bound = _asked(kernel, args, keywords, options)
         self._look(needed, bound.device.target if target is None else target)
-        self._addresses = [region.address for region in bound.memory]
 
     @classmethod
     def of_launch(cls, needed: Needed, target: str) -> Inspection:
@@ -50,7 +49,7 @@ class Inspection:
     def _look(self, needed: Needed, target: str) -> None:
         self._kernel, self._request = needed.kernel, needed.request
         self._form, self._grid = needed.form, needed.grid
-        self._addresses = [0] * len(needed.form.memory)
+        self._addresses = needed.addresses
         self.target = _checked(target)
 
     @property
@@ -100,7 +99,7 @@ def announce(
 ) -> None:
     """Tell who watches launches of one, with arguments that may have shapes alone; run nothing."""
     needed, _ = _asked(kernel, args, keywords, options)
-    note(needed.kernel, needed.form, needed.request, needed.grid)
+    note(needed.kernel, needed.form, needed.request, needed.grid, needed.addresses)
 
 
 def _asked(
@@ -119,7 +118,8 @@ def _asked(
         raise TypeError(f"to compile `{kernel.name}`, pass tensors or tw.meta(...), not ops")
     request = request._replace(generics=by_hand(generics), options=options)
     bound = kernel.bind(args, given, request.generics)
-    return Needed(kernel, bound.form, request, _likely_grid(bound.form.args)), bound
+    addresses = [region.address for region in bound.memory]
+    return Needed(kernel, bound.form, request, _likely_grid(bound.form.args), addresses), bound
 
 
 def _explained(artifact: Artifact, origins: Sequence[str]) -> str:

@@ -141,10 +141,10 @@ class Kernel:
         return found
 
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
-        """`addresses` are those of the form's memory, on devices that compile for them."""
+        """`addresses` are those of the form's memory; not all devices compile for them."""
         given, processors = request.const_grid or request.grid, device.blocks_at_once
         grid = launch_grid(self.name, form.args, given, processors)
-        note(self, form, request, grid)
+        note(self, form, request, grid, addresses)
         if device.host_visible:
             signature = self.signature(form, request, len(grid))
         else:
@@ -241,9 +241,11 @@ def _as_key(keywords: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _addresses(bound: Bound) -> list[int]:
-    """Where a device that compiles for addresses finds the memory of a launch."""
+    """Where a device that compiles for addresses finds the memory of a launch, or would."""
     device = bound.device
-    return [] if device.host_visible else [address_on(region, device) for region in bound.memory]
+    if device.host_visible:
+        return [region.address - region.storage.address for region in bound.memory]
+    return [address_on(region, device) for region in bound.memory]
 
 
 def _has_memory(binder: Binder) -> bool:

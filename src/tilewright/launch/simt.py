@@ -86,7 +86,7 @@ class SimtKernel(Kernel):
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
         """The same code whatever the addresses are."""
         grid = padded(self.threads(form, request).grid)
-        note(self, form, request, grid)
+        note(self, form, request, grid, addresses)
         program = self._program(self.signature(form, request, len(grid)), device, request)
         # Devices run the last axis fastest, which is x here.
         return Code(self.name, program, form.args, tuple(reversed(grid)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,6 +22,8 @@ class Needed:
     form: Form
     request: Request
     grid: Shape
+    addresses: Sequence[int]
+    """Where each tensor of the form lies, as far as alignment goes."""
 
 
 Watcher: TypeAlias = Callable[[Needed], None]
@@ -39,7 +41,9 @@ def watching(watcher: Watcher) -> Generator[None, None, None]:
         _WATCHERS.remove(watcher)
 
 
-def note(kernel: Kernel, form: Form, request: Request, grid: Shape) -> None:
+def note(
+    kernel: Kernel, form: Form, request: Request, grid: Shape, addresses: Sequence[int]
+) -> None:
     """Tell who is watching."""
     for watcher in tuple(_WATCHERS):
-        watcher(Needed(kernel, form, request, grid))
+        watcher(Needed(kernel, form, request, grid, addresses))

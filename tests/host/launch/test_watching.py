@@ -35,6 +35,22 @@ def test_each_kind_once():
     assert len({Inspection.of_launch(needed, "sm_90").signature for needed in seen}) == 3
 
 
+def test_where_memory_lies_is_seen():
+    """A GPU has other code for a part of a tensor that begins anywhere, and needs it there."""
+    seen, kernel = [], make()
+    with watching(seen.append), tw.device("reference"):
+        z, x = tw.zeros((100,)).sync(), tw.ones((100,)).sync()
+        for first in (0, 1):
+            part = z.borrow_mut()[first : first + 50 + first]
+            kernel(part.partition((16,)), x[4 : 54 + first], 2.0).sync()
+    facts = [
+        [spec.facts.alignment for spec in Inspection.of_launch(n, "sm_90").signature.params[:2]]
+        for n in seen
+        if n.kernel.name == "scale"
+    ]
+    assert facts == [[16, 16], [1, 16]]
+
+
 def test_the_signature_is_that_of_compile_for():
     """So what is compiled ahead is found by the launch, and by who compiles for such arguments."""
     seen, kernel = [], make()
