@@ -81,7 +81,7 @@ def _moved(item: pytest.Item, device: str) -> bool:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """With a pack, what a test leaves to chance is the same each time: so are its kernels.
 
-    Chance decides how outputs lie in memory. Numbers that are computed with are always new.
+    Chance decides how outputs lie in memory, and which numbers are constants.
     """
     if PACK:
         random.seed(item.nodeid)
