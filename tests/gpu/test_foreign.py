@@ -307,3 +307,50 @@ def test_what_a_function_of_jax_refuses_is_reported(monkeypatch):
     gc.collect()
     assert any("negative" in text for text in seen)
     np.testing.assert_array_equal(op(x), x)
+
+
+# --- every kind of kernel as an operator ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (5, 7), (257,), (100_003,)])
+def test_kernels_of_threads_are_operators_of_torch(shape):
+    torch = pytest.importorskip("torch")
+    op = torch_op(f"at_least_{len(shape)}_{sum(shape)}", at_least)
+    for _ in range(4):
+        x = torch.rand(shape, device="cuda")
+        torch.testing.assert_close(op(x, 0.5), torch.where(x >= 0.5, x, torch.zeros_like(x)))
+
+
+def test_kernels_of_others_are_operators_of_torch():
+    torch = pytest.importorskip("torch")
+    module = tw.load_module_from_ptx(cuda.compile_cuda(SOURCE, arch="compute_80"))
+    op = torch_op("scale_of_cuda", declared(module.load_function("scale")))
+    assert op.schema == "(SymInt n, float factor, Tensor x) -> Tensor"
+    stream = torch.cuda.Stream()
+    for n in (1, 255, 256, 257, 100_003):
+        with torch.cuda.stream(stream):
+            x = torch.rand(n, device="cuda")
+            found = op(n, 3.0, x)
+        stream.synchronize()
+        torch.testing.assert_close(found, 3 * x)
+    torch.library.opcheck(op.definition, (100, 2.0, torch.rand(100, device="cuda")))
+    compiled = torch.compile(lambda x: op(100, 2.0, x + 1), fullgraph=True, backend="aot_eager")
+    x = torch.rand(100, device="cuda")
+    torch.testing.assert_close(compiled(x), 2 * (x + 1))
+
+
+def torch_op(name, kernel):
+    from tilewright.interop.torch import custom_op
+
+    return custom_op(f"tilewright_gpu_tests::{name}", kernel, outputs="x")
+
+
+def test_kernels_of_threads_are_functions_of_jax():
+    jax = pytest.importorskip("jax")
+    from tilewright.interop.jax import custom_op
+
+    op = custom_op(at_least, outputs="x")
+    for shape in ((), (1,), (5, 7), (257,)):
+        x = jax.random.uniform(jax.random.key(len(shape)), shape)
+        found = jax.jit(lambda x: op(x, 0.5))(x)
+        np.testing.assert_array_equal(found, np.where(x >= 0.5, x, 0))

@@ -8,7 +8,16 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support import teams, threads
-from support.cooperating import by_hand, in_a_loop, last_block, one_warp, orders, reductions, scans
+from support.cooperating import (
+    by_hand,
+    in_a_loop,
+    in_groups,
+    last_block,
+    one_warp,
+    orders,
+    reductions,
+    scans,
+)
 from tilewright import bf16, f16, f32, f64, i32, i64, simt, u32, u64
 
 SIZES = (1, 33, 100, 257)
@@ -174,3 +183,12 @@ def _gated(x):
     blocks = x.reshape(-1, 64)
     totals = blocks.sum(1, keepdims=True)
     return np.where(totals > 64, blocks + totals, 0).reshape(-1)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32])
+def test_neighbours_have_results_of_their_own(rng, width):
+    x = rng.integers(0, 99, 96).astype(np.int32)
+    launch = in_groups(tw.empty((96,), i32), x, WIDTH=width).launch_config(block=max(width, 4) * 3)
+    groups = x.reshape(-1, width)
+    expected = groups.sum(1, keepdims=True) * 10000 + np.cumsum(groups, axis=1)
+    np.testing.assert_array_equal(launch.out().sync().to_numpy().reshape(-1, width), expected)

@@ -113,6 +113,8 @@ class Imports:
 
     def find(self, device: Device, owner: object, start: int, end: int, readonly: bool) -> Storage:
         """The storage for the bytes start .. end - 1, which `owner` keeps alive."""
+        if start == end:  # all that is empty may have one address, and shares nothing
+            return Storage(device, start, 0, owner, readonly=readonly)
         span = (device, start, end, readonly)
         with LOCK:
             known = self._known.get(span, _nothing)()

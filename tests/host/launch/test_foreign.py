@@ -340,3 +340,13 @@ def test_what_waits_for_ops_cannot_be_recorded(scale, fake_gpu):
     launch = scale(tw.zeros((300,), device=fake_gpu), some(fake_gpu), 300, 2.0)
     with pytest.raises(tw.LaunchError, match="cannot be recorded before its argument ops"):
         launch.record_on(fake_gpu.captured_stream(fake_gpu.new_stream().handle))
+
+
+def test_empty_arrays_share_nothing(scale, fake_gpu):
+    """All of them may be at address 0."""
+    x = tw.zeros((4,), device=fake_gpu).sync()
+    z, empty = (Interface(x, shape=(0,), data=(0, False)) for _ in range(2))
+    for _ in range(3):
+        scale(tw.asarray(z).borrow_mut(), empty, 0, 2.0).sync()
+    kept = tw.asarray(z)
+    scale(kept.borrow_mut(), empty, 0, 2.0).sync()
