@@ -19,6 +19,7 @@ from ..array.layout import row_major
 from ..array.region import Region
 from ..array.strangers import LEGACY, let_wait, memory_at
 from ..array.tensor import new_tensor
+from ..base.dtypes import as_dtype
 from ..base.errors import InternalError
 from ..driver.cuda.stream import CudaStream
 from ..driver.devices import gpus
@@ -29,7 +30,7 @@ from ..launch.foreign_calls import is_aligned
 from ..launch.lent import LentCalls
 from ..op.ambient import choose_stream
 from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
-from .xla import Buffer, Frame, handler, number_at
+from .xla import DTYPES, Buffer, Frame, handler, number_at
 
 if TYPE_CHECKING:
     from ..frontend.parameters import Parameter
@@ -86,6 +87,10 @@ class JaxOp:
                 f"`{self._function.name}` takes {', '.join(p.name for p in inputs)},"
                 f" got {len(args)} arguments"
             )
+        for p, arg in zip(inputs, args, strict=True):
+            wrong = (_no_number if p.kind == "scalar" else _no_array)(arg)
+            if wrong:
+                raise TypeError(f"`{p.name}` of `{self._function.name}` {wrong}")
         return {p.name: arg for p, arg in zip(inputs, args, strict=True)}
 
     def _run_on_cpu(self, frame: Frame) -> None:
@@ -185,6 +190,8 @@ def custom_op(
 
 def _described(made: Made, inputs: Mapping[str, Any]) -> Any:
     found = inputs[made] if isinstance(made, str) else made(**inputs)
+    if not (hasattr(found, "shape") and hasattr(found, "dtype")):
+        raise TypeError(f"`outputs` gives what has a shape and a dtype, got {found!r:.60}")
     return jax.ShapeDtypeStruct(found.shape, found.dtype)
 
 
@@ -206,6 +213,25 @@ def _stream_of(handle: int, given: Sequence[Buffer]) -> CudaStream:
 
 _BORROWED: dict[int, CudaStream] = {}
 """XLA's streams as ours, by their addresses."""
+
+
+def _no_number(given: Any) -> str:
+    """What speaks against taking it for a number; "": nothing does."""
+    if not _is_number(given) and not hasattr(given, "shape"):
+        return f"is a number, got {type(given).__name__}"
+    shape = getattr(given, "shape", ())
+    return f"is a number, got an array of shape {shape}" if shape else ""
+
+
+def _no_array(given: Any) -> str:
+    """What speaks against reading it; "": nothing does."""
+    if not hasattr(given, "shape") or not hasattr(given, "dtype"):
+        return f"is an array, got {type(given).__name__}"
+    try:
+        known = as_dtype(np.dtype(given.dtype)) in DTYPES.values()
+    except TypeError:
+        known = False
+    return "" if known else f"has an element type that kernels do not have: {given.dtype}"
 
 
 def _is_number(value: object) -> bool:

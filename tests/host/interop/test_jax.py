@@ -100,7 +100,26 @@ def test_wrong_calls():
         op(jnp.ones(4))
     with pytest.raises(TypeError, match="`outputs` of `scale` says"):
         custom_op(scale, tiles=(64,), outputs="y")
-    assert issubclass(tw.LaunchError, Exception)
+    made = custom_op(scale, tiles=(64,), outputs=lambda x, factor: 5)
+    with pytest.raises(TypeError, match="`outputs` gives what has a shape and a dtype, got 5"):
+        made(jnp.ones(4), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("x", "factor", "problem"),
+    [
+        ([1.0, 2.0], 2.0, "`x` of `scale` is an array, got list"),
+        (3.0, 2.0, "`x` of `scale` is an array, got float"),
+        (np.ones(3, np.complex64), 2.0, "`x` of `scale` has an element type .*: complex64"),
+        (np.ones(3, np.float32), "two", "`factor` of `scale` is a number, got str"),
+        (np.ones(3, np.float32), None, "`factor` of `scale` is a number, got NoneType"),
+        (np.ones(3, np.float32), np.ones(3), r"is a number, got an array of shape \(3,\)"),
+    ],
+)
+def test_wrong_arguments_are_named(way, x, factor, problem):
+    op = custom_op(scale, tiles=(64,), outputs="x")
+    with pytest.raises(TypeError, match=problem):
+        way(lambda: op(x, factor))()
 
 
 @simt.kernel
