@@ -23,8 +23,9 @@ from ..ir.launch_expr import Expr, leaves, show
 from .known import Known, Span
 from .linear import Linear, condition
 from .obligations import checked_place, named
+from .paths import Path
 from .proofs import Prover
-from .symbolic import Checked, Path, walk_checks
+from .symbolic import Checked, walk_checks
 
 
 @dataclass(frozen=True, slots=True)

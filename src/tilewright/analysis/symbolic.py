@@ -1,70 +1,26 @@
 """Every check of a function with what is known of its operands: the facts the proof ladder uses.
 
-One walk in program order. A value's facts hold wherever it is used; in a branch on a comparison
-they are sharpened by what the comparison says. How surely a check runs is told by its `Path`.
+One walk in program order. A value's facts hold wherever it is used (`integers`); in a branch on a
+comparison they are sharpened by what the comparison says (`conditions`). How surely a check runs is
+told by its `Path`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ..ir.attrs import Place, Predicate
-from ..ir.core import Block, Func, Op, Value
-from ..ir.launch_expr import Expr
-from ..ir.signature import ScalarSpec
-from ..ir.types import TileType
-from .known import Cause, Known, Span, depend, few, fitted, known_point, tied, unknown
-from .linear import ONE, ZERO, Linear, condition, number
+from ..ir.core import Block, Func, Op
+from .conditions import Conditions, apart
+from .integers import Integers, is_index
+from .known import Known, Span, few
+from .linear import ONE, ZERO, Linear, condition
 from .obligations import CHECKS
-from .proofs import LARGEST, Prover
-from .sources import SOURCES
+from .paths import Limit, Path, at_least_zero
+from .proofs import Prover
 from .structure import Structure, structure
-from .transfer import TRANSFER, union
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """A condition that holds in some block or round if and only if all `guards` hold.
-
-    It does so only where `causes` have some of their values, and if all `needs` are 0 or more.
-    """
-
-    guards: tuple[Expr, ...]
-    needs: frozenset[Linear]
-    causes: frozenset[Cause]
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """When control gets to a place.
-
-    It does in some block whenever all `guards` hold (launch expressions), provided that it is
-    `sure` and that all `needs` are 0 or more. What `restricted` names varies less here than
-    elsewhere.
-    """
-
-    guards: tuple[Expr, ...] = ()
-    needs: frozenset[Linear] = frozenset()
-    restricted: frozenset[Cause] = frozenset()
-    sure: bool = True
-
-    def unsure(self) -> Path:
-        """The same, but whether control gets there is not for the launch to say."""
-        return replace(self, sure=False)
-
-    def under(self, limit: Limit, causes: Sequence[Cause]) -> Path:
-        """The path on under a further condition; `causes` are all that were there before it."""
-        if limit.causes & self.restricted:
-            return self.unsure()  # it may never hold together with those before it
-        return replace(
-            self,
-            guards=(*self.guards, *limit.guards),
-            needs=self.needs | limit.needs,
-            restricted=self.restricted.union(c for c in causes if depend((c,), limit.causes)),
-        )
+from .transfer import union
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,46 +47,14 @@ class _Walk:
         self.prover = prover
         self.settle = settle
         self.nesting: Structure = structure(func)
-        self.known: dict[Value, Known] = {}
-        """Of the first of equal values; what is not here is not known, or out of reach."""
-        self.first: dict[Value, Value] = {}
-        self.made: dict[tuple[object, ...], Value] = {}
-        """What equal ops have made first."""
+        self.integers = Integers(func, prover)
+        self.conditions = Conditions(self.integers, self.nesting)
         self.passed: dict[Op, list[list[Known]]] = {}
         """What the terminators of branches and scopes pass on."""
-        self.axes: dict[tuple[Place, int], frozenset[Cause]] = {}
-        """What makes values differ along each axis of the grid, and of a block of threads."""
-        self.causes: list[Cause] = []
-        """All there are so far."""
-        for spec, value in zip(func.signature.params, func.params, strict=True):
-            if isinstance(spec, ScalarSpec) and spec.dtype.is_int:
-                self.known[value] = known_point(prover.algebra.of(("scalar", spec.name)))
-
-    def of(self, value: Value) -> Known:
-        """What is known of an integer."""
-        return self.known.get(self.first.get(value, value)) or unknown(value.tile.dtype)
-
-    def note(self, value: Value, known: Known) -> None:
-        """Let this be known of an integer, to the end of the scope."""
-        self.known[self.first.get(value, value)] = known
-
-    def cause(
-        self, varies: frozenset[Cause] = frozenset(), whole: object = None, part: int = 0
-    ) -> frozenset[Cause]:
-        """A new cause, tied to others."""
-        self.causes.append(Cause(tied(varies), whole, part))
-        return frozenset(self.causes[-1:])
-
-    def narrowed(self, varies: frozenset[Cause]) -> frozenset[Cause]:
-        """The cause of a value where it takes fewer values than elsewhere."""
-        first, *others = varies
-        return self.cause(varies) if others else self.cause(varies, first.whole, first.part)
-
-    # --- the walk --------------------------------------------------------------------------------
 
     def block(self, block: Block, path: Path) -> None:
         """All ops of a block; facts that only hold to its end are dropped there."""
-        with self.scope():
+        with self.integers.scope():
             for op in block.ops:
                 self.op(op, path)
                 if op.regions and (leaving := [*self.nesting.leaves(op)]):
@@ -144,142 +68,40 @@ class _Walk:
         elif op.defn.terminator:
             self.leave(op)
         elif op.name == "tile_index":
-            self.tile_index(op)
-        elif len(op.results) == 1 and _is_index(op.result):
-            self.integer(op)
+            self.integers.tile_index(op)
+        elif len(op.results) == 1 and is_index(op.result):
+            self.integers.evaluate(op)
 
     def check(self, op: Op, path: Path) -> None:
-        index, extent = map(self.of, op.operands)
+        index, extent = map(self.integers.of, op.operands)
         if self.settle(Checked(op, index, extent, path)):
             below = few((*(f.shifted(-1) for f in extent.highs), *index.highs))
-            self.note(op.operands[0], replace(index, lows=few((*index.lows, ZERO)), highs=below))
-
-    def integer(self, op: Op) -> None:
-        """What an op gives; what an equal one has given already is the same."""
-        if op.defn.pure and not op.regions:
-            equal = [self.first.get(v, v) for v in op.operands]
-            key = op.name, *equal, *sorted(op.attrs.items(), key=str)
-            self.first[op.result] = self.made.setdefault(key, op.result)
-            if self.first[op.result] is not op.result:
-                return
-        self.known[op.result] = self.result(op)
-
-    def result(self, op: Op) -> Known:
-        own = _PLACES.get(op.name)
-        if own is not None:
-            return own(self, op)
-        source = SOURCES.get(op.name)
-        found = None if source is None else source(self.prover, op)
-        if found is not None:
-            return found
-        rule = TRANSFER.get(op.name)
-        dtype = op.result.tile.dtype
-        operands = [self.of(v) for v in op.operands if _is_index(v)]
-        found = None if rule is None else rule(self.prover, op, operands)
-        return unknown(dtype) if found is None else fitted(self.prover, dtype, found)
-
-    def below(self, count: Linear, varies: frozenset[Cause]) -> Known:
-        """Every number below a count, which is at least 1."""
-        last = count.shifted(-1)
-        if last == ZERO:
-            return known_point(ZERO)
-        return Known((ZERO,), (last,), Span(ZERO, last, varies=varies))
-
-    def along(self, what: Place, axis: int) -> frozenset[Cause]:
-        """What makes the blocks of a grid, or the threads of a block, differ along an axis."""
-        if (what, axis) not in self.axes:
-            self.axes[what, axis] = self.cause()
-        return self.axes[what, axis]
-
-    def block_id(self, op: Op) -> Known:
-        axis = int(op.attrs["axis"])
-        return self.below(self.prover.algebra.of(("grid", axis)), self.along(Place.BLOCK, axis))
-
-    def place(self, op: Op) -> Known:
-        """A place or a size along an axis of threads."""
-        what, axis = Place(op.attrs["what"]), int(op.attrs["axis"])
-        if what in (Place.LANE, Place.WARP):
-            return unknown(op.result.tile.dtype)
-        size = self.sizes(axis)[what in (Place.BLOCK, Place.GRID_SIZE)]
-        if what in (Place.BLOCK_SIZE, Place.GRID_SIZE):
-            return known_point(size)
-        return self.below(size, self.along(what, axis))
-
-    def sizes(self, axis: int) -> tuple[Linear, Linear]:
-        """The threads of a block along an axis, and the blocks of the grid."""
-        signature = self.prover.signature
-        used = axis < len(signature.block or ())
-        blocks = self.prover.algebra.of(("grid_dim", axis)) if used else ONE
-        return number(signature.block_dims[axis]), blocks
-
-    def index_1d(self, op: Op) -> Known:
-        """The thread's number along x; a launch of one axis has no others."""
-        threads, blocks = self.sizes(0)
-        last = self.prover.algebra.mul(threads, blocks).shifted(-1)
-        high = self.prover.algebra.min(last, number(LARGEST))
-        own = self.along(Place.THREAD, 0) | self.along(Place.BLOCK, 0)
-        return Known((ZERO,), (high, number(LARGEST)), Span(ZERO, high, varies=self.cause(own)))
-
-    def index_2d(self, op: Op) -> Known:
-        return Known((ZERO,), (number(LARGEST),))
-
-    def tile_index(self, op: Op) -> None:
-        """The loop takes every number of a tile, so each index takes all its values.
-
-        Whatever one index is, the others take all of theirs.
-        """
-        starts = [self.of(v) for v in op.all("starts")] or [known_point(ZERO)] * len(op.results)
-        number = self.of(op.one("number")).span
-        for k, (result, start) in enumerate(zip(op.results, starts, strict=True)):
-            tiles = self.of(op.all("counts")[k])
-            highs = few(a.plus(b).shifted(-1) for a in start.highs for b in tiles.highs)
-            self.known[result] = Known((*start.lows, ZERO), highs)
-            first, total = start.point, tiles.point
-            if first is not None and total is not None and number is not None:
-                last = first.plus(total).shifted(-1)
-                span = Span(first, last, varies=self.cause(number.varies, op, k))
-                self.known[result] = self.known[result].with_span(span)
-
-    @contextmanager
-    def scope(self) -> Generator[None]:
-        """Facts about values from outside that are found in here are forgotten at the end."""
-        before = dict(self.known), dict(self.made), self.prover.here
-        try:
-            yield
-        finally:
-            self.known, self.made, self.prover.here = before
+            self.integers.note(
+                op.operands[0], replace(index, lows=few((*index.lows, ZERO)), highs=below)
+            )
 
     # --- control ---------------------------------------------------------------------------------
 
     def leave(self, end: Op) -> None:
         target = self.nesting.target.get(end)
         if target is not None and end.name in ("yield", "leave"):
-            values = [self.of(v) if _is_index(v) else None for v in end.operands]
+            values = [self.integers.of(v) if is_index(v) else None for v in end.operands]
             self.passed.setdefault(target, []).append([v or ANYTHING for v in values])
 
     def join(self, op: Op) -> None:
         """Results of a branch or a scope: one of what was passed on."""
         rows = self.passed.get(op, [])
         for k, result in enumerate(op.results):
-            if rows and _is_index(result):
-                self.known[result] = union(self.prover, [row[k] for row in rows])
+            if rows and is_index(result):
+                self.integers.known[result] = union(self.prover, [row[k] for row in rows])
 
     def branch(self, op: Op, path: Path) -> None:
         cond = op.one("cond")
         for region, holds in zip(op.regions, (True, False), strict=True):
-            with self.scope():
-                inner = self.refined(cond, path, holds=holds)
+            with self.integers.scope():
+                inner = self.conditions.refined(cond, path, holds=holds)
                 self.block(region, inner)
         self.join(op)
-
-    def refined(self, cond: Value, path: Path, *, holds: bool) -> Path:
-        """Sharpen the facts by a condition; give the path into the branch."""
-        expr = self.condition(cond)
-        before = tuple(self.causes)
-        limit = self.sharpen(cond, holds=holds)
-        if expr is not None:
-            return replace(path, guards=(*path.guards, expr if holds else ("not", expr)))
-        return path.unsure() if limit is None else path.under(limit, before)
 
     def after_exit(self, op: Op, leaving: Sequence[Op], path: Path) -> Path:
         """Where one arm of a branch never comes back, the rest runs in the other case alone."""
@@ -288,7 +110,7 @@ class _Walk:
         back = [region for region in op.regions if region.terminator.name == "yield"]
         if len(back) != 1:
             return path.unsure()
-        rest = self.refined(op.one("cond"), path, holds=back[0] is op.regions[0])
+        rest = self.conditions.refined(op.one("cond"), path, holds=back[0] is op.regions[0])
         inside = {*back[0].walk()}
         return rest.unsure() if inside.intersection(leaving) else rest
 
@@ -300,14 +122,14 @@ class _Walk:
         self.block(op.regions[0], path)
 
     def for_loop(self, op: Op, path: Path) -> None:
-        lower, upper, step = (self.of(op.one(name)) for name in ("lower", "upper", "step"))
+        lower, upper, step = (self.integers.of(op.one(name)) for name in ("lower", "upper", "step"))
         inner = self.forward(self.entered(path, lower, upper), step)
-        self.known[op.regions[0].args[0]] = self.induction(op, lower, upper, step)
+        self.integers.known[op.regions[0].args[0]] = self.induction(op, lower, upper, step)
         exits = self.nesting.exits.get(op, [])
         if any(end.name == "break" for end in exits) or any(True for _ in self.nesting.leaves(op)):
             inner = inner.unsure()
-        with self.scope():
-            self.prover.believe(_apart(lower, upper, 1))
+        with self.integers.scope():
+            self.prover.believe(apart(lower, upper, 1))
             self.block(op.regions[0], inner)
 
     def entered(self, path: Path, lower: Known, upper: Known) -> Path:
@@ -318,14 +140,20 @@ class _Walk:
         if a is None or b is None or not (a.exact and b.exact and a.apart(b)):
             return path.unsure()
         runs = condition(b.high.minus(a.low).shifted(-1))
-        return path.under(Limit((runs,), a.needs | b.needs, a.varies | b.varies), self.causes)
+        return path.under(
+            Limit((runs,), a.needs | b.needs, a.varies | b.varies), self.integers.causes
+        )
 
     def forward(self, path: Path, step: Known) -> Path:
         """The path into a loop that runs only if its step is positive."""
         by = step.point
         if by is None:
             return path.unsure()
-        return path if self.prover.holds(by.shifted(-1)) else path.under(_if(by.shifted(-1)), ())
+        return (
+            path
+            if self.prover.holds(by.shifted(-1))
+            else path.under(at_least_zero(by.shifted(-1)), ())
+        )
 
     def induction(self, op: Op, lower: Known, upper: Known, step: Known) -> Known:
         """The variable runs from the lower bound to just below the upper one."""
@@ -335,7 +163,7 @@ class _Walk:
             return found
         span = lower.span.joined(upper.span, lower.span.low, upper.span.high.shifted(-1))
         # A loop from the least to the greatest bound takes every number between them.
-        span = replace(span, dense=span.exact, varies=self.cause(span.varies))
+        span = replace(span, dense=span.exact, varies=self.integers.cause(span.varies))
         return found.with_span(self.stepped(span, lower.span, upper.span, step))
 
     def stepped(self, span: Span, lower: Span, upper: Span, step: Known) -> Span:
@@ -362,171 +190,12 @@ class _Walk:
             return
         yield self.reached(start, end.shifted(-1), by)
 
-    # --- conditions ------------------------------------------------------------------------------
-
-    def condition(self, value: Value) -> Expr | None:
-        """A condition that the launch decides, as a launch expression."""
-        op = self.nesting.definer(value)
-        if op is None:
-            return None
-        if op.name == "constant":
-            return ("const", bool(op.attrs["value"]))
-        if op.name == "cmpi" and _is_index(op.operands[0]):
-            points = [self.of(v).point for v in op.operands]
-            a, b = points
-            predicate = Predicate(op.attrs["predicate"]).value
-            return None if a is None or b is None else (predicate, a.expr(), b.expr())
-        if op.name == "if":
-            return self.chosen(op)
-        if op.name not in _LOGIC or not op.result.tile.dtype.is_bool or op.result.tile.rank:
-            return None
-        parts = [self.condition(v) for v in op.operands]
-        return None if None in parts else (_LOGIC[op.name], *parts)
-
-    def chosen(self, op: Op) -> Expr | None:
-        """A condition that a branch yields, as `a and b` and `a or b` do."""
-        arms = _yielded(op)
-        cond = self.condition(op.one("cond"))
-        if cond is None or arms is None:
-            return None
-        then, other = map(self.condition, arms)
-        if then is None or other is None:
-            return None
-        if other == ("const", False):
-            return ("and", cond, then)
-        if then == ("const", True):
-            return ("or", cond, other)
-        return ("or", ("and", cond, then), ("and", ("not", cond), other))
-
-    def taken(self, op: Op, *, holds: bool) -> Limit | None:
-        """Sharpen by a condition that a branch yields, if only one arm can have yielded it."""
-        arms = _yielded(op)
-        if arms is None:
-            return None
-        for taken, other in ((0, 1), (1, 0)):
-            if self.condition(arms[other]) == ("const", not holds):
-                first = self.sharpen(op.one("cond"), holds=taken == 0)
-                for inner in op.regions[taken].ops:
-                    if len(inner.results) == 1 and _is_index(inner.result):
-                        self.integer(inner)
-                return _both(first, self.sharpen(arms[taken], holds=holds))
-        return None
-
-    def sharpen(self, cond: Value, *, holds: bool) -> Limit | None:
-        """Note what a condition says of integers.
-
-        Gives where it holds; None where that cannot be said exactly.
-        """
-        op = self.nesting.definer(cond)
-        if op is None:
-            return None
-        if op.name == "noti":
-            return self.sharpen(op.operands[0], holds=not holds)
-        if op.name == "if":
-            return self.taken(op, holds=holds)
-        if op.name == ("andi" if holds else "ori"):
-            return _both(*(self.sharpen(v, holds=holds) for v in op.operands))
-        if op.name != "cmpi" or not _is_index(op.operands[0]):
-            return None
-        predicate = Predicate(op.attrs["predicate"])
-        return self.compare(predicate if holds else _OPPOSITE[predicate], *op.operands)
-
-    def compare(self, predicate: Predicate, a: Value, b: Value) -> Limit | None:
-        if predicate in (Predicate.GT, Predicate.GE):
-            return self.compare(_FLIPPED[predicate], b, a)
-        if predicate is Predicate.EQ:
-            self.bound(a, b, 0)
-            self.bound(b, a, 0)
-            return None
-        if predicate is Predicate.NE:
-            return None
-        return self.bound(a, b, int(predicate is Predicate.LT))
-
-    def bound(self, a: Value, b: Value, less: int) -> Limit | None:
-        """Note that a + less <= b."""
-        old, other = self.of(a), self.of(b)
-        highs = few((*(f.shifted(-less) for f in other.highs), *old.highs))
-        lows = few((*(f.shifted(less) for f in old.lows), *other.lows))
-        self.note(a, Known(old.lows, highs, self.lowered(old.span, other.point, less)))
-        self.note(b, Known(lows, other.highs, self.raised(other.span, old.point, less)))
-        self.prover.believe(_apart(old, other, less))
-        if old.span is not None and other.point is not None:
-            return _somewhere(old.span, other.point.minus(old.span.low).shifted(-less))
-        if other.span is not None and old.point is not None:
-            return _somewhere(other.span, other.span.high.minus(old.point).shifted(-less))
-        return None
-
-    def lowered(self, span: Span | None, limit: Linear | None, less: int) -> Span | None:
-        """The range of a value where it is at least `less` below a limit."""
-        if span is None or limit is None or not span.varies:
-            return span
-        high = self.prover.least(span.high, limit.shifted(-less))
-        return replace(span, high=high, exact=span.dense, varies=self.narrowed(span.varies))
-
-    def raised(self, span: Span | None, limit: Linear | None, less: int) -> Span | None:
-        """The range of a value where it is at least `less` above a limit."""
-        if span is None or limit is None or not span.varies:
-            return span
-        low = self.prover.algebra.max(span.low, limit.shifted(less))
-        return replace(span, low=low, exact=span.dense, varies=self.narrowed(span.varies))
-
-
-def _apart(a: Known, b: Known, less: int) -> tuple[Linear, ...]:
-    """What the launch must be like where a + less <= b."""
-    return few(high.minus(low).shifted(-less) for low in a.lows for high in b.highs)
-
-
-def _if(form: Linear) -> Limit:
-    """The condition that a form, which the launch decides, is 0 or more."""
-    return Limit((condition(form),), frozenset(), frozenset())
-
-
-def _somewhere(span: Span, best: Linear) -> Limit | None:
-    """A condition on one value that holds somewhere if it does where it holds best."""
-    return Limit((condition(best),), span.needs, span.varies) if span.exact else None
-
-
-def _both(a: Limit | None, b: Limit | None) -> Limit | None:
-    """Two conditions on what varies independently; else they may hold, but never together."""
-    if a is None or b is None or depend(a.causes, b.causes):
-        return None
-    return Limit((*a.guards, *b.guards), a.needs | b.needs, a.causes | b.causes)
-
-
-def _yielded(op: Op) -> tuple[Value, Value] | None:
-    """What the arms of a branch with one result yield, if both do."""
-    ends = [region.terminator for region in op.regions]
-    if len(op.results) != 1 or any(end.name != "yield" for end in ends):
-        return None
-    (first,), (second,) = (end.operands for end in ends)
-    return first, second
-
-
-def _is_index(value: Value) -> bool:
-    kind = value.type
-    return (
-        isinstance(kind, TileType) and not kind.rank and not kind.is_pointer and kind.dtype.is_int
-    )
-
 
 ANYTHING = Known((), ())
 """Stands for what is no integer."""
 
-_PLACES: dict[str, Callable[[_Walk, Op], Known]] = {
-    "block_id": _Walk.block_id, "place": _Walk.place,
-    "index_1d": _Walk.index_1d, "index_2d": _Walk.index_2d,
-}  # fmt: skip
-"""What tells blocks and threads apart."""
 
 Enter: TypeAlias = Callable[[_Walk, Op, Path], None]
 _REGIONS: dict[str, Enter] = {
     "if": _Walk.branch, "scope": _Walk.scoped, "loop": _Walk.loop, "for": _Walk.for_loop,
-}  # fmt: skip
-
-_LOGIC = {"andi": "and", "ori": "or", "noti": "not"}
-_FLIPPED = {Predicate.GT: Predicate.LT, Predicate.GE: Predicate.LE}
-_OPPOSITE: dict[Predicate, Predicate] = {
-    Predicate.LT: Predicate.GE, Predicate.GE: Predicate.LT,
-    Predicate.LE: Predicate.GT, Predicate.GT: Predicate.LE,
-    Predicate.EQ: Predicate.NE, Predicate.NE: Predicate.EQ,
 }  # fmt: skip

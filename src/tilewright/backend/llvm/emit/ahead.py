@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ....ir.types import Elem
 from ..functions.text import Value as Vec
-from ..plan.nodes import ReadView, itemsize
+from ..plan.statements import ReadView
 from ..plan.stream import LINE
+from ..plan.values import itemsize
 from .emitter import Emitter
 from .frame import Window
 from .types import memory_type

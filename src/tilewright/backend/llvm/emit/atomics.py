@@ -10,7 +10,8 @@ from ....ir.attrs import AtomicMode
 from ....ir.core import Op
 from ..functions.text import Value as Vec
 from ..functions.text import branch, repeat
-from ..plan.nodes import AtomicPointer, Buffer
+from ..plan.statements import AtomicPointer
+from ..plan.values import Buffer
 from .access import alignment, as_pointer, from_memory, to_memory
 from .emitter import Emitter
 from .floats import NARROW

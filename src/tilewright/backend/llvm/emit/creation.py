@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ....ir.core import Op
 from ..plan.index import terms
-from ..plan.nodes import Position
+from ..plan.statements import Position
 from .emitter import Emitter
 from .frame import Frame
 from .types import register_type

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from ....base.shapes import ceil_div
 from ....ir.core import Op, Value
 from ..functions.text import Value as Vec
-from ..plan.nodes import Buffer, Print, itemsize
+from ..plan.nodes import Print
+from ..plan.values import Buffer, itemsize
 from .access import alignment, perform_if, to_memory
 from .emitter import Emitter
 from .grid import launch_word

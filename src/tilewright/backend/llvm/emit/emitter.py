@@ -12,7 +12,8 @@ from ....ir.types import Elem
 from ..functions import Library
 from ..functions.text import Body, vector
 from ..functions.text import Value as Vec
-from ..plan.nodes import Buffer, Literal, Plan, Stmt, Variable
+from ..plan.nodes import Plan, Stmt
+from ..plan.values import Buffer, Literal, Variable
 from ..target import CpuTarget
 from .record import CPU, RecordWords
 from .types import literal, register_type

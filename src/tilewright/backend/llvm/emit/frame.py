@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ....ir.core import Value
 from ..functions.text import Value as Vec
 from ..plan.index import Field, Loop, Terms
-from ..plan.nodes import Access, Combine, Nest, Operand, Reg, WriteView
+from ..plan.statements import Combine, Nest, WriteView
+from ..plan.values import Access, Operand, Reg
 from .accumulate import Accumulators
 from .emitter import Emitter
 

@@ -15,7 +15,6 @@ from ..plan.nodes import (
     If,
     Jump,
     Matmul,
-    Nest,
     Plan,
     Print,
     Put,
@@ -25,7 +24,8 @@ from ..plan.nodes import (
     Shared,
     Stmt,
     Turn,
-)  # fmt: skip
+)
+from ..plan.statements import Nest
 from ..target import CpuTarget
 from . import (
     arithmetic,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from ....ir.core import Op
 from ..functions.text import Value as Vec
 from ..plan.index import Index, Layout, loops_in, offset
-from ..plan.nodes import Buffer, ReadBuffer, WriteBuffer
+from ..plan.statements import ReadBuffer, WriteBuffer
+from ..plan.values import Buffer
 from . import access
 from .emitter import Emitter
 from .frame import Frame, Place

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from ..functions.text import Value as Vec
 from ..functions.text import vector
 from ..plan.blocking import Block, block_of, row_blocks
-from ..plan.nodes import Buffer, Matmul
+from ..plan.nodes import Matmul
+from ..plan.values import Buffer
 from ..target import CpuTarget
 from .access import mangled
 from .emitter import Emitter

@@ -13,7 +13,8 @@ from ....ir.types import ViewType
 from ..functions.text import Value as Vec
 from ..functions.text import where
 from ..plan.index import Index, loops_in, terms
-from ..plan.nodes import Access, AtomicView, ReadView, WriteView
+from ..plan.statements import AtomicView, ReadView, WriteView
+from ..plan.values import Access
 from . import access as lanes_access
 from .ahead import distance, fetch
 from .atomics import update

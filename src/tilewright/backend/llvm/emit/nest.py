@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 from ..functions.text import Value as Vec
-from ..plan.nodes import (
+from ..plan.statements import (
     AtomicPointer,
     AtomicView,
     Combine,
@@ -26,7 +26,7 @@ from ..plan.nodes import (
     WriteBuffer,
     WritePointer,
     WriteView,
-)  # fmt: skip
+)
 from .emitter import Emitter
 from .frame import Frame
 from .layout import read_buffer, write_buffer

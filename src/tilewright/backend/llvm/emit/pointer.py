@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from ....ir.core import Op
 from ....ir.types import PtrType
 from ..functions.text import Value as Vec
-from ..plan.nodes import ReadPointer, WritePointer, itemsize
+from ..plan.statements import ReadPointer, WritePointer
+from ..plan.values import itemsize
 from .access import load_through, store_through, to_memory
 from .emitter import Compute, Emitter
 from .frame import Frame

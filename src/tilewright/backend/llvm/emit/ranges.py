@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from ..functions.text import Value as Vec
 from ..plan.index import Axis, Field, Loop
-from ..plan.nodes import Effect, ReadBuffer, ReadView, WriteView, itemsize
+from ..plan.statements import Effect, ReadBuffer, ReadView, WriteView
 from ..plan.stream import LINE
+from ..plan.values import itemsize
 from .frame import Frame
 from .memory import Element, element_of
 from .stream import is_past

@@ -17,7 +17,8 @@ from ..functions.text import Value as Vec
 from ..functions.text import where
 from ..plan.facts import LAYOUT
 from ..plan.index import Index, loops_in
-from ..plan.nodes import Buffer, Combine, Nest, Variable
+from ..plan.statements import Combine, Nest
+from ..plan.values import Buffer, Variable
 from .accumulate import Accumulators, Direct, Slot, Way, extreme
 from .emitter import Compute, Emitter
 from .frame import Frame

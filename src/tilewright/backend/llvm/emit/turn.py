@@ -12,7 +12,8 @@ from math import gcd
 
 from ....base.shapes import row_major_strides
 from ..functions.text import Value as Vec
-from ..plan.nodes import Turn, itemsize
+from ..plan.nodes import Turn
+from ..plan.values import itemsize
 from .access import mangled
 from .emitter import Emitter
 from .loops import LoopWriter

@@ -18,7 +18,7 @@ from ....ir.core import Op, Value
 from ....ir.ops import FAMILIES
 from ....ir.types import TileType
 from ..emit.kernel import COMPUTE
-from ..plan.nodes import itemsize
+from ..plan.values import itemsize
 from .phases import Node, Phase, phases, togethers
 
 LINE = 64

@@ -7,7 +7,7 @@ from ..emit import access
 from ..emit.debug import HEADER_WORDS, fail_helper, print_room
 from ..functions.text import Value as Vec
 from ..functions.text import any_lane
-from ..plan.nodes import itemsize
+from ..plan.values import itemsize
 from .machine import Lanes, Write
 from .memory import each_lane, lane, lowest
 

@@ -12,7 +12,9 @@ from math import prod
 
 from ....ir.core import Value
 from .facts import WEIGHTS
-from .nodes import Compute, Nest, Plan, ReadView, Scalar, Stmt, WriteView, itemsize
+from .nodes import Plan, Scalar, Stmt
+from .statements import Compute, Nest, ReadView, WriteView
+from .values import itemsize
 
 HEAVY = 16
 """From this cost of an element on, a loop does not wait for memory."""

@@ -6,24 +6,9 @@ from ....base.cpu_abi import SCRATCH_ALIGNMENT
 from ....base.errors import Code, CompileError
 from ....base.shapes import ceil_div
 from .liveness import Graph, copied_from, interference
-from .nodes import (
-    AtomicPointer,
-    Buffer,
-    Combine,
-    Matmul,
-    Nest,
-    Plan,
-    Print,
-    ReadBuffer,
-    Stmt,
-    Turn,
-    Variable,
-    WriteBuffer,
-    bodies,
-    buffers_of,
-    needed_reads,
-    walk,
-)  # fmt: skip
+from .nodes import Matmul, Plan, Print, Stmt, Turn, bodies, buffers_of, walk
+from .statements import AtomicPointer, Combine, Nest, ReadBuffer, WriteBuffer, needed_reads
+from .values import Buffer, Variable
 
 SHOWN = 6
 """How many buffers an error lists."""

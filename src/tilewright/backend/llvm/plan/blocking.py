@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import gcd
 
 from ..target import CpuTarget
-from .nodes import Matmul, itemsize
+from .nodes import Matmul
+from .values import itemsize
 
 BUSY = 10
 """Sums that must be under way at a time: two multiply-adds begin in a cycle and take up to five."""

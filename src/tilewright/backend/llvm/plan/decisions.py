@@ -5,24 +5,19 @@ from __future__ import annotations
 from ..target import CpuTarget
 from .ahead import fetches
 from .blocking import block_of
-from .nodes import (
+from .nodes import Matmul, Plan, Shared, Turn, buffers_of, walk
+from .statements import (
     AtomicPointer,
     AtomicView,
     Combine,
     Compute,
-    Matmul,
     Nest,
-    Plan,
     ReadBuffer,
     ReadPointer,
     ReadView,
-    Shared,
-    Turn,
     WriteBuffer,
     WritePointer,
     WriteView,
-    buffers_of,
-    walk,
 )
 from .stream import streams
 

@@ -14,7 +14,7 @@ from ....base.source import Span
 from ....ir.core import Op, Value
 from .effects import squeezed
 from .facts import captured
-from .nodes import Buffer
+from .values import Buffer
 
 
 @dataclass(eq=False, slots=True)

@@ -9,7 +9,7 @@ from ....base.shapes import Shape
 from ....ir.core import Op, Value
 from ....ir.opdef import Effect
 from .facts import READS, Facts, is_ordered, is_tile
-from .nodes import Buffer
+from .values import Buffer
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from .facts import WEIGHTS
 from .index import Loop
-from .nodes import Combine, Compute, Effect, Nest, Plan, Position, ReadBuffer, ReadView, walk
+from .nodes import Plan, walk
+from .statements import Combine, Compute, Effect, Nest, Position, ReadBuffer, ReadView
 
 MOST = 8
 LIGHT = 6

@@ -13,22 +13,9 @@ from collections.abc import Iterable, Sequence
 from ....ir.core import Value
 from ....ir.opdef import Effect
 from .index import Field, Loop, loops_in
-from .nodes import (
-    Access,
-    Compute,
-    Joined,
-    Jump,
-    Nest,
-    Plan,
-    Position,
-    Read,
-    ReadView,
-    Scalar,
-    Stmt,
-    WriteView,
-    itemsize,
-    operands_of,
-)  # fmt: skip
+from .nodes import Joined, Jump, Plan, Scalar, Stmt
+from .statements import Compute, Nest, Position, Read, ReadView, WriteView, operands_of
+from .values import Access, itemsize
 
 REACH = 64 << 10
 """Bytes of a row that a worker had better walk at a time: memory is slow where rows are left and

@@ -6,24 +6,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .nodes import (
-    AtomicPointer,
-    Buffer,
-    Combine,
-    For,
-    If,
-    Jump,
-    Nest,
-    ReadBuffer,
-    Repeat,
-    Scope,
-    Shared,
-    Stmt,
-    Turn,
-    WriteBuffer,
-    reads_of,
-    writes_of,
-)  # fmt: skip
+from .nodes import For, If, Jump, Repeat, Scope, Shared, Stmt, Turn, reads_of, writes_of
+from .statements import AtomicPointer, Combine, Nest, ReadBuffer, WriteBuffer
+from .values import Buffer
 
 Live: TypeAlias = frozenset[Buffer]
 Visit: TypeAlias = Callable[[Stmt, Live], None]

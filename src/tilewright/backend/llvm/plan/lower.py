@@ -14,24 +14,10 @@ from .facts import REGIONS, Facts, collect, is_tile
 from .index import Layout, panels
 from .legalize import legalize
 from .nest import build_nest, build_scalar, needs_nest
-from .nodes import (
-    Buffer,
-    For,
-    Get,
-    If,
-    Jump,
-    Matmul,
-    Plan,
-    Print,
-    Repeat,
-    Scalar,
-    Scope,
-    Stmt,
-    Turn,
-    Variable,
-)  # fmt: skip
+from .nodes import For, Get, If, Jump, Matmul, Plan, Print, Repeat, Scalar, Scope, Stmt, Turn
 from .quotients import share_reciprocals
 from .schedule import Segment, State
+from .values import Buffer, Variable
 
 Target = Buffer | Variable
 TOKENS = frozenset(op.name for op in FAMILIES["token"])

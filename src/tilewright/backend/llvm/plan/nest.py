@@ -14,24 +14,21 @@ from . import index as ix
 from .drafts import Assign, CatPart, Keep, Key, NestDraft, Run, Sink, sink_shape
 from .facts import is_ordered, is_regroupable, is_scalar, is_tile
 from .index import Axis, Field, Index, Loop, NeedSplit
-from .nodes import (
+from .nodes import Get, Stmt
+from .pull import Puller
+from .schedule import State
+from .statements import (
     AtomicPointer,
     AtomicView,
-    Buffer,
     Combine,
     Effect,
-    Get,
     Nest,
-    Operand,
     SetVariable,
-    Stmt,
-    Variable,
     WriteBuffer,
     WritePointer,
     WriteView,
-)  # fmt: skip
-from .pull import Puller
-from .schedule import State
+)
+from .values import Buffer, Operand, Variable
 from .width import lane_width
 
 MAX_LANES = 64

@@ -8,43 +8,40 @@ from ....ir.types import Elem, PtrType
 from .decisions import lanes_text
 from .index import Axis, Index, Loop
 from .nodes import (
-    Access,
-    AtomicPointer,
-    AtomicView,
-    Buffer,
-    Combine,
-    Compute,
-    Effect,
     For,
     Get,
     If,
     Jump,
-    Literal,
     Matmul,
-    Nest,
-    Operand,
     Plan,
-    Position,
     Print,
     Put,
+    Repeat,
+    Scalar,
+    Scope,
+    Shared,
+    Stmt,
+    Turn,
+    buffers_of,
+)
+from .statements import (
+    AtomicPointer,
+    AtomicView,
+    Combine,
+    Compute,
+    Effect,
+    Nest,
+    Position,
     Read,
     ReadBuffer,
     ReadPointer,
     ReadView,
-    Reg,
-    Repeat,
-    Scalar,
-    Scope,
     SetVariable,
-    Shared,
-    Stmt,
-    Turn,
-    Variable,
     WriteBuffer,
     WritePointer,
     WriteView,
-    buffers_of,
-)  # fmt: skip
+)
+from .values import Access, Buffer, Literal, Operand, Reg, Variable
 
 
 def print_plan(plan: Plan) -> str:

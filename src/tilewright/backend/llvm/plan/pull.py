@@ -15,20 +15,9 @@ from . import index as ix
 from .drafts import Key
 from .facts import ELEMENTWISE, Facts, is_ordered, is_tile
 from .index import Axis, Field, Index
-from .nodes import (
-    Access,
-    Buffer,
-    Compute,
-    Literal,
-    Operand,
-    Position,
-    Read,
-    ReadBuffer,
-    ReadPointer,
-    ReadView,
-    Reg,
-)
 from .schedule import State
+from .statements import Compute, Position, Read, ReadBuffer, ReadPointer, ReadView
+from .values import Access, Buffer, Literal, Operand, Reg
 
 Element: TypeAlias = tuple[Value, Index]
 """One element of a tile (the index of a scalar is empty)."""

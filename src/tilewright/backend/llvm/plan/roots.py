@@ -7,20 +7,9 @@ from dataclasses import dataclass
 
 from ....base.shapes import Shape
 from ....ir.core import Op, Value
-from .nodes import (
-    AtomicPointer,
-    Combine,
-    For,
-    Get,
-    Nest,
-    Put,
-    ReadView,
-    Scalar,
-    SetVariable,
-    Stmt,
-    Variable,
-    walk,
-)
+from .nodes import For, Get, Put, Scalar, Stmt, walk
+from .statements import AtomicPointer, Combine, Nest, ReadView, SetVariable
+from .values import Variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ from .effects import (
 )
 from .facts import Facts, captured, is_scalar, is_tile
 from .index import Layout, row_major
-from .nodes import Buffer, Put, Variable
+from .nodes import Put
+from .values import Buffer, Variable
 
 END = 1 << 60
 """After every op of the segment."""

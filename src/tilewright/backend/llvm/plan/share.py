@@ -22,30 +22,10 @@ from ....ir.core import Value
 from ....ir.types import Elem, PtrType
 from .facts import has_pointers
 from .index import Index, row_major
-from .nodes import (
-    Buffer,
-    Compute,
-    Effect,
-    For,
-    Grouping,
-    Matmul,
-    Nest,
-    Plan,
-    Position,
-    Read,
-    ReadView,
-    Row,
-    Shared,
-    Stmt,
-    Turn,
-    WriteBuffer,
-    itemsize,
-    needed_reads,
-    reads_of,
-    walk,
-    writes_of,
-)  # fmt: skip
+from .nodes import For, Grouping, Matmul, Plan, Row, Shared, Stmt, Turn, reads_of, walk, writes_of
 from .roots import Roots, is_constant, roots_of
+from .statements import Compute, Effect, Nest, Position, Read, ReadView, WriteBuffer, needed_reads
+from .values import Buffer, itemsize
 
 SHARED_BYTES = 6 << 20
 """Room for shared tiles per worker: small beside the last cache, large beside a tile."""

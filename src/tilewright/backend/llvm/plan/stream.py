@@ -12,7 +12,9 @@ from ....ir.core import Op
 from ....ir.opdef import Effect
 from .effects import Location, location_of, may_alias
 from .facts import is_ordered
-from .nodes import Nest, Plan, WriteView, itemsize, walk
+from .nodes import Plan, walk
+from .statements import Nest, WriteView
+from .values import itemsize
 
 LINE = 64
 """Bytes of a cache line; one that is written in parts is not worth it."""

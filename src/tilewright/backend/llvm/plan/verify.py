@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from .index import Index, Layout, Loop, check_sizes, offset, row_major
 from .liveness import interference
-from .nodes import (
+from .nodes import Matmul, Plan, Shared, Turn, walk, writes_of
+from .statements import (
     AtomicPointer,
-    Buffer,
     Combine,
     Effect,
-    Matmul,
     Nest,
-    Plan,
     Read,
     ReadBuffer,
     ReadView,
-    Reg,
-    Shared,
-    Turn,
     WriteBuffer,
     WriteView,
     operands_of,
-    walk,
-    writes_of,
-)  # fmt: skip
+)
+from .values import Buffer, Reg
 
 
 class InvalidPlan(Exception):  # noqa: N818 - names the thing, as InvalidIR does

@@ -15,21 +15,20 @@ from ....base.dtypes import f32
 from ..target import CpuTarget
 from .facts import FOREVER, WEIGHTS
 from .index import Loop
-from .nodes import (
+from .nodes import Plan, walk
+from .statements import (
     Compute,
     Effect,
     Nest,
-    Plan,
     Position,
     Read,
     ReadBuffer,
     ReadView,
     WriteBuffer,
     WriteView,
-    itemsize,
-    walk,
-)  # fmt: skip
+)
 from .stream import VECTOR
+from .values import itemsize
 
 LIGHT = 12
 """An element that takes at most this much arithmetic waits for memory."""

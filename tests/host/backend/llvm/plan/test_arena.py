@@ -9,7 +9,8 @@ import pytest
 from support.native import Dense
 from support.plans import AVX2, gemm, rows, softmax
 from tilewright.backend.llvm.plan import build_plan
-from tilewright.backend.llvm.plan.nodes import Nest, WriteBuffer, buffers_of, walk
+from tilewright.backend.llvm.plan.nodes import buffers_of, walk
+from tilewright.backend.llvm.plan.statements import Nest, WriteBuffer
 from tilewright.base.dtypes import f32, i32
 from tilewright.base.errors import Code, CompileError
 from tilewright.ir import TileType

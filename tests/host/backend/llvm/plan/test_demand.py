@@ -5,7 +5,8 @@ from __future__ import annotations
 from support.native import Dense
 from support.plans import AVX2, rows
 from tilewright.backend.llvm.plan import build_plan
-from tilewright.backend.llvm.plan.nodes import Compute, Nest, buffers_of, walk
+from tilewright.backend.llvm.plan.nodes import buffers_of, walk
+from tilewright.backend.llvm.plan.statements import Compute, Nest
 from tilewright.base.dtypes import f32, i32
 from tilewright.ir import TileType
 from tilewright.ir.attrs import Predicate

@@ -7,7 +7,8 @@ import pytest
 from support.native import Dense
 from support.plans import AVX2, body
 from tilewright.backend.llvm.plan import build_plan
-from tilewright.backend.llvm.plan.nodes import Combine, Nest, walk
+from tilewright.backend.llvm.plan.nodes import walk
+from tilewright.backend.llvm.plan.statements import Combine, Nest
 from tilewright.base.dtypes import f32
 
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from tilewright.backend.llvm.plan.index import Field, Loop, row_major
 from tilewright.backend.llvm.plan.liveness import NONE, Liveness, interference
-from tilewright.backend.llvm.plan.nodes import (
-    Buffer,
-    If,
-    Jump,
-    Nest,
-    ReadBuffer,
-    Reg,
-    Repeat,
-    Scope,
-    WriteBuffer,
-)
+from tilewright.backend.llvm.plan.nodes import If, Jump, Repeat, Scope
+from tilewright.backend.llvm.plan.statements import Nest, ReadBuffer, WriteBuffer
+from tilewright.backend.llvm.plan.values import Buffer, Reg
 from tilewright.base.dtypes import f32
 from tilewright.ir import I1, Value
 

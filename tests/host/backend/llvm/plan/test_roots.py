@@ -5,8 +5,9 @@ from __future__ import annotations
 from support.native import Dense
 from support.plans import AVX2
 from tilewright.backend.llvm.plan import build_plan
-from tilewright.backend.llvm.plan.nodes import Nest, ReadView, Shared, walk
+from tilewright.backend.llvm.plan.nodes import Shared, walk
 from tilewright.backend.llvm.plan.roots import roots_of
+from tilewright.backend.llvm.plan.statements import Nest, ReadView
 from tilewright.base.dtypes import f32, i32
 from tilewright.ir import TileType
 

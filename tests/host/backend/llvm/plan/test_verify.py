@@ -6,7 +6,8 @@ import pytest
 
 from support.plans import AVX2, gemm, softmax
 from tilewright.backend.llvm.plan import InvalidPlan, build_plan, verify_plan
-from tilewright.backend.llvm.plan.nodes import Matmul, Nest, ReadBuffer, buffers_of, walk
+from tilewright.backend.llvm.plan.nodes import Matmul, buffers_of, walk
+from tilewright.backend.llvm.plan.statements import Nest, ReadBuffer
 from tilewright.base.dtypes import f16, f64
 
 
