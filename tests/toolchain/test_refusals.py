@@ -73,3 +73,12 @@ def test_too_much_for_one_block(tool):
     assert "exit status 5" in error.got and "smaller tiles" in error.hint
     assert "test_refusals.py" in str(error)
     Path(re.search(r"(\S+\.tileirbc)", error.hint).group(1)).unlink()
+
+
+@pytest.mark.parametrize("name", ["_", "WARP_SZ", "__", "main", "abs", "größe", "a" * 300])
+def test_no_name_of_a_kernel_is_refused(tool, name):
+    """Not even those that PTX has no use for."""
+    text = f"def {name}(z: tl.TensorMut[tw.f32]) -> None:\n    z.store(tl.zeros(z.shape, tw.f32))"
+    kernel = tw.exec(f"import tilewright as tw\nimport tilewright.lang as tl\n@tw.entry\n{text}\n")
+    made = kernel[name].compile_for("sm_90", tw.meta((64,)).partition_mut((16,)))
+    assert made.code[:4] == b"\x7fELF"

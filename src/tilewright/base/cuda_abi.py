@@ -31,6 +31,8 @@ import re
 from enum import IntEnum
 
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NO_NAMES = ("_", "WARP_SZ")
+"""What PTX takes for no name, or for another one."""
 
 MAX_GRID = ((1 << 24) - 1, 65535, 65535)
 """The largest launch grid along x, y and z."""
@@ -59,7 +61,7 @@ LAUNCH_WORDS = 8
 
 def symbol(name: str) -> str:
     """The kernel's name in the compiled code, where only ASCII letters are allowed."""
-    if PLAIN_NAME.fullmatch(name):
+    if PLAIN_NAME.fullmatch(name) and name not in NO_NAMES:
         return name
     return "kernel_" + "".join(
         c if PLAIN_NAME.fullmatch(f"_{c}") else f"_{ord(c):x}_" for c in name

@@ -40,5 +40,10 @@ def test_symbols_are_ascii(name):
     assert symbol(name) == name or not name.isascii()
 
 
+@pytest.mark.parametrize("name", ["_", "WARP_SZ"])
+def test_what_is_no_name_in_ptx(name):
+    assert symbol(name) != name
+
+
 def test_different_names_have_different_symbols():
     assert len({symbol(name) for name in ("é", "è", "e", "_e9_")}) == 4
