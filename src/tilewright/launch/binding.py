@@ -162,6 +162,10 @@ def _looked_at(kernel: str, p: Parameter, look: Callable[[Any], T], value: Any) 
         raise
 
 
+def _region_on_cpu(array: np.ndarray[Any, Any]) -> Region:
+    return region_of_array(array, CPU)
+
+
 def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
     if is_partition(value):
         raise TypeError(
@@ -172,7 +176,7 @@ def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
     if array is None:
         _refuse_object(kernel, p, value, "a tensor or an array")
     try:
-        return region_of_array(array, CPU)
+        return _looked_at(kernel, p, _region_on_cpu, array)
     except TypeError:
         _wrong_dtype(kernel, p, "an element type that kernels have", str(array.dtype), value)
 
