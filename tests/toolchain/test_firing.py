@@ -17,6 +17,7 @@ from support.fake_cuda import FakeCuda, names
 from support.native_cuda import NativeCuda
 from tilewright.driver.cuda.device import CudaDevice
 from tilewright.driver.cuda.stream import MANY
+from tilewright.graph import quick as graph_quick
 from tilewright.launch import quick
 from tilewright.launch.definition import Entry
 
@@ -64,7 +65,8 @@ def fake(request, monkeypatch):
     fake = DRIVERS[request.param]()
     for kernel in (double, scaled, doubled, shifted):
         monkeypatch.setattr(kernel, "__class__", Entry)
-    monkeypatch.setattr(quick, "OFTEN", 1 if request.param == "quick" else 1 << 30)
+    for part in (quick, graph_quick):
+        monkeypatch.setattr(part, "OFTEN", 1 if request.param == "quick" else 1 << 30)
 
     def multiply(values, grid):
         z, x = (vector(value) for value in values if value in fake.memory)
@@ -394,6 +396,75 @@ def test_launches_leave_no_references_behind(fake, warm):
         all_ways()
     grown = [sys.getrefcount(each) - then for each, then in zip(watched, before, strict=True)]
     assert max(map(abs, grown)) < 10, grown  # a leak would be one each time
+
+
+def test_launches_of_graphs_leave_no_references_behind(fake, warm):
+    p, x, stream = warm
+    z = p.unpartition()
+    for call, build in GRAPHS.items():
+        graph = build(double(z.partition_mut(8), x)).graph_on(stream)
+        graph.launch().sync_on(stream)
+        watched = [graph, graph._replay, graph._memory, stream, None, True, ()]
+
+        def all_ways(graph=graph, call=call):
+            for end in ("start_on", "sync_on"):
+                op = graph.launch()
+                assert getattr(op, end)(stream) is None and op.spent
+                with pytest.raises(tw.BorrowError, match="already used"):
+                    getattr(op, end)(stream)
+                fake.fail(call, 701)
+                with pytest.raises(tw.DriverError):
+                    getattr(graph.launch(), end)(stream)
+                with pytest.raises(TypeError):
+                    graph.launch(3)
+            stream.synchronize()
+            stream.sweep()
+            gc.collect()
+
+        for _ in range(3):
+            all_ways()
+        before = [sys.getrefcount(each) for each in watched]
+        for _ in range(40):
+            all_ways()
+        grown = [sys.getrefcount(each) - then for each, then in zip(watched, before, strict=True)]
+        assert max(map(abs, grown)) < 10, grown
+
+
+GRAPHS = {"launch": lambda op: op, "replay": lambda op: op.then(double)}
+"""Graphs, by what the driver is asked for at each launch."""
+
+
+def test_a_graph_is_launched_by_threads(fake, warm, device):
+    p, x, stream = warm
+    z = p.unpartition()
+    graph = double(p, x).graph_on(stream)
+
+    def work(stream):
+        for _ in range(40):
+            graph.launch().sync_on(stream)
+
+    threads = [threading.Thread(target=work, args=(device.new_stream(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() * 2)
+
+
+def test_a_graph_names_the_lines_of_its_launches(warm):
+    p, x, stream = warm
+    graph = double(p, x).graph_on(stream)
+    graph.launch().sync_on(stream)
+    op = graph.launch()  # built
+    op.start_on(stream)  # used
+    with pytest.raises(tw.BorrowError) as raised:
+        op.sync_on(stream)
+    places = dict(raised.value.places)
+    assert places["built"].text.endswith("# built")
+    assert places["used"].text.endswith("# used")
+    with pytest.warns(RuntimeWarning, match="never run"):
+        graph.launch()
 
 
 def test_work_that_is_not_done_in_time_is_waited_for(fake, warm):

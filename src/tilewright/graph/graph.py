@@ -24,6 +24,7 @@ from ..op.place import Spot, here, place_of
 from ..op.policy import as_stream
 from ..op.running import run_here
 from .launching import GraphLaunch
+from .quick import hasten
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -37,6 +38,15 @@ class CudaGraph(Generic[T]):
     Capturing runs the op's host functions, compiles its kernels and fills the memory it makes;
     launches and copies run at each replay, and not before. A graph keeps the memory it uses.
     """
+
+    __slots__ = (
+        "__dict__", "__weakref__", "_memory", "_replay", "name", "prepared", "quick", "stream",
+    )  # fmt: skip
+
+    launches = 0
+    """How often it was launched, before that was `quick`."""
+    quick: type[GraphLaunch]
+    """The class of its launches in native code; there once it is asked for."""
 
     def __init__(
         self, name: str, stream: Stream, replay: Replay, nodes: Sequence[Node], output: T
@@ -104,6 +114,8 @@ class CudaGraph(Generic[T]):
 
     def launch(self) -> GraphLaunch:
         """An op that runs the captured work once."""
+        if type(self) is CudaGraph:
+            hasten(self)
         return GraphLaunch.of(self)
 
     def update(self, op: DeviceOp[R]) -> R:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 class GraphLaunch(DeviceOp[None]):
     """Runs a graph's work once. It borrows what the graph uses when it starts."""
 
+    __slots__ = ("_graph", "_home", "_of")
+    # What `quick` writes in native code.
+
     effect = True
 
     holds = ("_graph",)

@@ -33,125 +33,7 @@ no:
   ret ptr null
 }}
 
-; Whether no thread is starting an op in Python, where this one may not, and nobody traces that.
-define internal i1 @is_usual() alwaysinline {{
-entry:
-  %trace = call ptr @slot({Tracing}, i64 {tracing_active})
-  %untraced = icmp eq ptr %trace, @_Py_NoneStruct
-  br i1 %untraced, label %look, label %no
-look:
-  %names = call ptr @slot({THREAD}, i64 {threads_names})
-  %count = call i64 @PyDict_Size(ptr %names)
-  %none = icmp eq i64 %count, 0
-  ret i1 %none
-no:
-  ret i1 false
-}}
-
-; Keeps what a launch uses with its stream, which owns that from now on; whether that went well.
-define internal i1 @keep(ptr %stream, ptr %shot, ptr %held) {{
-entry:
-  %both = call ptr @PyTuple_New(i64 2)
-  %first = call i32 @PyTuple_SetItem(ptr %both, i64 0, ptr %shot)
-  %second = call i32 @PyTuple_SetItem(ptr %both, i64 1, ptr %held)
-  %kept = call ptr @slot(ptr %stream, i64 {stream_kept})
-  %added = call i32 @PyList_Append(ptr %kept, ptr %both)
-  call void @Py_DecRef(ptr %both)
-  %count = call i64 @PyList_Size(ptr %kept)
-  switch i64 %count, label %done [ i64 {few}, label %tend
-                                   i64 {many}, label %tend ]
-tend:
-  %well = call i1 @tell(ptr %stream, {tend})
-  ret i1 %well
-done:
-  ret i1 true
-}}
-
-; As `CudaStream.waited`, where all that was on the stream is over.
-define internal i1 @settle(ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer) {{
-entry:
-  %put = ashr i64 %answer, {status_bits}
-  %number = add i64 %others, %put
-  %before = call i64 @number_in(ptr %stream, i64 {stream_completed})
-  %further = icmp sgt i64 %number, %before
-  br i1 %further, label %move, label %drop
-move:
-  %now = call ptr @PyLong_FromLongLong(i64 %number)
-  call void @give(ptr %stream, i64 {stream_completed}, ptr %now)
-  br label %drop
-drop:
-  %some = icmp sgt i64 %count, 0
-  br i1 %some, label %cut, label %look
-cut:
-  %dropped = call i32 @PyList_SetSlice(ptr %kept, i64 0, i64 %count, ptr null)
-  br label %look
-look:
-  %marks = call ptr @slot(ptr %stream, i64 {stream_marks})
-  %marked = call i32 @PyObject_IsTrue(ptr %marks)
-  %dues = call ptr @slot(ptr %stream, i64 {stream_dues})
-  %items = call ptr @slot(ptr %dues, i64 {dues_items})
-  %due = call i32 @PyObject_IsTrue(ptr %items)
-  %any = or i32 %marked, %due
-  %none = icmp eq i32 %any, 0
-  br i1 %none, label %done, label %sweep
-sweep:
-  %well = call i1 @tell(ptr %stream, {sweep})
-  ret i1 %well
-done:
-  ret i1 true
-}}
-
-; What Python does about a launch that was refused, or that is not over yet; whether it raised
-; nothing. It is given the stream, how far that was, and the answer.
-define internal i1 @leave(
-    ptr %shot, ptr %held, ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer) {{
-entry:
-  %given = alloca [7 x ptr]
-  %one = call ptr @PyLong_FromLongLong(i64 %others)
-  %two = call ptr @PyLong_FromLongLong(i64 %count)
-  %three = call ptr @PyLong_FromLongLong(i64 %answer)
-  call void @put_at(ptr %given, i64 0, ptr %shot)
-  call void @put_at(ptr %given, i64 1, ptr %held)
-  call void @put_at(ptr %given, i64 2, ptr %stream)
-  call void @put_at(ptr %given, i64 3, ptr %one)
-  call void @put_at(ptr %given, i64 4, ptr %kept)
-  call void @put_at(ptr %given, i64 5, ptr %two)
-  call void @put_at(ptr %given, i64 6, ptr %three)
-  %told = call ptr @PyObject_Vectorcall({left}, ptr %given, i64 7, ptr null)
-  call void @Py_DecRef(ptr %one)
-  call void @Py_DecRef(ptr %two)
-  call void @Py_DecRef(ptr %three)
-  %failed = icmp eq ptr %told, null
-  br i1 %failed, label %no, label %yes
-yes:
-  call void @Py_DecRef(ptr %told)
-  ret i1 true
-no:
-  ret i1 false
-}}
-
-define internal void @put_at(ptr %array, i64 %i, ptr %object) alwaysinline {{
-  %at = getelementptr ptr, ptr %array, i64 %i
-  store ptr %object, ptr %at
-  ret void
-}}
-
-; Who waits for work to be put on a stream hears of it; whether that went well.
-define internal i1 @announce() alwaysinline {{
-entry:
-  %waiting = call ptr @slot({PUTS}, i64 {puts_waiting})
-  %nobody = icmp eq ptr %waiting, {zero_object}
-  br i1 %nobody, label %yes, label %wake
-wake:
-  %told = call ptr @PyObject_CallNoArgs({tell_put})
-  call void @Py_DecRef(ptr %told)
-  %well = icmp ne ptr %told, null
-  ret i1 %well
-yes:
-  ret i1 true
-}}
-
-; Puts a launch on its stream. 1: it is there, 0: it needs a closer look, below 0: an error is set.
+; Puts a launch on its stream, as `put_there` says.
 define internal i32 @fire(
     ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user, i64 %budget) {{
 entry:
@@ -159,6 +41,8 @@ entry:
   %fire = call ptr @link(ptr %words, i64 {shot_fire})
   %none = icmp eq ptr %fire, null
   br i1 %none, label %closer, label %go
+closer:
+  ret i32 0
 go:
   %size = call i64 @PyTuple_Size(ptr %held)
   %row_at = sub i64 %size, 2
@@ -177,51 +61,47 @@ go:
   %shot_too = call ptr @own(ptr %shot)
   %answer = call i64 %fire(ptr %words, ptr %uses, ptr %user, {zero}, ptr %row, ptr null,
     ptr %lane, ptr %handle, i64 %budget)
-  switch i64 %answer, label %judge [ i64 0, label %unused
-                                     i64 {failed}, label %refused ]
-judge:
-  %told = call i1 @announce()
-  br i1 %told, label %look, label %refused
-look:
-  %waits = icmp sgt i64 %budget, 0
-  %bad = icmp slt i64 %answer, 0
-  %status = and i64 %answer, {status_mask}
-  %well = icmp eq i64 %status, 0
-  %over = and i1 %waits, %well
-  %unusual = or i1 %bad, %waits
-  br i1 %unusual, label %end, label %keep
-keep:
-  call void @Py_DecRef(ptr %kept)
-  %went = call i1 @keep(ptr %stream, ptr %shot_too, ptr %held_too)
-  br label %out
-end:
-  %good = xor i1 %bad, true
-  %settled = and i1 %good, %over
-  br i1 %settled, label %settle, label %leave
-settle:
-  %all_well = call i1 @settle(ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer)
-  br label %drop
-leave:
-  %left = call i1 @leave(ptr %shot, ptr %held, ptr %stream, i64 %others, ptr %kept, i64 %count,
-    i64 %answer)
-  br label %drop
-unused:
-  br label %drop
-refused:
-  br label %drop
-drop:
-  %answered = phi i32 [ 1, %settle ], [ 1, %leave ], [ 0, %unused ], [ -1, %refused ]
-  %fine = phi i1 [ %all_well, %settle ], [ %left, %leave ], [ true, %unused ], [ true, %refused ]
-  call void @Py_DecRef(ptr %kept)
-  call void @Py_DecRef(ptr %held_too)
-  call void @Py_DecRef(ptr %shot_too)
-  br label %out
-out:
-  %answer_now = phi i32 [ 1, %keep ], [ %answered, %drop ]
-  %raised_nothing = phi i1 [ %went, %keep ], [ %fine, %drop ]
-  %result = select i1 %raised_nothing, i32 %answer_now, i32 -1
+  %result = call i32 @put_there(ptr %shot_too, ptr %held_too, ptr %stream, i64 %others,
+    ptr %kept, i64 %count, i64 %answer, i64 %budget)
   ret i32 %result
+}}
+
+; Runs an op on a stream, and waits if there is a budget for that; gives its arguments.
+define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
+entry:
+  %ours = call i1 @is_of(ptr %stream, {CudaStream})
+  %held = call ptr @slot(ptr %op, i64 {op_held})
+  %bound = icmp ne ptr %held, @_Py_NoneStruct
+  %may = and i1 %ours, %bound
+  br i1 %may, label %look, label %closer
+look:
+  %usual = call i1 @is_usual()
+  br i1 %usual, label %find, label %closer
+find:
+  %size = call i64 @PyTuple_Size(ptr %held)
+  %last = sub i64 %size, 1
+  %known = call ptr @PyTuple_GetItem(ptr %held, i64 %last)
+  %shot = call ptr @shot_of(ptr %op, ptr %stream, ptr %known)
+  %none = icmp eq ptr %shot, null
+  br i1 %none, label %closer, label %fire
+fire:
+  %fired = call i32 @fire(
+    ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user, i64 %budget)
+  switch i32 %fired, label %failed [ i32 0, label %closer
+                                     i32 1, label %done ]
+failed:
+  ret ptr null
 closer:
-  ret i32 0
+  ret ptr @_Py_NotImplementedStruct
+done:
+  %its_arguments = call ptr @slot(ptr %op, i64 {op_args})
+  %arguments = call ptr @own(ptr %its_arguments)
+  %nothing = call ptr @own({empty})
+  call void @give(ptr %op, i64 {op_args}, ptr %nothing)
+  %unheld = call ptr @own(ptr @_Py_NoneStruct)
+  call void @give(ptr %op, i64 {op_held}, ptr %unheld)
+  %unexamined = call ptr @own(ptr @_Py_NoneStruct)
+  call void @give(ptr %op, i64 {op_examined}, ptr %unexamined)
+  ret ptr %arguments
 }}
 """

@@ -1,12 +1,11 @@
 """LLVM text of what most launches do, from a call to the driver: `quick` says where it belongs.
 
     call(entry, arguments, keywords)    a kernel is called: `Entry.__call__`
-    start_on, sync_on(op, stream)       its launch is started: `Endings.start_on`, `sync_on`
-    drop(op)                            its launch is gone: `Lazy.__del__`
+    end(op, stream, user, budget)       its launch is started: `Launch.fire`
 
-Each does what the method of Python that it is named after does, where nothing needs a closer look.
-Where something does, it has done nothing, and calls that method. What stands in braces are classes
-and objects of Python, offsets of slots, and numbers.
+Each does what the method of Python does, where nothing needs a closer look. Where something does,
+it has done nothing, and that method is called. What stands in braces are classes and objects of
+Python, offsets of slots, and numbers.
 """
 
 from __future__ import annotations
@@ -31,52 +30,6 @@ class QuickWord(IntEnum):
 
 
 QUICK_WORDS = 5
-
-DECLARED = """
-@_Py_TrueStruct = external global i8
-
-declare ptr @PyList_New(i64)
-declare i32 @PyList_SetSlice(ptr, i64, i64, ptr)
-declare ptr @PyObject_CallOneArg(ptr, ptr)
-declare i32 @PyObject_IsTrue(ptr)
-declare i64 @PyDict_Size(ptr)
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-declare void @PyErr_Restore(ptr, ptr, ptr)
-declare void @PyErr_WriteUnraisable(ptr)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-"""
-
-SLOTS = """
-define internal i64 @number_in(ptr %object, i64 %offset) alwaysinline {{
-  %found = call ptr @slot(ptr %object, i64 %offset)
-  %number = call i64 @PyLong_AsLongLong(ptr %found)
-  ret i64 %number
-}}
-
-define internal ptr @address_in(ptr %object, i64 %offset) alwaysinline {{
-  %number = call i64 @number_in(ptr %object, i64 %offset)
-  %address = inttoptr i64 %number to ptr
-  ret ptr %address
-}}
-
-; Calls a method without arguments; whether it raised nothing.
-define internal i1 @tell(ptr %object, ptr %method) {{
-entry:
-  %bound = call ptr @PyObject_GetAttr(ptr %object, ptr %method)
-  %none = icmp eq ptr %bound, null
-  br i1 %none, label %no, label %ask
-ask:
-  %answer = call ptr @PyObject_CallNoArgs(ptr %bound)
-  call void @Py_DecRef(ptr %bound)
-  %failed = icmp eq ptr %answer, null
-  br i1 %failed, label %no, label %yes
-yes:
-  call void @Py_DecRef(ptr %answer)
-  ret i1 true
-no:
-  ret i1 false
-}}
-"""
 
 CALL = """
 ; The op of a launch that was bound; owns what it is given, and gives null without memory.
@@ -190,125 +143,4 @@ closer:
 }}
 """
 
-END = """
-; Runs an op on a stream, and waits if there is a budget for that; gives its arguments. None stands
-; for a closer look: no launch gives it.
-define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
-entry:
-  %ours = call i1 @is_of(ptr %stream, {CudaStream})
-  %held = call ptr @slot(ptr %op, i64 {op_held})
-  %bound = icmp ne ptr %held, @_Py_NoneStruct
-  %may = and i1 %ours, %bound
-  br i1 %may, label %look, label %closer
-look:
-  %usual = call i1 @is_usual()
-  br i1 %usual, label %find, label %closer
-find:
-  %size = call i64 @PyTuple_Size(ptr %held)
-  %last = sub i64 %size, 1
-  %known = call ptr @PyTuple_GetItem(ptr %held, i64 %last)
-  %shot = call ptr @shot_of(ptr %op, ptr %stream, ptr %known)
-  %none = icmp eq ptr %shot, null
-  br i1 %none, label %closer, label %fire
-fire:
-  %fired = call i32 @fire(
-    ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user, i64 %budget)
-  switch i32 %fired, label %failed [ i32 0, label %closer
-                                     i32 1, label %done ]
-failed:
-  ret ptr null
-closer:
-  ret ptr @_Py_NoneStruct
-done:
-  %its_arguments = call ptr @slot(ptr %op, i64 {op_args})
-  %arguments = call ptr @own(ptr %its_arguments)
-  %nothing = call ptr @own({empty})
-  call void @give(ptr %op, i64 {op_args}, ptr %nothing)
-  %unheld = call ptr @own(ptr @_Py_NoneStruct)
-  call void @give(ptr %op, i64 {op_held}, ptr %unheld)
-  %unexamined = call ptr @own(ptr @_Py_NoneStruct)
-  call void @give(ptr %op, i64 {op_examined}, ptr %unexamined)
-  ret ptr %arguments
-}}
-
-; The same as a method, which may be given anything.
-define internal ptr @ending(
-    ptr %op, ptr %given, i64 %count, ptr %names, ptr %method, ptr %user, i64 %budget) {{
-entry:
-  %one = icmp eq i64 %count, 1
-  %unnamed = icmp eq ptr %names, null
-  %usual = and i1 %one, %unnamed
-  br i1 %usual, label %go, label %closer
-go:
-  %stream = load ptr, ptr %given
-  %result = call ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget)
-  %more = icmp eq ptr %result, @_Py_NoneStruct
-  br i1 %more, label %closer, label %out
-out:
-  ret ptr %result
-closer:
-  %nameless = icmp eq ptr %names, null
-  br i1 %nameless, label %pass, label %count_names
-count_names:
-  %named = call i64 @PyTuple_Size(ptr %names)
-  br label %pass
-pass:
-  %further = phi i64 [ 0, %closer ], [ %named, %count_names ]
-  %all = add i64 %count, %further
-  %room = add i64 %all, 1
-  %passed = alloca ptr, i64 %room
-  store ptr %op, ptr %passed
-  %behind = getelementptr ptr, ptr %passed, i64 1
-  %bytes = shl i64 %all, 3
-  call void @llvm.memcpy.p0.p0.i64(ptr %behind, ptr %given, i64 %bytes, i1 false)
-  %with_op = add i64 %count, 1
-  %answer = call ptr @PyObject_Vectorcall(ptr %method, ptr %passed, i64 %with_op, ptr %names)
-  ret ptr %answer
-}}
-
-define ptr @start_on(ptr %op, ptr %given, i64 %count, ptr %names) {{
-  %result = call ptr @ending(
-    ptr %op, ptr %given, i64 %count, ptr %names, {start_on}, {start}, i64 0)
-  ret ptr %result
-}}
-
-define ptr @sync_on(ptr %op, ptr %given, i64 %count, ptr %names) {{
-  %result = call ptr @ending(
-    ptr %op, ptr %given, i64 %count, ptr %names, {sync_on}, {sync}, i64 {eager})
-  ret ptr %result
-}}
-
-define void @drop(ptr %op) {{
-entry:
-  %kind = alloca ptr
-  %error = alloca ptr
-  %trace = alloca ptr
-  %uses = call ptr @slot(ptr %op, i64 {op_uses})
-  %none = icmp eq ptr %uses, null
-  br i1 %none, label %out, label %look
-look:
-  %count = call i64 @PyList_Size(ptr %uses)
-  %used = icmp sgt i64 %count, 0
-  br i1 %used, label %out, label %warn
-warn:
-  ; An error that is on its way goes on afterwards; nobody would hear one of a finalizer.
-  call void @PyErr_Fetch(ptr %kind, ptr %error, ptr %trace)
-  %told = call ptr @PyObject_CallOneArg({dropped}, ptr %op)
-  %silent = icmp eq ptr %told, null
-  br i1 %silent, label %say, label %go_on
-say:
-  call void @PyErr_WriteUnraisable(ptr %op)
-  br label %go_on
-go_on:
-  call void @Py_DecRef(ptr %told)
-  %its_kind = load ptr, ptr %kind
-  %its_error = load ptr, ptr %error
-  %its_trace = load ptr, ptr %trace
-  call void @PyErr_Restore(ptr %its_kind, ptr %its_error, ptr %its_trace)
-  br label %out
-out:
-  ret void
-}}
-"""
-
-TEXT = "".join((SLOTS, CALL, FIRE, END))
+TEXT = CALL + FIRE

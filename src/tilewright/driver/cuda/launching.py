@@ -116,6 +116,29 @@ yes:
 """
 
 FIRE = """
+; Lets other threads run Python, if there are any: a full queue lets the driver wait.
+define internal ptr @let_others() {{
+entry:
+  %alone = call i1 @is_alone()
+  br i1 %alone, label %stay, label %leave
+stay:
+  ret ptr null
+leave:
+  %thread = call ptr @PyEval_SaveThread()
+  ret ptr %thread
+}}
+
+define internal void @go_on(ptr %thread) {{
+entry:
+  %stayed = icmp eq ptr %thread, null
+  br i1 %stayed, label %out, label %back
+back:
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %out
+out:
+  ret void
+}}
+
 ; Puts a launch on a stream with the tensors of a row and other numbers; as `count` says.
 define internal i64 @put_kernel(ptr %shot, ptr %row, ptr %numbers, ptr %lane, ptr %stream) {{
 entry:
@@ -137,10 +160,9 @@ entry:
   %given = call i64 @word(ptr %shot, i64 {shot_numbers})
   %number_places = call ptr @link(ptr %shot, i64 {shot_number_places})
   call void @scatter(ptr %base, ptr %number_places, ptr %numbers, i64 %given)
-  ; A full queue lets the driver wait.
-  %thread = call ptr @PyEval_SaveThread()
+  %thread = call ptr @let_others()
   %status = call i32 @kernel(ptr %context, ptr %record, ptr %pointers, ptr %stream)
-  call void @PyEval_RestoreThread(ptr %thread)
+  call void @go_on(ptr %thread)
   %answer = call i64 @count(ptr %lane, i32 %status)
   ret i64 %answer
 }}
@@ -151,9 +173,9 @@ define internal i64 @see_through(ptr %context, ptr %lane, ptr %stream, i64 %budg
 entry:
   %unput = call i64 @word(ptr %lane, i64 {lane_unput})
   %issued = call i64 @word(ptr %lane, i64 {lane_issued})
-  %thread = call ptr @PyEval_SaveThread()
+  %thread = call ptr @let_others()
   %status = call i32 @drain(ptr %context, ptr %stream, i64 %budget)
-  call void @PyEval_RestoreThread(ptr %thread)
+  call void @go_on(ptr %thread)
   %all_put = icmp eq i64 %unput, 0
   %well = icmp eq i32 %status, 0
   %over = and i1 %all_put, %well

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 from weakref import ref
 
 from ...base.errors import ContextError
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..protocol import FirstUse, Stream
     from .event import CudaEvent
     from .stream import CudaStream
+
+GRAPH = "a graph"
+"""What streams call it."""
 
 
 class Node:
@@ -73,12 +76,14 @@ class CudaReplay:
     """Work recorded on a stream of a device; its runs follow each other, on whatever streams."""
 
     __slots__ = (
-        "__weakref__", "_attended", "_context", "_executable", "_graph", "_last", "_nodes", "_only",
-        "_ran_on", "_run", "_turn",
+        "__weakref__", "_attended", "_executable", "_graph", "_last", "_nodes", "_now", "_only",
+        "_ran_on", "_run", "_turn", "context",
     )  # fmt: skip
 
     def __init__(self, context: Context, graph: int, nodes: Sequence[Node]) -> None:
-        self._context = context
+        self.context = context
+        self._now = context.calls.replay_now
+        """Where native code finds what `fire` calls."""
         self._graph = graph
         self._nodes = tuple(nodes)
         for node in nodes:
@@ -104,7 +109,7 @@ class CudaReplay:
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
         """Put all of it on a stream of its device."""
-        target = _of_context(stream, self._context)
+        target = _of_context(stream, self.context)
         with self._turn:
             if (last := self._behind_last()) is not None:
                 target.wait_for(last)
@@ -115,7 +120,7 @@ class CudaReplay:
                 if node.before is not None:
                     node.before()
             self._run = run = ReplayRun(self._nodes)
-            calls = self._context.calls
+            calls = self.context.calls
             target.put(self, calls.launch_graph, self._executable, target.handle)
             if self._attended:
                 target.after(lambda: (run.reports(), None)[1])
@@ -131,8 +136,11 @@ class CudaReplay:
     def fire(
         self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool
     ) -> bool:
-        """Work that the host has no part in needs no event, if the last run is over, or there."""
-        context, (uses, user, up) = self._context, use
+        """Work that the host has no part in needs no event, if the last run is over, or there.
+
+        `graph.quick` does the same in native code, where the last run was put there, too.
+        """
+        context, (uses, user, up) = self.context, use
         with self._turn:
             if self._attended or not context.is_fine or not self._comes_after_last(stream):
                 return False
@@ -146,30 +154,34 @@ class CudaReplay:
         if put == 0:
             return False
         if put < 0:
-            raise context.failure("cuGraphLaunch", -put)
+            self.refuse(put)
         if before is not None:
-            target.waited(before, put, "a graph", (self, keep))
+            target.waited(before, put, GRAPH, (self, keep))
         else:
-            target.keep("a graph", (self, keep))
+            target.keep(GRAPH, (self, keep))
         return True
+
+    def refuse(self, put: int) -> NoReturn:
+        """Raise for a run that the driver did not take: minus why."""
+        raise self.context.failure("cuGraphLaunch", -put)
 
     def _comes_after_last(self, stream: Stream) -> bool:
         """Whether what is put on a stream now comes after the last run by itself."""
         last = self._ran_on
         if last is None or last is stream:
             return last is not None
-        return getattr(stream, "context", None) is self._context and last.idle()
+        return getattr(stream, "context", None) is self.context and last.idle()
 
     def set_node(self, node: int, record: Record) -> None:
         """Give a kernel node the parameters of a record."""
         with self._turn:
             if (last := self._behind_last()) is not None:
                 last.wait()
-            context = self._context
+            context = self.context
             context.call(context.calls.set_node, self._executable, node, record.shot())
 
     def __del__(self) -> None:
-        self._context.leave(self._context.calls.destroy_graph, self._graph, self._executable)
+        self.context.leave(self.context.calls.destroy_graph, self._graph, self._executable)
 
 
 def _of_context(stream: Stream, context: Context) -> CudaStream:

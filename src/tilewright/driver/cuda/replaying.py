@@ -63,7 +63,7 @@ out:
 define internal i64 @put_graph(
     ptr %context, ptr %record, ptr %executable, ptr %lane, ptr %stream) {{
 entry:
-  %thread = call ptr @PyEval_SaveThread()
+  %thread = call ptr @let_others()
   %many = icmp eq ptr %record, null
   br i1 %many, label %all, label %one
 one:
@@ -75,7 +75,7 @@ all:
   br label %tell
 tell:
   %status = phi i32 [ %launched, %one ], [ %replayed, %all ]
-  call void @PyEval_RestoreThread(ptr %thread)
+  call void @go_on(ptr %thread)
   %count = call i64 @count(ptr %lane, i32 %status)
   ret i64 %count
 }}

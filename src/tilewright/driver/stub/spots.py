@@ -43,9 +43,26 @@ declare ptr @PyEval_GetFrame()
 declare ptr @PyFrame_GetCode(ptr)
 declare i32 @PyFrame_GetLasti(ptr)
 declare i64 @PyThread_get_thread_ident()
+declare ptr @PyThreadState_Get()
+declare ptr @PyThreadState_GetInterpreter(ptr)
+declare ptr @PyInterpreterState_ThreadHead(ptr)
+declare ptr @PyThreadState_Next(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare void @PyErr_Clear()
+
+; Whether no other thread can wait for the lock of the interpreter: there is none that Python knows.
+define internal i1 @is_alone() {
+entry:
+  %me = call ptr @PyThreadState_Get()
+  %interpreter = call ptr @PyThreadState_GetInterpreter(ptr %me)
+  %first = call ptr @PyInterpreterState_ThreadHead(ptr %interpreter)
+  %next = call ptr @PyThreadState_Next(ptr %me)
+  %head = icmp eq ptr %first, %me
+  %last = icmp eq ptr %next, null
+  %only = and i1 %head, %last
+  ret i1 %only
+}
 
 ; An object once more, for who will own it.
 define internal ptr @own(ptr %object) alwaysinline {

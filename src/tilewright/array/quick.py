@@ -1,0 +1,113 @@
+"""Ops whose endings are native code: the same as those of Python, where nothing is unusual.
+
+Such an op is of a class that comes from one of Python, to whose methods it leaves whatever needs a
+closer look. What is special about kernels and about graphs, they say themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ..driver.cpu.calling import DECLARATIONS
+from ..driver.cpu.layouts import Native, native_type, offset
+from ..driver.cpu.native import NativeFunction
+from ..driver.cpu.runtime.calls import compiled
+from ..driver.cuda.context import Context
+from ..driver.cuda.launching import FAILED, STATUS_BITS
+from ..driver.cuda.stream import FEW_OR_MANY, STATUS_MASK, CudaStream
+from ..driver.cuda.waiting import EAGER
+from ..driver.dues import Dues
+from ..driver.lane import Lane
+from ..driver.stub.spots import at
+from ..op.nesting import THREAD
+from ..op.trace import Tracing
+from .order import PUTS, tell_put
+from .quick_text import DECLARED, TEXT
+
+OFTEN = 64
+"""How often something is used before native code is worth the time it takes to be made, once."""
+
+ENDINGS = ("start_on", "sync_on", "drop")
+_NAMES = {name: sys.intern(name) for name in ("tend", "sweep", "start()", "sync()")}
+"""What native code asks for, as objects that are there for good."""
+
+Slots: TypeAlias = Mapping[str, tuple[type, Sequence[str]]]
+"""Slots that native code reads or writes, by what it calls their owners."""
+
+_SLOTS: Slots = {
+    "context": (Context, ("handle", "is_fine")),
+    "stream": (
+        CudaStream,
+        ("_dues", "_marks", "_others", "completed", "device", "handle", "kept", "lane"),
+    ),
+    "lane": (Lane, ("address",)),
+    "dues": (Dues, ("_items",)),
+    "threads": (type(THREAD), ("names",)),
+    "tracing": (type(Tracing), ("active",)),
+    "puts": (type(PUTS), ("waiting",)),
+}
+
+_KEPT: list[object] = []
+"""What native code refers to, for good."""
+
+
+def native_endings(
+    op: Any,
+    text: str,
+    before: str,
+    slots: Slots,
+    objects: Mapping[str, object],
+    numbers: Mapping[str, int],
+    symbols: Sequence[str],
+) -> list[NativeFunction]:
+    """The functions of a text that ends ops of a class: those of `ENDINGS`, then others.
+
+    `before` is text in which nothing stands in braces.
+    """
+    known = {**_offsets({**_SLOTS, **slots}), **_common(), **numbers}
+    own = {"start_on": op.start_on, "sync_on": op.sync_on, "dropped": op.__del__, **objects}
+    known |= {name: at(each) for name, each in own.items()}
+    _KEPT.append((op, own))
+    whole = "".join((DECLARATIONS, before, DECLARED, (TEXT + text).format(**known)))
+    return list(compiled(whole, (*ENDINGS, *symbols), optimize=True).values())
+
+
+def quick_class(base: type, native: Native) -> Any:
+    """What comes from a class, with native code for some of its methods."""
+    described = {"__slots__": (), "__module__": base.__module__, "__doc__": base.__doc__,
+                 "__qualname__": base.__qualname__}  # fmt: skip
+    bases = (native_type(base.__name__, native), base)
+    return type(base)(base.__name__, bases, described)
+
+
+def quick_op(base: type, endings: Sequence[NativeFunction]) -> Any:
+    """The class of ops with these endings."""
+    start_on, sync_on, drop = endings
+    methods = {"start_on": start_on, "sync_on": sync_on}
+    return quick_class(base, Native(finalize=drop, methods=methods))
+
+
+def _offsets(slots: Slots) -> dict[str, Any]:
+    return {
+        f"{what}_{name.lstrip('_')}": offset(cls, name)
+        for what, (cls, names) in slots.items()
+        for name in names
+    }
+
+
+def _common() -> dict[str, Any]:
+    """What stands in braces in the text that all of them share."""
+    few, many = FEW_OR_MANY
+    objects: dict[str, object] = {
+        "CudaStream": CudaStream, "Tracing": Tracing, "THREAD": THREAD, "PUTS": PUTS,
+        "tell_put": tell_put, "zero": 0, "start": _NAMES["start()"], "sync": _NAMES["sync()"],
+        "tend": _NAMES["tend"], "sweep": _NAMES["sweep"],
+    }  # fmt: skip
+    return {
+        "few": few, "many": many, "failed": FAILED, "status_bits": STATUS_BITS,
+        "status_mask": STATUS_MASK, "eager": EAGER,
+        "zero_object": f"inttoptr (i64 {id(0)} to ptr)",
+        **{name: at(each) for name, each in objects.items()},
+    }  # fmt: skip

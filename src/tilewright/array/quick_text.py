@@ -1,0 +1,318 @@
+"""LLVM text that launches of kernels and of graphs share: their endings, on streams of CUDA.
+
+    start_on, sync_on(op, stream)       `Endings.start_on` and `sync_on` of Python
+    drop(op)                            `Lazy.__del__`
+
+Whoever uses it writes `end(op, stream, user, budget)`, which runs an op, waits if there is a budget
+for that, and gives the result; NotImplemented, which it does not own: the op needs a closer look,
+and nothing was done. What stands in braces is said by `quick`.
+"""
+
+from __future__ import annotations
+
+DECLARED = """
+@_Py_TrueStruct = external global i8
+@_Py_NotImplementedStruct = external global i8
+
+declare ptr @PyList_New(i64)
+declare i32 @PyList_SetSlice(ptr, i64, i64, ptr)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare i32 @PyObject_IsTrue(ptr)
+declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
+declare i64 @PyDict_Size(ptr)
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
+declare void @PyErr_WriteUnraisable(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+SLOTS = """
+define internal i64 @number_in(ptr %object, i64 %offset) alwaysinline {{
+  %found = call ptr @slot(ptr %object, i64 %offset)
+  %number = call i64 @PyLong_AsLongLong(ptr %found)
+  ret i64 %number
+}}
+
+define internal ptr @address_in(ptr %object, i64 %offset) alwaysinline {{
+  %number = call i64 @number_in(ptr %object, i64 %offset)
+  %address = inttoptr i64 %number to ptr
+  ret ptr %address
+}}
+
+; Calls a method without arguments; whether it raised nothing.
+define internal i1 @tell(ptr %object, ptr %method) {{
+entry:
+  %bound = call ptr @PyObject_GetAttr(ptr %object, ptr %method)
+  %none = icmp eq ptr %bound, null
+  br i1 %none, label %no, label %ask
+ask:
+  %answer = call ptr @PyObject_CallNoArgs(ptr %bound)
+  call void @Py_DecRef(ptr %bound)
+  %failed = icmp eq ptr %answer, null
+  br i1 %failed, label %no, label %yes
+yes:
+  call void @Py_DecRef(ptr %answer)
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+define internal void @put_at(ptr %array, i64 %i, ptr %object) alwaysinline {{
+  %at = getelementptr ptr, ptr %array, i64 %i
+  store ptr %object, ptr %at
+  ret void
+}}
+"""
+
+PUTTING = """
+; Whether no thread is starting an op in Python, where this one may not, and nobody traces that.
+define internal i1 @is_usual() alwaysinline {{
+entry:
+  %trace = call ptr @slot({Tracing}, i64 {tracing_active})
+  %untraced = icmp eq ptr %trace, @_Py_NoneStruct
+  br i1 %untraced, label %look, label %no
+look:
+  %names = call ptr @slot({THREAD}, i64 {threads_names})
+  %count = call i64 @PyDict_Size(ptr %names)
+  %none = icmp eq i64 %count, 0
+  ret i1 %none
+no:
+  ret i1 false
+}}
+
+; Who waits for work to be put on a stream hears of it; whether that went well.
+define internal i1 @announce() alwaysinline {{
+entry:
+  %waiting = call ptr @slot({PUTS}, i64 {puts_waiting})
+  %nobody = icmp eq ptr %waiting, {zero_object}
+  br i1 %nobody, label %yes, label %wake
+wake:
+  %told = call ptr @PyObject_CallNoArgs({tell_put})
+  call void @Py_DecRef(ptr %told)
+  %well = icmp ne ptr %told, null
+  ret i1 %well
+yes:
+  ret i1 true
+}}
+
+; Keeps something alive for work that was put on a stream, which owns that, and what it is called,
+; from now on; whether that went well.
+define internal i1 @keep(ptr %stream, ptr %label, ptr %kept_alive) {{
+entry:
+  %both = call ptr @PyTuple_New(i64 2)
+  %first = call i32 @PyTuple_SetItem(ptr %both, i64 0, ptr %label)
+  %second = call i32 @PyTuple_SetItem(ptr %both, i64 1, ptr %kept_alive)
+  %kept = call ptr @slot(ptr %stream, i64 {stream_kept})
+  %added = call i32 @PyList_Append(ptr %kept, ptr %both)
+  call void @Py_DecRef(ptr %both)
+  %count = call i64 @PyList_Size(ptr %kept)
+  switch i64 %count, label %done [ i64 {few}, label %tend
+                                   i64 {many}, label %tend ]
+tend:
+  %well = call i1 @tell(ptr %stream, {tend})
+  ret i1 %well
+done:
+  ret i1 true
+}}
+
+; As `CudaStream.waited`, where all that was on the stream is over.
+define internal i1 @settle(ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer) {{
+entry:
+  %put = ashr i64 %answer, {status_bits}
+  %number = add i64 %others, %put
+  %before = call i64 @number_in(ptr %stream, i64 {stream_completed})
+  %further = icmp sgt i64 %number, %before
+  br i1 %further, label %move, label %drop
+move:
+  %now = call ptr @PyLong_FromLongLong(i64 %number)
+  call void @give(ptr %stream, i64 {stream_completed}, ptr %now)
+  br label %drop
+drop:
+  %some = icmp sgt i64 %count, 0
+  br i1 %some, label %cut, label %look
+cut:
+  %dropped = call i32 @PyList_SetSlice(ptr %kept, i64 0, i64 %count, ptr null)
+  br label %look
+look:
+  %marks = call ptr @slot(ptr %stream, i64 {stream_marks})
+  %marked = call i32 @PyObject_IsTrue(ptr %marks)
+  %dues = call ptr @slot(ptr %stream, i64 {stream_dues})
+  %items = call ptr @slot(ptr %dues, i64 {dues_items})
+  %due = call i32 @PyObject_IsTrue(ptr %items)
+  %any = or i32 %marked, %due
+  %none = icmp eq i32 %any, 0
+  br i1 %none, label %done, label %sweep
+sweep:
+  %well = call i1 @tell(ptr %stream, {sweep})
+  ret i1 %well
+done:
+  ret i1 true
+}}
+
+; What Python does about work that was refused, or is not over yet; whether it raised nothing. It
+; is told how far the stream was, and the answer.
+define internal i1 @leave(
+    ptr %label, ptr %kept_alive, ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer) {{
+entry:
+  %given = alloca [7 x ptr]
+  %one = call ptr @PyLong_FromLongLong(i64 %others)
+  %two = call ptr @PyLong_FromLongLong(i64 %count)
+  %three = call ptr @PyLong_FromLongLong(i64 %answer)
+  call void @put_at(ptr %given, i64 0, ptr %label)
+  call void @put_at(ptr %given, i64 1, ptr %kept_alive)
+  call void @put_at(ptr %given, i64 2, ptr %stream)
+  call void @put_at(ptr %given, i64 3, ptr %one)
+  call void @put_at(ptr %given, i64 4, ptr %kept)
+  call void @put_at(ptr %given, i64 5, ptr %two)
+  call void @put_at(ptr %given, i64 6, ptr %three)
+  %told = call ptr @PyObject_Vectorcall({left}, ptr %given, i64 7, ptr null)
+  call void @Py_DecRef(ptr %one)
+  call void @Py_DecRef(ptr %two)
+  call void @Py_DecRef(ptr %three)
+  %failed = icmp eq ptr %told, null
+  br i1 %failed, label %no, label %yes
+yes:
+  call void @Py_DecRef(ptr %told)
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+; How work was put on a stream, by the answer of who did. 1: it is there, 0: it needs a closer look,
+; below 0: an error is set. Owns the label, what is kept alive, and the list that the stream kept
+; before, with so many things in it; others had put so much there.
+define internal i32 @put_there(
+    ptr %label, ptr %kept_alive, ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer,
+    i64 %budget) {{
+entry:
+  switch i64 %answer, label %judge [ i64 0, label %drop
+                                     i64 {failed}, label %refused ]
+judge:
+  %told = call i1 @announce()
+  br i1 %told, label %look, label %refused
+look:
+  %bad = icmp slt i64 %answer, 0
+  %waits = icmp sgt i64 %budget, 0
+  %status = and i64 %answer, {status_mask}
+  %over = icmp eq i64 %status, 0
+  br i1 %bad, label %leave, label %there
+there:
+  br i1 %waits, label %waited, label %keep
+waited:
+  br i1 %over, label %settle, label %leave
+keep:
+  call void @Py_DecRef(ptr %kept)
+  %went = call i1 @keep(ptr %stream, ptr %label, ptr %kept_alive)
+  %kept_now = select i1 %went, i32 1, i32 -1
+  ret i32 %kept_now
+settle:
+  %settled = call i1 @settle(ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer)
+  %settled_now = select i1 %settled, i32 1, i32 -1
+  br label %drop
+leave:
+  %left = call i1 @leave(ptr %label, ptr %kept_alive, ptr %stream, i64 %others, ptr %kept,
+    i64 %count, i64 %answer)
+  %left_now = select i1 %left, i32 1, i32 -1
+  br label %drop
+refused:
+  br label %drop
+drop:
+  %result = phi i32 [ 0, %entry ], [ %settled_now, %settle ], [ %left_now, %leave ],
+    [ -1, %refused ]
+  call void @Py_DecRef(ptr %label)
+  call void @Py_DecRef(ptr %kept_alive)
+  call void @Py_DecRef(ptr %kept)
+  ret i32 %result
+}}
+"""
+
+ENDING = """
+; What a method of Python gives, with all that a native one was given.
+define internal ptr @closely(
+    ptr %method, ptr %self, ptr %given, i64 %count, ptr %names) {{
+entry:
+  %nameless = icmp eq ptr %names, null
+  br i1 %nameless, label %pass, label %count_names
+count_names:
+  %named = call i64 @PyTuple_Size(ptr %names)
+  br label %pass
+pass:
+  %further = phi i64 [ 0, %entry ], [ %named, %count_names ]
+  %all = add i64 %count, %further
+  %room = add i64 %all, 1
+  %passed = alloca ptr, i64 %room
+  store ptr %self, ptr %passed
+  %behind = getelementptr ptr, ptr %passed, i64 1
+  %bytes = shl i64 %all, 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %behind, ptr %given, i64 %bytes, i1 false)
+  %with_self = add i64 %count, 1
+  %answer = call ptr @PyObject_Vectorcall(ptr %method, ptr %passed, i64 %with_self, ptr %names)
+  ret ptr %answer
+}}
+
+; Runs an op as `end` does, as a method, which may be given anything.
+define internal ptr @ending(
+    ptr %op, ptr %given, i64 %count, ptr %names, ptr %method, ptr %user, i64 %budget) {{
+entry:
+  %one = icmp eq i64 %count, 1
+  %unnamed = icmp eq ptr %names, null
+  %usual = and i1 %one, %unnamed
+  br i1 %usual, label %go, label %closer
+go:
+  %stream = load ptr, ptr %given
+  %result = call ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget)
+  %more = icmp eq ptr %result, @_Py_NotImplementedStruct
+  br i1 %more, label %closer, label %out
+out:
+  ret ptr %result
+closer:
+  %answer = call ptr @closely(ptr %method, ptr %op, ptr %given, i64 %count, ptr %names)
+  ret ptr %answer
+}}
+
+define ptr @start_on(ptr %op, ptr %given, i64 %count, ptr %names) {{
+  %result = call ptr @ending(
+    ptr %op, ptr %given, i64 %count, ptr %names, {start_on}, {start}, i64 0)
+  ret ptr %result
+}}
+
+define ptr @sync_on(ptr %op, ptr %given, i64 %count, ptr %names) {{
+  %result = call ptr @ending(
+    ptr %op, ptr %given, i64 %count, ptr %names, {sync_on}, {sync}, i64 {eager})
+  ret ptr %result
+}}
+
+define void @drop(ptr %op) {{
+entry:
+  %kind = alloca ptr
+  %error = alloca ptr
+  %trace = alloca ptr
+  %uses = call ptr @slot(ptr %op, i64 {op_uses})
+  %none = icmp eq ptr %uses, null
+  br i1 %none, label %out, label %look
+look:
+  %count = call i64 @PyList_Size(ptr %uses)
+  %used = icmp sgt i64 %count, 0
+  br i1 %used, label %out, label %warn
+warn:
+  ; An error that is on its way goes on afterwards; nobody would hear one of a finalizer.
+  call void @PyErr_Fetch(ptr %kind, ptr %error, ptr %trace)
+  %told = call ptr @PyObject_CallOneArg({dropped}, ptr %op)
+  %silent = icmp eq ptr %told, null
+  br i1 %silent, label %say, label %go_on
+say:
+  call void @PyErr_WriteUnraisable(ptr %op)
+  br label %go_on
+go_on:
+  call void @Py_DecRef(ptr %told)
+  %its_kind = load ptr, ptr %kind
+  %its_error = load ptr, ptr %error
+  %its_trace = load ptr, ptr %trace
+  call void @PyErr_Restore(ptr %its_kind, ptr %its_error, ptr %its_trace)
+  br label %out
+out:
+  ret void
+}}
+"""
+
+TEXT = "".join((SLOTS, PUTTING, ENDING))

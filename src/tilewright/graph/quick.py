@@ -1,0 +1,81 @@
+"""Launches of graphs in native code: as those of Python, where nothing needs a closer look.
+
+A graph that is launched often becomes a `quick` one, of a class that comes from `CudaGraph`; so do
+its launches. Whatever is unusual is left to the methods of Python.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..array.quick import OFTEN, Slots, native_endings, quick_class, quick_op
+from ..array.recording import PlainMemory
+from ..driver.cpu.layouts import Native, are_known
+from ..driver.cuda.replay import GRAPH, CudaReplay
+from ..driver.cuda.stream import CudaStream
+from ..driver.stub.text import NOTING
+from .launching import GraphLaunch
+from .quick_text import TEXT
+
+if TYPE_CHECKING:
+    from .graph import CudaGraph
+
+_SLOTS: Slots = {
+    "op": (GraphLaunch, ("_built", "_graph", "_home", "_of", "_uses")),
+    "replay": (
+        CudaReplay, ("_attended", "_executable", "_last", "_now", "_only", "_ran_on", "context")
+    ),
+    "memory": (PlainMemory, ("address",)),
+}  # fmt: skip
+
+
+def hasten(graph: CudaGraph[Any]) -> None:
+    """A graph is launched: if that happens often, let native code do it."""
+    graph.launches += 1
+    if graph.launches >= OFTEN and type(graph.stream) is CudaStream and are_known():
+        make_quick(graph)
+
+
+def make_quick(graph: CudaGraph[Any]) -> None:
+    """Let native code launch a graph of CUDA from now on."""
+    base: Any = type(graph)
+    quick = _quick(base)
+    graph.quick = quick.op
+    graph.__class__ = quick.graph
+
+
+class _Quick(NamedTuple):
+    graph: type[CudaGraph[Any]]
+    op: type[GraphLaunch]
+
+
+@cache
+def _quick(base: Any) -> _Quick:
+    """The classes whose objects are as those of Python, in native code; made at first use."""
+    objects = {
+        "CudaReplay": CudaReplay, "left": _left, "GRAPH": GRAPH, "launch": base.launch,
+        "spent": "spent",
+    }  # fmt: skip
+    slots = {
+        **_SLOTS,
+        "graph": (base, ("_memory", "_replay", "name", "prepared", "quick", "stream")),
+    }
+    *endings, launch = native_endings(GraphLaunch, TEXT, NOTING, slots, objects, {}, ("launch",))
+    graph = quick_class(base, Native(methods={"launch": launch}))
+    return _Quick(graph, quick_op(GraphLaunch, endings))
+
+
+def _left(
+    label: str,
+    keep: tuple[CudaReplay, Any, Any],
+    stream: CudaStream,
+    others: int,
+    kept: Any,
+    count: int,
+    answer: int,
+) -> None:
+    """As `CudaReplay.fire` goes on where a run was refused, or is not over yet."""
+    if answer < 0:
+        keep[0].refuse(answer)
+    stream.waited((others, kept, count), answer, label, keep)

@@ -1,0 +1,187 @@
+"""LLVM text of what most launches of graphs do.
+
+    launch(graph)                       `CudaGraph.launch`
+    end(op, stream, user, budget)       `GraphLaunch.fire`, and what that calls
+
+What stands in braces are classes and objects of Python, offsets of slots, and numbers.
+"""
+
+from __future__ import annotations
+
+LAUNCH = """
+; The op of a launch that was built there; owns that place, and gives null without memory.
+define internal ptr @op_of(ptr %graph, ptr %built) {{
+entry:
+  %uses = call ptr @PyList_New(i64 0)
+  %full = icmp eq ptr %uses, null
+  br i1 %full, label %failed, label %make
+make:
+  %class = call ptr @slot(ptr %graph, i64 {graph_quick})
+  %op = call ptr @PyType_GenericAlloc(ptr %class, i64 0)
+  %none = icmp eq ptr %op, null
+  br i1 %none, label %failed, label %fill
+failed:
+  call void @Py_DecRef(ptr %uses)
+  call void @Py_DecRef(ptr %built)
+  ret ptr null
+fill:
+  call void @give(ptr %op, i64 {op_uses}, ptr %uses)
+  call void @give(ptr %op, i64 {op_built}, ptr %built)
+  %its_graph = call ptr @own(ptr %graph)
+  call void @give(ptr %op, i64 {op_graph}, ptr %its_graph)
+  %name = call ptr @slot(ptr %graph, i64 {graph_name})
+  %its_name = call ptr @own(ptr %name)
+  call void @give(ptr %op, i64 {op_of}, ptr %its_name)
+  %stream = call ptr @slot(ptr %graph, i64 {graph_stream})
+  %home = call ptr @slot(ptr %stream, i64 {stream_device})
+  %its_home = call ptr @own(ptr %home)
+  call void @give(ptr %op, i64 {op_home}, ptr %its_home)
+  ret ptr %op
+}}
+
+define ptr @launch(ptr %graph, ptr %given, i64 %count, ptr %names) {{
+entry:
+  %seat_place = alloca ptr
+  %none = icmp eq i64 %count, 0
+  %nameless = icmp eq ptr %names, null
+  %usual = and i1 %none, %nameless
+  br i1 %usual, label %build, label %closer
+closer:
+  %answer = call ptr @closely({launch}, ptr %graph, ptr %given, i64 %count, ptr %names)
+  ret ptr %answer
+build:
+  %spot = call ptr @spot({zero}, ptr %seat_place)
+  %lost = icmp eq ptr %spot, null
+  br i1 %lost, label %failed, label %make
+failed:
+  ret ptr null
+make:
+  %op = call ptr @op_of(ptr %graph, ptr %spot)
+  ret ptr %op
+}}
+"""
+
+END = """
+; Whether a run of a replay comes behind its last one on a stream, and nobody has a part in it.
+define internal i1 @may_run(ptr %replay, ptr %stream) alwaysinline {{
+entry:
+  %fits = call i1 @is_of(ptr %replay, {CudaReplay})
+  br i1 %fits, label %look, label %no
+look:
+  %last = call ptr @slot(ptr %replay, i64 {replay_ran_on})
+  %behind = icmp eq ptr %last, %stream
+  %attended = call ptr @slot(ptr %replay, i64 {replay_attended})
+  %unattended = icmp eq ptr %attended, @_Py_FalseStruct
+  %context = call ptr @slot(ptr %replay, i64 {replay_context})
+  %state = call ptr @slot(ptr %context, i64 {context_is_fine})
+  %fine = icmp eq ptr %state, @_Py_TrueStruct
+  %both = and i1 %behind, %unattended
+  %all = and i1 %both, %fine
+  ret i1 %all
+no:
+  ret i1 false
+}}
+
+; What native code needs of memory, if a graph can be fired at all; null: it cannot.
+define internal ptr @memory_of(ptr %graph) alwaysinline {{
+entry:
+  %memory = call ptr @slot(ptr %graph, i64 {graph_memory})
+  %none = icmp eq ptr %memory, @_Py_NoneStruct
+  br i1 %none, label %no, label %look
+look:
+  %prepared = call ptr @slot(ptr %graph, i64 {graph_prepared})
+  %count = call i64 @PyList_Size(ptr %prepared)
+  %ready = icmp eq i64 %count, 0
+  br i1 %ready, label %yes, label %no
+yes:
+  ret ptr %memory
+no:
+  ret ptr null
+}}
+
+; Puts a run on its stream, as `put_there` says.
+define internal i32 @fire(
+    ptr %op, ptr %graph, ptr %replay, ptr %memory, ptr %stream, ptr %user, i64 %budget) {{
+entry:
+  %fire = call ptr @address_in(ptr %replay, i64 {replay_now})
+  %none = icmp eq ptr %fire, null
+  br i1 %none, label %closer, label %make
+make:
+  %keep = call ptr @PyTuple_New(i64 3)
+  %full = icmp eq ptr %keep, null
+  br i1 %full, label %failed, label %go
+closer:
+  ret i32 0
+failed:
+  ret i32 -1
+go:
+  %its_replay = call ptr @own(ptr %replay)
+  %first = call i32 @PyTuple_SetItem(ptr %keep, i64 0, ptr %its_replay)
+  %its_graph = call ptr @own(ptr %graph)
+  %second = call i32 @PyTuple_SetItem(ptr %keep, i64 1, ptr %its_graph)
+  %its_memory = call ptr @own(ptr %memory)
+  %third = call i32 @PyTuple_SetItem(ptr %keep, i64 2, ptr %its_memory)
+  %label = call ptr @own({GRAPH})
+  %no_event = call ptr @own(ptr @_Py_NoneStruct)
+  call void @give(ptr %replay, i64 {replay_last}, ptr %no_event)
+  %context = call ptr @slot(ptr %replay, i64 {replay_context})
+  %context_handle = call ptr @address_in(ptr %context, i64 {context_handle})
+  %only = call ptr @address_in(ptr %replay, i64 {replay_only})
+  %executable = call ptr @address_in(ptr %replay, i64 {replay_executable})
+  %memory_words = call ptr @address_in(ptr %memory, i64 {memory_address})
+  %uses = call ptr @slot(ptr %op, i64 {op_uses})
+  %built = call ptr @slot(ptr %op, i64 {op_built})
+  %lane_object = call ptr @slot(ptr %stream, i64 {stream_lane})
+  %lane = call ptr @address_in(ptr %lane_object, i64 {lane_address})
+  %handle = call ptr @address_in(ptr %stream, i64 {stream_handle})
+  %others = call i64 @number_in(ptr %stream, i64 {stream_others})
+  %its_kept = call ptr @slot(ptr %stream, i64 {stream_kept})
+  %kept = call ptr @own(ptr %its_kept)
+  %count = call i64 @PyList_Size(ptr %kept)
+  %answer = call i64 %fire(ptr %context_handle, ptr %only, ptr %executable, ptr %memory_words,
+    ptr %uses, ptr %user, {zero}, ptr %built, ptr %lane, ptr %handle, i64 %budget)
+  %result = call i32 @put_there(ptr %label, ptr %keep, ptr %stream, i64 %others, ptr %kept,
+    i64 %count, i64 %answer, i64 %budget)
+  ret i32 %result
+}}
+
+; Runs an op on a stream. Where there are other threads, Python takes the turn of the replay.
+define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
+entry:
+  %ours = call i1 @is_of(ptr %stream, {CudaStream})
+  %graph = call ptr @slot(ptr %op, i64 {op_graph})
+  %unspent = icmp ne ptr %graph, @_Py_NoneStruct
+  %may = and i1 %ours, %unspent
+  br i1 %may, label %look, label %closer
+look:
+  %usual = call i1 @is_usual()
+  %alone = call i1 @is_alone()
+  %both = and i1 %usual, %alone
+  br i1 %both, label %find, label %closer
+find:
+  %memory = call ptr @memory_of(ptr %graph)
+  %none = icmp eq ptr %memory, null
+  br i1 %none, label %closer, label %judge
+judge:
+  %replay = call ptr @slot(ptr %graph, i64 {graph_replay})
+  %fits = call i1 @may_run(ptr %replay, ptr %stream)
+  br i1 %fits, label %fire, label %closer
+fire:
+  %fired = call i32 @fire(ptr %op, ptr %graph, ptr %replay, ptr %memory, ptr %stream, ptr %user,
+    i64 %budget)
+  switch i32 %fired, label %failed [ i32 0, label %closer
+                                     i32 1, label %done ]
+failed:
+  ret ptr null
+closer:
+  ret ptr @_Py_NotImplementedStruct
+done:
+  %spent = call i32 @PyObject_SetAttr(ptr %op, {spent}, ptr @_Py_TrueStruct)
+  %let_go = call ptr @own(ptr @_Py_NoneStruct)
+  call void @give(ptr %op, i64 {op_graph}, ptr %let_go)
+  %result = call ptr @own(ptr @_Py_NoneStruct)
+  ret ptr %result
+}}
+"""
+
+TEXT = LAUNCH + END
