@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, i32, simt
 
 THREADS = 256
-WARPS = THREADS // 32
 EACH = 256
 """Elements that a thread takes, a block's apart from each other."""
 CHUNK = THREADS * EACH
@@ -26,27 +26,19 @@ def threshold_scale(
         out[i] = x[i] * scale if x[i] >= threshold else 0.0
 
 
-@simt.kernel(block=THREADS, unsafe=True)
-def block_sums(out: tl.Ptr[f32], x: simt.Slice[f32]) -> None:
-    """The sum of each chunk: in threads, then in warps, then in the block."""
-    t = simt.thread_idx()
-    sums = simt.shared(f32, (WARPS,))
-    start = simt.block_idx() * CHUNK + t
-    total: float = f32(0)
+@simt.kernel(block=THREADS)
+def block_sums(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    """The sum of each chunk: in threads, then in the block."""
+    start = simt.block_idx() * CHUNK + simt.thread_idx()
+    mine: float = f32(0)
     for k in range(EACH):
         i = start + k * THREADS
         if i < len(x):
-            total += x[i]
-    for by in (16, 8, 4, 2, 1):
-        total += simt.shuffle_xor(total, by)
-    if simt.lane_id() == 0:
-        sums[simt.warp_id()] = total
-    simt.sync_threads()
-    if t == 0:
-        whole: float = f32(0)
-        for k in range(WARPS):
-            whole += sums[k]
-        tl.store_ptr(out.offset(simt.block_idx()), whole)
+            mine += x[i]
+    total = simt.block_sum(mine)
+    if simt.thread_idx() == 0:
+        with tw.unsafe():  # no other block has this element
+            out.elements[simt.block_idx()] = total
 
 
 @simt.kernel(block=THREADS, unsafe=True)

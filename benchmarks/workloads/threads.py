@@ -72,7 +72,10 @@ def _threshold(n: int) -> Case:
 def _block_sums(n: int) -> Case:
     chunk = simt_kernels.CHUNK
     x, z = random((n,)), poison((n // chunk,))
-    call = _through_pointer(simt_kernels.block_sums, z, (z.size,), x)
+    result, source = tw.asarray(z), tw.asarray(x)
+    call = KernelCall(
+        simt_kernels.block_sums, lambda: (result.borrow_mut(), source), grid=(z.size,)
+    )
     rows = x.reshape(-1, chunk)
     return _against_numba(
         call, z, numba_peers.sum_rows, (rows,), lambda out: np.sum(rows, 1, out=out),

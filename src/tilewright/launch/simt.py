@@ -116,11 +116,15 @@ class SimtLaunch(WholeLaunch[R_co]):
 
         def asking() -> Request:
             request = self._request._replace(threads=asked_for(grid, block, shared_mem_bytes))
-            if self._bound is not None:
+            if not self._was_asked(request) and self._bound is not None:
                 self._kernel.threads(self._bound.form, request)
             return request
 
         return self._asking(asking)
+
+    def _was_asked(self, request: Request) -> bool:
+        """Whether launches on such tensors asked for this before, and nothing was wrong with it."""
+        return self._held is not None and self._held[-1].asked(request)[0] is not None
 
     def grid(self, grid: ShapeLike) -> Self:
         """Say how many blocks run; as `launch_config(grid=...)`."""

@@ -26,6 +26,13 @@ def bump(out: simt.DisjointSlice[f32]) -> None:
         out[i] += 1.0
 
 
+@simt.kernel
+def copy(out: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = x[i]
+
+
 @tw.entry
 def double(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
     out.store(tl.load_tile_like(x, out) * 2.0)
@@ -177,6 +184,23 @@ def needs(out: simt.DisjointSlice[f32], a: simt.Slice[f32], m: i32, k: i32) -> N
     i = simt.index_1d()
     if i < len(out):
         out[i] = a[i]
+
+
+def test_shapes_asked_for_before_need_no_closer_look():
+    x = tw.from_numpy(X).sync()
+
+    def launched(count: int) -> None:
+        """Only the first threads write."""
+        z = tw.full((12,), -1.0).sync()
+        copy(z.borrow_mut(), x).launch_config(grid=count, block=4).sync()
+        expected = np.where(np.arange(12) < 4 * count, X, np.float32(-1))
+        np.testing.assert_array_equal(z.to_numpy(), expected)
+
+    for count in (1, 3, 1, 2, 3, 1):
+        launched(count)
+    with pytest.raises(tw.LaunchError):
+        copy(tw.zeros((12,)).sync().borrow_mut(), x).launch_config(grid=1, block=2000)
+    launched(2)
 
 
 def test_a_size_requirement_shows_both_sides():
