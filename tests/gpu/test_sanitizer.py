@@ -33,7 +33,7 @@ OPTIONS = ("--error-exitcode", str(ERRORS), "--target-processes", "all",
            "--report-api-errors", "no")  # fmt: skip
 MEMORY = ("--tool", "memcheck")
 ORDERS = (*MEMORY, "--track-stream-ordered-races", "all")
-TELLING = str(ROOT / "tests" / "support" / "telling.py")
+TELLING = ("-P", str(ROOT / "tests" / "support" / "telling.py"))
 RACES = ("--tool", "racecheck")
 TEAMS = ("block_reduction", "histogram", "simt_gemm")
 """Examples whose threads share memory."""
@@ -109,7 +109,7 @@ def memory_tool(name):
 
 
 def watched(sanitizer, name, tool, folder):
-    told = [TELLING] if tool is ORDERS else []
+    told = TELLING if tool is ORDERS else ()
     command = [sanitizer, *tool, *OPTIONS, sys.executable, *told, str(FOLDER / f"{name}.py")]
     command += [PTX] if name.endswith("_from_ptx") else []
     return subprocess.run(
