@@ -104,11 +104,11 @@ class NothingRuns:
 COLLECTOR = Collector()
 
 
-def _make_code(self: Kernel, form: Any, device: Any, request: Any) -> Any:
+def _make_code(self: Kernel, form: Any, device: Any, request: Any, *addresses: int) -> Any:
     grid = launch_grid(self.name, form.args, request.const_grid or request.grid)
-    addresses = [0] * len(form.memory)
+    aligned = [0] * len(form.memory)
     try:
-        COLLECTOR.take(self.source, self.cuda_signature(form, request, grid, addresses))
+        COLLECTOR.take(self.source, self.cuda_signature(form, request, grid, aligned))
     except CompileError:
         raise  # a program that no device compiles
     except Exception as error:
