@@ -18,6 +18,21 @@ from .test_firing import device, double, fake, filled, tensors, warm
 __all__ = ["device", "fake", "tensors", "warm"]
 
 
+def counted(watched):
+    gc.collect()  # before and after only: it walks over all that the process has
+    return [sys.getrefcount(each) for each in watched]
+
+
+def growth(work, watched):
+    """How many more references, or fewer, there are after doing it often, once it is warm."""
+    for _ in range(3):
+        work()
+    before = counted(watched)
+    for _ in range(40):
+        work()
+    return [abs(now - then) for now, then in zip(counted(watched), before, strict=True)]
+
+
 def test_launches_leave_no_references_behind(fake, warm):
     p, x, stream = warm
     watched = [p, x, x.plain, p.stamp, p.tensor, stream, double, double.kernel, (), None, True]
@@ -38,15 +53,8 @@ def test_launches_leave_no_references_behind(fake, warm):
                 getattr(ended, end)(stream)
         stream.synchronize()
         stream.sweep()
-        gc.collect()
 
-    for _ in range(3):
-        all_ways()
-    before = [sys.getrefcount(each) for each in watched]
-    for _ in range(40):
-        all_ways()
-    grown = [sys.getrefcount(each) - then for each, then in zip(watched, before, strict=True)]
-    assert max(map(abs, grown)) < 10, grown  # a leak would be one each time
+    assert max(growth(all_ways, watched)) < 10  # a leak would be one each time
 
 
 def test_launches_of_graphs_leave_no_references_behind(fake, warm):
@@ -70,15 +78,8 @@ def test_launches_of_graphs_leave_no_references_behind(fake, warm):
                     graph.launch(3)
             stream.synchronize()
             stream.sweep()
-            gc.collect()
 
-        for _ in range(3):
-            all_ways()
-        before = [sys.getrefcount(each) for each in watched]
-        for _ in range(40):
-            all_ways()
-        grown = [sys.getrefcount(each) - then for each, then in zip(watched, before, strict=True)]
-        assert max(map(abs, grown)) < 10, grown
+        assert max(growth(all_ways, watched)) < 10
 
 
 GRAPHS = {"launch": lambda op: op, "replay": lambda op: op.then(double)}
