@@ -1,11 +1,13 @@
-"""What all tests share: golden files, rewritten with `--accept`."""
+"""What all tests share: golden files, rewritten with `--accept`; a place for temporary files."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import random
-from collections.abc import Callable, Generator
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         if item.config.getoption("--on") and error.code is Code.TARGET:
             pytest.skip(error.message)
         raise
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests, and processes they start, leave in the temporary directory ends with them.
+
+    It is one of pytest's own, so that it does not stay for ever where pytest is killed.
+    """
+    folder = tmp_path_factory.mktemp("tmp")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

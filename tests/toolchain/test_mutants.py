@@ -57,7 +57,8 @@ def test_bytecode_mutants(tool, request):
                 assert assemble(Job("softmax", "sm_90", mutant, None), tool)[:4] == b"\x7fELF"
         except CompileError as error:
             codes.append(error.code)
-            Path(re.search(r"(\S+\.tileirbc)", error.hint).group(1)).unlink()
+            saved = Path(re.search(r"(\S+\.tileirbc)", error.hint).group(1))
+            assert saved.read_bytes() == mutant
     assert len(codes) > count // 6 and set(codes) == {Code.TOOLCHAIN}
     assert assemble(Job("softmax", "sm_90", data, None), tool)
 

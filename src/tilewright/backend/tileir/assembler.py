@@ -18,7 +18,9 @@ from subprocess import TimeoutExpired
 from ...base.config import current
 from ...base.elf import MAGIC
 from ...base.errors import Code, CompileError
+from ...base.private_directory import RefusedError
 from ...base.source import Span
+from .evidence import keep
 from .processes import Ended, Process, run
 from .toolchain import INSTALL, Toolchain, architectures
 
@@ -165,11 +167,8 @@ def _failure(job: Job, command: list[str], ended: Ended, manner: str | None = No
 
 
 def _saved(job: Job) -> str:
-    """Keep the bytecode of a failure, readable by its user alone."""
+    """Where the bytecode of a failure is kept now; or why it is not, in brackets."""
     try:
-        handle, path = tempfile.mkstemp(prefix=f"tilewright-{job.kernel[:40]}-", suffix=".tileirbc")
-        with os.fdopen(handle, "wb") as file:
-            file.write(job.bytecode)
-    except OSError as error:
+        return str(keep(job.kernel, job.bytecode))
+    except (OSError, RefusedError) as error:
         return f"(the bytecode could not be saved: {error})"
-    return path

@@ -3,13 +3,12 @@
 A store is a private directory of entries `<first 2 hex>/<64 hex>.tw`. An entry's name is the hash
 of its record, which names everything that can change the code.
 
-    directory  who may have access to it
-    record     what an entry was made from
-    entry      an entry as bytes
-    flight     one process at a time
-    evict      how the size stays within its limit
-    disk       the store itself
-    bundle     all of it as one file
+    record  what an entry was made from
+    entry   an entry as bytes
+    flight  one process at a time
+    evict   how the size stays within its limit
+    disk    the store itself
+    bundle  all of it as one file
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from ...base.config import cache_directory, current
+from ...base.private_directory import RefusedError, opened
 from .bundle import pack, unpack
-from .directory import RefusedError, opened
 from .disk import Stats, Store, try_to_write
 from .record import Record
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from ...base.private_directory import WRITE, RefusedError, opened, remove, write
 from ...base.stage import Saved
-from .directory import RefusedError, opened
 from .entry import InvalidEntryError, check, decode, encode, parts
-from .evict import LOW, File, evict, files, path_of, remove
+from .evict import LOW, File, evict, files, path_of
 from .flight import Lock, acquire
 from .record import Record, differences, facts_of
 
@@ -32,7 +32,6 @@ LARGEST = 256 << 20
 """An entry of more bytes is not ours."""
 READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Not through links, and not waiting for somebody to write into a pipe."""
-WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 TRIED = 1 << 16
 """Bytes written to see whether a directory can be written to: about a kernel."""
 LOOKS = 16
@@ -269,17 +268,8 @@ def try_to_write(directory: int) -> None:
 
 
 def _write(directory: int, name: str, data: bytes) -> bool:
-    """Write an entry under another name first: readers see all of it or nothing."""
-    path = path_of(name)
+    """Write an entry, all of it or nothing."""
     with suppress(FileExistsError):
         os.mkdir(name[:2], 0o700, dir_fd=directory)
-    temporary = f"{path}.{os.urandom(8).hex()}.tmp"
-    descriptor = os.open(temporary, WRITE, 0o600, dir_fd=directory)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path, src_dir_fd=directory, dst_dir_fd=directory)
-    except BaseException:
-        remove(directory, temporary)
-        raise
+    write(directory, path_of(name), data)
     return True

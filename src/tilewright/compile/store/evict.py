@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+from ...base.private_directory import remove
 from .flight import acquire
 from .record import is_name
 
@@ -104,10 +105,3 @@ def _remove_oldest(directory: int, entries: list[File], capacity: int) -> int:
         total -= file.size
         removed += 1
     return removed
-
-
-def remove(directory: int, path: str) -> bool:
-    """Remove a file; it may be gone already, and is afterwards."""
-    with suppress(FileNotFoundError):
-        os.unlink(path, dir_fd=directory)
-    return True

@@ -11,8 +11,8 @@ import warnings
 
 import pytest
 
+from tilewright.base.private_directory import opened
 from tilewright.base.stage import Saved
-from tilewright.compile.store.directory import opened
 from tilewright.compile.store.disk import LARGEST, Stats, Store
 from tilewright.compile.store.evict import path_of
 from tilewright.compile.store.flight import acquire

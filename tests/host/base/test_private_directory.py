@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.compile.store import directory
-from tilewright.compile.store.directory import RefusedError, opened
+from tilewright.base import private_directory
+from tilewright.base.private_directory import RefusedError, opened, remove, write
 
 
 def descriptors():
@@ -62,7 +62,7 @@ def test_each_right_of_others_is_one_too_many(tmp_path, bit):
 
 def test_the_directory_of_another_user(tmp_path, monkeypatch):
     me = os.geteuid()
-    monkeypatch.setattr(directory.os, "geteuid", lambda: me + 1)
+    monkeypatch.setattr(private_directory.os, "geteuid", lambda: me + 1)
     with pytest.raises(RefusedError, match="belongs to another user"):
         opened(tmp_path / "cache", create=True).__enter__()
 
@@ -110,3 +110,27 @@ def test_descriptors_are_closed(tmp_path):
             except RefusedError:
                 pass
     assert descriptors() == before
+
+
+def test_a_file_is_replaced_as_a_whole_and_is_private(tmp_path):
+    with opened(tmp_path / "cache", create=True) as descriptor:
+        for data in (b"one", b""):
+            write(descriptor, "file", data)
+            assert (tmp_path / "cache" / "file").read_bytes() == data
+    assert mode_of(tmp_path / "cache" / "file") == 0o600
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["file"]
+
+
+def test_what_cannot_be_replaced_leaves_nothing_behind(tmp_path):
+    (tmp_path / "cache" / "file").mkdir(parents=True)
+    (tmp_path / "cache").chmod(0o700)
+    with opened(tmp_path / "cache") as descriptor, pytest.raises(IsADirectoryError):
+        write(descriptor, "file", b"data")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["file"]
+
+
+def test_what_is_gone_may_be_removed(tmp_path):
+    with opened(tmp_path / "cache", create=True) as descriptor:
+        write(descriptor, "file", b"data")
+        assert remove(descriptor, "file") and remove(descriptor, "file")
+    assert list((tmp_path / "cache").iterdir()) == []

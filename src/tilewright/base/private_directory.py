@@ -1,6 +1,6 @@
-"""The directory of the disk cache: opened only where nobody but its owner can write or read.
+"""Directories that nobody but their owner can write or read: opened as such, and written to.
 
-Native code is loaded from it, so whoever can write there can run code as this user.
+Native code is loaded from the cache, so whoever can write there can run code as this user.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 class RefusedError(Exception):
@@ -33,6 +34,26 @@ def opened(path: Path, *, create: bool = False) -> Generator[int, None, None]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def write(directory: int, path: str, data: bytes) -> None:
+    """Write a file under another name first: readers see all of it or nothing."""
+    temporary = f"{path}.{os.urandom(8).hex()}.tmp"
+    descriptor = os.open(temporary, WRITE, 0o600, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        remove(directory, temporary)
+        raise
+
+
+def remove(directory: int, path: str) -> bool:
+    """Remove a file; it may be gone already, and is afterwards."""
+    with suppress(FileNotFoundError):
+        os.unlink(path, dir_fd=directory)
+    return True
 
 
 def _make(path: Path) -> None:
