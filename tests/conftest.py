@@ -30,6 +30,8 @@ if PACK:
 settings.register_profile("tilewright", deadline=None, print_blob=True, derandomize=bool(PACK))
 settings.load_profile("tilewright")
 
+pytest_plugins = ["support.last_words"]
+
 TESTS = Path(__file__).parent
 GOLDENS = TESTS / "goldens"
 
