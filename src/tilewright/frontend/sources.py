@@ -28,6 +28,11 @@ SOURCE_HINT = (
 )
 
 
+DISTURBED = "recursion depth mismatch"
+"""What Python 3.11 says where another thread parsed in between: it counts for both together."""
+PATIENCE = 100
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class FunctionSource:
     """A Python function as data: its tree, its file and the namespaces its names come from."""
@@ -97,7 +102,7 @@ def function_source(function: Callable[..., Any], text: str | None = None) -> Fu
 
 def _find_given(text: str, code: types.CodeType) -> FunctionNode:
     try:
-        node = _find(ast.parse(text), code)
+        node = _find(_tree(text), code)
     except SyntaxError as error:
         raise CompileError(
             f"the source given for `{code.co_name}` is not Python",
@@ -118,10 +123,20 @@ def _find_given(text: str, code: types.CodeType) -> FunctionNode:
 @lru_cache(maxsize=64)
 def _parse(text: str) -> ast.Module:
     try:
-        return ast.parse(text)
+        return _tree(text)
     except SyntaxError:
         # The file was edited into something broken after it was imported.
         return ast.Module([], [])
+
+
+def _tree(text: str) -> ast.Module:
+    for _ in range(PATIENCE):
+        try:
+            return ast.parse(text)
+        except SystemError as error:
+            if DISTURBED not in str(error):
+                raise
+    return ast.parse(text)
 
 
 def _find(tree: ast.Module, code: types.CodeType) -> FunctionNode | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import doctest
+import gc
 import inspect
 import itertools
 import linecache
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -307,3 +309,36 @@ def test_a_program_from_the_standard_input():
     else:
         assert "the source of `kernel` cannot be found" in complaint
         assert "tw.exec(source)" in complaint
+
+
+def test_threads_parse_at_the_same_time():
+    """A garbage collector that runs Python lets other threads in where one is parsing."""
+
+    def in_python(phase, info):
+        sum(range(50))
+
+    gc.callbacks.append(in_python)
+    lines = "".join(f"    y{i} = [((x + {i}) * (2 - x)) for z in (1, 2, 3)]\n" for i in range(150))
+    texts = [f"def local(x):\n    return {i}\n{lines}" for i in range(16)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(lambda text: function_source(local, text).node, texts))
+    finally:
+        sys.setswitchinterval(before)
+        gc.callbacks.remove(in_python)
+    assert [node.body[0].value.value for node in found] == list(range(16))
+
+
+def local(x):
+    """What the texts of the test above stand for."""
+
+
+def test_other_failures_of_python_are_told(monkeypatch):
+    def parse(text):
+        raise SystemError("something else")
+
+    monkeypatch.setattr(ast, "parse", parse)
+    with pytest.raises(SystemError, match="something else"):
+        function_source(local, "def local(x): pass")
