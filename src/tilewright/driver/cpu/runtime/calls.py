@@ -86,15 +86,21 @@ def compiled(text: str, symbols: tuple[str, ...], *, optimize: bool) -> dict[str
 
 def _compiled(text: str, symbols: tuple[str, ...], *, optimize: bool) -> dict[str, NativeFunction]:
     initialize()
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(
-        cpu=llvm.get_host_cpu_name() if optimize else "", opt=2 if optimize else 0
-    )
+    machine = _machine(optimize=optimize)
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.verify()
     _inline(module, machine)
     return link(machine.emit_object(module), symbols)
+
+
+def _machine(*, optimize: bool) -> Any:
+    target = llvm.Target.from_default_triple()
+    if not optimize:
+        return target.create_target_machine(opt=0)
+    # A virtual machine may hide some of what processors of that name have.
+    features = llvm.get_host_cpu_features().flatten()
+    return target.create_target_machine(llvm.get_host_cpu_name(), features, opt=2)
 
 
 def _inline(module: Any, machine: Any) -> None:
