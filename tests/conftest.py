@@ -10,9 +10,11 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
+from support.numbers import fresh_rng
 from tilewright.base.errors import Code, CompileError
 
 # Before anything reads the settings: a pass that breaks the IR is named at once.
@@ -114,6 +116,12 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         patch.setattr(tempfile, "tempdir", str(folder))
         yield
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers, whose seed is shown when a test fails."""
+    return fresh_rng()
 
 
 @pytest.fixture

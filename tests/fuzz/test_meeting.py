@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from support.numbers import fresh_seed
 from tilewright import i32, simt
 from tilewright.frontend.sources import execute
 
@@ -127,9 +128,9 @@ def run(device: str, kernel: Any, x: np.ndarray[Any, Any], n: int, block: int) -
 
 @pytest.mark.parametrize("number", range(PROGRAMS))
 def test_same_as_the_reference(number: int) -> None:
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    seed = fresh_seed()
     source = program(seed)
-    print(f"seed {seed}\n{source}")
+    print(source)
     names: dict[str, Any] = {"tw": tw, "tl": tw.lang, "simt": simt, "i32": i32}
     execute(source, names)
     rng = np.random.default_rng(seed)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import tilewright as tw
-from support.numbers import fresh_rng
 from support.suites import TABLE
 from tilewright.base.errors import ContextError
 from tilewright.driver.devices import gpus
@@ -48,8 +47,3 @@ def device():
     """The first GPU, which is the default device in these tests."""
     with tw.device("cuda") as found:
         yield found
-
-
-@pytest.fixture
-def rng():
-    return fresh_rng()

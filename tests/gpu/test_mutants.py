@@ -16,6 +16,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT
 from support.mutants import mutants
+from support.numbers import fresh_seed
 from tilewright.base.config import override
 from tilewright.compile.store import current_store
 from tilewright.tools.machine import ask_driver
@@ -71,8 +72,7 @@ def cubin_for(arch: str) -> bytes:
 def test_cubin_mutants(request, tmp_path):
     """In a process of its own, so that a driver that crashes is seen as what it is."""
     count = max(request.config.getoption("--mutants"), 500)
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
+    seed = fresh_seed()
     path = tmp_path / "twice.cubin"
     path.write_bytes(cubin_for(ask_driver().gpus[0].arch))
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests"), *filter(None, sys.path)])

@@ -64,12 +64,9 @@ def test_rows_that_fill_their_tiles_and_rows_that_do_not(rng, rows, columns):
     np.testing.assert_allclose(found, x / root * weight, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("columns", [8192, 8191, 16384, 20000, 32768, 32767])
-def test_long_rows(rng, columns):
-    x = rng.standard_normal((5, columns), dtype=np.float32)
-    weight, bias = rng.standard_normal((2, columns), dtype=np.float32)
-    wide = x.astype(np.float64)
-    tile = (1, 1 << (columns - 1).bit_length())
+def check_row_kernels(x, weight, bias):
+    """Softmax and both norms of rows, each of which is one tile."""
+    wide, tile = x.astype(np.float64), (1, 1 << (x.shape[1] - 1).bit_length())
     p = np.exp(wide - wide.max(1, keepdims=True))
     found = run(kernels.softmax, x.shape, tile, x)
     np.testing.assert_allclose(found, p / p.sum(1, keepdims=True), rtol=1e-5)
@@ -80,6 +77,13 @@ def test_long_rows(rng, columns):
     root = np.sqrt((wide**2).mean(1, keepdims=True) + 1e-5)
     found = run(kernels.rms_norm, x.shape, tile, x, weight, 1e-5)
     np.testing.assert_allclose(found, wide / root * weight, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("columns", [8192, 8191, 16384, 20000, 32768, 32767])
+def test_long_rows(rng, columns):
+    x = rng.standard_normal((5, columns), dtype=np.float32)
+    weight, bias = rng.standard_normal((2, columns), dtype=np.float32)
+    check_row_kernels(x, weight, bias)
 
 
 @pytest.mark.parametrize("columns", [16384, 16383, 32768, 32767, 20001])
@@ -87,17 +91,7 @@ def test_long_rows_in_halves_of_f32(rng, columns):
     """They are kept as they were loaded, and widened once more for each reduction."""
     x = rng.standard_normal((3, columns)).astype(np.float16)
     weight, bias = rng.standard_normal((2, columns)).astype(np.float16)
-    wide, tile = x.astype(np.float64), (1, 1 << (columns - 1).bit_length())
-    p = np.exp(wide - wide.max(1, keepdims=True))
-    found = run(kernels.softmax, x.shape, tile, x)
-    np.testing.assert_allclose(found, p / p.sum(1, keepdims=True), rtol=1e-5)
-    centred = wide - wide.mean(1, keepdims=True)
-    scale = 1 / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
-    found = run(kernels.layer_norm, x.shape, tile, x, weight, bias, 1e-5)
-    np.testing.assert_allclose(found, centred * scale * weight + bias, rtol=1e-4, atol=1e-5)
-    root = np.sqrt((wide**2).mean(1, keepdims=True) + 1e-5)
-    found = run(kernels.rms_norm, x.shape, tile, x, weight, 1e-5)
-    np.testing.assert_allclose(found, wide / root * weight, rtol=1e-4, atol=1e-6)
+    check_row_kernels(x, weight, bias)
 
 
 @tw.entry

@@ -27,14 +27,24 @@ LIMITS: dict[AnyDType, tuple[float, float, float]] = {
 """The least normal, the least and the greatest positive number of each type."""
 
 
-def fresh_rng() -> np.random.Generator:
-    """New random numbers for each run; the seed is printed, so that a failure can be repeated.
+def fresh_seed() -> int:
+    """Another one for each run; it is printed, so that a failure can be repeated.
 
     Numbers may be folded into kernels. With a pack they are those for which it has them.
     """
     seed = random.getrandbits(32) if "GPU_PACK" in os.environ else secrets.randbits(32)
     print(f"seed {seed}")
-    return np.random.default_rng(seed)
+    return seed
+
+
+def fresh_rng() -> np.random.Generator:
+    """New random numbers for each run, of NumPy."""
+    return np.random.default_rng(fresh_seed())
+
+
+def fresh_random() -> random.Random:
+    """New random numbers for each run, of Python."""
+    return random.Random(fresh_seed())
 
 
 def int_values(dtype: AnyDType, rng: np.random.Generator, count: int = 24) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
 from support.mutants import mutants
+from support.numbers import fresh_random
 from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.cubin import resources
 from tilewright.base.config import override
@@ -43,15 +43,9 @@ def bytecode():
     return lowered(cuda_ir(softmax, z.partition_mut((1, 64)), z)).bytecode()
 
 
-def seeded():
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    return random.Random(seed)
-
-
 def test_bytecode_mutants(tool, request):
     count, data, codes = request.config.getoption("--mutants"), bytecode(), []
-    for mutant in mutants(data, count, seeded()):
+    for mutant in mutants(data, count, fresh_random()):
         try:
             with override(tileiras_timeout=SECONDS):
                 assert assemble(Job("softmax", "sm_90", mutant, None), tool)[:4] == b"\x7fELF"
@@ -69,7 +63,7 @@ def test_our_own_reader_of_cubins_takes_mutants_too(tool):
     assert architecture(cubin) == "sm_90"
     assert read_cubin(cubin).kernels == ("softmax",)
     refused = 0
-    for mutant in mutants(cubin, 500, seeded()):
+    for mutant in mutants(cubin, 500, fresh_random()):
         try:
             architecture(mutant), resources(mutant), read_cubin(mutant)
         except InvalidElfError:

@@ -73,12 +73,10 @@ class Plan:
         return Region(memory, row_major(self.dtype, self.shape), memory.address)
 
 
-class Allocate(DeviceOp[Tensor[Any]]):
-    """Makes a tensor whose contents are zero, or arbitrary and to be written before read."""
+class Planned:
+    """Mixin of ops that make the tensor of a plan."""
 
-    def __init__(self, plan: Plan, *, zeroed: bool) -> None:
-        self._plan, self._zeroed = plan, zeroed
-        self.lengthy = zeroed and plan.nbytes > LENGTHY
+    _plan: Plan
 
     @property
     def name(self) -> str:
@@ -89,6 +87,14 @@ class Allocate(DeviceOp[Tensor[Any]]):
     def home(self) -> Device | None:
         """The device the tensor is made on."""
         return self._plan.home
+
+
+class Allocate(Planned, DeviceOp[Tensor[Any]]):
+    """Makes a tensor whose contents are zero, or arbitrary and to be written before read."""
+
+    def __init__(self, plan: Plan, *, zeroed: bool) -> None:
+        self._plan, self._zeroed = plan, zeroed
+        self.lengthy = zeroed and plan.nbytes > LENGTHY
 
     def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
         """Allocate."""
@@ -101,7 +107,7 @@ class Allocate(DeviceOp[Tensor[Any]]):
         return new_tensor(region)
 
 
-class Creation(Composite[Tensor[Any]]):
+class Creation(Planned, Composite[Tensor[Any]]):
     """Makes a tensor out of no other. A captured one is made at once, outside of the graph."""
 
     def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
@@ -116,7 +122,7 @@ class Creation(Composite[Tensor[Any]]):
         """Allocate and fill it."""
 
 
-class FromHost(DeviceOp[Tensor[Any]]):
+class FromHost(Planned, DeviceOp[Tensor[Any]]):
     """Makes a tensor with a copy of an array, which has been read when the op has been started."""
 
     holds = ("_source",)
@@ -124,16 +130,6 @@ class FromHost(DeviceOp[Tensor[Any]]):
     def __init__(self, plan: Plan, source: np.ndarray[Any, Any]) -> None:
         self._plan, self._source = plan, source
         self.lengthy = is_long(source)
-
-    @property
-    def name(self) -> str:
-        """The creation function's name."""
-        return self._plan.name
-
-    @property
-    def home(self) -> Device | None:
-        """The device the tensor is made on."""
-        return self._plan.home
 
     def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
         """Allocate and copy."""

@@ -65,6 +65,26 @@ define internal void @put_at(ptr %array, i64 %i, ptr %object) alwaysinline {{
 """
 
 PUTTING = """
+; A stream before anything is put there: its lane, its handle, how much others had put there, the
+; list of what it keeps, which is owned, and how long that was.
+%State = type {{ ptr, ptr, i64, ptr, i64 }}
+
+define internal %State @state_of(ptr %stream) alwaysinline {{
+  %lane_object = call ptr @slot(ptr %stream, i64 {stream_lane})
+  %lane = call ptr @address_in(ptr %lane_object, i64 {lane_address})
+  %handle = call ptr @address_in(ptr %stream, i64 {stream_handle})
+  %others = call i64 @number_in(ptr %stream, i64 {stream_others})
+  %its_kept = call ptr @slot(ptr %stream, i64 {stream_kept})
+  %kept = call ptr @own(ptr %its_kept)
+  %count = call i64 @PyList_Size(ptr %kept)
+  %one = insertvalue %State poison, ptr %lane, 0
+  %two = insertvalue %State %one, ptr %handle, 1
+  %three = insertvalue %State %two, i64 %others, 2
+  %four = insertvalue %State %three, ptr %kept, 3
+  %five = insertvalue %State %four, i64 %count, 4
+  ret %State %five
+}}
+
 ; Whether no thread is starting an op in Python, where this one may not, and nobody traces that.
 define internal i1 @is_usual() alwaysinline {{
 entry:
@@ -179,12 +199,13 @@ no:
 }}
 
 ; How work was put on a stream, by the answer of who did. 1: it is there, 0: it needs a closer look,
-; below 0: an error is set. Owns the label, what is kept alive, and the list that the stream kept
-; before, with so many things in it; others had put so much there.
+; below 0: an error is set. Owns the label, what is kept alive, and what the state before owns.
 define internal i32 @put_there(
-    ptr %label, ptr %kept_alive, ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer,
-    i64 %budget) {{
+    ptr %label, ptr %kept_alive, ptr %stream, %State %before, i64 %answer, i64 %budget) {{
 entry:
+  %others = extractvalue %State %before, 2
+  %kept = extractvalue %State %before, 3
+  %count = extractvalue %State %before, 4
   switch i64 %answer, label %judge [ i64 0, label %drop
                                      i64 {failed}, label %refused ]
 judge:

@@ -13,6 +13,7 @@ from ..base.shapes import Shape, size
 from ..driver.protocol import Device
 from ..op.ambient import as_device
 from ..op.core import DeviceOp
+from ..op.operators import WithoutOperators
 from ..op.place import here, place_of
 from .borrow import LOCK, Ticket, Use
 from .elements import only_number, refuse_several
@@ -44,7 +45,7 @@ UNCUT = 0
 """Stands for the tiling of what is written as a whole."""
 
 
-class Tensor(Interop, Generic[E]):
+class Tensor(Interop, WithoutOperators, Generic[E]):
     """An array of elements of one type. Made by `tw.zeros`, `tw.from_numpy` and their like.
 
     Kernels read it as it is, and write it through `partition` or `partition_mut`. Shape, dtype,
@@ -233,19 +234,12 @@ class Tensor(Interop, Generic[E]):
         return Tensor(region, None, self.borrow_shared(what, "a view", region))
 
     if not TYPE_CHECKING:
-        # Slips: for type checkers, arithmetic on a tensor is a plain error.
-        def _arithmetic(self, *others: object) -> NoReturn:
-            raise TypeError(
+        # Slips: for type checkers they are plain errors.
+        def _no_arithmetic(self) -> TypeError:
+            return TypeError(
                 "tensors have no arithmetic on the host: write a kernel (@tw.entry),"
                 " or compute with t.to_numpy()"
             )
-
-        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = _arithmetic
-        __matmul__ = __pow__ = __lshift__ = __rshift__ = __and__ = __or__ = __xor__ = _arithmetic
-        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = _arithmetic
-        __rmatmul__ = __rpow__ = __rlshift__ = __rrshift__ = __rand__ = __ror__ = _arithmetic
-        __rxor__ = __neg__ = __pos__ = __abs__ = __invert__ = _arithmetic
-        __lt__ = __le__ = __gt__ = __ge__ = _arithmetic
 
         def __bool__(self) -> NoReturn:
             raise TypeError("a tensor has no truth value; compute with t.to_numpy()")

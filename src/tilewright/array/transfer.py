@@ -28,7 +28,38 @@ from .region import Region
 T_co = TypeVar("T_co", covariant=True)
 
 
-class CopyInto(Composite[T_co], Generic[T_co]):
+class Copying:
+    """Mixin of copies: what they are called, and who makes them."""
+
+    _name: str
+    _home: Device
+
+    @property
+    def name(self) -> str:
+        """The method or function that made it: `memcpy`, `copy_from`, `dup`, `to_numpy` ..."""
+        return self._name
+
+    @property
+    def home(self) -> Device | None:
+        """The device that copies: the one whose memory the host cannot reach, if one is such."""
+        return self._home
+
+
+class Reading(Copying):
+    """Mixin of copies that read one tensor, and are the first to touch what they write."""
+
+    _reading: Lent
+
+    def check_standing(self) -> None:
+        """Raise if the borrow has ended."""
+        self._reading.check_standing()
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What it reads, if that belongs to somebody else."""
+        return self._reading.borrows(given)
+
+
+class CopyInto(Copying, Composite[T_co], Generic[T_co]):
     """Writes a tensor's elements over with those of another tensor, or of a host array.
 
     It allocates nothing, so it can be part of a graph. A host array has been read when the call
@@ -51,16 +82,6 @@ class CopyInto(Composite[T_co], Generic[T_co]):
         self._writing = lend_to_write(target, name)
         self._home = self._copying_device()
         self.effect = True
-
-    @property
-    def name(self) -> str:
-        """`memcpy` or `copy_from`."""
-        return self._name
-
-    @property
-    def home(self) -> Device | None:
-        """The device that copies: the one whose memory the host cannot reach, if one is such."""
-        return self._home
 
     def _copying_device(self) -> Device:
         device, known = self._target.storage.device, self._known
@@ -120,7 +141,7 @@ class CopyInto(Composite[T_co], Generic[T_co]):
         writing.settle()
 
 
-class Duplicate(DeviceOp[T_co], Generic[T_co]):
+class Duplicate(Reading, DeviceOp[T_co], Generic[T_co]):
     """Copies a tensor into new memory, row-major, on its own device or another."""
 
     holds = ("_reading", "_wrap")
@@ -131,24 +152,6 @@ class Duplicate(DeviceOp[T_co], Generic[T_co]):
         self._name, self._device, self._wrap = name, device, wrap
         self._reading = lend_to_read(source, name)
         self._home = _copier(device, self._reading.region.storage.device)
-
-    @property
-    def name(self) -> str:
-        """`dup` or `to`."""
-        return self._name
-
-    def check_standing(self) -> None:
-        """Raise if the borrow has ended."""
-        self._reading.check_standing()
-
-    def borrows(self, given: Sequence[object]) -> str | None:
-        """What it reads, if that belongs to somebody else."""
-        return self._reading.borrows(given)
-
-    @property
-    def home(self) -> Device | None:
-        """The device that copies."""
-        return self._home
 
     def execute(self, ctx: ExecutionContext) -> T_co:
         """Allocate, and put the copy on the stream."""
@@ -166,7 +169,7 @@ class Duplicate(DeviceOp[T_co], Generic[T_co]):
         return self._wrap(target)
 
 
-class ToHost(Composite[npt.NDArray[Any]]):
+class ToHost(Reading, Composite[npt.NDArray[Any]]):
     """Copies a tensor into a new NumPy array. What follows runs when the data has arrived."""
 
     host_data = True
@@ -179,24 +182,6 @@ class ToHost(Composite[npt.NDArray[Any]]):
         self._home = region.storage.device
         nbytes = size(region.shape) * region.dtype.itemsize
         self.lengthy = nbytes > LENGTHY and not self._home.host_visible
-
-    @property
-    def name(self) -> str:
-        """`to_numpy` or `to_host_vec`."""
-        return self._name
-
-    def check_standing(self) -> None:
-        """Raise if the borrow has ended."""
-        self._reading.check_standing()
-
-    def borrows(self, given: Sequence[object]) -> str | None:
-        """What it reads, if that belongs to somebody else."""
-        return self._reading.borrows(given)
-
-    @property
-    def home(self) -> Device | None:
-        """Where the tensor lives."""
-        return self._home
 
     def steps(self, ctx: ExecutionContext) -> Steps[npt.NDArray[Any]]:
         """Put the copy on the stream; the array is there when the device has passed it."""

@@ -10,7 +10,7 @@ from ..base.config import CHECKS
 
 
 @dataclass(frozen=True, slots=True)
-class CompileOptions:
+class CompileOptions(Wishes):
     """Hints for the code generator, most of them for CUDA; None leaves the choice to it.
 
     `occupancy`, `num_cta_in_cga` and `num_worker_warps_per_cta` are hints on the kernel;
@@ -27,15 +27,6 @@ class CompileOptions:
     2
     """
 
-    occupancy: int | None = None
-    num_cta_in_cga: int | None = None
-    num_worker_warps_per_cta: int | None = None
-    max_divisibility: int | None = None
-    allow_tma: bool | None = None
-    latency: int | None = None
-    block_group: int | None = None
-    whole_first: bool | None = None
-    scaled_exp: bool | None = None
     checks: str | None = None
 
     def __post_init__(self) -> None:

@@ -131,17 +131,13 @@ go:
   %memory_words = call ptr @address_in(ptr %memory, i64 {memory_address})
   %uses = call ptr @slot(ptr %op, i64 {op_uses})
   %built = call ptr @slot(ptr %op, i64 {op_built})
-  %lane_object = call ptr @slot(ptr %stream, i64 {stream_lane})
-  %lane = call ptr @address_in(ptr %lane_object, i64 {lane_address})
-  %handle = call ptr @address_in(ptr %stream, i64 {stream_handle})
-  %others = call i64 @number_in(ptr %stream, i64 {stream_others})
-  %its_kept = call ptr @slot(ptr %stream, i64 {stream_kept})
-  %kept = call ptr @own(ptr %its_kept)
-  %count = call i64 @PyList_Size(ptr %kept)
+  %before = call %State @state_of(ptr %stream)
+  %lane = extractvalue %State %before, 0
+  %handle = extractvalue %State %before, 1
   %answer = call i64 %fire(ptr %context_handle, ptr %only, ptr %executable, ptr %memory_words,
     ptr %uses, ptr %user, {zero}, ptr %built, ptr %lane, ptr %handle, i64 %budget)
-  %result = call i32 @put_there(ptr %label, ptr %keep, ptr %stream, i64 %others, ptr %kept,
-    i64 %count, i64 %answer, i64 %budget)
+  %result = call i32 @put_there(ptr %label, ptr %keep, ptr %stream, %State %before, i64 %answer,
+    i64 %budget)
   ret i32 %result
 }}
 

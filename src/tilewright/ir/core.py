@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -53,10 +53,15 @@ class Block:
 
     def walk(self) -> Iterator[Op]:
         """All ops in order, those inside regions after the op that holds them."""
-        for op in self.ops:
-            yield op
-            for region in op.regions:
-                yield from region.walk()
+        return walk(self.ops)
+
+
+def walk(ops: Iterable[Op]) -> Iterator[Op]:
+    """Ops in order, and after each those inside its regions."""
+    for op in ops:
+        yield op
+        for region in op.regions:
+            yield from walk(region.ops)
 
 
 @dataclass(eq=False, slots=True)

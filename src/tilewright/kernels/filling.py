@@ -136,16 +136,6 @@ class Eye(Creation):
         self._plan = plan
         self._one = bits_of(plan.name, True if plan.dtype.is_bool else 1, plan.dtype)
 
-    @property
-    def name(self) -> str:
-        """The creation function's name."""
-        return self._plan.name
-
-    @property
-    def home(self) -> Device | None:
-        """The device the tensor is made on."""
-        return self._plan.home
-
     def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
         """Allocate, and launch."""
         region = self._plan.allocate(ctx, zeroed=True)

@@ -23,7 +23,7 @@ from ..op.core import DeviceOp
 from ..op.running import ELSEWHERE, Steps
 
 if TYPE_CHECKING:
-    from ..driver.protocol import Device
+    pass
 
 TILE = 4096
 """Elements of one block: long enough to hide what a block costs, short enough for the cache."""
@@ -53,16 +53,6 @@ class Made(Creation):
 
     def __init__(self, plan: Plan, write: Write, *, as_bits: bool = False) -> None:
         self._plan, self._write, self._as_bits = plan, write, as_bits
-
-    @property
-    def name(self) -> str:
-        """The creation function's name."""
-        return self._plan.name
-
-    @property
-    def home(self) -> Device | None:
-        """The device the tensor is made on."""
-        return self._plan.home
 
     def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
         """Allocate, and launch."""

@@ -49,20 +49,16 @@ go:
   %row_object = call ptr @PyTuple_GetItem(ptr %held, i64 %row_at)
   %row = call ptr @PyBytes_AsString(ptr %row_object)
   %uses = call ptr @slot(ptr %op, i64 {op_uses})
-  %lane_object = call ptr @slot(ptr %stream, i64 {stream_lane})
-  %lane = call ptr @address_in(ptr %lane_object, i64 {lane_address})
-  %handle = call ptr @address_in(ptr %stream, i64 {stream_handle})
-  %others = call i64 @number_in(ptr %stream, i64 {stream_others})
-  %its_kept = call ptr @slot(ptr %stream, i64 {stream_kept})
-  %kept = call ptr @own(ptr %its_kept)
-  %count = call i64 @PyList_Size(ptr %kept)
+  %before = call %State @state_of(ptr %stream)
+  %lane = extractvalue %State %before, 0
+  %handle = extractvalue %State %before, 1
   ; Others may change the op, and what is known of its kernel, while the driver works.
   %held_too = call ptr @own(ptr %held)
   %shot_too = call ptr @own(ptr %shot)
   %answer = call i64 %fire(ptr %words, ptr %uses, ptr %user, {zero}, ptr %row, ptr null,
     ptr %lane, ptr %handle, i64 %budget)
-  %result = call i32 @put_there(ptr %shot_too, ptr %held_too, ptr %stream, i64 %others,
-    ptr %kept, i64 %count, i64 %answer, i64 %budget)
+  %result = call i32 @put_there(ptr %shot_too, ptr %held_too, ptr %stream, %State %before,
+    i64 %answer, i64 %budget)
   ret i32 %result
 }}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from .operators import WithoutOperators
 from .place import Spot, place_of
 
 TENSOR_WORDS = (
@@ -39,7 +40,7 @@ class _Word:
         )
 
 
-class Slips:
+class Slips(WithoutOperators):
     """Mixin of DeviceOp. Type checkers do not see it: for them these uses are plain errors."""
 
     if not TYPE_CHECKING:
@@ -66,17 +67,10 @@ class Slips:
         def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
             raise _not_run(self, "end with .to_numpy().sync() to get an array")
 
-        def _arithmetic(self, *others: object) -> NoReturn:
-            raise _not_run(
+        def _no_arithmetic(self) -> TypeError:
+            return _not_run(
                 self, "call .sync() first; and compute in a kernel, not with host operators"
             )
-
-        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = _arithmetic
-        __matmul__ = __pow__ = __lshift__ = __rshift__ = __and__ = __or__ = __xor__ = _arithmetic
-        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = _arithmetic
-        __rmatmul__ = __rpow__ = __rlshift__ = __rrshift__ = __rand__ = __ror__ = _arithmetic
-        __rxor__ = __neg__ = __pos__ = __abs__ = __invert__ = _arithmetic
-        __lt__ = __le__ = __gt__ = __ge__ = _arithmetic
 
         def __reduce__(self) -> NoReturn:
             raise TypeError(

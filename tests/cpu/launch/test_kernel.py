@@ -32,13 +32,6 @@ def device(request):
         yield chosen
 
 
-@pytest.fixture
-def rng():
-    seed = np.random.SeedSequence().entropy
-    print("seed", seed)
-    return np.random.default_rng(seed)
-
-
 def scaling():
     @tw.entry
     def scale(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:

@@ -23,13 +23,6 @@ def device(request):
         yield chosen
 
 
-@pytest.fixture
-def rng():
-    seed = np.random.SeedSequence().entropy
-    print("seed", seed)
-    return np.random.default_rng(seed)
-
-
 @tw.entry
 def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
     z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))

@@ -15,11 +15,6 @@ IN_MEMORY = [d for d in dt.ALL if d is not dt.f4e2m1fn]
 SHAPES = [(), (0,), (1,), (7,), (3, 0, 2), (4, 5), (2, 3, 4)]
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng()
-
-
 def tensor(rng, shape, dtype=dt.f32, device=None):
     """Random bits of any type; NaNs included."""
     raw = rng.integers(0, 256, (*shape, dtype.itemsize), "u1")

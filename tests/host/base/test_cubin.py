@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import random
 import struct
 
 import pytest
 
 from support.elf import Part, cubin, cubin_parts, elf, record, symbol
 from support.mutants import mutants
+from support.numbers import fresh_random
 from tilewright.base.cubin import Cubin, architecture, read_cubin, sections
 from tilewright.base.elf import InvalidElfError
 
@@ -85,10 +85,8 @@ def test_sections_have_no_addresses_yet():
 
 def test_damaged_ones_are_refused_or_read():
     """Never anything but our own error."""
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
     refused = 0
-    for mutant in mutants(cubin(), 2000, random.Random(seed)):
+    for mutant in mutants(cubin(), 2000, fresh_random()):
         try:
             assert isinstance(read_cubin(mutant), Cubin)
         except InvalidElfError:

@@ -4,24 +4,10 @@ import sys
 
 import pytest
 
-from op_kit import HandStream
+from op_kit import FailsOnDevice, HandStream
 from tilewright.base.errors import LaunchError
 from tilewright.op.context import ExecutionContext
-from tilewright.op.core import DeviceOp
 from tilewright.op.outcome import Outcome
-
-
-class Fails(DeviceOp):
-    """Starts work that fails on the device."""
-
-    def __init__(self, text="check failed"):
-        self.text = text
-
-    def execute(self, ctx):
-        outcome = ctx.outcome(self)
-        ctx.stream.after(lambda: outcome.settle(LaunchError(self.text)))
-        outcome.event = ctx.stream.record()
-        return "started"
 
 
 @pytest.fixture
@@ -33,14 +19,14 @@ def unraisable(monkeypatch):
 
 def test_an_ending_raises_the_error_of_its_work_with_the_chain():
     with pytest.raises(LaunchError, match="check failed") as caught:
-        Fails().map(str).sync_on(HandStream())
+        FailsOnDevice().map(str).sync_on(HandStream())
     notes = [note.split(",")[0] for note in caught.value.__notes__]
-    assert notes == ["while running `Fails`", "while running `Fails.map`"]
+    assert notes == ["while running `FailsOnDevice`", "while running `FailsOnDevice.map`"]
 
 
 def test_the_first_error_counts(unraisable):
     with pytest.raises(LaunchError, match="one"):
-        Fails("one").then(lambda _: Fails("two")).sync_on(HandStream())
+        FailsOnDevice("one").then(lambda _: FailsOnDevice("two")).sync_on(HandStream())
     assert unraisable == []
 
 
@@ -71,7 +57,7 @@ def test_work_that_went_well():
 
 def test_what_an_op_runs_for():
     ctx = ExecutionContext(HandStream())
-    op = Fails()
-    ctx.running = [Fails() for _ in range(20)]
+    op = FailsOnDevice()
+    ctx.running = [FailsOnDevice() for _ in range(20)]
     assert len(ctx.trail(op)) == 9
-    assert ctx.trail(op)[0] == ("Fails", op.built)
+    assert ctx.trail(op)[0] == ("FailsOnDevice", op.built)

@@ -56,42 +56,38 @@ def sleep_then_write(microseconds: int) -> str:
     return f"\n  call i32 @usleep(i32 {microseconds}){WRITE_BLOCK}"
 
 
-MEET = """
-  ; waits, a minute at most, until two blocks have come here; writes whether they have
-  %count_at = getelementptr i64, ptr %out, i64 2
-  atomicrmw add ptr %count_at, i64 1 seq_cst
+def _until(there: str) -> str:
+    """Wait, a minute at most, until `%there`."""
+    return f"""
   br label %wait
 wait:
-  %i = phi i64 [ 0, %body ], [ %j, %nap ]
-  %count = load atomic i64, ptr %count_at seq_cst, align 8
-  %both = icmp sge i64 %count, 2
+  %i = phi i64 [ 0, %body ], [ %j, %nap ]{there}
   %late = icmp sge i64 %i, 60000
-  %stop = or i1 %both, %late
-  br i1 %stop, label %over, label %nap
-nap:
-  call i32 @usleep(i32 1000)
-  %j = add i64 %i, 1
-  br label %wait
-over:
-  %at = getelementptr i64, ptr %out, i64 %block
-  %met = zext i1 %both to i64
-  store i64 %met, ptr %at"""
-
-GATE = """
-  ; runs until somebody opens the gate, a minute at most
-  br label %wait
-wait:
-  %i = phi i64 [ 0, %body ], [ %j, %nap ]
-  %open = load atomic i64, ptr %out seq_cst, align 8
-  %opened = icmp ne i64 %open, 0
-  %late = icmp sge i64 %i, 60000
-  %stop = or i1 %opened, %late
+  %stop = or i1 %there, %late
   br i1 %stop, label %over, label %nap
 nap:
   call i32 @usleep(i32 1000)
   %j = add i64 %i, 1
   br label %wait
 over:"""
+
+
+BOTH = _until("""
+  %count = load atomic i64, ptr %count_at seq_cst, align 8
+  %there = icmp sge i64 %count, 2""")
+
+MEET = f"""
+  ; waits until two blocks have come here; writes whether they have
+  %count_at = getelementptr i64, ptr %out, i64 2
+  atomicrmw add ptr %count_at, i64 1 seq_cst{BOTH}
+  %at = getelementptr i64, ptr %out, i64 %block
+  %met = zext i1 %there to i64
+  store i64 %met, ptr %at"""
+
+GATE = _until("""
+  ; until somebody opens the gate
+  %open = load atomic i64, ptr %out seq_cst, align 8
+  %there = icmp ne i64 %open, 0""")
 
 UNTIL_OPEN = """
   ; a block of a microsecond of arithmetic, or of nothing once the gate is open

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import random
 
 import pytest
 
 from support.elf import cubin, cubin_parts, elf, record
 from support.mutants import mutants
+from support.numbers import fresh_random
 from tilewright.backend.tileir.cubin import Resources, is_cubin, resources
 from tilewright.base.elf import MAGIC, InvalidElfError
 
@@ -33,8 +33,6 @@ def test_what_begins_as_one():
 
 def test_damaged_ones_are_refused_or_read():
     """Never anything but our own error."""
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    for mutant in mutants(cubin(), 2000, random.Random(seed)):
+    for mutant in mutants(cubin(), 2000, fresh_random()):
         with contextlib.suppress(InvalidElfError):
             resources(mutant)

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import random
 import struct
 
 import pytest
 
 from support.elf import cubin
 from support.mutants import mutants
+from support.numbers import fresh_random
 from tilewright.base.errors import DriverError
 from tilewright.driver.cuda.code import FATBIN, is_machine_code, loadable
 
@@ -64,10 +64,8 @@ def test_what_is_trusted_is_taken_as_it_is():
 @pytest.mark.parametrize("code", [CUBIN, fatbin(CUBIN)])
 def test_damaged_ones_are_refused_or_taken(code):
     """Never anything but our own error."""
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
     refused = 0
-    for mutant in mutants(code, 1000, random.Random(seed)):
+    for mutant in mutants(code, 1000, fresh_random()):
         try:
             loadable(mutant)
         except DriverError:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ....analysis.structure import LOOPS, Structure, arguments, carried
 from ....analysis.uniformity import Uniformity
-from ....ir.core import Block, Func, Op, Value
+from ....ir.core import Block, Func, Op, Value, walk
 
 
 @dataclass(eq=False, slots=True)
@@ -32,10 +32,7 @@ class Phase:
 
     def walk(self) -> Iterator[Op]:
         """All its ops, those in regions included."""
-        for op in self.ops:
-            yield op
-            for region in op.regions:
-                yield from region.walk()
+        return walk(self.ops)
 
 
 @dataclass(eq=False, slots=True)

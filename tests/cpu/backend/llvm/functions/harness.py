@@ -10,6 +10,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from support.numbers import fresh_rng
 from tilewright.backend.llvm.functions import BOUNDS, FUNCTIONS, Library
 from tilewright.backend.llvm.functions.conversion import ELEMENT
 from tilewright.backend.llvm.functions.text import vector
@@ -160,13 +161,6 @@ def specials(dtype: str) -> Array:
     return np.concatenate([values, -values, *ends, *(-end for end in ends)])
 
 
-def generator() -> np.random.Generator:
-    """Fresh random numbers; pytest shows the seed when a test fails."""
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    print("seed", seed)
-    return np.random.default_rng(seed)
-
-
 def samples(dtype: str, rng: np.random.Generator, count: int = 10_000) -> Array:
     """Special values, random bits, and numbers of every usual size."""
     kind = CARRIER_OF[dtype]
@@ -190,7 +184,7 @@ def check(name: str, dtype: str, arrays: tuple[Array, ...], exact: Array, lanes:
 
 def check_unary(name: str, dtype: str, reference: Callable[[Array], Array], lanes: int) -> None:
     """Compare with a function of NumPy computed in more precision."""
-    x = samples(dtype, generator())
+    x = samples(dtype, fresh_rng())
     with np.errstate(all="ignore"):
         check(name, dtype, (x,), reference(x.astype(np.longdouble)), lanes)
 

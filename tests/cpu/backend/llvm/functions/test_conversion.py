@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cpu.backend.llvm.functions.harness import Array, convert
+from support.numbers import fresh_rng
 from tilewright.backend.llvm.functions import Library
 from tilewright.base import dtypes
 
@@ -71,9 +72,7 @@ def near(name: str, dtype: Any) -> Array:
 
 
 def random_bits(dtype: Any) -> Array:
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    print("seed", seed)
-    rng = np.random.default_rng(seed)
+    rng = fresh_rng()
     wide = np.dtype(dtype).itemsize * 8
     bits = rng.integers(0, 2**wide, 20_000, dtype=f"u{wide // 8}").view(dtype)
     usual = (rng.standard_normal(20_000) * 10.0 ** rng.integers(-3, 4, 20_000)).astype(dtype)

@@ -10,9 +10,9 @@ from cpu.backend.llvm.functions.harness import (
     assert_same,
     check,
     check_unary,
-    generator,
     values_at,
 )
+from support.numbers import fresh_rng
 
 INF, NAN = np.inf, np.nan
 ALL = pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_error_bound(name, reference, dtype, lanes):
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @ALL
 def test_around_the_change_of_method(name, reference, dtype):
-    x = generator().uniform(0.4, 1.2, 40_000).astype(CARRIER_OF[dtype])
+    x = fresh_rng().uniform(0.4, 1.2, 40_000).astype(CARRIER_OF[dtype])
     check(name, dtype, (x,), reference(x.astype(np.longdouble)))
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @ALL
 def test_small_arguments(name, reference, dtype):
-    rng = generator()
+    rng = fresh_rng()
     x = (rng.standard_normal(20_000) * 10.0 ** rng.integers(-40, 0, 20_000)).astype(
         CARRIER_OF[dtype]
     )

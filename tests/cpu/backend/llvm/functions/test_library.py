@@ -8,7 +8,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from cpu.backend.llvm.functions.harness import CARRIER_OF, apply, generator, samples
+from cpu.backend.llvm.functions.harness import CARRIER_OF, apply, samples
+from support.numbers import fresh_rng
 from tilewright.backend.llvm.functions import BOUNDS, FUNCTIONS, Library
 from tilewright.backend.llvm.functions.conversion import ELEMENT, FLOATS
 from tilewright.backend.llvm.functions.text import vector
@@ -75,7 +76,7 @@ def test_lanes_out_of_range(lanes):
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_result_does_not_depend_on_lanes(name, dtype):
-    rng = generator()
+    rng = fresh_rng()
     arrays = [rng.permutation(samples(dtype, rng, 30)) for _ in range(FUNCTIONS[name].arity)]
     kind = "u4" if CARRIER_OF[dtype] is np.float32 else "u8"
     expected = apply(name, dtype, *arrays, lanes=1)

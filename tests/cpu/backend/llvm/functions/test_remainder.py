@@ -11,11 +11,11 @@ from cpu.backend.llvm.functions.harness import (
     CARRIER_OF,
     apply,
     assert_same,
-    generator,
     samples,
     specials,
     values_at,
 )
+from support.numbers import fresh_rng
 
 INF, NAN = np.inf, np.nan
 
@@ -33,7 +33,7 @@ def compare(dtype, x, y, lanes):
 @pytest.mark.parametrize("lanes", [1, 8, 32])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_exact(dtype, lanes):
-    rng = generator()
+    rng = fresh_rng()
     x = samples(dtype, rng, 4_000)
     compare(dtype, x, rng.permutation(x), lanes)
     whole = rng.integers(-50, 50, x.size).astype(x.dtype)

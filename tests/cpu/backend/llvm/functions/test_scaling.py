@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cpu.backend.llvm.functions.harness import generator, run_symbol
+from cpu.backend.llvm.functions.harness import run_symbol
+from support.numbers import fresh_rng
 from tilewright.backend.llvm.functions.library import Library
 from tilewright.backend.llvm.functions.scaling import nearest, register_lanes, scale, scale_normal
 from tilewright.backend.llvm.functions.text import Body, define
@@ -36,7 +37,7 @@ def test_subnormal_results_are_rounded_once(scales):
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 32])
 @pytest.mark.parametrize(("dtype", "limit"), [("f4", 150), ("f8", 1075)])
 def test_every_exponent_in_every_width(lanes, dtype, limit, scales):
-    n = generator().permutation(np.arange(-limit, limit + 1)).astype(dtype)
+    n = fresh_rng().permutation(np.arange(-limit, limit + 1)).astype(dtype)
     got = run(lambda v: scale(v * 0.0 + 1.25, nearest(v)), n, lanes, scales)
     with np.errstate(over="ignore"):
         assert np.array_equal(got, np.ldexp(n.dtype.type(1.25), n.astype(int)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.numbers import fresh_rng
 from support.teams import PLANES, TEAMS, Team, run_on
 
 BLOCKS = (1, 31, 32, 33, 64, 1000, 1024)
@@ -12,9 +13,7 @@ FLAT = ((1, 1), (5, 3), (8, 8), (16, 16), (32, 4), (33, 2), (3, 33))
 
 
 def same_as_reference(team: Team, n: int, block: int | tuple[int, int]) -> None:
-    seed = np.random.SeedSequence().entropy
-    print(f"seed {seed}")
-    args = team.given(np.random.default_rng(seed), n)
+    args = team.given(fresh_rng(), n)
     got, expected = (run_on(device, team, args, block) for device in ("cpu", "reference"))
     if team.tolerance:
         np.testing.assert_allclose(got, expected, rtol=team.tolerance, atol=team.tolerance)

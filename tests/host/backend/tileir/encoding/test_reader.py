@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
+from support.numbers import fresh_random
 from tilewright.backend.tileir.encoding.bytes import BytecodeError
 from tilewright.backend.tileir.encoding.reader import read
 from tilewright.backend.tileir.encoding.versions import VERSIONS
@@ -49,9 +48,7 @@ def test_what_is_written_is_read(version):
 
 def test_mutants_are_typed_errors_or_programs():
     data = write(program(), VERSIONS[-1])
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    rng = random.Random(seed)
+    rng = fresh_random()
     refused = 0
     for _ in range(MUTANTS):
         mutant = bytearray(data)
