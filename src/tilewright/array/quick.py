@@ -23,7 +23,7 @@ from ..driver.lane import Lane
 from ..driver.stub.spots import at
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
-from .order import PUTS, tell_put
+from .flight import PUTS, tell_put
 from .quick_text import DECLARED, TEXT
 
 OFTEN = 64

@@ -15,7 +15,8 @@ from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_put
 from .borrow import EPOCH, LOCK, OWNER
-from .order import Flight, begin, reserve
+from .flight import Flight
+from .order import begin, reserve
 from .recording import Node
 
 if TYPE_CHECKING:

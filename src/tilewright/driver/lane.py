@@ -18,7 +18,7 @@ PUT, LISTED = int(LaneWord.PUT), int(LaneWord.LISTED)
 
 
 class Lane:
-    """A stream as records of memory name it; `array.order` says what its flights are.
+    """A stream as records of memory name it; `array.flight` says what its flights are.
 
     Lanes are few and small, and stay for good: memory may name one long after its stream is gone.
     Work is *listed* here as a flight, with the lock of borrow state; or it is no more than

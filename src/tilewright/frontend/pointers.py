@@ -17,7 +17,7 @@ STORE_ORDERS = (Ordering.WEAK, Ordering.RELAXED, Ordering.RELEASE)
 ATOMIC_ORDERS = (Ordering.RELAXED, Ordering.ACQUIRE, Ordering.RELEASE, Ordering.ACQ_REL)
 
 
-def pointers(em: Emitter, x: Any, what: str = "pointers") -> Value:
+def as_pointers(em: Emitter, x: Any, what: str = "pointers") -> Value:
     """A tile of pointers, refused otherwise."""
     if is_pointer(x):
         return cast("Value", x)
@@ -27,6 +27,14 @@ def pointers(em: Emitter, x: Any, what: str = "pointers") -> Value:
         expected="a tl.Ptr parameter or pointers made from one",
         got=describe(x),
     )
+
+
+def only_pointer(em: Emitter, x: Any) -> Value:
+    """The pointer of a tile that has one."""
+    value = as_pointers(em, x, "the argument")
+    if value.tile.size != 1:
+        em.fail(Code.SHAPE, "more than one pointer", expected="one", got=describe(value))
+    return em.emit("reshape", value, shape=()) if value.tile.rank else value
 
 
 def is_pointer(x: Any) -> bool:

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 from weakref import ref
 
-from ..array.order import PUTS, tell_put, tidy
+from ..array.flight import PUTS, tell_put
+from ..array.order import tidy
 from ..array.recording import Node, PlainMemory, Recording, memory_of
 from ..base.errors import BorrowError, Error
 from ..driver.foreign import ForeignStream

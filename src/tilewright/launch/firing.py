@@ -15,7 +15,8 @@ from types import ModuleType
 from typing import Any, NoReturn, cast
 
 from ..array.borrow import borrow_words
-from ..array.order import PUTS, tell_put, tidy
+from ..array.flight import PUTS, tell_put
+from ..array.order import tidy
 from ..base.dtypes import AnyDType
 from ..driver.cuda.context import Context
 from ..driver.cuda.launching import SHOT_WORDS, ShotWord

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..array.order import Flight, reserve, reserve_held
+from ..array.flight import Flight
+from ..array.order import reserve, reserve_held
 from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.recording import Node

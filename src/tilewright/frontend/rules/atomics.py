@@ -14,7 +14,7 @@ from ..device_global import elements_of
 from ..elements import pointer_of
 from ..emit import Emitter
 from ..operands import word
-from ..pointers import ATOMIC_ORDERS, mask_for, memory_order, pointee, pointers, value_for
+from ..pointers import ATOMIC_ORDERS, as_pointers, mask_for, memory_order, pointee, value_for
 from ..shared import update_element
 from ..values import ElementRef, SharedRef, SliceRef
 from .memory import writable
@@ -59,7 +59,7 @@ def _combine(
         if isinstance(x.memory, SharedRef):
             return update_element(em, x, (value,), mask, "atomic_shared", mode=mode, **attrs)
         x, mask = _of_slice(em, x.memory, x, mask)
-    target = pointers(em, x)
+    target = as_pointers(em, x)
     _accept(em, f"atomic {mode.value}", pointee(target), ELEMENTS[mode])
     given = value_for(em, value, target, "value")
     where = mask_for(em, mask, target.tile.shape)
@@ -105,7 +105,7 @@ def atomic_cas(
         if isinstance(pointers.memory, SharedRef):
             return update_element(em, pointers, (compare, value), mask, "cas_shared", **attrs)
         pointers, mask = _of_slice(em, pointers.memory, pointers, mask)
-    target = _pointers(em, pointers)
+    target = as_pointers(em, pointers)
     _accept(em, "atomic compare-and-swap", pointee(target), _ANY)
     old, new = value_for(em, compare, target, "compare"), value_for(em, value, target, "value")
     where = mask_for(em, mask, target.tile.shape)
@@ -117,10 +117,6 @@ def _of_slice(em: Emitter, ref: SliceRef, element: ElementRef, mask: Any) -> tup
     pointer, there = pointer_of(em, ref, element.index[0])
     given = mask_for(em, mask, ())
     return pointer, there if given is None else em.emit("andi", there, given)
-
-
-def _pointers(em: Emitter, x: Any) -> Value:
-    return pointers(em, x)
 
 
 def atomic_red_view(
