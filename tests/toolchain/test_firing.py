@@ -38,6 +38,13 @@ def doubled(
     z.store(tl.load_tile_like(x, z) * BY if ON else tl.load_tile_like(x, z))
 
 
+@tw.entry
+def visited(z: tl.MappedPartitionMut[tw.f32], x: tl.Tensor[tw.f32, 8]) -> None:
+    xs = x.partition(z.shape)
+    for index in z.iter_indices():
+        z.store(xs.load([*index]) * 2.0, index)
+
+
 SHIFT = 1
 
 
@@ -62,7 +69,7 @@ DRIVERS = {"python": FakeCuda, "native": NativeCuda, "quick": NativeCuda}
 def fake(request, monkeypatch):
     """A driver whose kernels multiply what they read, by 2 or by the number they are given."""
     fake = DRIVERS[request.param]()
-    for kernel in (double, scaled, doubled, shifted):
+    for kernel in (double, scaled, doubled, shifted, visited):
         monkeypatch.setattr(kernel, "__class__", Entry)
     for part in (quick, graph_quick):
         monkeypatch.setattr(part, "OFTEN", 1 if request.param == "quick" else 1 << 30)
@@ -71,7 +78,7 @@ def fake(request, monkeypatch):
         z, x = (vector(value) for value in values if value in fake.memory)
         z[:] = x * (FACTOR if FACTOR_BITS in values else 2)
 
-    fake.kernels.update(double=multiply, scaled=multiply, doubled=multiply)
+    fake.kernels.update(double=multiply, scaled=multiply, doubled=multiply, visited=multiply)
     fake.kernels["shifted"] = lambda values, grid: None
     return fake
 
@@ -130,6 +137,23 @@ def test_so_is_one_that_was_asked_for_before(asking, fake, warm):
     assert names(fake.log) == ["launch"] * 3
     stream.synchronize()
     np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
+
+
+def test_so_is_one_whose_blocks_visit_many_tiles(fake, tensors, device):
+    z, x = tensors
+    p, stream = z.partition_mut(2).map(2, 3), device.new_stream()
+    for _ in range(3):
+        visited(p, x).sync_on(stream)
+    z = p.unpartition()
+    np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() * 2)
+    p = z.partition_mut(2).map(2, 3)
+    visited(p, x).sync_on(stream)
+    del fake.log[:]
+    op = visited(p, x)
+    assert op._held is not None, "it needed a closer look"
+    op.start_on(stream)
+    assert names(fake.log) == ["launch"]
+    stream.synchronize()
 
 
 def test_an_op_that_was_looked_at_closely_ends_like_others(warm):

@@ -16,7 +16,7 @@ from typing import Any, cast
 from ..array.arc import Arc, Core
 from ..array.borrow import LOCK, Ticket, borrow_words
 from ..array.ownership import Handle
-from ..array.partition import Partition
+from ..array.partition import MappedPartition, Partition
 from ..array.region import TensorRecord, address_of
 from ..array.tensor import BorrowMut, Tensor
 from ..driver.cpu.layouts import offset
@@ -49,7 +49,7 @@ class PlainBinder:
         """`whole`: what it writes is borrowed as it is, not cut into tiles."""
         self._form_of = form_of
         self._whole = whole
-        self._given_as: type = BorrowMut if whole else Partition
+        self._given_as, mapped = (BorrowMut, BorrowMut) if whole else (Partition, MappedPartition)
         given = self.arity = len(kernel.parameters)
         """How many arguments a call has."""
         self._outputs, self._inputs = picking(binder.outputs, given), picking(binder.inputs, given)
@@ -69,7 +69,7 @@ class PlainBinder:
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
             id(TensorRecord), given, ctypes.addressof(borrow_words()), id(self._writing),
             offset(Tensor, "plain"), offset(Arc, "_core"), offset(Core, "tensor"),
-            offset(self._given_as, "stamp"), offset(self._given_as, "tensor"),
+            offset(self._given_as, "stamp"), offset(self._given_as, "tensor"), id(mapped),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
         self.hold: Callable[[int, tuple[Any, ...], int], Held | None] = self._first_hold

@@ -73,6 +73,35 @@ def test_a_tensor_that_was_taken_over_is_plain_once_its_owner_ran():
     assert is_plain(add(p, x, x))
 
 
+@tw.entry
+def visit(z: tl.MappedPartitionMut, w: tl.TensorMut, x: tl.Tensor) -> None:
+    xs = x.partition(z.shape)
+    for index in z.iter_indices():
+        z.store(xs.load([*index]) + 1.0, index)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 5, 13])
+def test_mapped_partitions_need_no_closer_look(size):
+    z, w = (tw.full((size,), np.nan).sync() for _ in range(2))
+    x = tw.asarray(np.random.default_rng().random(size, "f4"))
+    mapped, plain = z.partition_mut(4).map(2, 1), w.partition_mut(size)
+    for _ in range(2):
+        assert is_plain(visit(mapped, plain, x))
+        visit(mapped, plain, x).sync()
+    np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + 1)
+
+
+def test_partitions_of_the_other_kind_are_refused_after_plain_launches():
+    z, w, x = some(3)
+    mapped, plain = z.partition_mut(4).map(1, 1), w.partition_mut(8)
+    visit(mapped, plain, x).sync()
+    for wrong in [(plain, plain), (mapped, w.partition_mut(8).map(1, 1))]:
+        with pytest.raises(tw.LaunchError, match="the wrong kind of partition"):
+            visit(*wrong, x)
+    visit(z.partition_mut(4).map(1, 1), w.partition_mut(8), x).sync()
+    np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + 1)
+
+
 def test_a_moved_tensor_is_not():
     z, x, y = some(3)
     add(z.partition_mut(4), x, y).sync()

@@ -70,7 +70,11 @@ define internal ptr @written(ptr %call, ptr %given, ptr %tiling, ptr %owner) alw
 entry:
   %class = call ptr @link(ptr %call, i64 {CallWord.PARTITION.value})
   %fits = call i1 @is_of(ptr %given, ptr %class)
-  br i1 %fits, label %ask, label %no
+  br i1 %fits, label %ask, label %other
+other:
+  %mapped = call ptr @link(ptr %call, i64 {CallWord.MAPPED.value})
+  %walked = call i1 @is_of(ptr %given, ptr %mapped)
+  br i1 %walked, label %ask, label %no
 ask:
   %stamp = call ptr @its(ptr %call, i64 {CallWord.STAMP_AT.value}, ptr %given)
   %none = icmp eq ptr %stamp, null

@@ -173,9 +173,11 @@ class CallWord(IntEnum):
     STAMP_AT = 16
     """where a partition has its stamp, and its tensor."""
     TENSOR_AT = 17
+    MAPPED = 18
+    """Another class of partitions, as an object: those whose tiles are shared by a row of blocks."""
 
 
-CALL_WORDS = 18
+CALL_WORDS = 19
 
 
 def new_words(count: int) -> Words:

@@ -94,6 +94,12 @@ class Written:
             tensor.storage[StorageWord.OWNER] = owner
 
 
+class Visited(Written):
+    """As a mapped partition."""
+
+    __slots__ = ()
+
+
 class TensorRecord(bytes):
     pass
 
@@ -121,7 +127,7 @@ class Call:
             id(Read), id(Shared), id(Written), id(TensorRecord), count,
             ctypes.addressof(borrow_words()), id(WRITING), offset(Read, "plain"),
             offset(Shared, "core"), offset(Core, "tensor"), offset(Written, "stamp"),
-            offset(Written, "tensor"),
+            offset(Written, "tensor"), id(Visited),
         ]  # fmt: skip
 
     def bind(self, *arguments):
@@ -151,6 +157,18 @@ def test_known_kinds_are_borrowed():
     assert z.storage[StorageWord.EPOCH] == 2 and x.storage[StorageWord.EPOCH] == 2
     assert unpack("5q", held[-2])[2:] == (2, 2, 5)
     assert Call(2, 1, kinds=(11, 12, 8)).bind(Written(z), Read(x))[-1] is None
+
+
+def test_mapped_partitions_are_borrowed_as_others_are():
+    z, x = Tensor(kind=11), Tensor(kind=12)
+    assert Call(2, 1).bind(Visited(z, tiling=7), Read(x))[-1] is None
+    call = Call(2, 1, kinds=(11, 12, 7))
+    assert call.bind(Visited(z, tiling=7), Read(x))[-1] is call.known
+
+    class Other(Written):
+        __slots__ = ()
+
+    assert call.bind(Other(z, tiling=7), Read(x)) is None
 
 
 def test_what_is_written_knows_by_whom_and_where():
