@@ -10,7 +10,7 @@ from ..case import NotAvailable
 from ..records import Figures, figures
 from .case import Case, Entry, Row, Tensor
 from .ours import forget
-from .timing import ROUNDS, Clock, best, interleave
+from .timing import ROUNDS, Clock, best, interleave, rounds_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def contest(row: Row, rounds: int = ROUNDS) -> Record:
     """Check, tune and time."""
     case, clock = row.make(), Clock(cold=row.cold)
     entries, absent = _qualified(case, clock)
-    timed = interleave(entries, clock, rounds)
+    timed = interleave(entries, clock, rounds_of(row, rounds))
     found = {name: figures(times) for name, times in timed.items()}
     record = Record(
         row.family, row.name, row.unit, found,
