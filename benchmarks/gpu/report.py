@@ -20,10 +20,10 @@ WANTED = 0.98
 """Of the better of the other kernel languages."""
 
 HOW = """\
-Each row is one run: contestants take turns, five rounds, each in another order; speeds are those of
-the median round, by the GPU's own clock. Where the data would fit in the cache, it is flushed
-before each call. Ours are plain kernels without hints, with the best of a few tile shapes; the
-others have the best of a few settings each. Columns of others say how fast ours is in parts of
+Each row is one run: contestants take turns, five rounds or more, each in another order; speeds
+are those of the median round, by the GPU's own clock. Where the data would fit in the cache, it is
+flushed before each call. Ours are plain kernels without hints, with the best of a few tile shapes;
+the others have the best of a few settings each. Columns of others say how fast ours is in parts of
 theirs: above 1 ours is faster. Other forms of ours, with hints or persistent, are given in parts of
 the plain one. Goals against other kernel languages and in TFLOP/s count the fastest of them, those
 in TB/s the plain one alone. Ours are launched as users launch them, `kernel(...).start_on(stream)`,

@@ -174,7 +174,7 @@ class CallWord(IntEnum):
     """where a partition has its stamp, and its tensor."""
     TENSOR_AT = 17
     MAPPED = 18
-    """Another class of partitions, as an object: those whose tiles are shared by a row of blocks."""
+    """Another class of partitions, as an object: those whose tiles a row of blocks visits."""
 
 
 CALL_WORDS = 19
