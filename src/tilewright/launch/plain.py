@@ -49,7 +49,8 @@ class PlainBinder:
         """`whole`: what it writes is borrowed as it is, not cut into tiles."""
         self._form_of = form_of
         self._whole = whole
-        self._given_as, mapped = (BorrowMut, BorrowMut) if whole else (Partition, MappedPartition)
+        self._given_as: type = BorrowMut if whole else Partition
+        mapped: type = BorrowMut if whole else MappedPartition
         given = self.arity = len(kernel.parameters)
         """How many arguments a call has."""
         self._outputs, self._inputs = picking(binder.outputs, given), picking(binder.inputs, given)
