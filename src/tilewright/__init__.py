@@ -3,7 +3,7 @@
 What may be written in a kernel is in `tilewright.lang`.
 """
 
-from . import simt
+from . import jit_cache, simt
 from .array import (
     Arc,
     BorrowMut,
@@ -210,6 +210,7 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "jit_cache",
     "kernel",
     "linspace",
     "load_module_from_bytes",

@@ -1,4 +1,4 @@
-"""Changes entries of the disk cache so that nothing but their code is wrong."""
+"""Changes entries of a cache so that nothing but their code is wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ def swap_code(store: Store, change: Callable[[bytes], bytes]) -> int:
     entries = store.entries()
     for file in entries:
         path = store.root / file.path
-        text, saved = _parts(path.read_bytes())
-        data = encode(Record(text, file.name), Saved(saved.metadata, change(saved.code)))
-        path.write_bytes(data)
+        path.write_bytes(with_other_code(path.read_bytes(), file.name, change))
     return len(entries)
+
+
+def with_other_code(entry: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
+    """An entry with other code, and checksums that are right."""
+    text, saved = _parts(entry)
+    return encode(Record(text, name), Saved(saved.metadata, change(saved.code)))

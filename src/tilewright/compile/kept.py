@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 from ..base.stage import Keeping
-from .store import Record, Store
+from .store import Keeper, Record
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What one compilation asks of the store, and what it would keep there."""
 
-    store: Store
+    store: Keeper
     keeping: Keeping
     argument: Any
     record: Record
@@ -33,14 +33,18 @@ class Asked:
         """Keep a result."""
         self.store.put(self.record, self.keeping.save(self.argument, result))
 
+    def forget(self) -> None:
+        """What is kept is of no use."""
+        self.store.remove(self.record.name)
+
     @contextmanager
     def alone(self) -> Generator[None, None, None]:
-        """Let other processes wait that would make the same."""
+        """Let others wait that would make the same."""
         with self.store.alone(self.record):
             yield
 
 
-def ask(store: Store | None, keeping: Keeping, argument: Any) -> Asked | None:
+def ask(store: Keeper | None, keeping: Keeping, argument: Any) -> Asked | None:
     """The question for a stage's argument; None where nothing can be kept."""
     facts = keeping.facts(argument) if store is not None else None
     if store is None or facts is None:

@@ -16,7 +16,7 @@ from ..ir import Func
 from ..ir.printer import print_func
 from ..ir.verify import verify
 from .kept import Asked, ask
-from .store import Store, current_store
+from .store import Keeper, current_store
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Runner:
     shown: dict[str, str] = field(default_factory=dict[str, str])
     keep: bool = False
     """Whether to keep every stage's text, for `kernel.inspect()`."""
-    store: Store | None = field(default_factory=current_store)
+    store: Keeper | None = field(default_factory=current_store)
     """Where results are kept between processes; None compiles afresh."""
     fresh: bool = False
     """Whether to make everything anew, in the place of what is kept."""
@@ -83,11 +83,12 @@ class Runner:
         asked = self.step("disk", partial(ask, self.store, keeping), argument)
         if asked is None:
             return make()
-        found = None if self.fresh else self.step("disk", Asked.find, asked)
-        if found is not None:
+        if self.fresh:
+            self.step("disk", Asked.forget, asked)
+        elif (found := self.step("disk", Asked.find, asked)) is not None:
             return found
         with asked.alone():
-            # Another process may have made it while this one waited.
+            # Somebody else may have made it while this one waited.
             found = None if self.fresh else self.step("disk", Asked.get, asked)
             if found is not None:
                 return found

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..backend.tileir.toolchain import description, find_toolchain
 from ..base.config import cache_directory, current
 from ..base.errors import CompileError, KernelCacheError
-from ..compile.store import Store, current_store, pack, refusal, unpack
+from ..compile.store import Store, disk_store, pack, refusal, unpack
 from ..compile.store.evict import File
 from .subcommand import FINE, WRONG, Subcommand, UsageError, aligned, in_bytes, say
 
@@ -22,7 +22,7 @@ STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 def _store() -> Store:
     """The store in force; an error where there is none that may be used."""
-    store = current_store()
+    store = disk_store()
     if store is None:
         raise KernelCacheError(
             "compiled code is not kept on disk",

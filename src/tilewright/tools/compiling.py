@@ -72,7 +72,7 @@ def _say_where(count: int, before: Stats) -> None:
         say("kept nowhere: the cache is off; -o DIR writes files")
         return
     kept = now.puts - before.puts + now.hits - before.hits
-    say(f"kept in {store.root}" if kept >= count else f"{count - kept} not kept in {store.root}")
+    say(f"kept in {store.place}" if kept >= count else f"{count - kept} not kept in {store.place}")
 
 
 def _compile(

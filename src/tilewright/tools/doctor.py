@@ -14,7 +14,7 @@ from ..backend.llvm import find_libdevice, host_target
 from ..backend.tileir.toolchain import INSTALL, architectures, bytecode_versions, find_toolchain
 from ..base.config import SETTINGS, Config, cache_directory, current
 from ..base.errors import CompileError
-from ..compile.store import current_store, refusal, trouble
+from ..compile.store import disk_store, refusal, trouble
 from ..driver.cuda.bindings import SINCE
 from ..driver.cuda.finding import NEWER
 from .machine import SELF, ask_driver, own_version
@@ -130,7 +130,7 @@ def _architectures() -> Sequence[str]:
 
 
 def _cache() -> Iterator[Finding]:
-    root, store = cache_directory(current()), current_store()
+    root, store = cache_directory(current()), disk_store()
     if root is None or store is None:
         yield Finding("directory", "off: every process compiles afresh")
         return

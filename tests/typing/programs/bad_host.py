@@ -98,3 +98,19 @@ class Policy:
 
 
 tw.value(1).schedule(Policy())  # error: it gives no stream
+
+
+class Forgetful:
+    def get(self, name: str) -> str | None:
+        return None
+
+    def put(self, name: str, entry: bytes) -> None: ...
+    def contains(self, name: str) -> bool:
+        return False
+
+    def delete(self, name: str) -> None: ...
+    def clear(self) -> None: ...
+
+
+tw.jit_cache.enable(Forgetful())  # error: an entry is bytes, not text
+tw.jit_cache.enable({})  # error: a dict is no store

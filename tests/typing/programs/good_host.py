@@ -165,6 +165,36 @@ awaitable: Awaitable[int] = tw.value(1).into_future()
 assert_type(asyncio.run(tw.value(1)), int)
 
 
+# Stores of compiled code
+class Kept:
+    """A store of one's own, that names its parameters as it likes."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, bytes] = {}
+
+    def get(self, key: str) -> bytes | None:
+        return self.entries.get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        self.entries[key] = data
+
+    def contains(self, key: str) -> bool:
+        return key in self.entries
+
+    def delete(self, key: str) -> None:
+        self.entries.pop(key, None)
+
+    def clear(self) -> None:
+        self.entries.clear()
+
+
+store: tw.jit_cache.JitStore = Kept()
+tw.jit_cache.enable(store)
+with tw.jit_cache.using(Kept()), tw.jit_cache.using(None):
+    assert_type(tw.jit_cache.stats().hits, int)
+assert_type(tw.jit_cache.is_enabled(), bool)
+
+
 # Devices and policies
 class Own:
     """A policy of one's own."""

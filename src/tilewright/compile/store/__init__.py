@@ -1,51 +1,45 @@
-"""Compiled code on disk, so that the next process need not compile: one store for all backends.
+"""Compiled code, kept so that the next process need not compile: one store for all backends.
 
-A store is a private directory of entries `<first 2 hex>/<64 hex>.tw`. An entry's name is the hash
-of its record, which names everything that can change the code.
+A store is a private directory of entries `<first 2 hex>/<64 hex>.tw`, or something of the user's
+own. An entry's name is the hash of its record, which names everything that can change the code.
 
-    record  what an entry was made from
-    entry   an entry as bytes
-    flight  one process at a time
-    evict   how the size stays within its limit
-    disk    the store itself
-    bundle  all of it as one file
+    record    what an entry was made from
+    entry     an entry as bytes
+    flight    one process at a time
+    evict     how the size stays within its limit
+    keeper    what a compilation asks of a store
+    disk      the store in a directory
+    custom    the store of a user's own
+    bundle    all of a directory as one file
+    choosing  which store is used
 """
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
-from ...base.config import cache_directory, current
 from ...base.private_directory import RefusedError, opened
 from .bundle import pack, unpack
-from .disk import Stats, Store, try_to_write
+from .choosing import current_store, disk_store, stats
+from .custom import JitStore
+from .disk import Store, try_to_write
+from .keeper import Keeper, Stats
 from .record import Record
 
 __all__ = [
+    "JitStore",
+    "Keeper",
     "Record",
     "Stats",
     "Store",
     "current_store",
+    "disk_store",
     "pack",
     "refusal",
     "stats",
     "trouble",
     "unpack",
 ]
-
-
-def current_store() -> Store | None:
-    """The store that the settings name; None where they turn it off."""
-    config = current()
-    root = cache_directory(config)
-    return _store(root, config.cache_size) if root is not None and config.cache_size else None
-
-
-def stats() -> Stats:
-    """What the current store did for this process so far."""
-    store = current_store()
-    return store.stats if store is not None else Stats()
 
 
 def refusal(root: Path) -> str | None:
@@ -69,8 +63,3 @@ def trouble(root: Path) -> str | None:
     except OSError as error:
         return error.strerror
     return None
-
-
-@cache
-def _store(root: Path, capacity: int) -> Store:
-    return Store(root, capacity)

@@ -18,7 +18,8 @@ from typing import BinaryIO, cast
 
 from ...base.errors import KernelCacheError
 from ...base.stage import Saved
-from .disk import LARGEST, Store
+from .disk import Store
+from .keeper import LARGEST
 from .record import Record, facts_of
 
 LENGTHS = struct.Struct("<IIQ")

@@ -1,19 +1,12 @@
-"""The disk cache itself: from a record to what was kept under it, and back. It never raises.
-
-Every failure of the file system is counted and passed over: what cannot be read is a miss, what
-cannot be written is not kept, and a warning says so once.
-"""
+"""The disk cache itself: a keeper of compiled code in one directory."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-import threading
-import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,14 +15,13 @@ from ...base.stage import Saved
 from .entry import InvalidEntryError, check, decode, encode, parts
 from .evict import LOW, File, evict, files, path_of
 from .flight import Lock, acquire
+from .keeper import LARGEST, Keeper
 from .record import Record, differences, facts_of
 
 T = TypeVar("T")
 
 PATIENCE = 60.0
 """Seconds to wait for another process that compiles the same; then both do."""
-LARGEST = 256 << 20
-"""An entry of more bytes is not ours."""
 READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Not through links, and not waiting for somebody to write into a pipe."""
 TRIED = 1 << 16
@@ -38,54 +30,30 @@ LOOKS = 16
 """Eviction looks at all files when this process has written that part of the capacity."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """What a store did for this process."""
-
-    hits: int = 0
-    misses: int = 0
-    puts: int = 0
-    bytes_written: int = 0
-    io_errors: int = 0
-    invalid: int = 0
-    """Entries that were damaged or not what they should be, and were removed."""
-    evicted: int = 0
-
-
-class Store:
+class Store(Keeper):
     """Compiled code in one private directory, limited to `capacity` bytes."""
 
     def __init__(self, root: Path, capacity: int, patience: float = PATIENCE) -> None:
+        super().__init__()
         self.root = root
         self.capacity = capacity
         self._patience = patience
-        self._stats = Stats()
         self._written = -1
         """Bytes written since eviction last looked; -1 before the first look."""
-        self._warned = False
-        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"Store({str(self.root)!r}, {self.capacity})"
 
     @property
-    def stats(self) -> Stats:
-        """The counts so far."""
-        return self._stats
+    def place(self) -> str:
+        """The directory."""
+        return str(self.root)
 
-    # The two things a compilation wants.
+    # What a compilation wants.
 
-    def get(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """What was kept under a record, made again by `restore`; counts a hit or a miss."""
-        found = self.find(record, restore)
-        self._count(misses=found is None)
-        return found
-
-    def find(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
-        """As `get`, but nothing found is no miss yet."""
-        found = self._soft(lambda directory: self._find(directory, record, restore))
-        self._count(hits=found is not None)
-        return found
+    def read(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
+        """What was kept, compared with its checksums; noted as used."""
+        return self._soft(lambda directory: self._read(directory, record, restore))
 
     def put(self, record: Record, saved: Saved) -> bool:
         """Keep something under a record; whether it is kept now."""
@@ -94,7 +62,7 @@ class Store:
             return False  # it would push out everything else
         done = self._soft(lambda directory: _write(directory, record.name, data), create=True)
         if done:
-            self._count(puts=1, bytes_written=len(data))
+            self.count(puts=1, bytes_written=len(data))
             self._limit(len(data))
         return bool(done)
 
@@ -146,7 +114,7 @@ class Store:
         damaged = {name: problem for name, problem in looked if problem}
         for name in damaged:
             self.remove(name)
-        self._count(invalid=len(damaged))
+        self.count(invalid=len(damaged))
         return damaged
 
     def remove(self, name: str) -> bool:
@@ -172,13 +140,13 @@ class Store:
 
     # How it is done.
 
-    def _find(self, directory: int, record: Record, restore: Callable[[Saved], T]) -> T | None:
+    def _read(self, directory: int, record: Record, restore: Callable[[Saved], T]) -> T | None:
         path = path_of(record.name)
         try:
             data = _read(directory, path)
             found = None if data is None else restore(decode(data, record))
         except (InvalidEntryError, ValueError):
-            self._count(invalid=1)
+            self.count(invalid=1)
             remove(directory, path)
             return None
         if found is not None:
@@ -195,13 +163,13 @@ class Store:
                 return
             self._written = 0
         removed = self._soft(lambda directory: evict(directory, self.capacity))
-        self._count(evicted=removed or 0)
+        self.count(evicted=removed or 0)
 
     def _release(self, lock: Lock) -> None:
         try:
             lock.release()
         except OSError:
-            self._count(io_errors=1)
+            self.count(io_errors=1)
 
     def _soft(self, action: Callable[[int], T], *, create: bool = False) -> T | None:
         """Do something in the directory; None where the file system does not let us."""
@@ -211,28 +179,18 @@ class Store:
         except OSError as error:
             if isinstance(error, FileNotFoundError) and not create:
                 return None  # no directory yet
-            self._count(io_errors=1)
+            self.count(io_errors=1)
             if create:
-                self._warn(f"{self.root} cannot be written: {error.strerror}")
+                self._tell(f"{self.root} cannot be written: {error.strerror}")
         except RefusedError as refused:
-            self._warn(str(refused))
+            self._tell(str(refused))
         return None
 
-    def _count(self, **more: int) -> None:
-        with self._lock:
-            counts = {name: getattr(self._stats, name) + n for name, n in more.items()}
-            self._stats = replace(self._stats, **counts)
-
-    def _warn(self, reason: str) -> None:
-        with self._lock:
-            warned, self._warned = self._warned, True
-        if not warned:
-            warnings.warn(
-                f"compiled code is not kept on disk: {reason}; TILEWRIGHT_CACHE_DIR chooses another"
-                " directory, `off` none",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+    def _tell(self, reason: str) -> None:
+        self.warn(
+            f"compiled code is not kept on disk: {reason}; TILEWRIGHT_CACHE_DIR chooses another"
+            " directory, `off` none"
+        )
 
 
 def _read(directory: int, path: str) -> bytes | None:

@@ -1,0 +1,133 @@
+"""A store of the user's own for compiled code; whatever it does, no launch fails for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+from ...base.stage import Saved
+from .entry import InvalidEntryError, decode, encode
+from .keeper import LARGEST, Keeper
+from .record import Record
+
+T = TypeVar("T")
+
+
+class JitStore(Protocol):
+    """Keeps compiled code where you like: entries, which are bytes, by names of 64 hex digits.
+
+    Threads call it, several at once. What it raises does not fail a launch: it is counted, told
+    once as a warning, and the kernel is compiled. An entry that is not what was put under its name
+    is noticed and deleted; one made by somebody who means harm is not, as its code is run.
+    """
+
+    def get(self, name: str, /) -> bytes | None:
+        """The entry of a name; None where there is none."""
+        ...
+
+    def put(self, name: str, entry: bytes, /) -> None:
+        """Keep an entry, instead of the one of that name if there is one."""
+        ...
+
+    def contains(self, name: str, /) -> bool:
+        """Whether there is an entry; asked before `put`: another process may have been first."""
+        ...
+
+    def delete(self, name: str, /) -> None:
+        """Forget an entry, which need not be there: it is damaged, or of no use to the device."""
+        ...
+
+    def clear(self) -> None:
+        """Forget all entries."""
+        ...
+
+
+METHODS = ("get", "put", "contains", "delete", "clear")
+
+
+class Custom(Keeper):
+    """What a compilation asks of a store of the user's own."""
+
+    def __init__(self, store: JitStore) -> None:
+        super().__init__()
+        self._store = _checked(store)
+        self._flights = WeakValueDictionary[str, threading.Lock]()
+        """What threads of this process are making, by name; while any of them makes it."""
+
+    def __repr__(self) -> str:
+        return f"Custom({self._store!r})"
+
+    @property
+    def place(self) -> str:
+        """The class of the store."""
+        return type(self._store).__name__
+
+    def read(self, record: Record, restore: Callable[[Saved], T]) -> T | None:
+        """What was kept, compared with its checksums."""
+        _, data = self._ask("get", record.name)
+        if data is None:
+            return None
+        if not isinstance(data, bytes):
+            self._failed("get", f"gave {type(data).__name__}, not bytes")
+            return None
+        try:
+            return restore(decode(data, record))
+        except (InvalidEntryError, ValueError):
+            self.count(invalid=1)
+            self.remove(record.name)
+            return None
+
+    def put(self, record: Record, saved: Saved) -> bool:
+        """Keep something under a record; whether it is kept now."""
+        data = encode(record, saved)
+        if len(data) > LARGEST:
+            return False
+        _, there = self._ask("contains", record.name)
+        if there:
+            return True
+        done, _ = self._ask("put", record.name, data)
+        self.count(puts=done, bytes_written=done * len(data))
+        return done
+
+    @contextmanager
+    def alone(self, record: Record) -> Generator[None, None, None]:
+        """Keep other threads from making the same. Of other processes nothing is known."""
+        with self._lock:
+            lock = self._flights.setdefault(record.name, threading.Lock())
+        with lock:
+            yield
+
+    def remove(self, name: str) -> bool:
+        """Let the store forget one entry."""
+        done, _ = self._ask("delete", name)
+        return done
+
+    def clear(self) -> None:
+        """Let the store forget all entries."""
+        self._ask("clear")
+
+    def _ask(self, method: str, *given: object) -> tuple[bool, Any]:
+        """Whether a method of the store did what it should, and what it gave; else None."""
+        try:
+            return True, getattr(self._store, method)(*given)
+        except Exception as error:  # of any kind: the kernel can be compiled all the same
+            self._failed(method, f"raised {type(error).__name__}: {error}")
+            return False, None
+
+    def _failed(self, method: str, how: str) -> None:
+        self.count(io_errors=1)
+        self.warn(f"a store of compiled code fails: {self.place}.{method} {how}")
+
+
+def _checked(store: JitStore) -> JitStore:
+    """The store, if it has what a store needs."""
+    kind = type(store).__name__
+    if isinstance(store, type):
+        raise TypeError(f"expected a store, got the class `{store.__name__}`: make one of it")
+    missing = [name for name in METHODS if not callable(getattr(store, name, None))]
+    if missing:
+        raise TypeError(f"a {kind} is no JitStore: it has no method {', '.join(missing)}")
+    return store
