@@ -34,6 +34,8 @@ from ..base.dtypes import (
     u64,
 )
 from ..base.shapes import Shape
+from ..driver.cpu.native import NativeFunction
+from .xla_native import UNANSWERED, answering
 
 METADATA = 1
 """The extension by which XLA asks which version of the interface a handler knows."""
@@ -110,8 +112,14 @@ SIZE = _Buffers.size.offset // 8
 LOW = 0xFFFFFFFF
 """The half of a word that a small field has."""
 
-HANDLER: Any = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 _CALL: Any = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+_RUN: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_PLACES = {
+    "size": ctypes.sizeof(_NewError), "words": ctypes.sizeof(_NewError) // 8,
+    "message_at": _NewError.message.offset, "code_at": _NewError.code.offset,
+    "code": UNKNOWN_ERROR, "api_at": _Frame.api.offset, "create_at": _Api.create_error.offset,
+}  # fmt: skip
+"""Where things stand that native code uses to tell of a failure."""
 
 
 class Buffer(NamedTuple):
@@ -158,35 +166,55 @@ class Frame:
             raise RuntimeError("XLA does not say on which stream it calls")
         return asked.stream or 0
 
-    def error(self, message: str) -> Any:
+    def error(self, message: str) -> int:
         """What a handler gives back when it has failed."""
         api = _Api.from_address(self._words[API])
-        made = _NewError(ctypes.sizeof(_NewError), None, message.encode(), UNKNOWN_ERROR)
-        return _CALL(api.create_error)(ctypes.addressof(made))
+        made = _NewError(
+            ctypes.sizeof(_NewError), None, message.encode(errors="replace"), UNKNOWN_ERROR
+        )
+        found: int | None = _CALL(api.create_error)(ctypes.addressof(made))
+        return found or 0
 
 
 Call: TypeAlias = Callable[[Frame], None]
 
 
-def handler(call: Call, version: Sequence[int]) -> Any:
-    """A function of C that XLA can call; it must be kept. `version` is that of the interface."""
+class Handler(NamedTuple):
+    """A function of C that XLA can call, and what it needs; to be kept as long as XLA may."""
 
-    def run(address: int) -> Any:
-        words = _read(address, FRAME_WORDS)
-        extension = words[EXTENSION]
-        if extension and _Extension.from_address(extension).type == METADATA:
-            _say_version(_Extension.from_address(extension).metadata, version)
-            return None
-        if words[STAGE] & LOW != EXECUTE:
-            return None
+    pointer: Any
+    kept: tuple[Any, NativeFunction]
+
+
+def handler(call: Call, version: Sequence[int]) -> Handler:
+    """A call for XLA; `version` is that of the interface."""
+
+    def run(address: int, answer_at: int) -> None:
+        answer = ctypes.c_int64.from_address(answer_at)
+        try:
+            answer.value = _answer(call, version, _read(address, FRAME_WORDS))
+        except KeyboardInterrupt:
+            answer.value = UNANSWERED
+
+    python = _RUN(run)
+    native = answering(ctypes.cast(python, ctypes.c_void_p).value or 0, **_PLACES)
+    return Handler(_CALL(native.address), (python, native))
+
+
+def _answer(call: Call, version: Sequence[int], words: Sequence[int]) -> int:
+    """Run a call; gives XLA's error, or 0."""
+    extension = words[EXTENSION]
+    if extension and _Extension.from_address(extension).type == METADATA:
+        _say_version(_Extension.from_address(extension).metadata, version)
+    elif words[STAGE] & LOW == EXECUTE:
         seen = Frame(words)
         try:
             call(seen)
-        except Exception as error:  # it cannot pass through XLA, which raises it for us
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # it cannot pass through XLA, which raises it for us
             return seen.error(f"{type(error).__name__}: {error}")
-        return None
-
-    return HANDLER(run)
+    return 0
 
 
 def _say_version(metadata: int, version: Sequence[int]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import _thread
 import importlib.util
 
 import numpy as np
@@ -20,7 +21,7 @@ from host.interop.kernels import (
 from source_tree import ROOT
 from tilewright import simt
 from tilewright.driver.protocol import Block
-from tilewright.interop.jax import custom_op
+from tilewright.interop.jax import JaxOp, custom_op
 from tilewright.interop.xla import Buffer
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -92,6 +93,16 @@ def test_what_a_kernel_refuses(way):
     with pytest.raises(Exception, match="negative"):
         op(-x).block_until_ready()
     np.testing.assert_array_equal(op(x), x)
+
+
+@pytest.mark.cpu_alone  # where it runs on the calling thread
+def test_interrupts_are_raised(way, monkeypatch):
+    op, x = way(custom_op(scale, tiles=(64,), outputs="x")), jnp.arange(100.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(JaxOp, "_lent_by", lambda *_: _thread.interrupt_main())
+        with pytest.raises(KeyboardInterrupt):
+            op(x, 2.0).block_until_ready()
+    np.testing.assert_array_equal(op(x, 2.0), 2 * x)
 
 
 def test_wrong_calls():

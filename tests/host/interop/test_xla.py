@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import _thread
 import ctypes
 
 import numpy as np
 import pytest
 
 from tilewright import bf16, f32
+from tilewright.driver.cpu.runtime.calls import compiled
 from tilewright.interop import xla
+from tilewright.interop.xla_native import INTERRUPTED
 
 ERROR = 4711
 KINDS = {1: ctypes.c_bool, 5: ctypes.c_int64, 12: ctypes.c_double}
@@ -64,7 +67,7 @@ class Call:
         given.items = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, items))
 
     def __call__(self):
-        return self.handler(ctypes.addressof(self.frame))
+        return self.handler.pointer(ctypes.addressof(self.frame))
 
 
 def test_arrays_numbers_and_the_stream_of_a_call():
@@ -93,6 +96,59 @@ def test_what_a_call_raises_is_told():
     call = Call(run)
     assert call() == ERROR
     assert call.messages == ["ValueError: one and\nanother line"]
+
+
+def test_what_ends_programs_is_told_as_well():
+    """XLA's threads must not be left by it; the message may have what no text in bytes has."""
+
+    def run(frame):
+        raise SystemExit("so \udcff")
+
+    call = Call(run)
+    assert call() == ERROR
+    assert call.messages == ["SystemExit: so ?"]
+
+
+PENDING = """
+declare void @PyErr_SetInterrupt()
+define ptr @begin(ptr %frame) {{
+  call void @PyErr_SetInterrupt()
+  %answer = call ptr inttoptr (i64 {handler} to ptr)(ptr %frame)
+  ret ptr %answer
+}}
+"""
+
+
+def go_on():
+    """Somewhere here Python notices an interrupt."""
+    return sorted(str(each) for each in range(10))
+
+
+def interrupted(call, begin):
+    """Whether an interrupt came behind a call that failed for it."""
+    answers = []
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come at any of these lines
+        answers.append(begin(ctypes.addressof(call.frame)))
+        go_on()
+    return answers in ([], [ERROR]) and call.messages == [INTERRUPTED]
+
+
+def test_an_interrupt_waits_until_xla_was_told():
+    def run(frame):
+        _thread.interrupt_main()
+        go_on()
+        pytest.fail("it came before")
+
+    call = Call(run)
+    assert interrupted(call, call.handler.pointer)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_before_the_first_line_is_an_answer_too():
+    call = Call(lambda frame: pytest.fail("it came before"))
+    handler = ctypes.cast(call.handler.pointer, ctypes.c_void_p).value
+    begin = compiled(PENDING.format(handler=handler), ("begin",), optimize=False)["begin"]
+    assert interrupted(call, xla._CALL(begin.address))
 
 
 @pytest.mark.parametrize("stage", [0, 1, 2])
