@@ -350,6 +350,18 @@ def test_without_a_folder_the_cache_is_filled(tool, tmp_path, capsys):
         assert capsys.readouterr().out.count("sm_90") == 2
 
 
+def test_a_program_may_have_a_store_of_its_own(tool, tmp_path, capsys):
+    path = tmp_path / "kernels.py"
+    path.write_text(f"{FILE}\nfrom support.dict_store import DictStore\n"
+                    "tw.jit_cache.enable(DictStore())\n")  # fmt: skip
+    try:
+        assert main(["compile", str(path), "--arch", "sm_90"]) == 0
+        assert tw.jit_cache.stats().puts == 2
+    finally:
+        tw.jit_cache.enable_default()
+    assert "kept in DictStore" in capsys.readouterr().out
+
+
 def test_several_architectures_at_once(tool, tmp_path, capsys):
     path = tmp_path / "kernels.py"
     path.write_text(FILE)

@@ -56,7 +56,8 @@ def write_now(target: Region, source: np.ndarray[Any, Any]) -> None:
     if device.host_visible:
         np.copyto(target.array(), source)
         return
-    _copy_now(device.streams()[0], _block(target, device), _block_of_array(source), target)
+    blocks = _block(target, device), _block_of_array(source)
+    _copy_now(device.streams()[0], *blocks, (target, source))
 
 
 def read_now(source: Region) -> np.ndarray[Any, Any]:
@@ -72,7 +73,7 @@ def read_now(source: Region) -> np.ndarray[Any, Any]:
 
 
 def copy_now(source: Region) -> Region:
-    """A copy of a region in new memory of its device, when all that writes it is done."""
+    """A copy of a region that nothing writes, in new memory of its device."""
     device = source.storage.device
     layout = row_major(source.dtype, source.shape)
     memory = storage.allocate(device, size(layout.shape) * layout.dtype.itemsize, zeroed=False)

@@ -35,6 +35,8 @@ from .values import (
     TilesRef,
 )
 
+INSERT_AXES = "insert axes with x[:, None] or x[None, :], or use keepdims=True"
+
 
 class Emitter(Builder):
     """Emits ops at the current source place; rules get one as their first argument.
@@ -311,7 +313,7 @@ class Emitter(Builder):
                 f"shape {tile.shape} does not broadcast to {shape}",
                 expected=f"a shape that broadcasts to {shape}",
                 got=str(tile.shape),
-                hint="insert axes with x[:, None] or x[None, :], or use keepdims=True",
+                hint=INSERT_AXES,
             )
         ones = (1,) * (len(shape) - tile.rank) + tile.shape
         if ones != tile.shape:
@@ -321,16 +323,24 @@ class Emitter(Builder):
     def pair(self, a: Any, b: Any, verb: str = "combine") -> tuple[Value, Value]:
         """Two operands brought to one dtype by the promotion table and to one shape."""
         left, right = promote.unify(self, a, b, verb)
-        shape = broadcast(left.tile.shape, right.tile.shape)
+        a_shape, b_shape = left.tile.shape, right.tile.shape
+        shape = self.common_shape(
+            a_shape, b_shape, f"shapes {a_shape} and {b_shape} do not broadcast"
+        )
+        return self.broadcast_to(left, shape), self.broadcast_to(right, shape)
+
+    def common_shape(self, a: Shape, b: Shape, problem: str) -> Shape:
+        """The shape that two shapes broadcast to; what to say where they do not."""
+        shape = broadcast(a, b)
         if shape is None:
             self.fail(
                 Code.BROADCAST,
-                f"shapes {left.tile.shape} and {right.tile.shape} do not broadcast",
+                problem,
                 expected="equal extents, or 1, on each axis counted from the last",
-                got=f"{left.tile.shape} and {right.tile.shape}",
-                hint="insert axes with x[:, None] or x[None, :], or use keepdims=True",
+                got=f"{a} and {b}",
+                hint=INSERT_AXES,
             )
-        return self.broadcast_to(left, shape), self.broadcast_to(right, shape)
+        return shape
 
     def cast(self, value: Value, dtype: AnyDType) -> Value:
         """Convert the elements, whatever the two types are."""

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from ..base.dtypes import AnyDType, i32, i64, int_range
 from ..base.errors import Code
-from ..base.shapes import Shape, broadcast
+from ..base.shapes import Shape
 from ..ir import PtrType, TileType, Value
 from ..ir.attrs import Ordering, Scope
 from .emit import Emitter, describe
@@ -72,15 +72,9 @@ def pointee(value: Value) -> AnyDType:
 def add_pointer(em: Emitter, pointer: Value, by: Any) -> Value:
     """Pointers moved by `by` elements; both sides broadcast."""
     amount = _amount(em, by)
-    shape = broadcast(pointer.tile.shape, amount.tile.shape)
-    if shape is None:
-        em.fail(
-            Code.BROADCAST,
-            f"pointers of shape {pointer.tile.shape} and offsets of shape {amount.tile.shape} "
-            "do not broadcast",
-            expected="equal extents, or 1, on each axis counted from the last",
-            got=f"{pointer.tile.shape} and {amount.tile.shape}",
-        )
+    a, b = pointer.tile.shape, amount.tile.shape
+    problem = f"pointers of shape {a} and offsets of shape {b} do not broadcast"
+    shape = em.common_shape(a, b, problem)
     moved = em.broadcast_to(amount, shape)
     return em.emit("offset", em.broadcast_to(pointer, shape), moved)
 

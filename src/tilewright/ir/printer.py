@@ -32,11 +32,12 @@ class _Printer:
     def op(self, op: Op, depth: int) -> None:
         pad = "  " * depth
         # Operands first, so that numbers grow down the page.
-        operands = [self.name(v) for v in op.operands]
-        results = ", ".join(self.name(v) for v in op.results)
-        head = f"{results} = {op.name}" if results else op.name
-        text = " ".join([head, *([", ".join(operands)] if operands else [])]) + _attrs(op)
-        types = ", ".join(str(v.type) for v in op.results)
+        operands = ", ".join([self.name(v) for v in op.operands])
+        results = ", ".join([self.name(v) for v in op.results])
+        types = ", ".join([str(v.type) for v in op.results])
+        text = f"{results} = {op.name}" if results else op.name
+        text += f" {operands}" if operands else ""
+        text += _attrs(op)
         text += f" : {types}" if types else ""
         if not op.regions:
             self.lines.append(pad + text)
@@ -50,6 +51,7 @@ class _Printer:
 
 
 def _attrs(op: Op) -> str:
+    # The types of what control flow carries are those of its results, which are shown.
     shown = [
         f"{a.name}={attr_text(op.attrs[a.name])}"
         for a in op.defn.attrs

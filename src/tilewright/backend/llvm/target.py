@@ -11,11 +11,11 @@ from ...base.config import current
 
 AVX512 = ("+avx512f", "+avx512bw", "+avx512dq", "+avx512vl")
 
-
 MOVES = {"znver4": 32}
-"""Bytes that a machine moves best at a time where that is not a whole register, by LLVM's name: one
-that takes 512-bit vectors in halves."""
+"""Bytes that CPUs move best at a time, by LLVM's name for them; others move a whole register. This
+one takes 512-bit vectors in halves."""
 LEAST_MOVE = 32
+"""Where registers have 16 bytes, two of them go together."""
 
 
 @dataclass(frozen=True, slots=True)

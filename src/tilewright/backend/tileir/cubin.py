@@ -14,6 +14,7 @@ INFO, SHARED = ".nv.info", ".nv.shared."
 SIZED = 4
 """Attributes whose value has a length before it."""
 FRAME_SIZE, REGISTERS = 0x11, 0x2F
+"""Attributes of one kernel each, in bytes and registers per thread."""
 
 
 @dataclass(frozen=True, slots=True)

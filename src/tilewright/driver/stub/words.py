@@ -25,7 +25,7 @@ class TensorWord(IntEnum):
     """Who may use that, as an object."""
 
 
-TENSOR_WORDS = 4
+TENSOR_WORDS = len(TensorWord)
 
 
 class StampWord(IntEnum):
@@ -76,7 +76,7 @@ class Look(IntEnum):
     """Parts of it are borrowed for reading."""
 
 
-ALL = 255
+ALL = sum(Look)
 """Every reason there is."""
 
 
@@ -97,28 +97,31 @@ class LaneWord(IntEnum):
     """The first one that is not listed, and not known to be over; 0: none."""
 
 
-LANE_WORDS = 6
+LANE_WORDS = len(LaneWord)
 
 
 class BorrowWord(IntEnum):
     """What borrowing takes anywhere, as objects of Python; but for the main thread's number."""
 
     ACQUIRE = 0
-    """The lock of all borrow state: takes it, and gives it back."""
+    """Takes the lock of all borrow state."""
     RELEASE = 1
+    """Gives it back."""
     USE = 2
     """The class of what is noted with memory."""
     MAIN = 3
+    """The number of the main thread, which makes most launches."""
     MAIN_NAME = 4
+    """Its name."""
     THREAD = 5
-    """Gives the name of the thread that calls it."""
+    """Gives the name of the thread that calls it, where that is another one."""
     HOLDS = 6
     """Where the lock counts how often it is held; 0: that is not known."""
     LAST_WRITE = 7
     """The offset of the slot of `TensorWord.STATE` that says who wrote last."""
 
 
-BORROW_WORDS = 8
+BORROW_WORDS = len(BorrowWord)
 
 
 class MemoryWord(IntEnum):
@@ -136,7 +139,7 @@ class MemoryWord(IntEnum):
     """What is done to memory that is written, in words, as an object."""
 
 
-MEMORY_WORDS = 5
+MEMORY_WORDS = len(MemoryWord)
 
 
 class CallWord(IntEnum):
@@ -155,10 +158,13 @@ class CallWord(IntEnum):
     KNOWN = 5
     """The object for launches of these kinds; 0: there is none."""
     TENSOR = 6
-    """The classes that count, as objects."""
+    """The class of tensors, as an object;"""
     SHARED = 7
+    """of tensors with several owners;"""
     PARTITION = 8
+    """of partitions;"""
     RECORD = 9
+    """of the records of tensors."""
     ARITY = 10
     """How many arguments there are."""
     BORROWS = 11
@@ -168,16 +174,18 @@ class CallWord(IntEnum):
     PLAIN_AT = 13
     """Offsets of slots: where a tensor has its record;"""
     CORE_AT = 14
-    """where a shared one has what its owners share, and where that has the tensor;"""
+    """where a shared one has what its owners share;"""
     INNER_AT = 15
+    """where that has the tensor;"""
     STAMP_AT = 16
-    """where a partition has its stamp, and its tensor."""
+    """where a partition has its stamp;"""
     TENSOR_AT = 17
+    """where it has its tensor."""
     MAPPED = 18
     """Another class of partitions, as an object: those whose tiles a row of blocks visits."""
 
 
-CALL_WORDS = 19
+CALL_WORDS = len(CallWord)
 
 
 def new_words(count: int) -> Words:

@@ -7,7 +7,6 @@ from typing import Any
 
 from ...base.dtypes import bool_
 from ...base.errors import Code
-from ...base.shapes import broadcast
 from ...ir import TileType, Value
 from ...ir.attrs import Predicate
 from ..emit import Emitter, describe
@@ -87,15 +86,9 @@ def where(em: Emitter, cond: Any, a: Any, b: Any) -> Value:
             hint="compare: x != 0",
         )
     left, right = em.pair(a, b, "choose between")
-    shape = broadcast(mask.tile.shape, left.tile.shape)
-    if shape is None:
-        em.fail(
-            Code.BROADCAST,
-            f"a condition of shape {mask.tile.shape} does not fit choices of {left.tile.shape}",
-            expected="equal extents, or 1, on each axis counted from the last",
-            got=f"{mask.tile.shape} and {left.tile.shape}",
-            hint="insert axes with x[:, None] or x[None, :], or use keepdims=True",
-        )
+    of_mask, of_choices = mask.tile.shape, left.tile.shape
+    problem = f"a condition of shape {of_mask} does not fit choices of {of_choices}"
+    shape = em.common_shape(of_mask, of_choices, problem)
     chosen = (em.broadcast_to(v, shape) for v in (mask, left, right))
     return em.emit("select", *chosen)
 

@@ -80,9 +80,7 @@ def _read_of_run(em: Emitter, self: RunRef, index: Any) -> Value:
 
 def _write_to_run(em: Emitter, self: RunRef, index: Any, value: Any) -> None:
     ref = self.runs.slice
-    if not ref.mutable:
-        _read_only(em, ref)
-    stored = stored_element(em, ref.name, ref.type.dtype, value)
+    stored = _to_store(em, ref, value)
     at, there = place_in_run(em, self, index)
     em.op("store_slice", stored, ref.value, at, there)
 
@@ -152,11 +150,16 @@ def _read_of_tile(em: Emitter, self: TileRef, index: Any) -> Value:
 
 def _write_to_tile(em: Emitter, self: TileRef, index: Any, value: Any) -> None:
     ref = self.tiles.slice
-    if not ref.mutable:
-        _read_only(em, ref)
-    stored = stored_element(em, ref.name, ref.type.dtype, value)
+    stored = _to_store(em, ref, value)
     at, there = place_in_tile(em, self, index)
     em.op("store_slice", stored, ref.value, at, there)
+
+
+def _to_store(em: Emitter, ref: SliceRef, value: Any) -> Value:
+    """A value for an element of a slice, which must be one that may be written."""
+    if not ref.mutable:
+        _read_only(em, ref)
+    return stored_element(em, ref.name, ref.type.dtype, value)
 
 
 def _read_only(em: Emitter, ref: SliceRef) -> NoReturn:

@@ -40,8 +40,8 @@ def _along(emitter: Emitter, axis: int) -> Vec:
 
 def _is_single(emitter: Emitter, axis: int) -> Vec:
     """Whether the launch has one thread along an axis."""
-    sizes = [register(emitter, what, axis) for what in (Place.BLOCK_SIZE, Place.GRID_SIZE)]
-    return (sizes[0] | sizes[1]).eq(1)
+    threads, blocks = (register(emitter, p, axis) for p in (Place.BLOCK_SIZE, Place.GRID_SIZE))
+    return (threads | blocks).eq(1)  # neither is ever 0
 
 
 def _index_1d(emitter: Emitter, op: Op) -> None:
