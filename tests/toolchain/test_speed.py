@@ -124,3 +124,13 @@ def test_kernels_that_spill_say_so(tool):
     assert said in wide
     narrow = kernels.gemm.explain(z.partition_mut((64, 64)), z, z, BK=16, device="sm_90")
     assert said not in narrow
+
+
+@pytest.mark.parametrize("height", [16, 64])
+def test_what_is_computed_is_stored_without_a_division_in_its_way(height, tool):
+    x, y, z = (tw.meta(shape, tw.bf16) for shape in [(height, 8192), (8192, 8192), (height, 8192)])
+    made = kernels.gemm.inspect(z.partition_mut((height, 64)), x, y, BK=128, device="sm_90")
+    before, store, _ = re.split(r"(cp\.async\.bulk\.tensor\S*global\.shared\S*)", made["ptx"])
+    assert store
+    assert re.search(r"\bdiv\.", before), "the order of blocks is a division"
+    assert not re.search(r"\bdiv\.", before[before.rindex("mbarrier.try_wait") :])

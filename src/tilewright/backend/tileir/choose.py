@@ -73,7 +73,8 @@ class Choices:
     """Exponentials that are the GPU's own power of two, of a scaled argument."""
     hints: Hints
     order: Shape | None
-    """Blocks run in groups of this shape, as `tile_index` goes; None is the order of launch."""
+    """Blocks run in groups of this shape, as `tile_index` goes, along as many grid axes; None is
+    the order of launch."""
     turned: bool
     """Whether the launch counts the last grid axis up first, instead of the first one."""
     from_last: int | None
@@ -463,7 +464,7 @@ class _Chooser:
             return None
         wished = self.wishes.block_group
         group = self.policy.group if wished is None else wished
-        grouped: dict[Shape, Shape] = {(0, 1): (group, 1, 1), (0, 1, 2): (1, group, 1)}
+        grouped: dict[Shape, Shape] = {(0, 1): (group, 1), (0, 1, 2): (1, group, 1)}
         return grouped.get(self.block_axes()) if group > 1 else None
 
     def turned(self) -> bool:

@@ -186,8 +186,8 @@ def test_blocks_with_longer_loops_run_first(causal):
 
 
 def test_products_run_in_groups():
-    assert product((16, 16)).order == (8, 1, 1)
-    assert product((16, 16), block_group=4).order == (4, 1, 1)
+    assert product((16, 16)).order == (8, 1)
+    assert product((16, 16), block_group=4).order == (4, 1)
     assert product((16, 16), block_group=1).order is None
     assert copied((4, 64)).order is None
 

@@ -156,11 +156,45 @@ def _asks_for_blocks(em: Emitter) -> bool:
 
 
 def _ordered(em: Emitter, ids: Sequence[Val], order: Shape) -> tuple[Val, ...]:
-    """The index of a block in another order than that of launch, which counts the first axis up."""
-    number = ids[-1]
-    for here, length in zip(reversed(ids[:-1]), reversed(em.grid[:-1]), strict=True):
-        number = em.same("addi", em.same("muli", number, length), here)
-    return tile_index(number, em.grid, order, numbers(em))
+    """The index of a block in another order than that of launch, which counts the first axis up.
+
+    Axes that the order does not speak of stay as they are: each would take a division, and the
+    first load waits for all of them.
+    """
+    rank = len(order)
+    lengths = _lengths(em, rank)
+    *here, number = ids[:rank]
+    for each, length in zip(reversed(here), reversed(lengths[:-1]), strict=True):
+        number = em.same("addi", em.same("muli", number, length), each)
+    return (*tile_index(number, lengths, order, numbers(em)), *ids[rank:])
+
+
+def _lengths(em: Emitter, rank: int) -> Sequence[Val]:
+    """How many blocks there are along the first axes: the tiles of an output, where there is one.
+
+    What is made of the grid's own size, the assembler computes where it is used: to store a tile,
+    when all of it has been computed. What is made of parameters it computes before it waits.
+    """
+    specs = zip(em.func.params, em.func.signature.params, strict=True)
+    for param, spec in specs:
+        if isinstance(spec, OutputSpec) and _has_the_grid(spec, rank):
+            extents = em.memory[param].extents[:rank]
+            return [_tiles(em, n, t) for n, t in zip(extents, spec.tile, strict=False)]
+    return em.grid[:rank]
+
+
+def _has_the_grid(spec: OutputSpec, rank: int) -> bool:
+    """Whether each tile of an output has a block of its own, along so many axes or more."""
+    is_cut = spec.groups is None and not spec.partial
+    return is_cut and spec.facts.narrow and len(spec.tile) >= rank
+
+
+def _tiles(em: Emitter, extent: Val | int, tile: int) -> Val:
+    """How many tiles cover an extent, which is not negative."""
+    if isinstance(extent, int):
+        return em.index(-(-extent // tile))
+    more = em.same("addi", extent, em.index(tile - 1))
+    return numbers(em).divide(more, em.index(tile))
 
 
 def _div(em: Emitter, a: Val, b: Val) -> Val:

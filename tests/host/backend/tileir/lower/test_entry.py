@@ -9,7 +9,9 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from benchmarks import kernels
 from support.cuda import cuda_ir, lowered
+from tilewright.backend.tileir.abi import slots
 from tilewright.backend.tileir.program.text import program_text
 
 
@@ -78,29 +80,32 @@ def test_outputs_go_through_the_view_of_the_whole():
 # --- block numbers, by an interpreter of the few instructions they are made of -------------------
 
 
-def blocks(func, grid, launched, **wishes):
-    """The logical blocks that the blocks of a launch think they are."""
-    program = lowered(func, **wishes).program
-    return [_run(program.kernels[0], grid, launched, at) for at in _all(launched)]
+def blocks(func, grid, launched, shapes=(), **wishes):
+    """The logical blocks that the blocks of a launch think they are, in the order of launch."""
+    kernel = lowered(func, **wishes).program.kernels[0]
+    known = {"grid": lambda slot: grid[slot.axis], "extent": lambda s: shapes[s.param][s.axis]}
+    values = {
+        arg: known[slot.what](slot)
+        for slot, arg in zip(slots(func.signature, reports=False), kernel.body.args, strict=True)
+        if slot.what in known and (slot.what == "grid" or slot.param < len(shapes))
+    }
+    return [_region(kernel.body, dict(values), launched, at) for at in _launched(launched)]
 
 
 def _all(grid):
     return itertools.product(*map(range, grid))
 
 
+def _launched(grid):
+    """The blocks of a launch, as the hardware counts them: the first axis up."""
+    return [at[::-1] for at in _all(grid[::-1])]
+
+
 OPS = {
     "addi": lambda a, b: a + b, "subi": lambda a, b: a - b, "muli": lambda a, b: a * b,
-    "divi": lambda a, b: a // b, "remi": lambda a, b: a % b, "mini": min,
+    "divi": lambda a, b: a // b, "remi": lambda a, b: a % b, "mini": min, "assume": lambda a: a,
     "exti": lambda a: a, "trunci": lambda a: a, "cmpi": lambda a, b: a < b,
 }  # fmt: skip
-
-
-def _run(kernel, grid, launched, at):
-    values = {}
-    params = kernel.body.args
-    if len(grid) > 3:
-        values.update(zip(params[-len(grid) :], grid, strict=True))
-    return _region(kernel.body, values, launched, at)
 
 
 def _region(region, values, launched, at):
@@ -122,13 +127,67 @@ def _region(region, values, launched, at):
     return None
 
 
+def test_blocks_without_an_order_are_those_of_the_launch():
+    z = tw.meta((7, 5), tw.i32)
+    found = blocks(cuda_ir(number, z.partition_mut((1, 1))), (7, 5, 1), (7, 5, 1))
+    assert found == [at[:2] for at in _launched((7, 5, 1))]
+
+
+SHAPES = [(1, 1), (15, 16), (16, 17), (113, 80), (128, 128), (144, 31), (47, 271), (1000, 7)]
+TILE = (16, 16)
+
+
+def tiles(shape):
+    return tuple(-(-n // t) for n, t in zip(shape, TILE, strict=True))
+
+
+def product(shape, cut=lambda partition: partition, **wishes):
+    """A product of matrices, and the tensors it is given."""
+    m, n = shape
+    x, y = tw.meta((m, 64), tw.f16), tw.meta((64, n), tw.f16)
+    out = cut(tw.meta(shape, tw.f16).partition_mut(TILE))
+    return cuda_ir(kernels.gemm, out, x, y, BK=16), [shape, x.shape, y.shape]
+
+
 @pytest.mark.parametrize("group", [1, 2, 3, 8])
-@pytest.mark.parametrize("grid", [(1, 1, 1), (7, 5, 1), (8, 8, 1), (9, 2, 1), (3, 17, 1)])
-def test_grouped_blocks_are_all_blocks_once(grid, group):
-    z = tw.meta(grid[:2], tw.i32)
-    func = cuda_ir(number, z.partition_mut((1, 1)))
-    found = blocks(func, grid, grid, block_group=group)
-    assert sorted(found) == sorted(at[:2] for at in _all(grid))
+@pytest.mark.parametrize("shape", SHAPES)
+def test_grouped_blocks_are_all_blocks_once(shape, group):
+    func, shapes = product(shape)
+    grid = (*tiles(shape), 1)
+    found = blocks(func, grid, grid, shapes, block_group=group)
+    assert sorted(found) == list(_all(grid[:2]))
+    high = min(group, grid[0])
+    assert found[:high] == [(i, 0) for i in range(high)]
+
+
+@pytest.mark.parametrize("launched", [(1, 1, 1), (3, 2, 1), (7, 5, 1), (7, 3, 1), (2, 5, 1)])
+def test_so_are_those_of_an_output_that_is_covered_in_part(launched):
+    func, shapes = product((113, 80), lambda partition: partition.prefix())
+    assert sorted(blocks(func, launched, launched, shapes)) == list(_all(launched[:2]))
+
+
+@pytest.mark.parametrize("shape", SHAPES[:6])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_grouped_blocks_of_batches_are_all_blocks_once(batch, shape):
+    m, n = shape
+    x, y = tw.meta((batch, m, 64), tw.f16), tw.meta((batch, 64, n), tw.f16)
+    z = tw.meta((batch, m, n), tw.f16)
+    func = cuda_ir(kernels.batch_gemm, z.partition_mut((1, *TILE)), x, y, BK=16)
+    grid = (batch, *tiles(shape))
+    found = blocks(func, grid, grid, [z.shape, x.shape, y.shape])
+    assert sorted(found) == list(_all(grid))
+    assert [at[0] for at in found] == sorted(at[0] for at in found)
+
+
+def is_grid_used(func):
+    code = lowered(func).program.kernels[0].body.code
+    (sizes,) = [instr.results for instr in code if instr.op.name == "get_num_tile_blocks"]
+    return any(value in sizes for instr in code for value in instr.operands)
+
+
+def test_the_order_is_made_of_extents_where_each_tile_has_a_block():
+    assert not is_grid_used(product((113, 80))[0])
+    assert is_grid_used(product((113, 80), lambda partition: partition.prefix())[0])
 
 
 @tw.entry
