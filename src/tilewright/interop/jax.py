@@ -105,7 +105,11 @@ class JaxOp:
             outputs = [_region(CPU, each, readonly=False) for each in results]
             launch = self._launch(numbers, inputs, outputs)
             self._lent.learn(lent[0], launch)
-            launch.sync()
+            try:
+                launch.sync()
+            except BaseException:
+                CPU.synchronize()  # XLA takes its memory back in any case
+                raise
 
     def _run_on_gpu(self, frame: Frame) -> None:
         """What XLA calls to have work put between what is on its stream and what will be."""

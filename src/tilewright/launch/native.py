@@ -106,7 +106,7 @@ class NativeRun:
             words[place] = address
         self._fill_numbers(record, numbers)
         if not stream.launch(record, inline=True, keep=self):
-            stream.synchronize()
+            _see_through(record, stream)
         raw = self._launcher.report(record)
         return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
@@ -134,6 +134,16 @@ class NativeRun:
 
     def _report(self, raw: RawReport) -> Report:
         return report_of(self._loaded.artifact, self._grid, raw)
+
+
+def _see_through(record: Record, stream: CpuStream) -> None:
+    """Wait for a launch whose memory is not ours, and which its owner takes back in any case."""
+    try:
+        stream.synchronize()
+    except BaseException:
+        record.give_up()
+        stream.synchronize()
+        raise
 
 
 def output_bytes(args: Sequence[Arg]) -> int:

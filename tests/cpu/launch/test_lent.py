@@ -6,6 +6,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32
+from tilewright.driver.cpu.stream import CpuStream
 from tilewright.driver.host import CPU
 from tilewright.launch.lent import LentCalls
 from tilewright.op.trace import trace
@@ -100,6 +101,23 @@ def test_failures_are_raised():
             calls.run(KIND, addresses(z, negative), [], stream())
     assert calls.run(KIND, addresses(z, x), [], stream())
     np.testing.assert_array_equal(z, x)
+
+
+def test_an_interrupt_waits_until_memory_is_not_used_any_more(known, monkeypatch):
+    z, x = arrays()
+    wait, waits = CpuStream.synchronize, []
+
+    def interrupted(self):
+        waits.append(self)
+        if len(waits) == 1:
+            raise KeyboardInterrupt
+        wait(self)
+
+    monkeypatch.setattr(CpuStream, "_run_here", lambda *_: False)  # the stream is busy
+    monkeypatch.setattr(CpuStream, "synchronize", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        known.run(KIND, addresses(z, x), [2.0], stream())
+    assert stream().idle() and waits == [stream()] * 2
 
 
 def test_only_what_is_compiled_is_remembered():
