@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
@@ -30,7 +31,7 @@ from .region import Region
 from .shape import ShapeLike
 from .show import facts, table
 from .transfer import CopyInto, Duplicate, ToHost
-from .views import Range, permuted, reinterpreted, reshaped, selected, sliced, swapped
+from .views import Range, axis_of, permuted, reinterpreted, reshaped, selected, sliced, swapped
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
@@ -296,15 +297,20 @@ class BorrowMut(Ours, Generic[E]):
         """Borrow a part: ints, slices, `...` and None, as in NumPy."""
         return self._part(selected(self.tensor.region, key))
 
-    def split_at(self, index: int, axis: int = 0) -> tuple[BorrowMut[E], BorrowMut[E]]:
+    def split_at(
+        self, index: SupportsIndex, axis: SupportsIndex = 0
+    ) -> tuple[BorrowMut[E], BorrowMut[E]]:
         """Two parts: what is before `index` along an axis, and the rest."""
-        extent = self.shape[axis]
-        if not 0 <= index <= extent:
+        at, number = operator.index(index), axis_of(axis, len(self.shape))
+        extent = self.shape[number]
+        if not 0 <= at <= extent:
             raise ShapeError(
-                f"{index} does not split axis {axis}", expected=f"an index from 0 to {extent}"
+                f"{at} does not split axis {number}",
+                expected=f"an index from 0 to {extent}",
+                got=str(at),
             )
-        axes = (slice(None),) * (axis % len(self.shape))
-        return self[(*axes, slice(index))], self[(*axes, slice(index, None))]
+        before = (slice(None),) * number
+        return self[(*before, slice(at))], self[(*before, slice(at, None))]
 
     def reshape(self, shape: ShapeLike) -> BorrowMut[E]:
         """The same memory, borrowed out of this, in another shape."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from builtins import slice as slice_type
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, TypeAlias
@@ -81,7 +82,7 @@ def _within(axis: int, shape: Shape, given: Any) -> slice_type:
 def permuted(region: Region, order: Sequence[SupportsIndex]) -> Region:
     """The same elements with the axes in another order."""
     rank = len(region.shape)
-    axes = [_axis(axis, rank) for axis in order]
+    axes = [axis_of(axis, rank) for axis in order]
     if sorted(axes) != list(range(rank)):
         raise ShapeError(
             "permute() takes each axis once",
@@ -96,13 +97,14 @@ def permuted(region: Region, order: Sequence[SupportsIndex]) -> Region:
 def swapped(region: Region, axis0: SupportsIndex, axis1: SupportsIndex) -> Region:
     """The same elements with two axes exchanged."""
     order = list(range(len(region.shape)))
-    one, other = _axis(axis0, len(order)), _axis(axis1, len(order))
+    one, other = axis_of(axis0, len(order)), axis_of(axis1, len(order))
     order[one], order[other] = order[other], order[one]
     return permuted(region, order)
 
 
-def _axis(axis: SupportsIndex, rank: int) -> int:
-    number = axis.__index__()
+def axis_of(axis: SupportsIndex, rank: int) -> int:
+    """An axis as a number from 0; ShapeError where there is none such."""
+    number = operator.index(axis)
     if not -rank <= number < rank:
         raise ShapeError(
             f"there is no axis {number}",

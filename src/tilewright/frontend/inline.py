@@ -48,13 +48,20 @@ def inline(
 
 
 def _enter(it: Interpreter, node: FunctionNode) -> None:
-    if node in it.active or it.depth >= MAX_DEPTH:
-        name = "a lambda" if isinstance(node, ast.Lambda) else f"`{node.name}`"
+    name = "a lambda" if isinstance(node, ast.Lambda) else f"`{node.name}`"
+    if node in it.active:
         it.em.fail(
             Code.RECURSION,
             f"{name} calls itself",
             expected="functions that end while compiling",
             hint="functions are inlined: use a loop",
+        )
+    if it.depth >= MAX_DEPTH:
+        it.em.fail(
+            Code.RECURSION,
+            f"calls go too deep: {name} would stand inside {it.depth} other functions",
+            expected=f"at most {MAX_DEPTH} functions inside each other",
+            hint="functions are inlined: let fewer of them call others",
         )
 
 

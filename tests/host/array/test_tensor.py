@@ -224,6 +224,23 @@ def test_columns_are_parts_too(t):
         t.borrow_mut().split_at(5)
 
 
+@pytest.mark.parametrize("axis", [2, -3])
+def test_an_axis_that_is_not_there_is_not_split(t, axis):
+    with pytest.raises(ShapeError, match=f"there is no axis {axis}"):
+        t.borrow_mut().split_at(1, axis)
+
+
+@pytest.mark.parametrize("given", [(1.0,), ("x",), (1, 0.0)])
+def test_what_is_no_integer_splits_nothing(t, given):
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        t.borrow_mut().split_at(*given)
+
+
+def test_numpys_integers_split_too(t):
+    parts = t.borrow_mut().split_at(np.int64(1), np.int8(-1))
+    assert [part.shape for part in parts] == [(4, 1), (4, 5)]
+
+
 def test_a_view_apart_from_what_is_written_stands(t):
     top, bottom = t[:2], t[2:]
     t.borrow_mut()[2:].partition((2, 2))

@@ -18,6 +18,8 @@ from tilewright.backend.llvm import keeping
 from tilewright.base import fingerprint
 from tilewright.compile import history
 
+pytestmark = pytest.mark.cpu_alone  # a store of one's own has no kernels from a pack
+
 
 @pytest.fixture(autouse=True)
 def _sources_as_imported(monkeypatch):
