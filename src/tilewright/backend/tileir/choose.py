@@ -256,13 +256,13 @@ class _Chooser:
 
         All that is asked must be known at its beginning.
         """
-        least, most = self.policy.twice
+        least, most = self.policy.twice if self.reductions() else self.policy.twice_copied
         rows = [op.results[0].tile for op in loads]
         longest = max((row.size for row in rows), default=0)
         return (
             longest >= least
             and (longest <= most or self.remakes())
-            and all(row.size == row.shape[-1] for row in rows)
+            and all(row.shape and row.size == row.shape[-1] for row in rows)
             and not reporting_ops(self.func)
             and not any(op.name in LOOPS for op in self.func.walk())
             and all(op in self.func.body.ops and self.known_early(op) for op in loads)
@@ -360,7 +360,7 @@ class _Chooser:
     def share_of_tiles(self) -> tuple[Share, str]:
         """How blocks without products share a multiprocessor, and why."""
         most = max(self.tiles(), default=0)
-        reduces = sum(op.name in ("reduce", "scan") for op in self.func.walk())
+        reduces = self.reductions()
         remade = reduces > 0 and self.remakes()
         table = self.policy.remade if remade else self.policy.rows
         row = found(table if reduces else self.policy.copies, most)
@@ -371,6 +371,10 @@ class _Chooser:
         if row.blocks_rows is not None and self.have_rows(most):
             return replace(row, blocks=row.blocks_rows), f"{why}, several rows each"
         return row, why
+
+    def reductions(self) -> int:
+        """How many reductions and scans there are."""
+        return sum(op.name in ("reduce", "scan") for op in self.func.walk())
 
     def share_of_products(self) -> tuple[Share, str]:
         """How blocks with products do, and why."""

@@ -62,6 +62,8 @@ class Policy:
     twice: tuple[int, int]
     """Kernels whose rows have so many elements, from and to, are there twice: for blocks whose
     tiles are whole, and for others."""
+    twice_copied: tuple[int, int]
+    """The same for those that reduce nothing."""
     bulk_copies: bool
     """Whether there are bulk copies of tiles (TMA)."""
 
@@ -115,6 +117,8 @@ HOPPER = Policy(
     group=8,
     # Shorter rows come several to a tile, and were slower so; longer ones take too many registers.
     twice=(8192, 16384),
+    # All loads then follow each other, behind one question; there is nothing else to wait for.
+    twice_copied=(1, 16384),
     bulk_copies=True,
 )
 """Newer architectures have not been tried, and take it as it is."""

@@ -1,4 +1,4 @@
-"""Kernels of long rows are there twice: for blocks whose tiles all lie inside, and for others."""
+"""Kernels of one row are there twice: for blocks whose tiles all lie inside, and for others."""
 
 from __future__ import annotations
 
@@ -40,6 +40,23 @@ def test_other_rows_ask_for_each_tile(tile, length):
     made = rows(tile, length)
     assert not made.choices.asks_once
     assert all(a.whole_first for op, a in made.choices.accesses.items() if op.name == "load_view")
+
+
+@pytest.mark.parametrize("size", [1, 16, 1024, 2048, 16384])
+def test_so_is_what_is_taken_element_by_element(size):
+    x = tw.meta((1000,), tw.f32)
+    made = lowered(cuda_ir(kernels.add, x.partition_mut((size,)), x, x))
+    assert made.choices.asks_once
+    whole, other, asked = ways(made)
+    for way in (whole, other):
+        assert way.count("load_view_tko") == 2 and way.count("store_view_tko") == 1
+    assert "load_view_tko" not in asked
+
+
+def test_what_has_several_rows_asks_for_each_tile():
+    x = tw.meta((1000, 64), tw.f32)
+    made = lowered(cuda_ir(kernels.add, x.partition_mut((16, 64)), x, x))
+    assert not made.choices.asks_once
 
 
 def test_a_wish_goes_first():
