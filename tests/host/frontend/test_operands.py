@@ -6,7 +6,7 @@ from rule_kit import Kit
 from tilewright.base.dtypes import f16, f32, f64, i32
 from tilewright.base.errors import Code, CompileError
 from tilewright.frontend.operands import parts, rounding_for, three, word
-from tilewright.frontend.rules import FAMILIES, RULES, merged
+from tilewright.frontend.rules import FAMILIES, RULES
 from tilewright.ir.attrs import Predicate, Rounding
 
 
@@ -59,7 +59,5 @@ def test_three_do_not_mix():
     assert caught.value.code is Code.PROMOTION
 
 
-def test_tables_are_merged_and_duplicates_refused():
+def test_tables_are_merged():
     assert set(RULES) == {name for table in FAMILIES.values() for name in table}
-    with pytest.raises(ValueError, match="exp has a rule in math and in memory"):
-        merged({"math": {"exp": RULES["exp"]}, "memory": {"exp": RULES["log"]}})

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...base.errors import ShapeError
 from ...base.stage import Stage
+from ...base.tables import merged
 from ...ir import Func, Value
 from ...ir.artifact import Artifact, Failure, Printed, reporting_ops, sites_of
 from . import (
@@ -53,17 +54,6 @@ FAMILIES: dict[str, dict[str, Rule]] = {
     "token": token.RULES, "threads": threads.RULES, "slices": slices.RULES,
     "shared": shared.RULES, "warps": warps.RULES,
 }  # fmt: skip
-
-
-def merged(families: dict[str, dict[str, Rule]]) -> dict[str, Rule]:
-    """One table of all rules; refuses an op that two families define."""
-    rules: dict[str, Rule] = {}
-    for family, table in families.items():
-        if twice := rules.keys() & table.keys():
-            raise ValueError(f"{family} defines again: {', '.join(sorted(twice))}")
-        rules |= table
-    return rules
-
 
 RULES: dict[str, Rule] = merged(FAMILIES)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from ...base.tables import merged
 from . import (
     arithmetic,
     assembly,
@@ -40,20 +41,6 @@ FAMILIES: dict[str, Mapping[str, Rule]] = {
     "threads": threads.RULES, "slices": slices.RULES, "shared": shared.RULES,
     "warps": warps.RULES, "assembly": assembly.RULES,
 }  # fmt: skip
-
-
-def merged(families: Mapping[str, Mapping[str, Rule]]) -> dict[str, Rule]:
-    """One table of all families; a word belongs to one of them."""
-    owners: dict[str, str] = {}
-    rules: dict[str, Rule] = {}
-    for family, table in families.items():
-        for name, rule in table.items():
-            if name in owners:
-                raise ValueError(f"{name} has a rule in {owners[name]} and in {family}")
-            owners[name] = family
-            rules[name] = rule
-    return rules
-
 
 RULES: dict[str, Rule] = merged(FAMILIES)
 

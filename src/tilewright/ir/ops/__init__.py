@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...base.tables import merged
 from ..opdef import OpDef
 from . import (
     arithmetic,
@@ -37,4 +38,6 @@ FAMILIES: dict[str, tuple[OpDef, ...]] = {
     "assembly": assembly.OPS,
 }  # fmt: skip
 
-OPS: dict[str, OpDef] = {op.name: op for family in FAMILIES.values() for op in family}
+OPS: dict[str, OpDef] = merged(
+    {family: {op.name: op for op in ops} for family, ops in FAMILIES.items()}
+)

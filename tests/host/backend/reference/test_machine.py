@@ -28,12 +28,6 @@ def test_all_ops_but_those_refused_have_rules():
     assert set(reference.RULES) == set(OPS) - refused
 
 
-def test_an_op_defined_twice_is_refused():
-    tables = {"a": reference.FAMILIES["grid"], "b": reference.FAMILIES["grid"]}
-    with pytest.raises(ValueError, match="b defines again: block_id, num_blocks"):
-        reference.merged(tables)
-
-
 def order_kernel():
     """Each block takes a ticket: when it ran."""
     k = Kernel()

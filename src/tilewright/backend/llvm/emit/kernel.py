@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ....base.cpu_abi import LaunchWord
+from ....base.tables import merged
 from ....ir.core import Op, Value
 from ....ir.types import PtrType, TensorType, TileType
 from ..functions.text import Value as Vec
@@ -58,17 +59,6 @@ from .reduction import Reducer
 from .turn import turn
 from .types import memory_type
 
-
-def merged(*tables: dict[str, Callable[..., object]]) -> dict[str, Callable[..., object]]:
-    """One table of all; refuses an op that two tables have."""
-    result: dict[str, Callable[..., object]] = {}
-    for table in tables:
-        if twice := result.keys() & table.keys():
-            raise ValueError(f"written twice: {', '.join(sorted(twice))}")
-        result |= table
-    return result
-
-
 COMPUTE: dict[str, Compute] = {
     **arithmetic.TABLE, **math.TABLE, **comparison.TABLE, **bitwise.TABLE, **conversion.TABLE,
     **pointer.COMPUTE,
@@ -88,13 +78,16 @@ SCALARS: dict[str, Callable[[Emitter, Op], None]] = {
     **assembly.TABLE,
 }  # fmt: skip
 """Ops on scalars, tensors and views that are not elementwise."""
-TABLE = merged(
-    dict(arithmetic.TABLE), dict(math.TABLE), dict(comparison.TABLE), dict(bitwise.TABLE),
-    dict(conversion.TABLE), dict(creation.TABLE), dict(layout.TABLE), dict(reduction.TABLE),
-    dict(matmul.TABLE), dict(memory.TABLE), dict(pointer.TABLE), dict(atomics.TABLE),
-    dict(grid.TABLE), dict(debug.TABLE), dict(control.TABLE), dict(threads.TABLE),
-    dict(slices.TABLE), dict(shared.TABLE), dict(warps.TABLE), dict(assembly.TABLE),
-)  # fmt: skip
+FAMILIES: dict[str, Mapping[str, Callable[..., object]]] = {
+    "arithmetic": arithmetic.TABLE, "math": math.TABLE, "comparison": comparison.TABLE,
+    "bitwise": bitwise.TABLE, "conversion": conversion.TABLE, "creation": creation.TABLE,
+    "layout": layout.TABLE, "reduction": reduction.TABLE, "matmul": matmul.TABLE,
+    "memory": memory.TABLE, "pointer": pointer.TABLE, "atomics": atomics.TABLE,
+    "grid": grid.TABLE, "debug": debug.TABLE, "control": control.TABLE, "threads": threads.TABLE,
+    "slices": slices.TABLE, "shared": shared.TABLE, "warps": warps.TABLE,
+    "assembly": assembly.TABLE,
+}  # fmt: skip
+TABLE = merged(FAMILIES)
 """How every op is written."""
 NESTS = NestWriter(TABLE, dict(COMPUTE), Reducer(COMPUTE, SCALARS))
 

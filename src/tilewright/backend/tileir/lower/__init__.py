@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ....base.tables import merged
 from . import (
     arithmetic,
     atomics,
@@ -33,6 +34,4 @@ FAMILIES: dict[str, Mapping[str, Rule]] = {
     "pointer": pointer.RULES, "atomics": atomics.RULES, "debug": debug.RULES, "token": token.RULES,
 }  # fmt: skip
 
-RULES: Mapping[str, Rule] = MappingProxyType(
-    {name: rule for family in FAMILIES.values() for name, rule in family.items()}
-)
+RULES: Mapping[str, Rule] = MappingProxyType(merged(FAMILIES))
