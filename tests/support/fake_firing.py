@@ -7,8 +7,9 @@ from struct import unpack
 from typing import Any
 
 from tilewright.array.borrow import LOCK, Use
-from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, STATUS_BITS, ShotWord
+from tilewright.driver.cuda.launching import HEAD_WORDS, STATUS_BITS
 from tilewright.driver.stub.calls import stub
+from tilewright.driver.stub.shots import SHOT_WORDS, ShotWord
 from tilewright.driver.stub.words import (
     LANE_WORDS,
     MEMORY_WORDS,

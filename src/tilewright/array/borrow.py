@@ -48,6 +48,9 @@ def hold_at_forks() -> None:
     os.register_at_fork(after_in_child=THREAD.forget_others)
 
 
+_MAIN, _MAIN_NAME = threading.main_thread().ident, threading.main_thread().name
+
+
 class _Use(NamedTuple):
     what: str
     spot: Spot
@@ -64,7 +67,9 @@ class Use(_Use):
 
     def __new__(cls, what: str, spot: Spot) -> Self:
         """By this thread."""
-        return super().__new__(cls, what, spot, _thread())
+        # The name of most is known: asking for it takes longer than the rest.
+        main = threading.get_ident() == _MAIN
+        return tuple.__new__(cls, (what, spot, _MAIN_NAME if main else _thread()))
 
     def __str__(self) -> str:
         thread = self.thread
@@ -75,7 +80,6 @@ def _thread() -> str:
     return threading.current_thread().name
 
 
-_MAIN_NAME = threading.main_thread().name
 _FOR_NATIVE_CODE = (LOCK.acquire, LOCK.release, Use, _MAIN_NAME, _thread)
 
 
@@ -85,7 +89,7 @@ def borrow_words() -> Words:
     acquire, release, use, main, thread = map(id, _FOR_NATIVE_CODE)
     words = new_words(BORROW_WORDS)
     words[:] = [
-        acquire, release, use, threading.main_thread().ident or 0, main, thread, holds_of(LOCK),
+        acquire, release, use, _MAIN or 0, main, thread, holds_of(LOCK),
         offset(BorrowState, "last_write"),
     ]  # fmt: skip
     return words
@@ -324,7 +328,7 @@ class BorrowState:
     def _use(self, use: Use, extent: Extent | None, spare: Ticket | None, *, writes: bool) -> None:
         """End what a use conflicts with, here and next door."""
         self._end(use, extent, spare, writes=writes)
-        if not self.neighbours:
+        if not self._neighbours:
             return
         self.neighbours = _alive(self.neighbours)
         used = self.extent if extent is None else extent

@@ -15,11 +15,12 @@ from ..driver.cpu.layouts import Native, native_type, offset
 from ..driver.cpu.native import NativeFunction
 from ..driver.cpu.runtime.calls import compiled
 from ..driver.cuda.context import Context
-from ..driver.cuda.launching import FAILED, STATUS_BITS
+from ..driver.cuda.launching import STATUS_BITS
 from ..driver.cuda.stream import FEW_OR_MANY, STATUS_MASK, CudaStream
 from ..driver.cuda.waiting import EAGER
 from ..driver.dues import Dues
 from ..driver.lane import Lane
+from ..driver.stub.shots import FAILED
 from ..driver.stub.spots import at
 from ..op.nesting import THREAD
 from ..op.trace import Tracing

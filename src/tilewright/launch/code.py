@@ -63,7 +63,12 @@ memory is there until the stream has passed it."""
 
 
 class Shot(Protocol):
-    """Puts plain launches, which cannot fail alone, on streams that say how far they are."""
+    """Puts plain launches on streams that say how far they are."""
+
+    @property
+    def starts(self) -> bool:
+        """Whether launches that nobody waits for can be fired, too: these cannot fail alone."""
+        ...
 
     def watch(self, captured: Sequence[Captured]) -> None:
         """Fire only while names that the kernel captured are what they were."""

@@ -173,6 +173,8 @@ class ShotsByNumbers:
 
     __slots__ = ("_call", "_grid", "_maker", "_shots")
 
+    starts = True
+
     def __init__(self, maker: Maker, call: Call, grid: Shape) -> None:
         self._maker, self._call = maker, call
         self._grid = None if maker.counts else grid

@@ -20,8 +20,9 @@ from ..ir.artifact import Artifact
 from ..ir.signature import ScalarSpec
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Recorded, RunOver
+from .firing_here import CpuShot
 from .records import print_room, report_of
-from .report import QUIET, Report
+from .report import QUIET, Report, deliver
 from .scalars import slot_of
 
 STREAMED = 8 << 20
@@ -53,8 +54,6 @@ def load_native(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
 class NativeRun:
     """Native code over one grid, for arguments of known layouts: addresses and numbers go in."""
 
-    shot = None
-
     def __init__(self, loaded: Loaded, args: Sequence[Arg], grid: Shape) -> None:
         artifact = loaded.artifact
         self._loaded, self._grid = loaded, grid
@@ -71,8 +70,18 @@ class NativeRun:
         self._pointers = places[PointerArg]
         dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
         self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
+        self.shot = None if self._pointers else self._new_shot(len(places[OutputArg]))
         self.lending = None if self._pointers or loaded.hidden else self._lend
         """How launches run whose memory is known to nobody here."""
+
+    def _new_shot(self, written: int) -> CpuShot:
+        numbers = [(place, i, dtype) for i, (place, dtype) in enumerate(self._numbers)]
+        return CpuShot(self._launcher, self._memory, written, numbers, self._tell)
+
+    def _tell(self, raw: RawReport) -> None:
+        """Deliver what a launch reported that is over; raises its error."""
+        if (error := deliver(self._loaded.artifact.name, self._report(raw))) is not None:
+            raise error
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report | Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""

@@ -21,7 +21,7 @@ from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.endings import NOT_FIRED, NotFired
 from ..op.place import here, place_of
-from ..op.running import ELSEWHERE, Steps
+from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
 from .arguments import Bound, Held
 from .form import PLAIN, Request
@@ -237,14 +237,22 @@ class Launch(Composite[R_co]):
             return NOT_FIRED
         known, request = held[-1], self._request
         code, shot = known.asked(request)
-        if shot is None or stream.device is not known.home:
+        if shot is None or not (waits or shot.starts) or stream.device is not known.home:
             return NOT_FIRED
         numbers = self._numbers
         if numbers and not code.has_passed(numbers):
             return NOT_FIRED
-        if not shot.fire(held, numbers, stream, use, waits):
-            return NOT_FIRED
-        args, self._args, self._held, self._examined = self._args, (), None, None
+        args = self._args
+        try:
+            if not shot.fire(held, numbers, stream, use, waits):
+                return NOT_FIRED
+        except BaseException as error:
+            self._args, self._held, self._examined = (), None, None
+            give_back(args)
+            if isinstance(error, Exception):
+                named(error, self)
+            raise
+        self._args, self._held, self._examined = (), None, None
         return cast("R_co", args)
 
     def execute(self, ctx: ExecutionContext) -> R_co:

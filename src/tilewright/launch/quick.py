@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..array.quick import OFTEN, Slots, native_endings, quick_class, quick_op
 from ..driver.cpu.layouts import Native, offset
-from ..driver.cuda.launching import ShotWord
 from ..driver.cuda.stream import CudaStream
+from ..driver.stub.shots import ShotWord
 from ..driver.stub.text import BINDING
 from ..driver.stub.words import new_words
 from .arguments import Held

@@ -23,8 +23,9 @@ from .code import Code
 from .definition import Entry, locals_of_caller
 from .form import Form, Request
 from .grid import padded
-from .kernel import Kernel
+from .kernel import REQUESTS, Kernel
 from .plain import PlainBinder
+from .recent import Recent
 from .slices import SliceBinder, lengths
 from .watching import note
 from .whole import WholeLaunch
@@ -32,6 +33,7 @@ from .whole import WholeLaunch
 R_co = TypeVar("R_co", covariant=True)
 
 NOTHING_ASKED = Asked()
+_INT = {int}
 DEFAULT_ARCH = "sm_80"
 """The oldest there is PTX for, so that every GPU runs it."""
 
@@ -47,6 +49,9 @@ class SimtKernel(Kernel):
         if self.plain is not None:
             self.plain = PlainBinder(source, self._binder, self._form, whole=True)
         self.contract = contract
+        self.configured: Recent[tuple[Any, ...], Request] = Recent(REQUESTS)
+        """What launches asked that said `launch_config`, by what they asked before, and what they
+        said."""
         self._of_blocks: dict[tuple[int, Shape, int], Signature] = {}
 
     def target_on(self, device: Device) -> str:
@@ -114,13 +119,24 @@ class SimtLaunch(WholeLaunch[R_co]):
             grid, block = config.grid_dim, config.block_dim
             shared_mem_bytes = config.shared_mem_bytes
 
-        def asking() -> Request:
-            request = self._request._replace(threads=asked_for(grid, block, shared_mem_bytes))
-            if not self._was_asked(request) and self._bound is not None:
-                self._kernel.threads(self._bound.form, request)
-            return request
+        said = (self._request, grid, block, shared_mem_bytes)
+        plain = _is_plain(grid, block, (shared_mem_bytes,))
+        known = self._kernel.configured.get(said) if plain else None
+        if known is None or not self._was_asked(known):
+            return self._asking(lambda: self._configured(*said))
+        self._request = known
+        return self
 
-        return self._asking(asking)
+    def _configured(
+        self, before: Request, grid: ShapeLike | None, block: ShapeLike | None, shared: int
+    ) -> Request:
+        """What the launch asks for besides what it asked before; raises if that cannot be."""
+        request = before._replace(threads=asked_for(grid, block, shared))
+        if not self._was_asked(request) and self._bound is not None:
+            self._kernel.threads(self._bound.form, request)
+        if _is_plain(grid, block, (shared,)):
+            self._kernel.configured.keep((before, grid, block, shared), request)
+        return request
 
     def _was_asked(self, request: Request) -> bool:
         """Whether launches on such tensors asked for this before, and nothing was wrong with it."""
@@ -133,6 +149,13 @@ class SimtLaunch(WholeLaunch[R_co]):
     def const_grid(self, grid: ShapeLike) -> NoReturn:
         """Not for SIMT kernels, which are not compiled for one grid."""
         raise TypeError("a SIMT kernel has no const_grid(); use launch_config(grid=...)")
+
+
+def _is_plain(*shapes: ShapeLike | None) -> bool:
+    """Whether numbers of shapes are told by their values: 1.0 is equal to 1, and is none."""
+    return all(
+        shape is None or (type(shape) is tuple and {*map(type, shape)} <= _INT) for shape in shapes
+    )
 
 
 class SimtEntry(Entry):

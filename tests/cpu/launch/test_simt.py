@@ -228,3 +228,36 @@ def test_ptx_of_an_open_type_needs_arguments():
         copy.ptx("sm_80")
     meta = tw.meta((4,), tw.i8)
     assert ".entry copy(" in copy.ptx("sm_80", meta.borrow_mut(), meta)
+
+
+class TestConfigurationsAskedForAgain:
+    """What `launch_config` was told before is known; what only equals that is looked at."""
+
+    def test_each_gets_what_it_asked_for(self):
+        x = tw.from_numpy(X).sync()
+        for _ in range(3):
+            for grid, written in ((1, 4), ((2,), 8), ((3,), 12), ((1, 1), 4)):
+                z = tw.zeros((12,)).sync()
+                copy(z.borrow_mut(), x).launch_config(grid=grid, block=(4,)).sync()
+                np.testing.assert_array_equal(z.to_numpy(), np.where(written > X, X, 0))
+
+    @pytest.mark.parametrize("wrong", [(3.0,), 3.0, ("3",), (-3,), (3, 2)])
+    def test_what_is_wrong_is_refused_each_time(self, wrong):
+        x, z = tw.from_numpy(X).sync(), tw.zeros((12,)).sync()
+        for _ in range(3):
+            copy(z.borrow_mut(), x).launch_config(grid=(3,), block=(4,)).sync()
+            with pytest.raises((TypeError, tw.Error)):
+                copy(z.borrow_mut(), x).launch_config(grid=wrong, block=(4,))
+            for shared in ("0", 0.0, -1):
+                op = copy(z.borrow_mut(), x)
+                with pytest.raises((TypeError, tw.Error)):
+                    op.launch_config(grid=(3,), block=(4,), shared_mem_bytes=shared)
+        np.testing.assert_array_equal(z.to_numpy(), X)
+
+    def test_other_tensors_are_judged_for_themselves(self):
+        x, flat = tw.from_numpy(X).sync(), tw.zeros((12,)).sync()
+        for _ in range(2):
+            copy(flat.borrow_mut(), x).launch_config(block=(4,)).sync()
+            longer = tw.zeros((30,)).sync()
+            copy(longer.borrow_mut(), tw.ones((30,)).sync()).launch_config(block=(4,)).sync()
+            assert longer.to_numpy().all()

@@ -21,6 +21,9 @@ BUFFER, CAPACITY = LAUNCH + int(LaunchWord.PRINT_BUFFER), LAUNCH + int(LaunchWor
 USED, STREAM = LAUNCH + int(LaunchWord.PRINT_USED), LAUNCH + int(LaunchWord.STREAM)
 FAILURE = slice(LAUNCH + int(LaunchWord.ERROR_SITE), LAUNCH + int(LaunchWord.ERROR_EXTENT) + 1)
 
+OWN_SCRATCH = 16 << 10
+"""The most scratch that a record has of its own."""
+
 SLOTS = LAUNCH + LAUNCH_WORDS
 """Where the argument slots begin."""
 
@@ -28,7 +31,7 @@ SLOTS = LAUNCH + LAUNCH_WORDS
 class Record:
     """One launch: whoever runs it needs nothing else, and has it for itself."""
 
-    __slots__ = ("address", "blocks", "printed", "scratch_bytes", "words")
+    __slots__ = ("address", "blocks", "printed", "scratch", "scratch_bytes", "words")
 
     def __init__(
         self,
@@ -45,6 +48,9 @@ class Record:
         self.address = ctypes.addressof(words)
         self.blocks = blocks
         self.scratch_bytes = scratch_bytes
+        self.scratch: tuple[int, Bytes | None] | None = None if scratch_bytes else (0, None)
+        """What who puts it on a stream works in: its address, and what keeps it there; None: that
+        has such memory itself."""
         self.printed: Bytes | None = None
         words[Job.KERNEL] = kernel
         words[Job.ARGUMENTS] = self.address + 8 * SLOTS
@@ -61,6 +67,12 @@ class Record:
     def _make_room(self, print_capacity: int) -> None:
         self.printed = allocate(print_capacity, zeroed=True)
         self.words[BUFFER], self.words[CAPACITY] = address_of(self.printed), print_capacity
+
+    def own_scratch(self) -> None:
+        """Have scratch of its own, if that is little: threads are asked for theirs for longer."""
+        if 0 < self.scratch_bytes <= OWN_SCRATCH:
+            memory = allocate(self.scratch_bytes)
+            self.scratch = address_of(memory), memory
 
     def forget_prints(self) -> None:
         """Make the print buffer as good as new."""

@@ -74,19 +74,22 @@ class Launcher:
         self._print_capacity = print_capacity
         self._streamed = streamed
         self._together = together
-        self._idle: list[Record] = []
+        self.idle: list[Record] = []
+        """Records that are as good as new."""
 
     def record(self) -> Record:
         """The words of one run, to fill in what changes: slot i is at `SLOTS + i`."""
         try:
-            return self._idle.pop()
+            return self.idle.pop()
         except IndexError:
             # Not one per thread: a launch may begin inside another one, in a signal handler.
-            return self.new_record()
+            record = self.new_record()
+            record.own_scratch()
+            return record
 
     def is_brief(self) -> bool:
         """Whether a run is known to take next to no time: one did before, with other numbers."""
-        return bool(self._idle) and 0 < self._idle[-1].words[LASTED] < BRIEF
+        return bool(self.idle) and 0 < self.idle[-1].words[LASTED] < BRIEF
 
     def new_record(self) -> Record:
         """The words of a run that is recorded, which are its own for good."""
@@ -103,7 +106,7 @@ class Launcher:
         if words[TAKEN] or words[USED] or words[CANCELLED] or words[STARVED]:
             return self._read(record)
         # Only a record and a buffer that nothing was reported in are as good as new.
-        self._idle.append(record)
+        self.idle.append(record)
         return QUIET
 
     def _read(self, record: Record) -> RawReport:

@@ -15,9 +15,11 @@ from ...base.errors import DriverError
 from ..capturing import Capturing
 from ..dues import Dues
 from ..lane import Lane
-from ..protocol import Block, Event
+from ..protocol import Block, Event, FirstUse
+from . import firing
 from . import pool as threads
 from .copying import between, copy_record, fill_record, overlap
+from .firing import Fire
 from .memory import address_of, allocate
 from .record import THREADS, Record
 from .replay import CpuReplay, JobStream, Node
@@ -69,7 +71,7 @@ class CpuStream(Capturing[Node], JobStream):
         super().__init__()
         self.device = device
         self.number = number
-        self.lane = Lane()
+        self.lane = Lane(self)
         memory = allocate(8 * QUEUE_WORDS, zeroed=True)
         self.address = address_of(memory)
         self._words = (c_int64 * QUEUE_WORDS).from_buffer(memory.data)
@@ -123,10 +125,7 @@ class CpuStream(Capturing[Node], JobStream):
         if self._nodes is not None:
             self._nodes.append(Node(record, keep))
             return False
-        pool, most = self._pool, 1
-        if record.blocks > 1:
-            most = pool.threads()
-            record.words[THREADS] = min(most, record.blocks)
+        pool, most = self._pool, self._spread(record)
         if (inline or pool.stopped) and self._run_here(record, most):
             return True
         pool.have(pool.threads())
@@ -134,6 +133,49 @@ class CpuStream(Capturing[Node], JobStream):
             self._make_room()
         self._enter(self._calls.put, (self.address, record.address), (record, keep))
         return False
+
+    def fire(
+        self, native: Fire, record: Record, shot: int, row: bytes, numbers: bytes, use: FirstUse
+    ) -> int:
+        """Begin a plain launch and run it here, to its end; gives what `firing` tells of it.
+
+        0: it needs a closer look, and nothing was done.
+        """
+        pool = self._pool
+        if self._nodes is not None or pool.stopped:
+            return 0
+        most = self._spread(record)
+        scratch, _kept = record.scratch or pool.reserve(record.scratch_bytes)
+        budget = threads.SLICE if len(pool.workers) >= most - 1 else threads.ALONE
+        uses, user, up = use
+        try:
+            told = native(
+                shot, uses, user, up + 1, row, numbers, self.lane.address, self.address,
+                record.address, scratch, budget,
+            )  # fmt: skip
+            if told & firing.UNFINISHED:
+                self._finish(record, scratch, told >> firing.TOLD_BITS)
+        except BaseException:
+            self._give_up(record, scratch)
+            raise
+        if record.scratch is None:
+            pool.trim()
+        return told
+
+    def _finish(self, record: Record, scratch: int, number: int) -> None:
+        """Go on with a launch that was fired, with this number in the lane."""
+        try:
+            self._go_on(record, scratch, UNFINISHED)
+        finally:
+            self.lane.passed(number)
+
+    def _spread(self, record: Record) -> int:
+        """How many threads a launch put here now may use; those it can use are told it."""
+        if record.blocks <= 1:
+            return 1
+        most = self._pool.threads()
+        record.words[THREADS] = min(most, record.blocks)
+        return most
 
     def copy(self, target: Block, source: Block) -> None:
         """Put a copy here; where the two overlap, as if through a copy of the source."""
@@ -201,8 +243,8 @@ class CpuStream(Capturing[Node], JobStream):
     # Running work on the calling thread
 
     def _run_here(self, record: Record, most: int) -> bool:
-        pool, scratch_bytes = self._pool, record.scratch_bytes
-        scratch, _kept = pool.reserve(scratch_bytes) if scratch_bytes else (0, None)
+        pool = self._pool
+        scratch, _kept = record.scratch or pool.reserve(record.scratch_bytes)
         budget = threads.SLICE if len(pool.workers) >= most - 1 else threads.ALONE
         try:
             status = self._calls.inline(self.address, record.address, scratch, budget)
@@ -211,7 +253,7 @@ class CpuStream(Capturing[Node], JobStream):
         except BaseException:
             self._give_up(record, scratch)
             raise
-        if scratch_bytes:
+        if record.scratch is None:
             pool.trim()
         return status != BUSY
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ..stub.shapes import agreed, counted
+from ..stub.shapes import counted
+from ..stub.shots import FAILED, ShotWord
 from ..stub.words import LaneWord
 from .entering import exported, within
 
@@ -27,43 +28,10 @@ class Head(IntEnum):
 HEAD_WORDS = 10
 
 
-class ShotWord(IntEnum):
-    """What all plain launches of one kernel over one grid have in common."""
-
-    RECORD = 0
-    """The address of a record, with the parameters that are always the same."""
-    SLOTS = 1
-    """How many parameters there are."""
-    TENSORS = 2
-    """How many of them are addresses of tensors, and which."""
-    TENSOR_PLACES = 3
-    NUMBERS = 4
-    """How many are other numbers that differ, and which."""
-    NUMBER_PLACES = 5
-    WRITTEN = 6
-    """How many of the tensors are written: the first of them."""
-    BORROWS = 7
-    """The words that `BorrowWord` names."""
-    WATCHED = 8
-    """How many values the code was made for that may have changed, and where these are said, by
-    three objects: a dictionary, the key and the value as it was; or a function that gives the value
-    now, 0 and the value as it was."""
-    WATCHES = 9
-    FIRE = 10
-    """The address of the native code that fires; 0: there is none."""
-
-
-SHOT_WORDS = 11
-
-FAILED = -(1 << 63)
-"""What native code gives where an error of Python's is set."""
-
 STATUS_BITS = 16
 """What firing gives is how many launches were put on the stream, and how waiting for them ended."""
 
 KERNEL = """
-declare ptr @PyDict_GetItemWithError(ptr, ptr)
-
 define internal i32 @word32(ptr %record, i64 %index) {{
   %at = getelementptr i64, ptr %record, i64 %index
   %word = load i64, ptr %at
@@ -154,12 +122,7 @@ entry:
   ; Places are those of words of the record.
   %negative = sub i64 0, %skipped
   %base = getelementptr i64, ptr %slots, i64 %negative
-  %tensors = call i64 @word(ptr %shot, i64 {shot_tensors})
-  %tensor_places = call ptr @link(ptr %shot, i64 {shot_tensor_places})
-  call void @place(ptr %base, ptr %tensor_places, ptr %row, i64 %tensors)
-  %given = call i64 @word(ptr %shot, i64 {shot_numbers})
-  %number_places = call ptr @link(ptr %shot, i64 {shot_number_places})
-  call void @scatter(ptr %base, ptr %number_places, ptr %numbers, i64 %given)
+  call void @fill(ptr %shot, ptr %row, ptr %numbers, ptr %base)
   %thread = call ptr @let_others()
   %status = call i32 @kernel(ptr %context, ptr %record, ptr %pointers, ptr %stream)
   call void @go_on(ptr %thread)
@@ -188,39 +151,9 @@ out:
   ret i64 %answer
 }}
 
-; Begins a plain launch; whether it could be.
-define internal i64 @begin(ptr %shot, ptr %row, ptr %lane) {{
-  %written = call i64 @word(ptr %shot, i64 {shot_written})
-  %tensors = call i64 @word(ptr %shot, i64 {shot_tensors})
-  %number = call i64 @tw_reserve(ptr %row, i64 %written, i64 %tensors, ptr %lane, i64 0)
+define internal i64 @begin(ptr %shot, ptr %row, ptr %lane, ptr %there) {{
+  %number = call i64 @numbered(ptr %shot, ptr %row, ptr %lane)
   ret i64 %number
-}}
-
-; Whether a value is the object it was: one of a dictionary, by its key, or what a function gives.
-define internal i1 @is_still(ptr %watch) {{
-entry:
-  %where = call ptr @link(ptr %watch, i64 0)
-  %key = call ptr @link(ptr %watch, i64 1)
-  %was = call ptr @link(ptr %watch, i64 2)
-  %unnamed = icmp eq ptr %key, null
-  br i1 %unnamed, label %ask, label %look
-look:
-  %found = call ptr @PyDict_GetItemWithError(ptr %where, ptr %key)
-  %same = icmp eq ptr %found, %was
-  ret i1 %same
-ask:
-  %is = call ptr @PyObject_CallNoArgs(ptr %where)
-  call void @Py_DecRef(ptr %is)
-  %holds = icmp eq ptr %is, %was
-  ret i1 %holds
-}}
-
-; Whether the code of a launch is still what it was made for.
-define internal i1 @fresh(ptr %shot) {{
-  %count = call i64 @word(ptr %shot, i64 {shot_watched})
-  %watches = call ptr @link(ptr %shot, i64 {shot_watches})
-  %same = call i1 @unchanged(ptr %watches, i64 %count)
-  ret i1 %same
 }}
 
 ; Begins a plain launch, puts it on its stream, and waits for it if there is a budget for that.
@@ -231,64 +164,18 @@ define i64 @tw_fire_now(
     ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %numbers, ptr %lane, ptr %stream,
     i64 %budget) {{
 entry:
-  %fresh = call i1 @fresh(ptr %shot)
-  br i1 %fresh, label %ask, label %closer
-closer:
-  call void @PyErr_Clear()
-  ret i64 0
-ask:
-  %use = call ptr @first_use(ptr %uses, ptr %user, ptr %known)
-  %lost = icmp eq ptr %use, null
-  br i1 %lost, label %failed, label %judge
-failed:
-  ret i64 {failed}
-judge:
-  %used = icmp eq ptr %use, @_Py_NoneStruct
-  br i1 %used, label %drop, label %lock
-drop:
-  call void @Py_DecRef(ptr %use)
-  br label %closer
-lock:
-  %borrows = call ptr @link(ptr %shot, i64 {shot_borrows})
-  %locked = call i32 @lock_borrows(ptr %borrows)
-  %failing = icmp slt i32 %locked, 0
-  br i1 %failing, label %interrupted, label %look
-interrupted:
-  call void @Py_DecRef(ptr %use)
-  br label %failed
-look:
-  ; Another thread may have used the op while this one waited for the lock.
-  %others = call i64 @PyList_Size(ptr %uses)
-  %mine = icmp eq i64 %others, 0
-  br i1 %mine, label %begin, label %late
-late:
-  call void @unlock_borrows(ptr %borrows, i32 %locked)
-  br label %drop
-begin:
-  %begun = call i64 @begin(ptr %shot, ptr %row, ptr %lane)
-  %unready = icmp slt i64 %begun, 0
-  br i1 %unready, label %late, label %put
+  %begun = call i64 @opened(
+    ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %lane, ptr null)
+  %unready = icmp sle i64 %begun, 0
+  br i1 %unready, label %out, label %put
+out:
+  ret i64 %begun
 put:
-  %noted = call i32 @PyList_Append(ptr %uses, ptr %use)
-  call void @unlock_borrows(ptr %borrows, i32 %locked)
-  call void @Py_DecRef(ptr %use)
   %count = call i64 @put_kernel(ptr %shot, ptr %row, ptr %numbers, ptr %lane, ptr %stream)
   %record = call ptr @link(ptr %shot, i64 {shot_record})
   %context = load ptr, ptr %record
   %answer = call i64 @seen(ptr %context, i64 %count, ptr %lane, ptr %stream, i64 %budget)
   ret i64 %answer
-}}
-
-; An answer as Python takes it.
-define internal ptr @told(i64 %answer) {{
-entry:
-  %failed = icmp eq i64 %answer, {failed}
-  br i1 %failed, label %no, label %yes
-no:
-  ret ptr null
-yes:
-  %object = call ptr @PyLong_FromLongLong(i64 %answer)
-  ret ptr %object
 }}
 
 define ptr @tw_fire(
@@ -320,30 +207,15 @@ out:
 }}
 """
 
-WORDS = "".join((
-    # Whether values are the objects they were.
-    agreed("unchanged", "ptr %watches", """
-        %thrice = mul i64 %i, 3
-        %watch = getelementptr ptr, ptr %watches, i64 %thrice
-        %holds = call i1 @is_still(ptr %watch)
-    """),
-    # Writes words to their places.
-    counted("scatter", "ptr %target, ptr %places, ptr %words", """
-        %place = call i64 @word(ptr %places, i64 %i)
-        %word = call i64 @word(ptr %words, i64 %i)
-        call void @set(ptr %target, i64 %place, i64 %word)
-    """),
-    # Copies parameters, and writes where each copy is; a zero ends that.
-    counted("copy", "ptr %source, ptr %slots, ptr %pointers", """
-        %word = call i64 @word(ptr %source, i64 %i)
-        call void @set(ptr %slots, i64 %i, i64 %word)
-        %slot = getelementptr i64, ptr %slots, i64 %i
-        %address = ptrtoint ptr %slot to i64
-        call void @set(ptr %pointers, i64 %i, i64 %address)
-    """, after="call void @set(ptr %pointers, i64 %count, i64 0)"),
-))  # fmt: skip
-"""What goes over words; nothing stands in braces there."""
-
+COPY = counted("copy", "ptr %source, ptr %slots, ptr %pointers", """
+    %word = call i64 @word(ptr %source, i64 %i)
+    call void @set(ptr %slots, i64 %i, i64 %word)
+    %slot = getelementptr i64, ptr %slots, i64 %i
+    %address = ptrtoint ptr %slot to i64
+    call void @set(ptr %pointers, i64 %i, i64 %address)
+""", after="call void @set(ptr %pointers, i64 %count, i64 0)")  # fmt: skip
+"""Copies parameters, and writes where each copy is; a zero ends that. Nothing is in braces there.
+"""
 _RECORDED = {"event": "ptr", "stream": "ptr"}
 
 TEXT = "".join((

@@ -29,6 +29,7 @@ from ...base.spot import Spot
 from ..cpu.calling import Kind, Signature
 from ..cpu.runtime import common
 from ..cpu.runtime.calls import compiled_calls
+from ..stub import shots
 from ..stub.text import BEGIN
 from . import launching, replaying, waiting
 from .entering import ENTER
@@ -46,7 +47,7 @@ def text(addresses: Mapping[str, int]) -> str:
     parts = (ENTER, waiting.TEXT, launching.TEXT, replaying.TEXT)
     numbers = {**launching.NUMBERS, **waiting.NUMBERS, **replaying.NUMBERS}
     ours = "".join(part.format(**known, **numbers) for part in parts)
-    return "".join((common.text(), BEGIN, launching.WORDS, ours))
+    return "".join((common.text(), BEGIN, shots.TEXT, launching.COPY, ours))
 
 
 _A, _N, _B, _O = Kind.ADDRESS, Kind.NUMBER, Kind.BYTES, Kind.OBJECT

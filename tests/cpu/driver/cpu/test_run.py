@@ -21,8 +21,9 @@ from cpu.driver.cpu.kernels import (
 )
 from support.execute import execute, run_on
 from tilewright.base import config
+from tilewright.base.cpu_abi import SCRATCH_ALIGNMENT
 from tilewright.base.errors import DriverError
-from tilewright.driver.cpu.record import SLOTS, THREADS
+from tilewright.driver.cpu.record import OWN_SCRATCH, SLOTS, THREADS
 from tilewright.driver.cpu.run import FailureWords, Launcher, RawReport
 from tilewright.driver.host import CPU
 
@@ -203,3 +204,15 @@ def test_a_record_that_was_given_up_is_not_used_again():
     assert "a launch was cancelled before all its blocks had run" in str(report.problem)
     run(launcher, out)
     assert out.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, OWN_SCRATCH, OWN_SCRATCH + 1])
+def test_records_that_are_used_again_have_little_scratch_of_their_own(nbytes):
+    launcher = Launcher(kernel(WRITE_BLOCK), [0], (1,), nbytes)
+    record, kept_for_good = launcher.record(), launcher.new_record()
+    assert (record.scratch is None) == (nbytes > OWN_SCRATCH)
+    assert (kept_for_good.scratch is None) == (nbytes > 0)
+    if record.scratch is not None:
+        address, memory = record.scratch
+        assert (address != 0) == (memory is not None) == (nbytes > 0)
+        assert address % SCRATCH_ALIGNMENT == 0

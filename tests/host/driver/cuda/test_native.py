@@ -11,11 +11,12 @@ import pytest
 
 from support.native_cuda import addresses, as_functions
 from tilewright.array.borrow import BorrowState, Use, borrow_words
-from tilewright.driver.cuda.launching import HEAD_WORDS, SHOT_WORDS, STATUS_BITS, Head, ShotWord
+from tilewright.driver.cuda.launching import HEAD_WORDS, STATUS_BITS, Head
 from tilewright.driver.cuda.native import quick_calls
 from tilewright.driver.cuda.record import Record
 from tilewright.driver.cuda.results import NOT_READY
 from tilewright.driver.lane import ISSUED, OVER, PUT, UNPUT, Lane
+from tilewright.driver.stub.shots import SHOT_WORDS, ShotWord
 from tilewright.driver.stub.words import (
     BORROW_WORDS,
     MEMORY_WORDS,

@@ -29,6 +29,8 @@ class Calls:
     alert: Callable[[int, int], int]
     poke: Callable[[int], int]
     listen: Callable[[int, int, int], int]
+    addresses: Mapping[str, int]
+    """Where other native code finds those of `DIRECT`."""
 
 
 _A, _N = Kind.ADDRESS, Kind.NUMBER
@@ -47,6 +49,10 @@ SIGNATURES: dict[str, Signature] = {
     "poke": Signature((_A,)),
     "listen": Signature((_A, _N, _N), releases=True),
 }
+
+
+DIRECT = ("seize", "occupy", "let_go", "resume")
+"""What other native code calls."""
 
 
 def text() -> str:
@@ -115,4 +121,5 @@ def _inline(module: Any, machine: Any) -> None:
 def calls() -> Calls:
     """All of them; compiled at the first call."""
     # Optimizing would save nothing that can be measured, and cost 30 ms in every process.
-    return Calls(**callables(text(), SIGNATURES, optimize=False))
+    made, addresses = compiled_calls(text(), SIGNATURES, DIRECT, optimize=False)
+    return Calls(**made, addresses=addresses)

@@ -4,6 +4,9 @@
     i64 tw_put_wait(queue, completed, number)       put a wait for another stream there
     i64 tw_inline(queue, job, scratch, budget)   run it here and now, if the stream is idle
     i64 tw_resume(queue, job, scratch, budget)   go on with that
+    i64 tw_seize(queue)                          let no thread put anything there, if it is idle
+    void tw_occupy(queue, job)                   put a job there after that, to be resumed
+    void tw_let_go(queue)                        put nothing there after all
     void tw_cancel(queue)                        have what is there not run to its end
     void tw_stop(state)                          run nothing any more, send workers home
 
@@ -238,6 +241,39 @@ claim:
   call void @unlock(ptr %state)
   %status = call i64 @tw_resume(ptr %queue, ptr %job, ptr %scratch, i64 %budget)
   ret i64 %status
+}}
+
+define i64 @tw_seize(ptr %queue) {{
+entry:
+{OF_QUEUE}
+{words("queue", Queue, "HEAD")}
+  %forked = call i1 @is_forked(ptr %state)
+  br i1 %forked, label %no, label %try
+try:
+  call void @lock(ptr %state)
+  %head = load ptr, ptr %head_at
+  %idle = icmp eq ptr %head, null
+  br i1 %idle, label %yes, label %busy
+yes:
+  ret i64 1
+busy:
+  call void @unlock(ptr %state)
+  br label %no
+no:
+  ret i64 0
+}}
+
+define void @tw_occupy(ptr %queue, ptr %job) {{
+{OF_QUEUE}
+  %number = call i64 @append(ptr %queue, ptr %job)
+  call void @unlock(ptr %state)
+  ret void
+}}
+
+define void @tw_let_go(ptr %queue) {{
+{OF_QUEUE}
+  call void @unlock(ptr %state)
+  ret void
 }}
 
 define i64 @tw_resume(ptr %queue, ptr %job, ptr %scratch, i64 %budget) {{

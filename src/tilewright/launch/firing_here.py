@@ -1,0 +1,71 @@
+"""Plain launches that the caller waits for, on the CPU: one native call builds nothing in Python.
+
+Such a launch is over when that call returns, or is resumed until it is. So memory notes its number
+while it runs, and nobody has to hear of it but the caller, who is told what it reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..array.order import tidy
+from ..array.quick import OFTEN
+from ..base.dtypes import AnyDType
+from ..driver.cpu.firing import QUIET, Fire, fire
+from ..driver.cpu.run import QUIET as NOTHING_SAID
+from ..driver.cpu.run import Launcher, RawReport
+from ..driver.cpu.stream import CpuStream
+from ..driver.protocol import FirstUse
+from .arguments import Held
+from .shots import Places, PlainShot
+
+
+class CpuShot(PlainShot):
+    """Launches of one kernel over one grid on the CPU."""
+
+    __slots__ = ("_fire", "_launcher", "_left", "_tell")
+
+    starts = False
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        places: Places,
+        written: int,
+        numbers: Sequence[tuple[int, int, AnyDType]],
+        tell: Callable[[RawReport], None],
+    ) -> None:
+        """`tell` is told what a launch reported, if it was anything; it may raise."""
+        super().__init__(places, written, numbers)
+        self._launcher, self._tell = launcher, tell
+        self._fire: Fire | None = None
+        self._left = OFTEN
+
+    def fire(
+        self, held: Held, numbers: Sequence[Any], stream: CpuStream, use: FirstUse, waits: bool
+    ) -> bool:
+        """Run one here; False: it needs a closer look."""
+        native, launcher = self._fire, self._launcher
+        if native is None:
+            return self._hasten()
+        given = self.packed(numbers) if numbers else b""
+        record = launcher.record()
+        told = stream.fire(native, record, self.given, held[-2], given, use)
+        if told & QUIET:
+            launcher.idle.append(record)
+            return True
+        if told == 0:  # memory may have an account of work that is over
+            launcher.idle.append(record)
+            return tidy(held[:-3]) and self.fire(held, numbers, stream, use, waits)
+        report = launcher.report(record)
+        if report is not NOTHING_SAID:
+            self._tell(report)
+        return True
+
+    def _hasten(self) -> bool:
+        """One more takes the usual way; if there are many, native code is worth its making."""
+        self._left -= 1
+        if self._left <= 0:
+            self._fire = fire()
+        return False

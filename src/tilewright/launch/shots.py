@@ -1,0 +1,85 @@
+"""What plain launches of one kernel over one grid have in common, in words for native code."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import getitem
+from struct import Struct
+from types import ModuleType
+from typing import Any, cast
+
+from ..array.borrow import borrow_words
+from ..base.dtypes import AnyDType
+from ..driver.stub.shots import SHOT_WORDS, ShotWord
+from ..driver.stub.words import Words, new_words
+from ..frontend.interpret import Captured
+from .scalars import slot_of
+
+Places = ctypes.Array[ctypes.c_int64]
+
+
+class PlainShot:
+    """Launches of one kernel over one grid: addresses and numbers go in."""
+
+    __slots__ = ("_dtypes", "_kept", "_pack", "_watches", "_words", "given")
+
+    def __init__(
+        self,
+        places: Places,
+        written: int,
+        numbers: Sequence[tuple[int, int, AnyDType]],
+        keep: object = None,
+    ) -> None:
+        """`places` are those of addresses in a record, of which the first are of what is written.
+
+        `numbers` are a place in the record, which of the launch's numbers, and its type. `keep`
+        lives as long as this.
+        """
+        self._dtypes = [(which, dtype) for _, which, dtype in numbers]
+        self._pack = Struct(f"{len(numbers)}Q").pack
+        given = (ctypes.c_int64 * len(numbers))(*[place for place, _, _ in numbers])
+        words = self._words = new_words(SHOT_WORDS)
+        words[ShotWord.TENSORS] = len(places)
+        words[ShotWord.TENSOR_PLACES] = ctypes.addressof(places)
+        words[ShotWord.NUMBERS] = len(numbers)
+        words[ShotWord.NUMBER_PLACES] = ctypes.addressof(given)
+        words[ShotWord.WRITTEN] = written
+        words[ShotWord.BORROWS] = ctypes.addressof(borrow_words())
+        self.given = ctypes.addressof(words)
+        """Where its words are, for native code."""
+        self._kept = (places, given, keep)
+        self._watches: tuple[object, Words] = (), new_words(0)
+
+    def watch(self, captured: Sequence[Captured]) -> None:
+        """Fire only while names that the kernel captured are what they were."""
+        places = [_place_of(one.read) for one in captured]
+        watches = new_words(3 * len(captured))
+        watches[:] = [
+            each
+            for (where, key), one in zip(places, captured, strict=True)
+            for each in (id(where), 0 if key is None else id(key), id(one.value))
+        ]
+        self._watches = (captured, places), watches
+        self._words[ShotWord.WATCHED] = len(captured)
+        self._words[ShotWord.WATCHES] = ctypes.addressof(watches)
+
+    def packed(self, numbers: Sequence[Any]) -> bytes:
+        """The numbers of a launch, as native code takes them."""
+        return self._pack(*[slot_of(dtype, numbers[i]) for i, dtype in self._dtypes])
+
+
+def _place_of(read: Callable[[], Any]) -> tuple[object, str | None]:
+    """A dictionary and a key where a value is read from; or the function itself.
+
+    What modules have is in their dictionaries, as long as nothing is said about their attributes.
+    """
+    known: Any = read
+    if isinstance(read, partial) and len(known.args) == 2 and not known.keywords:
+        owner, name = known.args
+        if known.func is getitem and type(owner) is dict:
+            return cast("object", owner), name
+        if known.func is getattr and type(owner) is ModuleType and name in vars(owner):
+            return vars(owner), name
+    return cast("object", read), None

@@ -1,0 +1,296 @@
+"""Launches on the CPU that the caller waits for, in native code: the same as in Python."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32, i32, simt
+from tilewright.array.quick import OFTEN
+from tilewright.base import config
+from tilewright.driver.cpu.firing import fire as fire_natively
+from tilewright.driver.host import CPU
+from tilewright.launch.firing_here import CpuShot
+from tilewright.op.place import place_of
+
+ROUNDS = 100
+
+
+@simt.kernel
+def scaled(out: simt.DisjointSlice[f32], x: simt.Slice[f32], by: f32) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = x[i] * by
+
+
+@simt.kernel
+def gathered(out: simt.DisjointSlice[i32], x: simt.Slice[i32]) -> None:
+    """Reads where it is told to, which may be outside."""
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = x[x[i]]
+
+
+@simt.kernel
+def talking(out: simt.DisjointSlice[i32]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = i
+        if i == 1:
+            print("one", i)
+
+
+@tw.entry
+def doubled(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    z.store(tl.load_tile_like(x, z) * FACTOR)
+
+
+FACTOR = 2.0
+
+
+@pytest.fixture(params=["python", "native"])
+def fired(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether launches may be fired, then which of them were."""
+    native = request.param == "native"
+    seen = [native]
+
+    def look(self: CpuShot, *given: Any) -> bool:
+        self._fire, self._left = (fire_natively() if native else None), 1 << 30
+        went: bool = fire(self, *given)
+        seen.append(went)
+        return went
+
+    fire = CpuShot.fire
+    monkeypatch.setattr(CpuShot, "fire", look)
+    return seen
+
+
+def were_fired(fired: list[bool], count: int) -> bool:
+    """Whether the last launches were fired, where they may be."""
+    return fired[-count:] == [fired[0]] * count
+
+
+def vector(size: int, dtype: Any = np.float32) -> tw.Tensor[Any]:
+    data = np.random.default_rng().integers(0, max(size, 1), size).astype(dtype)
+    return tw.from_numpy(data, device="cpu").sync()
+
+
+@pytest.mark.parametrize("size", [1, 31, 257, 1009])
+def test_launches_with_numbers_and_grids(fired: list[bool], size: int) -> None:
+    x, out = vector(size), vector(size)
+    for by in (2.0, 3.0, -0.5):
+        for block in (32, 64, 32):
+            result = scaled(out.borrow_mut(), x, by).launch_config(block=(block,)).sync()
+            assert len(result) == 3
+            np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * np.float32(by))
+    assert were_fired(fired, 7)
+
+
+def test_tiles_of_memory_that_was_never_written_are_looked_at_once(fired: list[bool]) -> None:
+    x, out = vector(100), tw.empty((100,), device="cpu").sync()
+    for _ in range(3):
+        doubled(out.partition_mut((16,)), x).sync()
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 2)
+    assert were_fired(fired, 2)
+
+
+def test_what_a_launch_reports_is_raised_and_memory_can_be_used_again(fired: list[bool]) -> None:
+    x, out = vector(50, np.int32), vector(50, np.int32)
+    for _ in range(3):
+        gathered(out.borrow_mut(), x).sync()
+    bad = x.to_numpy()
+    bad[7] = 50
+    wrong = tw.from_numpy(bad, device="cpu").sync()
+    for _ in range(3):
+        op = gathered(out.borrow_mut(), wrong)
+        with pytest.raises(tw.LaunchError, match=r"index out of range in `gathered`: `x`") as told:
+            op.sync()
+        assert op._args == ()
+        assert any("while running `gathered`, built at" in note for note in told.value.__notes__)
+        gathered(out.borrow_mut(), x).sync()
+        np.testing.assert_array_equal(out.to_numpy(), x.to_numpy()[x.to_numpy()])
+
+
+def test_what_a_launch_prints_is_written(fired: list[bool], capsys: Any) -> None:
+    out = vector(10, np.int32)
+    for _ in range(3):
+        talking(out.borrow_mut()).sync()
+    assert capsys.readouterr().out == "one 1\n" * 3
+    np.testing.assert_array_equal(out.to_numpy(), np.arange(10))
+
+
+def test_an_op_is_used_once_and_says_where(fired: list[bool]) -> None:
+    x, out = vector(10), vector(10)
+    for _ in range(2):
+        scaled(out.borrow_mut(), x, 2.0).sync()
+    op = scaled(out.borrow_mut(), x, 2.0)
+    op.sync()  # the first
+    with pytest.raises(tw.BorrowError, match=r"used by `sync\(\)`") as raised:
+        op.sync()
+    assert dict(raised.value.places)["used"].text == "op.sync()  # the first"
+    assert place_of(op.built).text == "op = scaled(out.borrow_mut(), x, 2.0)"
+
+
+def test_a_borrow_that_has_ended_is_refused(fired: list[bool]) -> None:
+    x, out = vector(10), vector(10)
+    for _ in range(2):
+        scaled(out.borrow_mut(), x, 2.0).sync()
+    op = scaled(out.borrow_mut(), x, 2.0)
+    before = out.to_numpy()
+    with pytest.raises(tw.BorrowError, match=r"its exclusive borrow of Tensor\(.*\) has ended"):
+        op.sync()
+    np.testing.assert_array_equal(out.to_numpy(), before)
+
+
+def test_names_that_have_changed_are_seen(
+    fired: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, out = vector(20), vector(20)
+    for factor in (2.0, 3.0, 2.0):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        for _ in range(3):
+            doubled(out.partition_mut((8,)), x).sync()
+            np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * factor)
+
+
+def test_work_on_a_stream_that_is_busy_keeps_its_order(fired: list[bool]) -> None:
+    x, out = vector(1 << 16), vector(1 << 16)
+    stream = CPU.new_stream()
+    for by in (2.0, 3.0, 4.0, 5.0):
+        scaled(out.borrow_mut(), x, by).start_on(stream)
+        scaled(out.borrow_mut(), x, by + 0.5).sync_on(stream)
+        np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * np.float32(by + 0.5))
+
+
+def test_memory_in_use_on_another_stream_is_waited_for(fired: list[bool]) -> None:
+    x, out = vector(1 << 18), vector(1 << 18)
+    streams = [CPU.new_stream() for _ in range(2)]
+    for by in (2.0, 3.0, 4.0, 5.0):
+        scaled(out.borrow_mut(), x, by).start_on(streams[0])
+        scaled(out.borrow_mut(), x, by + 0.5).sync_on(streams[1])
+        np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * np.float32(by + 0.5))
+
+
+def test_threads_share_a_kernel_a_stream_and_what_they_read(fired: list[bool]) -> None:
+    x, stream = vector(5000), CPU.new_stream()
+    wrong: list[object] = []
+
+    def work(by: float) -> None:
+        try:
+            out = vector(5000)
+            for _ in range(ROUNDS):
+                scaled(out.borrow_mut(), x, by).sync_on(stream)
+                if not np.array_equal(out.to_numpy(), x.to_numpy() * np.float32(by)):
+                    wrong.append(by)
+        except BaseException as error:  # the test's own thread tells it
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(by,)) for by in (2.0, 3.0, 4.0, 5.0)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+
+
+def test_threads_write_the_same_memory_in_turns(fired: list[bool]) -> None:
+    x, out = vector(20_000), vector(20_000)
+    streams = [CPU.new_stream() for _ in range(2)]
+    problems: list[BaseException] = []
+
+    def work(number: int) -> None:
+        for _ in range(ROUNDS):
+            try:
+                scaled(out.borrow_mut(), x, number + 2.0).sync_on(streams[number])
+            except tw.BorrowError:  # the other thread has borrowed it since
+                continue
+            except BaseException as error:  # the test's own thread tells it
+                problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not problems
+    found = out.to_numpy()
+    assert any(np.array_equal(found, x.to_numpy() * np.float32(by)) for by in (2, 3))
+
+
+@simt.kernel
+def lasting(out: simt.DisjointSlice[f32], rounds: i32) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        mine: float = f32(i)
+        for _ in range(rounds):
+            mine = mine * 0.5 + 1.0
+        out[i] = mine
+
+
+def test_an_interrupt_ends_one_that_lasts_and_the_stream_goes_on(fired: list[bool]) -> None:
+    count = 1 << 22
+    out, x, y = vector(count), vector(10), vector(10)
+    stream = CPU.new_stream()
+    for _ in range(2):
+        lasting(out.borrow_mut(), 1).sync_on(stream)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        lasting(out.borrow_mut(), 20_000).sync_on(stream)  # many blocks, half a minute
+    timer.join()
+    scaled(y.borrow_mut(), x, 2.0).sync_on(stream)
+    lasting(out.borrow_mut(), 1).sync_on(stream)
+    np.testing.assert_array_equal(y.to_numpy(), x.to_numpy() * 2)
+    np.testing.assert_array_equal(out.to_numpy(), np.arange(count, dtype=np.float32) * 0.5 + 1)
+
+
+def test_how_many_threads_run_it_follows_the_settings(fired: list[bool]) -> None:
+    x, out = vector(100_000), vector(100_000)
+    for number in (1, 2, 3, 1):
+        with config.override(num_threads=number):
+            scaled(out.borrow_mut(), x, float(number)).sync()
+        np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * np.float32(number))
+
+
+def test_nothing_is_left_behind(fired: list[bool]) -> None:
+    x, out = vector(100), vector(100)
+    for _ in range(3):
+        scaled(out.borrow_mut(), x, 2.0).sync()
+    gc.collect()
+    before = sys.getrefcount(x), sys.getrefcount(out)
+    for _ in range(ROUNDS):
+        scaled(out.borrow_mut(), x, 2.0).sync()
+    assert (sys.getrefcount(x), sys.getrefcount(out)) == before
+    gone = weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+def test_kernels_that_are_launched_often_are_fired(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def look(self: CpuShot, *given: Any) -> bool:
+        went: bool = fire(self, *given)
+        seen.append(went)
+        return went
+
+    fire = CpuShot.fire
+    monkeypatch.setattr(CpuShot, "fire", look)
+    x, out = vector(77), vector(77)
+    for _ in range(OFTEN + 4):
+        scaled(out.borrow_mut(), x, 2.0).sync()
+    assert sum(seen) == 3 and all(seen[-3:])
+    scaled(out.borrow_mut(), x, 2.0).start()  # nobody waits: it goes the usual way
+    assert len(seen) == OFTEN + 3
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 2)
