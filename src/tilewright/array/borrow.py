@@ -68,8 +68,8 @@ class Use(_Use):
     def __new__(cls, what: str, spot: Spot) -> Self:
         """By this thread."""
         # The name of most is known: asking for it takes longer than the rest.
-        main = threading.get_ident() == _MAIN
-        return tuple.__new__(cls, (what, spot, _MAIN_NAME if main else _thread()))
+        thread = _MAIN_NAME if threading.get_ident() == _MAIN else _thread()
+        return super().__new__(cls, what, spot, thread)
 
     def __str__(self) -> str:
         thread = self.thread
