@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import random
 import shutil
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from support.numbers import fresh_rng
+from tilewright.base import fingerprint
 from tilewright.base.errors import Code, CompileError
 
 # Before anything reads the settings: a pass that breaks the IR is named at once.
@@ -116,6 +118,19 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         patch.setattr(tempfile, "tempdir", str(folder))
         yield
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def sources_count_as_old(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Code is kept though a source was changed just now, or is while tests run."""
+    keeping = importlib.import_module("tilewright.backend.llvm.keeping")
+    known = (fingerprint.source_hash, keeping._fixed)
+    monkeypatch.setattr(fingerprint, "IMPORTED", math.inf)
+    for each in known:
+        each.cache_clear()
+    yield
+    for each in known:
+        each.cache_clear()
 
 
 @pytest.fixture

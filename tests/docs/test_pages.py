@@ -32,6 +32,7 @@ WITH_CODE = [page for page in PAGES if programs(page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=relative)
+@pytest.mark.usefixtures("sources_count_as_old")
 def test_page_runs(page: Path, tmp_path, monkeypatch, capsys, request):
     """A page is one program; an ```output block holds what the block before it prints."""
     text = page.read_text(encoding="utf-8")

@@ -24,14 +24,7 @@ from tilewright.compile.runner import Runner
 from tilewright.compile.store import Store, current_store
 from tilewright.launch.inspection import Inspection
 
-
-@pytest.fixture(autouse=True)
-def sources_count_as_old(monkeypatch):
-    """Whoever edits a file while tests run does not change what they test."""
-    monkeypatch.setattr(fingerprint, "IMPORTED", float("inf"))
-    yield
-    fingerprint.source_hash.cache_clear()
-    keeping._fixed.cache_clear()
+pytestmark = pytest.mark.usefixtures("sources_count_as_old")
 
 
 @pytest.fixture

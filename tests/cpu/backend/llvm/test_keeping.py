@@ -9,7 +9,6 @@ import pytest
 from source_tree import SOURCES
 from support.ir import Kernel, span_of
 from tilewright.backend.llvm import CpuTarget, compile_func, host_target, keeping
-from tilewright.base import fingerprint
 from tilewright.base.dtypes import f32
 from tilewright.base.stage import Saved
 from tilewright.ir.artifact import Artifact
@@ -17,17 +16,7 @@ from tilewright.ir.artifact import Artifact
 CPU = host_target()
 
 
-@pytest.fixture(autouse=True)
-def sources_count_as_old(monkeypatch):
-    """Whoever edits a file while tests run does not change what they test."""
-    monkeypatch.setattr(fingerprint, "IMPORTED", float("inf"))
-    yield
-    forget()
-
-
-def forget():
-    fingerprint.source_hash.cache_clear()
-    keeping._fixed.cache_clear()
+pytestmark = pytest.mark.usefixtures("sources_count_as_old")
 
 
 def kernel(line=1, factor=2.0, name="scale"):
@@ -126,7 +115,6 @@ def test_every_fact_about_the_code_is_named(func, cpu, changed):
     ],
 )
 def test_every_fact_about_the_compiler_is_named(monkeypatch, where, name, value, fact):
-    forget()
     old = keeping.facts(kernel(), CPU)
     monkeypatch.setattr(f"{where}.{name}", value)
     keeping._fixed.cache_clear()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from math import inf
 
 import numpy as np
 import pytest
@@ -14,20 +13,12 @@ import tilewright.lang as tl
 from support.dict_store import DictStore
 from support.store import with_other_code
 from tilewright import f32, jit_cache
-from tilewright.backend.llvm import keeping
-from tilewright.base import fingerprint
 from tilewright.compile import history
 
-pytestmark = pytest.mark.cpu_alone  # a store of one's own has no kernels from a pack
-
-
-@pytest.fixture(autouse=True)
-def _sources_as_imported(monkeypatch):
-    """Whoever edits a file while tests run does not change what they test."""
-    monkeypatch.setattr(fingerprint, "IMPORTED", inf)
-    yield
-    fingerprint.source_hash.cache_clear()
-    keeping._fixed.cache_clear()
+pytestmark = [
+    pytest.mark.cpu_alone,  # a store of one's own has no kernels from a pack
+    pytest.mark.usefixtures("sources_count_as_old"),
+]
 
 
 def launched(rng, factor=2.0, n=37):
