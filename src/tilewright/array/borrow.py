@@ -274,8 +274,7 @@ class BorrowState:
         """As `exclude`, for who holds the lock."""
         ticket = Ticket(self, use, extent, parent)
         if extent is None:
-            self._use(use, None, parent, writes=True)
-            self.exclusive = ticket
+            self._use(use, None, parent, writes=True, heir=ticket)
         elif extent.start < extent.end:
             self._use(use, extent, parent, writes=True)
             self.writers = _with(ticket, self.writers)
@@ -325,9 +324,12 @@ class BorrowState:
             self.neighbours = (*_alive(self.neighbours), Neighbour(weakref.ref(other), its))
             other.neighbours = (*_alive(other.neighbours), Neighbour(weakref.ref(self), mine))
 
-    def _use(self, use: Use, extent: Extent | None, spare: Ticket | None, *, writes: bool) -> None:
-        """End what a use conflicts with, here and next door."""
-        self._end(use, extent, spare, writes=writes)
+    def _use(
+        self, use: Use, extent: Extent | None, spare: Ticket | None, *, writes: bool,
+        heir: Ticket | None = None,
+    ) -> None:  # fmt: skip
+        """End what a use conflicts with, here and next door; all of this is the heir's then."""
+        self._end(use, extent, spare, writes=writes, heir=heir)
         if not self._neighbours:
             return
         self.neighbours = _alive(self.neighbours)
@@ -337,13 +339,16 @@ class BorrowState:
             if state is not None and used is not None and used.meets(near.extent):
                 state._end(use, used, spare, writes=writes)
 
-    def _end(self, use: Use, extent: Extent | None, spare: Ticket | None, *, writes: bool) -> None:
+    def _end(
+        self, use: Use, extent: Extent | None, spare: Ticket | None, *, writes: bool,
+        heir: Ticket | None = None,
+    ) -> None:  # fmt: skip
         ticket = self._exclusive
         while ticket is not None and (spare is None or not spare.comes_from(ticket)):
             ticket.ended = use
             ticket = ticket.parent
-        if ticket is not self._exclusive:
-            self.exclusive = ticket
+        if heir is not None or ticket is not self._exclusive:
+            self.exclusive = heir or ticket
         if self._writers:
             self.writers = _without_ended(self._writers, use, extent, spare)
         if writes:

@@ -236,7 +236,9 @@ class Launch(Composite[R_co]):
         if held is None or Tracing.active is not None:
             return NOT_FIRED
         known, request = held[-1], self._request
-        code, shot = known.asked(request)
+        latest, code, shot = known.latest
+        if latest is not request:
+            code, shot = known.asked(request)
         if shot is None or not (waits or shot.starts) or stream.device is not known.home:
             return NOT_FIRED
         numbers = self._numbers
