@@ -207,9 +207,9 @@ def test_exit_with_idle_workers(ending):
 
 
 def test_exit_while_a_daemon_thread_launches():
-    start = time.monotonic()
+    """The launch takes minutes: a program that waited for it would be ended as one that hangs."""
     run_program("""
-        out = np.zeros(100_000, np.int64)
+        out = np.zeros(1_000_000, np.int64)
         slow = kernel(sleep_then_write(1_000), USLEEP)
         with config.override(num_threads=3):
             threading.Thread(
@@ -217,7 +217,6 @@ def test_exit_while_a_daemon_thread_launches():
             ).start()
         time.sleep(0.2)
     """)
-    assert time.monotonic() - start < 4, "the end of the program waited for the launch"
 
 
 def test_a_launch_at_exit_still_works():
