@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cProfile
 import io
+import os
 import pstats
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from .work import small
 
 LAUNCHES = 20_000
 SHOWN = 30
-ROOT = Path(__file__).parents[2]
+FOLDERS = (Path(__file__).parents[2], Path(os.__file__).parent)
+"""Where files are whose names are told from there on: here, and in Python's library."""
 
 
 def launch_profile(launches: int = LAUNCHES) -> list[str]:
@@ -26,5 +28,8 @@ def launch_profile(launches: int = LAUNCHES) -> list[str]:
     profile.disable()
     text = io.StringIO()
     pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(SHOWN)
-    lines = text.getvalue().replace(f"{ROOT}/", "").strip().splitlines()
-    return [f"{launches} launches", *(line.rstrip() for line in lines if line.strip())]
+    told = text.getvalue()
+    for folder in FOLDERS:
+        told = told.replace(f"{folder}/", "")
+    lines = [line.rstrip() for line in told.strip().splitlines() if line.strip()]
+    return [f"{launches} launches", *lines]
