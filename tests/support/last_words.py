@@ -61,7 +61,8 @@ def _ended(gateway: Any) -> str:
 
 
 def _shortened(words: str) -> str:
-    threads = words.split("\n\n")
+    """The thread that crashed first: what reads the failure may cut its end off."""
+    threads = sorted(words.split("\n\n"), key=lambda each: "Current thread" not in each)
     return "\n\n".join("\n".join(each.splitlines()[:FRAMES]) for each in threads)
 
 

@@ -86,8 +86,11 @@ def check_format(object_bytes: bytes) -> None:
 
 @cache
 def _engine() -> Any:
+    """JITLink puts an object file into one piece of memory. LLVM's older linker looks for a place
+    for each section, finds them gigabytes apart in a process with large arrays, and aborts.
+    """
     initialize()
-    return llvm.create_lljit_compiler(suppress_errors=True)
+    return llvm.create_lljit_compiler(suppress_errors=True, use_jit_link=True)
 
 
 @cache

@@ -15,6 +15,7 @@ from tilewright.backend.llvm.functions import BOUNDS, FUNCTIONS, Library
 from tilewright.backend.llvm.functions.conversion import ELEMENT
 from tilewright.backend.llvm.functions.text import vector
 from tilewright.backend.llvm.target import host_target
+from tilewright.driver.cpu.native import load
 
 Array = np.ndarray[Any, Any]
 
@@ -67,7 +68,7 @@ done:
 
 @cache
 def compile_text(text: str) -> tuple[Any, Any, str]:
-    """The engine, the function `run` and the assembly text."""
+    """What keeps the code, the function `run` and the assembly text."""
     machine = target_machine()
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
@@ -75,18 +76,16 @@ def compile_text(text: str) -> tuple[Any, Any, str]:
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
     builder.getModulePassManager().run(module, builder)
     code = machine.emit_object(module)
-    jit = llvm.create_lljit_compiler()
-    library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("run")
-    tracker = library.link(jit, f"library{len(text)}_{abs(hash(text))}")
+    loaded = load(code, "run")
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    return (jit, tracker), kind(tracker["run"]), machine.emit_assembly(module)
+    return loaded, kind(loaded.address), machine.emit_assembly(module)
 
 
 def run_symbol(
     library: Library, symbol: str, source: str, target: str, lanes: int, arrays: tuple[Array, ...]
 ) -> Array:
     text = module_text(symbol, source, target, len(arrays), lanes, library)
-    _engine, function, _ = compile_text(text)
+    _kept, function, _ = compile_text(text)
     n = -(-arrays[0].size // lanes)
     padded = [np.zeros(n * lanes, CARRIER[source]) for _ in arrays]
     for whole, array in zip(padded, arrays, strict=True):
