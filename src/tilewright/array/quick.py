@@ -27,9 +27,6 @@ from ..op.trace import Tracing
 from .flight import PUTS, tell_put
 from .quick_text import DECLARED, TEXT
 
-OFTEN = 64
-"""How often something is used before native code is worth the time it takes to be made, once."""
-
 ENDINGS = ("start_on", "sync_on", "drop")
 _NAMES = {name: sys.intern(name) for name in ("tend", "sweep", "start()", "sync()")}
 """What native code asks for, as objects that are there for good."""

@@ -1,4 +1,4 @@
-"""Streams that can record what is put on them, for devices that have no graphs of their own."""
+"""Recording for devices that have no graphs of their own: streams, and what they recorded."""
 
 from __future__ import annotations
 
@@ -39,3 +39,18 @@ class Capturing(Generic[N]):
         if nodes is None:
             raise DriverError(f"{self!r} is not being captured")
         return nodes
+
+
+class Unfired:
+    """A replay that can be put on streams, and for which there is no native code."""
+
+    __slots__ = ()
+
+    starts = False
+
+    def hasten(self) -> None:
+        """There is nothing to be had ready."""
+
+    def fire(self, *work: object) -> bool:
+        """There is no other way than `put_on`."""
+        return False

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 from .blocks import copy_on_host, fill_on_host
-from .capturing import Capturing
+from .capturing import Capturing, Unfired
 from .lane import Lane
 from .protocol import Block, Event, Stream
 
@@ -105,7 +106,7 @@ class ImmediateStream(Capturing[Callable[[], object]]):
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-class ImmediateReplay:
+class ImmediateReplay(Unfired):
     """Recorded work, done again each time it is put on a stream."""
 
     __slots__ = ("_nodes",)
@@ -118,9 +119,9 @@ class ImmediateReplay:
         """How many pieces of work were recorded."""
         return len(self._nodes)
 
-    def fire(self, *work: object) -> bool:
-        """There is no other way than `put_on`."""
-        return False
+    def settled(self) -> AbstractContextManager[None]:
+        """Runs are over when `put_on` returns."""
+        return nullcontext()
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ImmediateRun:
         """Do all of it now."""

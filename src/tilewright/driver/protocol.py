@@ -8,6 +8,7 @@ and `synchronize`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -192,6 +193,11 @@ class Replay(Protocol):
         """How many pieces of work were recorded."""
         ...
 
+    @property
+    def starts(self) -> bool:
+        """Whether it can be fired where nobody waits for it."""
+        ...
+
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
         """Put all of it on a stream; runs of one replay follow each other on any streams.
 
@@ -201,12 +207,21 @@ class Replay(Protocol):
 
     def fire(
         self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool, /
-    ) -> bool:
+    ) -> ReplayRun | bool:
         """Borrow memory, as the words at an address say, and put it on a stream as numbered work.
 
         Waits for it if asked to; `built` says where the op was built, and `keep` stays alive until
-        it has passed. False: `put_on` must do that, and nothing was done.
+        it has passed. False: `put_on` must do that, and nothing was done. A run: it is over, and
+        may have something to report.
         """
+        ...
+
+    def hasten(self) -> None:
+        """It is run often: have native code ready for that, where `fire` needs any."""
+        ...
+
+    def settled(self) -> AbstractContextManager[None]:
+        """A block in which no run is under way, so that pieces can be given other arguments."""
         ...
 
 

@@ -16,7 +16,7 @@ from ..array.order import tidy
 from ..array.recording import Node, PlainMemory, Recording, memory_of
 from ..base.errors import BorrowError, Error
 from ..driver.foreign import ForeignStream
-from ..driver.protocol import Device, Event, FirstUse, Replay, ReplayRun, Stream
+from ..driver.protocol import Device, FirstUse, Replay, ReplayRun, Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD, refuse_nested
@@ -41,7 +41,8 @@ class CudaGraph(Generic[T]):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_memory", "_replay", "name", "prepared", "quick", "stream",
+        "__dict__", "__weakref__", "_memory", "_replay", "device", "name", "prepared", "quick",
+        "stream",
     )  # fmt: skip
 
     launches = 0
@@ -58,13 +59,13 @@ class CudaGraph(Generic[T]):
         """What its launches do to memory, in words."""
         self.stream = stream
         """Where `update` runs its ops; launches run on any stream."""
+        self.device: Device = stream.device
+        """The device it runs on."""
         self._replay = replay
         self._nodes = list(nodes)
         self._output = output
         self._taken: Spot = None
         self._is_taken = False
-        self._last: Event | None = None
-        """Behind the last replay that was not fired."""
         self.prepared: list[Outcome] = []
         """What became of filling memory for it; the first launch looks after that."""
         self._gather()
@@ -102,11 +103,6 @@ class CudaGraph(Generic[T]):
         with opened:
             output = body(opened)
         return opened.graph.giving(output)
-
-    @property
-    def device(self) -> Device:
-        """The device it runs on."""
-        return self.stream.device
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -151,9 +147,8 @@ class CudaGraph(Generic[T]):
         old = self._nodes[node]
         if old.rebind is None:
             raise TypeError(f"`{old.name}` is no kernel launch, and has no arguments to replace")
-        if self._last is not None:
-            self._last.wait()
-        self._nodes[node] = old.rebind(*args, **keywords)
+        with self._replay.settled():
+            self._nodes[node] = old.rebind(*args, **keywords)
         for region in self.writes:
             storage = region.storage
             storage.graphs = tuple([known for known in storage.graphs if known() is not self])
@@ -161,26 +156,31 @@ class CudaGraph(Generic[T]):
 
     def fire(self, stream: Stream, use: FirstUse, built: Spot, waits: bool) -> bool:
         """Put one replay on a stream, where memory and stream allow that without a closer look."""
-        memory = self._memory
-        if memory is None or self.prepared:
+        memory, replay = self._memory, self._replay
+        if memory is None or self.prepared or not (waits or replay.starts):
             return False
-        fired = self._replay.fire(stream, memory.address, use, built, (self, memory), waits)
-        if not fired:
+        fired = replay.fire(stream, memory.address, use, built, (self, memory), waits)
+        if fired is False:
             return tidy(memory.records) and self.fire(stream, use, built, waits)
         if PUTS.waiting:
             tell_put()
+        if fired is not True and (error := self.read(fired)) is not None:
+            raise error
         return True
+
+    def hasten(self) -> None:
+        """It is launched often."""
+        self._replay.hasten()
 
     def put_on(self, stream: Stream, *, inline: bool) -> ReplayRun:
         """Put one replay on a stream; for `GraphLaunch`, which orders it."""
-        run = self._replay.put_on(stream, inline=inline)
-        self._last = stream.record()
-        return run
+        return self._replay.put_on(stream, inline=inline)
 
     def read(self, run: ReplayRun) -> Exception | None:
         """After a replay: why it failed, if it did."""
-        nodes = {node.number: node for node in self._nodes}
-        errors = [_read(nodes[number], raw) for number, raw in run.reports()]
+        reports = run.reports()
+        nodes = {node.number: node for node in self._nodes} if reports else {}
+        errors = [_read(nodes[number], raw) for number, raw in reports]
         return next((error for error in errors if error is not None), None)
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.endings import NOT_FIRED, NotFired
 from ..op.place import here
+from ..op.running import named
 from ..op.trace import Tracing
 
 if TYPE_CHECKING:
@@ -55,10 +56,17 @@ class GraphLaunch(DeviceOp[None]):
 
     def fire(self, stream: Stream, use: FirstUse, waits: bool) -> NotFired | None:
         """Replay at once, where nobody else has borrowed the graph's memory."""
-        if self.spent or Tracing.active is not None:
+        if self.spent or Tracing.active is not None or stream.device is not self._home:
             return NOT_FIRED
-        if not self._graph.fire(stream, use, self._built, waits):
-            return NOT_FIRED
+        try:
+            if not self._graph.fire(stream, use, self._built, waits):
+                return NOT_FIRED
+        except BaseException as error:
+            if self._uses:
+                self.spend()
+            if isinstance(error, Exception):
+                named(error, self)
+            raise
         self.spend()
         return None
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..array.quick import OFTEN, Slots, native_endings, quick_class, quick_op
+from ..array.quick import Slots, native_endings, quick_class, quick_op
 from ..array.recording import PlainMemory
+from ..driver.cpu.calling import OFTEN
 from ..driver.cpu.layouts import Native, are_known
+from ..driver.cpu.stream import CpuStream
 from ..driver.cuda.replay import GRAPH, CudaReplay
 from ..driver.cuda.stream import CudaStream
 from ..driver.stub.text import NOTING
@@ -30,15 +32,21 @@ _SLOTS: Slots = {
 }  # fmt: skip
 
 
+_HASTENED = (CudaStream, CpuStream)
+"""Streams on which launches take so little that building them counts."""
+
+
 def hasten(graph: CudaGraph[Any]) -> None:
     """A graph is launched: if that happens often, let native code do it."""
     graph.launches += 1
-    if graph.launches >= OFTEN and type(graph.stream) is CudaStream and are_known():
-        make_quick(graph)
+    if graph.launches >= OFTEN:
+        graph.hasten()
+        if type(graph.stream) in _HASTENED and are_known():
+            make_quick(graph)
 
 
 def make_quick(graph: CudaGraph[Any]) -> None:
-    """Let native code launch a graph of CUDA from now on."""
+    """Let native code build launches of a graph from now on; and end them, on CUDA."""
     base: Any = type(graph)
     quick = _quick(base)
     graph.quick = quick.op
@@ -59,7 +67,7 @@ def _quick(base: Any) -> _Quick:
     }  # fmt: skip
     slots = {
         **_SLOTS,
-        "graph": (base, ("_memory", "_replay", "name", "prepared", "quick", "stream")),
+        "graph": (base, ("_memory", "_replay", "device", "name", "prepared", "quick")),
     }
     *endings, launch = native_endings(GraphLaunch, TEXT, NOTING, slots, objects, {}, ("launch",))
     graph = quick_class(base, Native(methods={"launch": launch}))

@@ -32,8 +32,7 @@ fill:
   %name = call ptr @slot(ptr %graph, i64 {graph_name})
   %its_name = call ptr @own(ptr %name)
   call void @give(ptr %op, i64 {op_of}, ptr %its_name)
-  %stream = call ptr @slot(ptr %graph, i64 {graph_stream})
-  %home = call ptr @slot(ptr %stream, i64 {stream_device})
+  %home = call ptr @slot(ptr %graph, i64 {graph_device})
   %its_home = call ptr @own(ptr %home)
   call void @give(ptr %op, i64 {op_home}, ptr %its_home)
   ret ptr %op

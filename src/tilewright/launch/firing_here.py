@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..array.order import tidy
-from ..array.quick import OFTEN
 from ..base.dtypes import AnyDType
-from ..driver.cpu.firing import QUIET, Fire, fire
+from ..driver.cpu.calling import OFTEN
+from ..driver.cpu.firing import QUIET, Fire, firing
 from ..driver.cpu.run import QUIET as NOTHING_SAID
 from ..driver.cpu.run import Launcher, RawReport
 from ..driver.cpu.stream import CpuStream
@@ -51,7 +51,7 @@ class CpuShot(PlainShot):
             return self._hasten()
         given = self.packed(numbers) if numbers else b""
         record = launcher.record()
-        told = stream.fire(native, record, self.given, held[-2], given, use)
+        told = stream.fire(native, record, use, self.given, held[-2], given)
         if told & QUIET:
             launcher.idle.append(record)
             return True
@@ -67,5 +67,5 @@ class CpuShot(PlainShot):
         """One more takes the usual way; if there are many, native code is worth its making."""
         self._left -= 1
         if self._left <= 0:
-            self._fire = fire()
+            self._fire = firing().fire
         return False

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..array.quick import OFTEN, Slots, native_endings, quick_class, quick_op
+from ..array.quick import Slots, native_endings, quick_class, quick_op
+from ..driver.cpu.calling import OFTEN
 from ..driver.cpu.layouts import Native, offset
 from ..driver.cuda.stream import CudaStream
 from ..driver.stub.shots import ShotWord

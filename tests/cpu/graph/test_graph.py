@@ -10,13 +10,16 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.lending import lent
 from tilewright import f32, i32
+from tilewright.graph import quick
 
-DEVICES = ["cpu", "reference"]
+DEVICES = ["cpu", "cpu, in native code", "reference"]
 
 
 @pytest.fixture(params=DEVICES, autouse=True)
-def device(request):
-    with tw.device(request.param) as found:
+def device(request, monkeypatch):
+    name, *native = request.param.split(", ")
+    monkeypatch.setattr(quick, "OFTEN", 1 if native else 1 << 30)
+    with tw.device(name) as found:
         yield found
 
 

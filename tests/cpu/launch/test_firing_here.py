@@ -16,9 +16,9 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, i32, simt
-from tilewright.array.quick import OFTEN
 from tilewright.base import config
-from tilewright.driver.cpu.firing import fire as fire_natively
+from tilewright.driver.cpu.calling import OFTEN
+from tilewright.driver.cpu.firing import firing
 from tilewright.driver.host import CPU
 from tilewright.launch.firing_here import CpuShot
 from tilewright.op.place import place_of
@@ -65,7 +65,7 @@ def fired(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> li
     seen = [native]
 
     def look(self: CpuShot, *given: Any) -> bool:
-        self._fire, self._left = (fire_natively() if native else None), 1 << 30
+        self._fire, self._left = (firing().fire if native else None), 1 << 30
         went: bool = fire(self, *given)
         seen.append(went)
         return went

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 from .native import NativeFunction
 
+OFTEN = 64
+"""How often something is used before native code is worth the time it takes to be made, once."""
+
 
 class Kind(Enum):
     """What an argument is in Python; the value is how native code gets it."""

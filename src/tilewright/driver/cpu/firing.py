@@ -1,20 +1,21 @@
-"""LLVM text that runs plain launches on the calling thread, where their stream is idle.
+"""LLVM text that runs plain launches and graphs on the calling thread, where their stream is idle.
 
-    object tw_fire(shot, uses, user, known, row, numbers, lane, queue, job, scratch, budget)
+    object tw_fire(uses, user, known, lane, queue, job, scratch, budget, shot, row, numbers)
+    object tw_replay(uses, user, known, lane, queue, job, scratch, budget, memory, built, numbers)
 
-begins a launch as `stub.shots` says, fills in its job, puts that on the stream and runs it, with
-helpers if it lasts. Gives 0 if it needs a closer look, and nothing was done; else its number in its
-lane, shifted, and whether time was up, so that it must be resumed, or it is over and has nothing to
-report.
+begin a launch as `stub.shots` says, and fill in its job; or a run of a graph as `stub.claims` says,
+whose job is a list, and which has no numbers. They put it on the stream and run it, with helpers if
+it lasts. They give 0 if it needs a closer look, and nothing was done; else its number in its lane,
+shifted, and whether time was up, so that it must be resumed, or it is over and reported nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from ..stub import shots
+from ..stub import claims, shots
 from ..stub.text import BEGIN
 from .calling import Kind, Signature
 from .record import CANCELLED, STARVED, TAKEN, USED
@@ -31,34 +32,70 @@ REPORTS = (TAKEN, USED, CANCELLED, STARVED)
 THERE = "{ ptr, ptr, ptr }"
 """The stream, the job, and the numbers of a launch."""
 
-FIRE = """
+BEGIN_HERE = """
+; Whether the stream is idle; then no thread puts anything there until `enter`.
+define internal i1 @seized(ptr %there) alwaysinline {{
+  %queue = call ptr @link(ptr %there, i64 0)
+  %seized = call i64 {seize}(ptr %queue)
+  %idle = icmp ne i64 %seized, 0
+  ret i1 %idle
+}}
+
+; Puts a job on a stream that was seized, if there is a number for it.
+define internal void @enter(i64 %number, ptr %lane, ptr %there) alwaysinline {{
+entry:
+  %queue = call ptr @link(ptr %there, i64 0)
+  %job = call ptr @link(ptr %there, i64 1)
+  %ready = icmp sgt i64 %number, 0
+  br i1 %ready, label %go, label %leave
+leave:
+  call void {let_go}(ptr %queue)
+  ret void
+go:
+  call void {occupy}(ptr %queue, ptr %job)
+  %put = call i64 @tw_put(ptr %lane)
+  ret void
+}}
+
 ; Puts a launch on its stream, if that is idle and its memory can be used; its number in its lane.
 ; All of it in one step, so that launches have their numbers in the order in which they run.
 define internal i64 @begin(ptr %shot, ptr %row, ptr %lane, ptr %there) {{
 entry:
-  %queue = call ptr @link(ptr %there, i64 0)
-  %job = call ptr @link(ptr %there, i64 1)
-  %numbers = call ptr @link(ptr %there, i64 2)
-  %seized = call i64 {seize}(ptr %queue)
-  %idle = icmp ne i64 %seized, 0
+  %idle = call i1 @seized(ptr %there)
   br i1 %idle, label %ask, label %no
 no:
   ret i64 -1
 ask:
   %number = call i64 @numbered(ptr %shot, ptr %row, ptr %lane)
   %ready = icmp sgt i64 %number, 0
-  br i1 %ready, label %go, label %leave
-leave:
-  call void {let_go}(ptr %queue)
-  ret i64 %number
+  br i1 %ready, label %go, label %out
 go:
+  %job = call ptr @link(ptr %there, i64 1)
+  %numbers = call ptr @link(ptr %there, i64 2)
   call void @fill(ptr %shot, ptr %row, ptr %numbers, ptr %job)
-  call void {occupy}(ptr %queue, ptr %job)
-  %put = call i64 @tw_put(ptr %lane)
+  br label %out
+out:
+  call void @enter(i64 %number, ptr %lane, ptr %there)
   ret i64 %number
 }}
 
-; Runs a launch that was begun; what is told of it.
+; The same for a run of a graph, whose job knows where its memory is.
+define internal i64 @begin_again(
+    ptr %row, i64 %written, i64 %count, ptr %lane, ptr %there) {{
+entry:
+  %idle = call i1 @seized(ptr %there)
+  br i1 %idle, label %ask, label %no
+no:
+  ret i64 -1
+ask:
+  %number = call i64 @tw_claim(ptr %row, i64 %written, i64 %count, ptr %lane)
+  call void @enter(i64 %number, ptr %lane, ptr %there)
+  ret i64 %number
+}}
+"""
+
+FIRE = """
+; Runs what was begun; what is told of it.
 define internal i64 @run(
     i64 %number, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget) {{
 entry:
@@ -77,18 +114,10 @@ tell:
   ret i64 %answer
 }}
 
-define ptr @tw_fire(
-    ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %numbers, ptr %lane, ptr %queue,
-    ptr %job, ptr %scratch, i64 %budget) {{
+; Runs what was begun with a number, if it was; all that is told, as Python takes it.
+define internal ptr @ran(
+    i64 %begun, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget) {{
 entry:
-  %there = alloca {there}
-  %job_at = getelementptr ptr, ptr %there, i64 1
-  %numbers_at = getelementptr ptr, ptr %there, i64 2
-  store ptr %queue, ptr %there
-  store ptr %job, ptr %job_at
-  store ptr %numbers, ptr %numbers_at
-  %begun = call i64 @opened(
-    ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %lane, ptr %there)
   %ready = icmp sgt i64 %begun, 0
   br i1 %ready, label %go, label %out
 go:
@@ -102,23 +131,55 @@ out:
   %object = call ptr @told(i64 %answer)
   ret ptr %object
 }}
+
+define ptr @tw_fire(
+    ptr %uses, ptr %user, ptr %known, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget,
+    ptr %shot, ptr %row, ptr %numbers) {{
+  %there = alloca {there}
+  %job_at = getelementptr ptr, ptr %there, i64 1
+  %numbers_at = getelementptr ptr, ptr %there, i64 2
+  store ptr %queue, ptr %there
+  store ptr %job, ptr %job_at
+  store ptr %numbers, ptr %numbers_at
+  %begun = call i64 @opened(
+    ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %lane, ptr %there)
+  %object = call ptr @ran(
+    i64 %begun, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget)
+  ret ptr %object
+}}
+
+define ptr @tw_replay(
+    ptr %uses, ptr %user, ptr %known, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget,
+    ptr %memory, ptr %built, ptr %numbers) {{
+  %there = alloca {there}
+  %job_at = getelementptr ptr, ptr %there, i64 1
+  store ptr %queue, ptr %there
+  store ptr %job, ptr %job_at
+  %begun = call i64 @claimed(
+    ptr %memory, ptr %uses, ptr %user, ptr %known, ptr %built, ptr %lane, ptr %there)
+  %object = call ptr @ran(
+    i64 %begun, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget)
+  ret ptr %object
+}}
 """
 
 _A, _N, _B, _O = Kind.ADDRESS, Kind.NUMBER, Kind.BYTES, Kind.OBJECT
+_COMMON = (_O, _O, _O, _A, _A, _A, _A, _N)
 SIGNATURES = {
-    "fire": Signature((_A, _O, _O, _O, _B, _B, _A, _A, _A, _A, _N), gives=Kind.OBJECT)
-}  # fmt: skip
+    "fire": Signature((*_COMMON, _A, _B, _B), gives=Kind.OBJECT),
+    "replay": Signature((*_COMMON, _A, _O, _B), gives=Kind.OBJECT),
+}
 
 
 def text(addresses: Mapping[str, int]) -> str:
     """The whole module, for streams whose functions are at these addresses."""
     known = {name: f"inttoptr (i64 {address} to ptr)" for name, address in addresses.items()}
     reports, reported = _any_of("job", REPORTS)
-    ours = FIRE.format(
+    ours = (BEGIN_HERE + FIRE).format(
         **known, there=THERE, unfinished=UNFINISHED, quiet=QUIET, told_bits=TOLD_BITS,
         reports=reports, reported=reported,
     )  # fmt: skip
-    return "".join((BEGIN, shots.TEXT, ours))
+    return "".join((BEGIN, shots.TEXT, claims.TEXT, ours))
 
 
 def _any_of(record: str, words: Sequence[int]) -> tuple[str, str]:
@@ -130,7 +191,14 @@ def _any_of(record: str, words: Sequence[int]) -> tuple[str, str]:
     return "\n".join(f"  {line}" for line in lines), f"%any{len(words)}"
 
 
+class Firing(NamedTuple):
+    """The compiled functions."""
+
+    fire: Fire
+    replay: Fire
+
+
 @cache
-def fire() -> Fire:
-    """The function, compiled at the first call."""
-    return callables(text(calls().addresses), SIGNATURES, optimize=True)["fire"]
+def firing() -> Firing:
+    """Both of them, compiled at the first call."""
+    return Firing(**callables(text(calls().addresses), SIGNATURES, optimize=True))

@@ -9,16 +9,19 @@ from __future__ import annotations
 import ctypes
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ...base.errors import ContextError
+from .firing import QUIET, UNFINISHED, Fire, firing
 from .record import CANCEL, FAILURE, TAKEN, THREADS, USED, Record
 from .run import FailureWords, RawReport, problem_of, written
 from .runtime.words import Job
 
 if TYPE_CHECKING:
-    from ..protocol import Event, Stream
+    from ...base.spot import Spot
+    from ..protocol import Event, FirstUse, Stream
 
 
 class Node(NamedTuple):
@@ -38,6 +41,12 @@ class JobStream(ABC):
         """Put a job here."""
 
     @abstractmethod
+    def fire(
+        self, native: Fire, record: Record, use: FirstUse, work: int, by: object, numbers: bytes
+    ) -> int:
+        """Begin a job in native code and run it here."""
+
+    @abstractmethod
     def threads(self) -> int:
         """How many threads it may use."""
 
@@ -50,23 +59,40 @@ class JobStream(ABC):
         """The point behind all work put here so far."""
 
 
+class Listed:
+    """Jobs in a row as native code reads them, and what a run must know of all of them."""
+
+    __slots__ = ("blocks", "nodes", "printing", "scratch_bytes", "table")
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        records = [node.record for node in nodes]
+        self.nodes = tuple(nodes)
+        # One more, since an address of 0 would mean that there is no list.
+        self.table = (ctypes.c_void_p * (len(nodes) + 1))(*[each.address for each in records])
+        self.blocks = max((each.blocks for each in records), default=0)
+        self.scratch_bytes = max((each.scratch_bytes for each in records), default=0)
+        self.printing = [
+            (number, each.printed, each)
+            for number, each in enumerate(records)
+            if each.printed is not None
+        ]
+
+
 class ReplayRun(Record):
     """One run of recorded work: the words of its entry."""
 
-    __slots__ = ("_nodes", "_table")
+    __slots__ = ("_listed",)
 
-    def __init__(self, nodes: Sequence[Node], table: ctypes.Array[ctypes.c_void_p]) -> None:
-        blocks = max((node.record.blocks for node in nodes), default=0)
-        scratch_bytes = max((node.record.scratch_bytes for node in nodes), default=0)
-        super().__init__(0, (), (), blocks, scratch_bytes)
-        self._nodes, self._table = nodes, table
-        self.words[Job.NODES] = ctypes.addressof(table)
-        self.words[Job.COUNT] = len(nodes)
+    def __init__(self, listed: Listed) -> None:
+        super().__init__(0, (), (), listed.blocks, listed.scratch_bytes)
+        self._listed = listed
+        self.words[Job.NODES] = ctypes.addressof(listed.table)
+        self.words[Job.COUNT] = len(listed.nodes)
 
     def give_up(self) -> None:
         """Run no further block of any node."""
         super().give_up()
-        for node in self._nodes:
+        for node in self._listed.nodes:
             node.record.words[CANCEL] = 1
 
     def reports(self) -> list[tuple[int, RawReport]]:
@@ -75,9 +101,8 @@ class ReplayRun(Record):
         A run that was not carried to its end gives its problem as that of the node it stopped at.
         """
         words, found = self.words, list[tuple[int, RawReport]]()
-        for number, node in enumerate(self._nodes):
-            if node.record.printed is not None and (used := node.record.words[USED]):
-                buffer = node.record.printed
+        for number, buffer, record in self._listed.printing:
+            if used := record.words[USED]:
                 found.append((number, RawReport(None, written(buffer), used > buffer.size)))
         if words[TAKEN]:
             found.append((words[Job.FAILED], RawReport(FailureWords(*words[FAILURE]))))
@@ -90,31 +115,66 @@ class ReplayRun(Record):
 class CpuReplay:
     """Work recorded on a CPU stream; its runs follow each other, on whatever streams."""
 
-    __slots__ = ("_last", "_nodes", "_prints", "_table", "_threads", "_turn")
+    __slots__ = ("_fire", "_last", "_listed", "_run", "_threads", "_turn")
+
+    starts = False
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self._nodes = tuple(nodes)
-        addresses = [node.record.address for node in nodes]
-        # One more, since an address of 0 would mean that there is no list.
-        self._table = (ctypes.c_void_p * (len(nodes) + 1))(*addresses)
-        self._prints = [n.record for n in nodes if n.record.printed is not None]
+        self._listed = Listed(nodes)
         self._last: Event | None = None
-        self._threads = 0
+        """Behind the last run that was put on a stream; those that were fired are over."""
+        self._threads = 1
         self._turn = threading.RLock()
+        self._fire: Fire | None = None
+        """Native code, once it is worth it."""
+        self._run: ReplayRun | None = self._new_run()
+        """The one to be fired next; none while one runs."""
 
     @property
     def nodes(self) -> int:
         """How many jobs were recorded."""
-        return len(self._nodes)
+        return len(self._listed.nodes)
 
-    def node(self, number: int) -> Record:
-        """The words of a recorded job, to change its arguments: no run is on its way now."""
-        self._settle()
-        return self._nodes[number].record
+    @contextmanager
+    def settled(self) -> Generator[None, None, None]:
+        """A block in which no run is on its way, so that nodes can be given other arguments."""
+        with self._turn:
+            self._settle()
+            yield
 
-    def fire(self, *work: object) -> bool:
-        """There is no other way than `put_on`."""
-        return False
+    def hasten(self) -> None:
+        """Let native code run it, where the caller waits; what is printed is Python's to read."""
+        if not self._listed.printing:
+            self._fire = firing().replay
+
+    def fire(
+        self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool
+    ) -> ReplayRun | bool:
+        """Run it here and now, if nothing that it comes after is under way.
+
+        `keep` is the caller's to keep: the run is over when this returns.
+        """
+        native = self._fire
+        if native is None:
+            return False
+        with self._turn:
+            run = self._run
+            # There is none in a signal's handler that interrupts a run.
+            if run is None or not self._is_over():
+                return False
+            here = cast("JobStream", stream)
+            self._spread(here)
+            self._run, told = None, UNFINISHED
+            try:
+                told = here.fire(native, run, use, memory, built, b"")
+            finally:
+                self._run = run if told == 0 or told & QUIET else self._new_run()
+        return run if told and not told & QUIET else told != 0
+
+    def _new_run(self) -> ReplayRun:
+        run = ReplayRun(self._listed)
+        run.own_scratch()
+        return run
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
         """Put all of it on a stream of the CPU; its reports can be read when that has passed it.
@@ -127,25 +187,38 @@ class CpuReplay:
                 expected="a stream of the CPU",
                 got=repr(stream),
             )
-        run = ReplayRun(self._nodes, self._table)
+        run = ReplayRun(self._listed)
         with self._turn:
             self._follow(stream)
-            stream.launch(run, inline=inline, keep=self)
-            self._last = stream.record()
+            try:
+                stream.launch(run, inline=inline, keep=self)
+            finally:  # it may be there even so
+                self._last = stream.record()
         return run
 
     def _follow(self, stream: JobStream) -> None:
         """Come after the run before, with as many threads as the settings in force say."""
         if self._last is not None:
             stream.wait_for(self._last)
-        threads = stream.threads()
-        if threads != self._threads or self._prints:
+        if self._listed.printing:
+            self._settle()
+            for _, _, record in self._listed.printing:
+                record.forget_prints()
+        self._spread(stream)
+
+    def _spread(self, stream: JobStream) -> None:
+        """Let nodes of several blocks use as many threads as the settings in force say."""
+        if self._listed.blocks > 1 and (threads := stream.threads()) != self._threads:
             self._settle()
             self._threads = threads
-            for node in self._nodes:
+            for node in self._listed.nodes:
                 node.record.words[THREADS] = max(1, min(threads, node.record.blocks))
-            for record in self._prints:
-                record.forget_prints()
+
+    def _is_over(self) -> bool:
+        """Whether the last run that was put on a stream is over."""
+        if self._last is not None and self._last.done():
+            self._last = None
+        return self._last is None
 
     def _settle(self) -> None:
         if self._last is not None:

@@ -135,9 +135,9 @@ class CpuStream(Capturing[Node], JobStream):
         return False
 
     def fire(
-        self, native: Fire, record: Record, shot: int, row: bytes, numbers: bytes, use: FirstUse
+        self, native: Fire, record: Record, use: FirstUse, work: int, by: object, numbers: bytes
     ) -> int:
-        """Begin a plain launch and run it here, to its end; gives what `firing` tells of it.
+        """Begin work and run it here, to its end; `firing` says what is given, and what this gives.
 
         0: it needs a closer look, and nothing was done.
         """
@@ -150,8 +150,8 @@ class CpuStream(Capturing[Node], JobStream):
         uses, user, up = use
         try:
             told = native(
-                shot, uses, user, up + 1, row, numbers, self.lane.address, self.address,
-                record.address, scratch, budget,
+                uses, user, up + 1, self.lane.address, self.address, record.address, scratch,
+                budget, work, by, numbers,
             )  # fmt: skip
             if told & firing.UNFINISHED:
                 self._finish(record, scratch, told >> firing.TOLD_BITS)
@@ -166,7 +166,10 @@ class CpuStream(Capturing[Node], JobStream):
         """Go on with a launch that was fired, with this number in the lane."""
         try:
             self._go_on(record, scratch, UNFINISHED)
-        finally:
+        except BaseException:
+            self._give_up(record, scratch)
+            raise
+        finally:  # behind that: until then helpers may be in it
             self.lane.passed(number)
 
     def _spread(self, record: Record) -> int:

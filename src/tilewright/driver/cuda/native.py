@@ -29,7 +29,7 @@ from ...base.spot import Spot
 from ..cpu.calling import Kind, Signature
 from ..cpu.runtime import common
 from ..cpu.runtime.calls import compiled_calls
-from ..stub import shots
+from ..stub import claims, shots
 from ..stub.text import BEGIN
 from . import launching, replaying, waiting
 from .entering import ENTER
@@ -45,9 +45,9 @@ def text(addresses: Mapping[str, int]) -> str:
     """The whole module, for driver functions at these addresses."""
     known: dict[str, Any] = {n: f"inttoptr (i64 {a} to ptr)" for n, a in addresses.items()}
     parts = (ENTER, waiting.TEXT, launching.TEXT, replaying.TEXT)
-    numbers = {**launching.NUMBERS, **waiting.NUMBERS, **replaying.NUMBERS}
+    numbers = {**launching.NUMBERS, **waiting.NUMBERS}
     ours = "".join(part.format(**known, **numbers) for part in parts)
-    return "".join((common.text(), BEGIN, shots.TEXT, launching.COPY, ours))
+    return "".join((common.text(), BEGIN, shots.TEXT, claims.TEXT, launching.COPY, ours))
 
 
 _A, _N, _B, _O = Kind.ADDRESS, Kind.NUMBER, Kind.BYTES, Kind.OBJECT

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, cast
 from weakref import ref
 
@@ -79,6 +80,8 @@ class CudaReplay:
         "__weakref__", "_attended", "_executable", "_graph", "_last", "_nodes", "_now", "_only",
         "_ran_on", "_run", "_turn", "context",
     )  # fmt: skip
+
+    starts = True
 
     def __init__(self, context: Context, graph: int, nodes: Sequence[Node]) -> None:
         self.context = context
@@ -172,13 +175,21 @@ class CudaReplay:
             return last is not None
         return getattr(stream, "context", None) is self.context and last.idle()
 
-    def set_node(self, node: int, record: Record) -> None:
-        """Give a kernel node the parameters of a record."""
+    def hasten(self) -> None:
+        """Native code is ready: that of the device."""
+
+    @contextmanager
+    def settled(self) -> Generator[None, None, None]:
+        """A block in which no run is on its way."""
         with self._turn:
             if (last := self._behind_last()) is not None:
                 last.wait()
-            context = self.context
-            context.call(context.calls.set_node, self._executable, node, record.shot())
+            yield
+
+    def set_node(self, node: int, record: Record) -> None:
+        """Give a kernel node the parameters of a record; no run is under way."""
+        context = self.context
+        context.call(context.calls.set_node, self._executable, node, record.shot())
 
     def __del__(self) -> None:
         self.context.leave(self.context.calls.destroy_graph, self._graph, self._executable)

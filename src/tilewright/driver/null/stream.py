@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..blocks import check_element
-from ..capturing import Capturing
+from ..capturing import Capturing, Unfired
 from ..dues import Dues
 from ..lane import Lane
 from ..protocol import Block, Event, Stream
@@ -149,7 +150,7 @@ class NullStream(Capturing[tuple[str, str]]):
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-class NullReplay:
+class NullReplay(Unfired):
     """What was recorded on a null stream; each run is noted as one entry."""
 
     __slots__ = ("_last", "_turn", "entries")
@@ -165,9 +166,13 @@ class NullReplay:
         """How many entries were recorded."""
         return len(self.entries)
 
-    def fire(self, *work: object) -> bool:
-        """There is no other way than `put_on`."""
-        return False
+    @contextmanager
+    def settled(self) -> Generator[None, None, None]:
+        """A block in which no run is under way."""
+        with self._turn:
+            if self._last is not None:
+                self._last.wait()
+            yield
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> NullRun:
         """Note a run, after the one before."""

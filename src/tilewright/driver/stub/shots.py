@@ -45,6 +45,8 @@ SHOT_WORDS = len(ShotWord)
 
 FAILED = -(1 << 63)
 """What native code gives where an error of Python's is set."""
+USED = 2
+"""What `lock_unused` gives for an op that somebody has used."""
 
 WATCHING = f"""
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
@@ -93,6 +95,26 @@ WORDS = "".join((
 ))  # fmt: skip
 """What goes over words."""
 
+LOCK_UNUSED = f"""
+; As `lock_borrows`; or {USED}, without the lock, if somebody has used an op: another thread, while
+; this one waited.
+define internal i32 @lock_unused(ptr %borrows, ptr %uses) alwaysinline {{
+entry:
+  %locked = call i32 @lock_borrows(ptr %borrows)
+  %failed = icmp slt i32 %locked, 0
+  br i1 %failed, label %out, label %look
+look:
+  %others = call i64 @PyList_Size(ptr %uses)
+  %mine = icmp eq i64 %others, 0
+  br i1 %mine, label %out, label %late
+late:
+  call void @unlock_borrows(ptr %borrows, i32 %locked)
+  ret i32 {USED}
+out:
+  ret i32 %locked
+}}
+"""
+
 OPENING = f"""
 ; Writes the addresses of tensors, and other numbers, to their places in the parameters of a launch.
 define internal void @fill(ptr %shot, ptr %row, ptr %numbers, ptr %base) {{
@@ -137,17 +159,12 @@ drop:
   br label %closer
 lock:
   %borrows = call ptr @link(ptr %shot, i64 {ShotWord.BORROWS.value})
-  %locked = call i32 @lock_borrows(ptr %borrows)
-  %failing = icmp slt i32 %locked, 0
-  br i1 %failing, label %interrupted, label %look
+  %locked = call i32 @lock_unused(ptr %borrows, ptr %uses)
+  switch i32 %locked, label %begin [ i32 -1, label %interrupted
+                                     i32 {USED}, label %drop ]
 interrupted:
   call void @Py_DecRef(ptr %use)
   br label %failed
-look:
-  ; Another thread may have used the op while this one waited for the lock.
-  %others = call i64 @PyList_Size(ptr %uses)
-  %mine = icmp eq i64 %others, 0
-  br i1 %mine, label %begin, label %late
 late:
   call void @unlock_borrows(ptr %borrows, i32 %locked)
   br label %drop
@@ -175,5 +192,5 @@ yes:
 }}
 """
 
-TEXT = "".join((WATCHING, WORDS, OPENING))
+TEXT = "".join((WATCHING, WORDS, LOCK_UNUSED, OPENING))
 """What stands behind `text.BEGIN`."""

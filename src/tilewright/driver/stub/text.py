@@ -40,12 +40,14 @@ entry:
   br label %head
 head:
   %i = phi i64 [ 0, %entry ], [ %next, %each ]
-  %more = icmp slt i64 %i, %written
+  %more = icmp slt i64 %i, %count
   br i1 %more, label %each, label %take
 each:
   %storage = call ptr @storage(ptr %row, i64 %i)
   %look = call i64 @word(ptr %storage, i64 {StorageWord.LOOK.value})
-  %seen = and i64 %look, {int(UNCLAIMED)}
+  %its_writing = icmp slt i64 %i, %written
+  %bits = select i1 %its_writing, i64 {int(UNCLAIMED)}, i64 {int(UNREADABLE)}
+  %seen = and i64 %look, %bits
   %plain = icmp eq i64 %seen, 0
   %next = add i64 %i, 1
   br i1 %plain, label %head, label %closer

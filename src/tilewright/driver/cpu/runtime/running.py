@@ -306,13 +306,15 @@ head:
   %left = icmp slt i64 %at, %count
   %cancelled = load atomic i64, ptr %cancelled_at monotonic, align 8
   %wanted = icmp eq i64 %cancelled, 0
-  %go = and i1 %left, %wanted
+  %another = and i1 %left, %wanted
+  %begun = load i64, ptr %begun_at
+  %under_way = icmp ne i64 %begun, 0
+  ; A node that was begun is seen to its end, cancelled or not: helpers may be in it.
+  %go = or i1 %another, %under_way
   br i1 %go, label %choose, label %over
 choose:
   %node_at = getelementptr ptr, ptr %nodes, i64 %at
   %node = load ptr, ptr %node_at
-  %begun = load i64, ptr %begun_at
-  %under_way = icmp ne i64 %begun, 0
   br i1 %under_way, label %run, label %fresh
 fresh:
   call void @renew(ptr %node)
