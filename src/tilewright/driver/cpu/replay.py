@@ -1,7 +1,7 @@
 """Recorded work of the CPU: a list of jobs that runs as one entry of a stream's queue.
 
 One thread runs the list from beginning to end, calling helpers to jobs that last, so nothing is
-handed over between two small ones.
+handed over between two small ones. Where the caller waits, that is often one native call (`fire`).
 """
 
 from __future__ import annotations
