@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 from ..compile.checks import Checks
 from ..compile.hints import GivenHints, Hints
@@ -40,6 +40,10 @@ class Entry:
 
     __slots__ = ("__dict__", "__weakref__", "quick")
 
+    launches: ClassVar[type[Launch[Any]]] = Launch
+    """The class of its launches."""
+    is_quick: ClassVar[bool] = False
+    """Whether native code builds them."""
     plain_calls = 0
     """How often it was called with tensors that need no closer look, before that was `quick`."""
 
@@ -194,8 +198,8 @@ class Entry:
 
         def __call__(self, *args: Any, **constants: Any) -> Launch[Any]:
             """Build the op that runs the kernel on these arguments."""
-            op = Launch.of(self.kernel, args, constants)
-            if op.is_plain and type(self) is Entry:
+            op = self.launches.of(self.kernel, args, constants)
+            if op.is_plain and not self.is_quick:
                 hasten(self)  # what follows will be as plain, most likely
             return op
 

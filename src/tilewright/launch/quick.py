@@ -73,8 +73,11 @@ def _quick(base: Any) -> _Quick:
         "entry_quick": offset(base, "quick"), "shot_fire": ShotWord.FIRE.value,
         **{f"quick_{word.name.lower()}": word.value for word in QuickWord},
     }  # fmt: skip
-    *endings, call = native_endings(Launch, TEXT, BINDING, _SLOTS, objects, numbers, ("call",))
-    return _Quick(quick_class(base, Native(call=call)), quick_op(Launch, endings))
+    op = base.launches
+    *endings, call = native_endings(op, TEXT, BINDING, _SLOTS, objects, numbers, ("call",))
+    entry = quick_class(base, Native(call=call))
+    entry.is_quick = True
+    return _Quick(entry, quick_op(op, endings))
 
 
 def _left(

@@ -164,6 +164,7 @@ class SimtEntry(Entry):
     Arguments are values or ops that give them; constants go by keyword.
     """
 
+    launches = SimtLaunch
     kernel: SimtKernel
 
     def __init__(
@@ -198,12 +199,6 @@ class SimtEntry(Entry):
         return code.decode()
 
     if not TYPE_CHECKING:
-        # Type checkers see the call by arity instead: `_generated_simt`.
-
-        def __call__(self, *args: Any, **constants: Any) -> SimtLaunch[Any]:
-            """Build the op that runs the kernel on these arguments."""
-            return SimtLaunch.of(self.kernel, args, constants)
-
         def __getitem__(self, grid: object) -> NoReturn:
             raise TypeError(
                 "kernels are not indexed by a grid: how many threads run follows from what is"

@@ -15,9 +15,11 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from tilewright import simt
 from tilewright.launch import Launch, quick
 from tilewright.launch.definition import Entry
 from tilewright.launch.form import PLAIN
+from tilewright.launch.simt import SimtEntry, SimtLaunch
 from tilewright.op.place import place_of
 
 ROUNDS = 200
@@ -257,3 +259,82 @@ def test_one_op_is_used_by_one_thread(kernel, tensors):
         for thread in threads:
             thread.join(30)
         assert len(ended) == 3
+
+
+@simt.kernel
+def plus_one(out: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32]) -> None:
+    i = simt.index_1d()
+    if i < len(out):
+        out[i] = x[i] + 1
+
+
+@pytest.fixture(params=["python", "native"])
+def threads_kernel(request, monkeypatch):
+    """A SIMT kernel, whose calls are of either kind."""
+    monkeypatch.setattr(plus_one, "__class__", SimtEntry)
+    monkeypatch.setattr(quick, "OFTEN", 1 << 30)
+    z, x = tw.zeros(8).sync(), tw.ones(8).sync()
+    for _ in range(2):
+        plus_one(z.borrow_mut(), x).sync()
+    if request.param == "native":
+        quick.make_quick(plus_one)
+    return plus_one
+
+
+def test_simt_kernels_that_are_called_often_become_quick(monkeypatch):
+    monkeypatch.setattr(plus_one, "__class__", SimtEntry)
+    z, x = tw.zeros(8).sync(), tw.ones(8).sync()
+    plus_one(z.borrow_mut(), x).sync()
+    monkeypatch.setattr(plus_one, "plain_calls", 0)
+    kinds = []
+    for _ in range(quick.OFTEN + 1):
+        op = plus_one(z.borrow_mut(), x)
+        kinds.append(type(op) is SimtLaunch)
+        op.sync()
+    assert kinds == [True] * quick.OFTEN + [False]
+    assert isinstance(op, SimtLaunch) and isinstance(plus_one, SimtEntry)
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 257, 1009])
+def test_simt_launches_over_what_was_asked_for(threads_kernel, size):
+    x = tw.from_numpy(np.random.default_rng().random(size, "f4")).sync()
+    z, other = tw.full((size,), np.nan).sync(), tw.full((size,), np.nan).sync()
+    for config in ({}, {"block": (32,)}, {"grid": (-(-size // 64),), "block": (64,)}) * 3:
+        out = z.borrow_mut()
+        op = threads_kernel(out, x).launch_config(**config)
+        assert op.name == "plus_one" and op.home is x.device and op.result_count == 2
+        assert op.sync() == (out, x)
+        np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + 1)
+    assert threads_kernel(other.borrow_mut(), z).out().sync() is other
+    np.testing.assert_array_equal(other.to_numpy(), x.to_numpy() + 1 + 1)
+
+
+SIMT_REFUSED = {
+    "too few": (TypeError, lambda k, z, x: k(z.borrow_mut())),
+    "unknown keyword": (TypeError, lambda k, z, x: k(z.borrow_mut(), x, BY=1)),
+    "not borrowed": (tw.BorrowError, lambda k, z, x: k(z, x)),
+    "written and read": (tw.BorrowError, lambda k, z, x: k(z.borrow_mut(), z).sync()),
+    "no such grid": ((TypeError, tw.Error), lambda k, z, x: k(z.borrow_mut(), x).grid((-1,))),
+    "indexed": (TypeError, lambda k, z, x: k[1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:DeviceOp")
+@pytest.mark.parametrize("how", SIMT_REFUSED)
+def test_refusals_of_simt_launches_are_those_of_python(threads_kernel, how):
+    kind, call = SIMT_REFUSED[how]
+    z, x = tw.zeros(8).sync(), tw.ones(8).sync()
+    with pytest.raises(kind):
+        call(threads_kernel, z, x)
+    found = message(lambda: call(threads_kernel, z, x))
+    threads_kernel.__class__ = SimtEntry
+    assert message(lambda: call(threads_kernel, z, x)) == found
+
+
+def test_a_simt_launch_whose_borrow_has_ended_is_refused(threads_kernel):
+    z, x = tw.zeros(8).sync(), tw.ones(8).sync()
+    op = threads_kernel(z.borrow_mut(), x)
+    z.borrow_mut()
+    with pytest.raises(tw.BorrowError, match="has ended"):
+        op.sync()
+    np.testing.assert_array_equal(z.to_numpy(), np.zeros(8))

@@ -14,6 +14,9 @@ from .words import Arena, Job, Queue, State
 
 LOOK_UP = 1_000_000
 """Nanoseconds after which a helper sees whether a stream has become ready."""
+PART, LONGEST = 8, 400_000
+"""Workers look out longer than `SPIN` after work that lasted: a part of its time, and nanoseconds
+at most. Who launches again meanwhile need not wake them, which takes 50 us."""
 KEPT_SCRATCH = 8 << 20
 """Scratch beyond this size is given back after the job, by every thread."""
 ALIGNMENT = 64
@@ -191,11 +194,15 @@ out:
 """
 
 SERVE = f"""
-; Look out until something new has been put up, or for a moment.
-define internal void @look_out(ptr %state, i64 %seen) {{
+; Look out until something new has been put up, or for a moment, by how long a worker was busy.
+define internal void @look_out(ptr %state, i64 %seen, i64 %busy_since) {{
 entry:
 {words("state", State, "GENERATION")}
   %start = call i64 @now(i32 {MONOTONIC})
+  %busy = sub i64 %start, %busy_since
+  %part = sdiv i64 %busy, {PART}
+  %bounded = call i64 @llvm.smin.i64(i64 %part, i64 {LONGEST})
+  %patience = call i64 @llvm.smax.i64(i64 %bounded, i64 {SPIN})
   br label %spin
 spin:
   %generation = load atomic i64, ptr %generation_at acquire, align 8
@@ -205,7 +212,7 @@ pause:
   call void @pause()
   %time = call i64 @now(i32 {MONOTONIC})
   %waited = sub i64 %time, %start
-  %tired = icmp sgt i64 %waited, {SPIN}
+  %tired = icmp sgt i64 %waited, %patience
   br i1 %tired, label %out, label %spin
 out:
   ret void
@@ -238,7 +245,11 @@ entry:
 {words("state", State, "GENERATION", "LOOKING", "STOP")}
   %arena = alloca [2 x i64]
   call void @llvm.memset.p0.i64(ptr %arena, i8 0, i64 16, i1 false)
-  br label %begin
+  call void @lock(ptr %state)
+  br label %awake
+awake:
+  %busy_since = call i64 @now(i32 {MONOTONIC})
+  br label %look
 begin:
   call void @lock(ptr %state)
   br label %look
@@ -268,13 +279,13 @@ idle:
   %more = add i64 %looking, 1
   store i64 %more, ptr %looking_at
   call void @unlock(ptr %state)
-  call void @look_out(ptr %state, i64 %seen)
+  call void @look_out(ptr %state, i64 %seen, i64 %busy_since)
   call void @lock(ptr %state)
   %looked = load i64, ptr %looking_at
   %fewer = sub i64 %looked, 1
   store i64 %fewer, ptr %looking_at
   call void @sleep(ptr %state, i64 %seen)
-  br label %look
+  br label %awake
 home:
   call void @unlock(ptr %state)
   call void @trim(ptr %arena, i64 0)
