@@ -14,6 +14,7 @@ from typing import NamedTuple, NoReturn
 from ..base.errors import BorrowError
 from ..op.place import Spot, here, place_of
 from .borrow import LOCK, Ticket, Use
+from .excluding import excluder
 from .lease import Act, refuse_leased
 from .region import Region, TensorRecord
 from .storage import Storage
@@ -224,7 +225,11 @@ class Handle(Ours):
 
     def borrow_exclusive(self, what: str) -> Ticket:
         """Borrow for writing, until the next use of any kind; for a method of the tensor."""
-        region = self.region
+        region, plain = self.region, self.plain
+        if plain is not None and self._owners is None and not region.storage.readonly:
+            ticket = excluder()(plain, what, 2)
+            if ticket is not None:
+                return ticket
         with LOCK:
             self.check_writable()
             use = Use(what, here(2))

@@ -14,6 +14,7 @@ _BYTES, _ADDRESS, _NUMBER, _OBJECT = Kind.BYTES, Kind.ADDRESS, Kind.NUMBER, Kind
 
 SIGNATURES: dict[str, Signature] = {
     "bind": Signature((_ADDRESS, _OBJECT, _OBJECT), gives=_OBJECT),
+    "exclude": Signature((_ADDRESS, _OBJECT, _OBJECT, _OBJECT), gives=_OBJECT),
     "claim": Signature((_ADDRESS, _NUMBER, _NUMBER, _ADDRESS)),
     "reserve": Signature((_BYTES, _NUMBER, _NUMBER, _ADDRESS, _NUMBER)),
     "address": Signature((_BYTES, _NUMBER, _ADDRESS, _ADDRESS)),
@@ -27,6 +28,7 @@ class Stub(NamedTuple):
     """What the functions do stands with their texts."""
 
     bind: Callable[[int, tuple[Any, ...], int], tuple[Any, ...] | None]
+    exclude: Callable[[int, bytes, str, int], Any]
     claim: Callable[[int, int, int, int], int]
     reserve: Callable[[bytes, int, int, int, int], int]
     address: Callable[[bytes, int, int, int], int]

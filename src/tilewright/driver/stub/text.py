@@ -1,6 +1,7 @@
 """LLVM text of the launch stub: all tensors of a launch, looked at in one call.
 
     object tw_bind(call, arguments, use)        borrow the tensors that a kernel was given
+    object tw_exclude(words, record, what, use) borrow a tensor for writing
     i64 tw_reserve(row, written, count, lane, listed)   begin work whose borrows still stand
     i64 tw_claim(row, written, count, lane)     borrow what a graph uses again, and begin its work
     i64 tw_address(row, count, slots, places)   tell the launch where its tensors are
@@ -15,6 +16,7 @@ Python must look closer the answer is None or below 0, and nothing has been chan
 from __future__ import annotations
 
 from .binding import BIND
+from .excluding import EXCLUDE
 from .lanes import LANES
 from .records import RECORDS, UNCLEAR
 from .shapes import counted
@@ -307,4 +309,4 @@ BEGIN = "".join((NOTING, LANES, CLAIM, FREE, RESERVE, PLACE))
 BINDING = NOTING + BIND
 """What binds arguments."""
 
-TEXT = BEGIN + BIND + ADDRESS
+TEXT = BEGIN + BIND + ADDRESS + EXCLUDE

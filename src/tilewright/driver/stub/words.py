@@ -124,6 +124,36 @@ class BorrowWord(IntEnum):
 BORROW_WORDS = len(BorrowWord)
 
 
+class ExclusiveWord(IntEnum):
+    """What borrowing a whole tensor for writing takes: addresses, then offsets of slots."""
+
+    BORROWS = 0
+    """The words that `BorrowWord` names."""
+    TICKET = 1
+    """The class of borrows, as an object."""
+    LATEST_AT = 2
+    """Where `TensorWord.STATE` has the latest exclusive borrow;"""
+    STATE_AT = 3
+    """where a borrow has that state;"""
+    USE_AT = 4
+    """who took it;"""
+    EXTENT_AT = 5
+    """what it is of;"""
+    PARENT_AT = 6
+    """which one it came out of;"""
+    SOLE_AT = 7
+    """whether it is exclusive;"""
+    BY_EPOCH_AT = 8
+    """whether it stands by the epoch;"""
+    ENDED_AT = 9
+    """what ended it;"""
+    EPOCH_AT = 10
+    """in which epoch it was taken."""
+
+
+EXCLUSIVE_WORDS = len(ExclusiveWord)
+
+
 class MemoryWord(IntEnum):
     """What work uses that is started again and again, each piece all of its memory."""
 

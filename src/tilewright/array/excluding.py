@@ -1,0 +1,42 @@
+"""Borrows of whole tensors for writing in native code: as `BorrowState.exclude`, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ctypes import addressof
+from functools import cache, partial
+from typing import TypeAlias
+
+from ..driver.cpu.layouts import are_known, offset
+from ..driver.stub.calls import stub
+from ..driver.stub.words import EXCLUSIVE_WORDS, Words, new_words
+from .borrow import BorrowState, Ticket, borrow_words
+
+Exclude: TypeAlias = Callable[[bytes, str, int], "Ticket | None"]
+"""Is given the record of a tensor that may be written, what is done to it, and how many calls up
+the stack the program may stand. None: that needs a closer look, and nothing was done."""
+
+SLOTS = ("state", "use", "extent", "parent", "exclusive", "by_epoch", "ended", "epoch")
+"""What a ticket has, in the order of `ExclusiveWord`."""
+
+
+@cache
+def excluder() -> Exclude:
+    """The function, compiled at first use with the rest of what launches take."""
+    if not are_known():
+        return _closer
+    return partial(stub().exclude, addressof(_words()))
+
+
+@cache
+def _words() -> Words:
+    words = new_words(EXCLUSIVE_WORDS)
+    words[:] = [
+        addressof(borrow_words()), id(Ticket), offset(BorrowState, "_exclusive"),
+        *[offset(Ticket, name) for name in SLOTS],
+    ]  # fmt: skip
+    return words
+
+
+def _closer(record: bytes, what: str, up: int) -> None:
+    """All need a closer look."""
