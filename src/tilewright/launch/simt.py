@@ -52,6 +52,9 @@ class SimtKernel(Kernel):
         self.configured: Recent[tuple[Any, ...], Request] = Recent(REQUESTS)
         """What launches asked that said `launch_config`, by what they asked before, and what they
         said."""
+        self.gridded: tuple[Request, ShapeLike, Request] | None = None
+        """What a launch asked before it said `grid`, the very tuple it said, and what it asked
+        then: loops say the same again."""
         self._of_blocks: dict[tuple[int, Shape, int], Signature] = {}
 
     def target_on(self, device: Device) -> str:
@@ -144,7 +147,16 @@ class SimtLaunch(WholeLaunch[R_co]):
 
     def grid(self, grid: ShapeLike) -> Self:
         """Say how many blocks run; as `launch_config(grid=...)`."""
-        return self.launch_config(grid=grid)
+        last, held, before = self._kernel.gridded, self._held, self._request
+        if last is not None and held is not None and last[0] is before and last[1] is grid:
+            latest, code, _ = held[-1].latest
+            if latest is last[2] and code is not None:
+                self._request = latest
+                return self
+        self.launch_config(grid=grid)
+        if _is_plain(grid):
+            self._kernel.gridded = before, grid, self._request
+        return self
 
     def const_grid(self, grid: ShapeLike) -> NoReturn:
         """Not for SIMT kernels, which are not compiled for one grid."""
@@ -199,6 +211,7 @@ class SimtEntry(Entry):
         return code.decode()
 
     if not TYPE_CHECKING:
+
         def __getitem__(self, grid: object) -> NoReturn:
             raise TypeError(
                 "kernels are not indexed by a grid: how many threads run follows from what is"
