@@ -20,14 +20,17 @@ from ..driver.cuda.stream import FEW_OR_MANY, STATUS_MASK, CudaStream
 from ..driver.cuda.waiting import EAGER
 from ..driver.dues import Dues
 from ..driver.lane import Lane
+from ..driver.protocol import Stream
 from ..driver.stub.shots import FAILED
 from ..driver.stub.spots import at
+from ..op.ambient import choose_stream
+from ..op.core import DeviceOp
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
 from .flight import PUTS, tell_put
 from .quick_text import DECLARED, TEXT
 
-ENDINGS = ("start_on", "sync_on", "drop")
+ENDINGS = ("start_on", "sync_on", "sync", "drop")
 _NAMES = {name: sys.intern(name) for name in ("tend", "sweep", "start()", "sync()")}
 """What native code asks for, as objects that are there for good."""
 
@@ -65,7 +68,8 @@ def native_endings(
     `before` is text in which nothing stands in braces.
     """
     known = {**_offsets({**_SLOTS, **slots}), **_common(), **numbers}
-    own = {"start_on": op.start_on, "sync_on": op.sync_on, "dropped": op.__del__, **objects}
+    own = {"start_on": op.start_on, "sync_on": op.sync_on, "dropped": op.__del__,
+           "sync_method": op.sync, "chosen": _chosen, **objects}  # fmt: skip
     known |= {name: at(each) for name, each in own.items()}
     _KEPT.append((op, own))
     whole = "".join((DECLARATIONS, before, DECLARED, (TEXT + text).format(**known)))
@@ -82,9 +86,14 @@ def quick_class(base: type, native: Native) -> Any:
 
 def quick_op(base: type, endings: Sequence[NativeFunction]) -> Any:
     """The class of ops with these endings."""
-    start_on, sync_on, drop = endings
-    methods = {"start_on": start_on, "sync_on": sync_on}
+    start_on, sync_on, sync, drop = endings
+    methods = {"start_on": start_on, "sync_on": sync_on, "sync": sync}
     return quick_class(base, Native(finalize=drop, methods=methods))
+
+
+def _chosen(op: DeviceOp[Any]) -> Stream:
+    """The stream that an op goes to which is told none."""
+    return choose_stream(op.name, op.home)
 
 
 def _offsets(slots: Slots) -> dict[str, Any]:

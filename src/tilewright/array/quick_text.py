@@ -1,6 +1,7 @@
 """LLVM text that launches of kernels and of graphs share: their endings, on streams of CUDA.
 
     start_on, sync_on(op, stream)       `Endings.start_on` and `sync_on` of Python
+    sync(op)                            `Endings.sync`
     drop(op)                            `Lazy.__del__`
 
 Whoever uses it writes `end(op, stream, user, budget)`, which runs an op, waits if there is a budget
@@ -300,6 +301,29 @@ define ptr @start_on(ptr %op, ptr %given, i64 %count, ptr %names) {{
 define ptr @sync_on(ptr %op, ptr %given, i64 %count, ptr %names) {{
   %result = call ptr @ending(
     ptr %op, ptr %given, i64 %count, ptr %names, {sync_on}, {sync}, i64 {eager})
+  ret ptr %result
+}}
+
+define ptr @sync(ptr %op, ptr %given, i64 %count, ptr %names) {{
+entry:
+  %place = alloca ptr
+  %nothing = icmp eq i64 %count, 0
+  %unnamed = icmp eq ptr %names, null
+  %usual = and i1 %nothing, %unnamed
+  br i1 %usual, label %choose, label %closer
+closer:
+  %answer = call ptr @closely({sync_method}, ptr %op, ptr %given, i64 %count, ptr %names)
+  ret ptr %answer
+choose:
+  %stream = call ptr @PyObject_CallOneArg({chosen}, ptr %op)
+  %none = icmp eq ptr %stream, null
+  br i1 %none, label %failed, label %end
+failed:
+  ret ptr null
+end:
+  store ptr %stream, ptr %place
+  %result = call ptr @sync_on(ptr %op, ptr %place, i64 1, ptr null)
+  call void @Py_DecRef(ptr %stream)
   ret ptr %result
 }}
 

@@ -170,16 +170,18 @@ def _warn_of_unknown(environment: Mapping[str, str]) -> None:
 
 
 @cache
-def _of_process() -> Config:
+def of_process() -> Config:
+    """The settings of the environment, which is read at the first call."""
     return from_environment(os.environ)
 
 
-_OVERRIDDEN: ContextVar[Config | None] = ContextVar("tilewright_config", default=None)
+OVERRIDDEN: ContextVar[Config | None] = ContextVar("tilewright_config", default=None)
+"""The settings that a `with` block is in force for; native code asks for them, too."""
 
 
 def current() -> Config:
     """The settings in force here; the environment is read at the first call."""
-    return _OVERRIDDEN.get() or _of_process()
+    return OVERRIDDEN.get() or of_process()
 
 
 def cache_directory(config: Config, environment: Mapping[str, str] = os.environ) -> Path | None:
@@ -222,11 +224,11 @@ def override(**changes: Any) -> Generator[Config, None, None]:
     if unknown:
         names = ", ".join(s.name for s in SETTINGS)
         raise TypeError(f"no setting is named {', '.join(sorted(unknown))}; there are {names}")
-    token = _OVERRIDDEN.set(replace(current(), **changes))
+    token = OVERRIDDEN.set(replace(current(), **changes))
     try:
         yield current()
     finally:
-        _OVERRIDDEN.reset(token)
+        OVERRIDDEN.reset(token)
 
 
 def table() -> str:

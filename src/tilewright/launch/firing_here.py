@@ -13,6 +13,7 @@ from ..array.order import tidy
 from ..base.dtypes import AnyDType
 from ..driver.cpu.calling import OFTEN
 from ..driver.cpu.firing import QUIET, Fire, firing
+from ..driver.cpu.record import Record
 from ..driver.cpu.run import QUIET as NOTHING_SAID
 from ..driver.cpu.run import Launcher, RawReport
 from ..driver.cpu.stream import CpuStream
@@ -24,7 +25,7 @@ from .shots import Places, PlainShot
 class CpuShot(PlainShot):
     """Launches of one kernel over one grid on the CPU."""
 
-    __slots__ = ("_fire", "_launcher", "_left", "_tell")
+    __slots__ = ("_fire", "_idle", "_launcher", "_left", "_tell")
 
     starts = False
 
@@ -39,13 +40,17 @@ class CpuShot(PlainShot):
         """`tell` is told what a launch reported, if it was anything; it may raise."""
         super().__init__(places, written, numbers)
         self._launcher, self._tell = launcher, tell
+        self._idle = launcher.idle
         self._fire: Fire | None = None
         self._left = OFTEN
 
     def fire(
         self, held: Held, numbers: Sequence[Any], stream: CpuStream, use: FirstUse, waits: bool
     ) -> bool:
-        """Run one here; False: it needs a closer look."""
+        """Run one here; False: it needs a closer look.
+
+        `launch.quick` does the same in native code.
+        """
         native, launcher = self._fire, self._launcher
         if native is None:
             return self._hasten()
@@ -58,10 +63,14 @@ class CpuShot(PlainShot):
         if told == 0:  # memory may have an account of work that is over
             launcher.idle.append(record)
             return tidy(held[:-3]) and self.fire(held, numbers, stream, use, waits)
-        report = launcher.report(record)
+        self.hear(record)
+        return True
+
+    def hear(self, record: Record) -> None:
+        """Tell what a launch that is over reported, if it was anything."""
+        report = self._launcher.report(record)
         if report is not NOTHING_SAID:
             self._tell(report)
-        return True
 
     def _hasten(self) -> bool:
         """One more takes the usual way; if there are many, native code is worth its making."""

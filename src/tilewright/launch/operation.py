@@ -249,13 +249,18 @@ class Launch(Composite[R_co]):
             if not shot.fire(held, numbers, stream, use, waits):
                 return NOT_FIRED
         except BaseException as error:
-            self._args, self._held, self._examined = (), None, None
-            give_back(args)
-            if isinstance(error, Exception):
-                named(error, self)
+            self.fail(error)
             raise
         self._args, self._held, self._examined = (), None, None
         return cast("R_co", args)
+
+    def fail(self, error: BaseException) -> None:
+        """Its work was refused or failed: let go of what it holds, and name it in the error."""
+        args = self._args
+        self._args, self._held, self._examined = (), None, None
+        give_back(args)
+        if isinstance(error, Exception):
+            named(error, self)
 
     def execute(self, ctx: ExecutionContext) -> R_co:
         """Run the kernel; argument ops run first."""

@@ -9,21 +9,32 @@ them go.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..array.quick import Slots, native_endings, quick_class, quick_op
+from ..base.config import OVERRIDDEN
 from ..driver.cpu.calling import OFTEN
+from ..driver.cpu.firing import QUIET, TOLD_BITS, UNFINISHED
 from ..driver.cpu.layouts import Native, offset
+from ..driver.cpu.pool import ALONE, SLICE
+from ..driver.cpu.record import CANCEL, Record
+from ..driver.cpu.runtime.calls import Calls
+from ..driver.cpu.runtime.words import Job, Queue, State
+from ..driver.cpu.stream import CpuStream
 from ..driver.cuda.stream import CudaStream
+from ..driver.stub.lanes import LANES
 from ..driver.stub.shots import ShotWord
 from ..driver.stub.text import BINDING
 from ..driver.stub.words import new_words
 from .arguments import Held
 from .firing import CudaShot
+from .firing_here import CpuShot
 from .form import Known
 from .operation import Launch
+from .quick_here import DECLARED
 from .quick_text import QUICK_WORDS, TEXT, QuickWord
 
 if TYPE_CHECKING:
@@ -33,7 +44,21 @@ _SLOTS: Slots = {
     "op": (Launch, ("_args", "_built", "_examined", "_held", "_kernel", "_request", "_uses")),
     "known": (Known, ("home", "latest")),
     "shot": (CudaShot, ("context", "given")),
+    "shot_here": (CpuShot, ("_fire", "_idle", "given")),
+    "here": (CpuStream, ("_calls", "_nodes", "address", "device", "lane")),
+    "calls": (Calls, ("resume",)),
+    "record": (Record, ("address", "scratch")),
 }
+_WORDS: Mapping[str, Sequence[IntEnum]] = {
+    "quick": tuple(QuickWord),
+    "queue": (Queue.HEAD, Queue.STATE),
+    "state": (State.STOP, State.USUAL, State.WORKERS),
+    "job": (Job.BLOCKS, Job.CANCELLED, Job.THREADS),
+}
+"""Words that native code reads or writes, by what it calls their owners."""
+
+
+_BEFORE = BINDING + LANES + DECLARED
 
 
 def hasten(entry: Entry) -> None:
@@ -68,16 +93,30 @@ def _quick(base: Any) -> _Quick:
     def called(entry: Entry, args: tuple[Any, ...], keywords: Mapping[str, Any] | None) -> Any:
         return base.__call__(entry, *args, **(keywords or {}))
 
-    objects = {"CudaShot": CudaShot, "left": _left, "called": called, "empty": ()}
+    objects = {
+        "CudaShot": CudaShot, "left": _left, "called": called, "empty": (), "CpuShot": CpuShot,
+        "CpuStream": CpuStream, "OVERRIDDEN": OVERRIDDEN, "ALONE": ALONE, "SLICE": SLICE,
+        "no_numbers": b"", "heard": _heard, "have_helpers": CpuStream.have_helpers,
+    }  # fmt: skip
     numbers = {
         "entry_quick": offset(base, "quick"), "shot_fire": ShotWord.FIRE.value,
-        **{f"quick_{word.name.lower()}": word.value for word in QuickWord},
+        "unfinished": UNFINISHED, "quiet": QUIET, "told_bits": TOLD_BITS, "job_cancel": CANCEL,
+        **{f"{of}_{word.name.lower()}": word.value for of, all_ in _WORDS.items() for word in all_},
     }  # fmt: skip
     op = base.launches
-    *endings, call = native_endings(op, TEXT, BINDING, _SLOTS, objects, numbers, ("call",))
+    *endings, call = native_endings(op, TEXT, _BEFORE, _SLOTS, objects, numbers, ("call",))
     entry = quick_class(base, Native(call=call))
     entry.is_quick = True
     return _Quick(entry, quick_op(op, endings))
+
+
+def _heard(op: Launch[Any], shot: CpuShot, record: Record) -> None:
+    """As `CpuShot.fire` goes on where a launch that is over may have something to report."""
+    try:
+        shot.hear(record)
+    except BaseException as error:
+        op.fail(error)
+        raise
 
 
 def _left(

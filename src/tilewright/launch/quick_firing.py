@@ -1,4 +1,4 @@
-"""LLVM text that puts a plain launch on a stream of CUDA, as `CudaShot.fire` does.
+"""LLVM text that puts a plain launch on a stream of CUDA, as `CudaShot.fire` does; or runs it here.
 
 A part of `quick_text`, which says what stands in braces.
 """
@@ -62,10 +62,70 @@ go:
   ret i32 %result
 }}
 
+; Puts a launch on a stream of CUDA, as `put_there` says, if nothing about it is unusual.
+define internal i32 @end_there(
+    ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user, i64 %budget) {{
+entry:
+  %shot = call ptr @shot_of(ptr %op, ptr %stream, ptr %known)
+  %none = icmp eq ptr %shot, null
+  br i1 %none, label %closer, label %go
+closer:
+  ret i32 0
+go:
+  %fired = call i32 @fire(
+    ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user, i64 %budget)
+  ret i32 %fired
+}}
+
+; The same on a stream of the CPU, where it is over then.
+define internal i32 @end_here(ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user) {{
+entry:
+  %kind = alloca ptr
+  %error = alloca ptr
+  %trace = alloca ptr
+  %shot = call ptr @shot_here(ptr %op, ptr %stream, ptr %known)
+  %none = icmp eq ptr %shot, null
+  br i1 %none, label %closer, label %go
+closer:
+  ret i32 0
+go:
+  %fired = call i32 @fire_here(ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user)
+  %failed = icmp slt i32 %fired, 0
+  br i1 %failed, label %drop, label %out
+drop:
+  call void @PyErr_Fetch(ptr %kind, ptr %error, ptr %trace)
+  %arguments = call ptr @spent(ptr %op)
+  call void @Py_DecRef(ptr %arguments)
+  %its_kind = load ptr, ptr %kind
+  %its_error = load ptr, ptr %error
+  %its_trace = load ptr, ptr %trace
+  call void @PyErr_Restore(ptr %its_kind, ptr %its_error, ptr %its_trace)
+  br label %out
+out:
+  ret i32 %fired
+}}
+
+; Lets an op go of what it holds once it has run; gives its arguments.
+define internal ptr @spent(ptr %op) {{
+  %its_arguments = call ptr @slot(ptr %op, i64 {op_args})
+  %arguments = call ptr @own(ptr %its_arguments)
+  %nothing = call ptr @own({empty})
+  call void @give(ptr %op, i64 {op_args}, ptr %nothing)
+  %unheld = call ptr @own(ptr @_Py_NoneStruct)
+  call void @give(ptr %op, i64 {op_held}, ptr %unheld)
+  %unexamined = call ptr @own(ptr @_Py_NoneStruct)
+  call void @give(ptr %op, i64 {op_examined}, ptr %unexamined)
+  ret ptr %arguments
+}}
+
 ; Runs an op on a stream, and waits if there is a budget for that; gives its arguments.
 define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
 entry:
-  %ours = call i1 @is_of(ptr %stream, {CudaStream})
+  %there = call i1 @is_of(ptr %stream, {CudaStream})
+  %host = call i1 @is_of(ptr %stream, {CpuStream})
+  %waits = icmp sgt i64 %budget, 0
+  %here = and i1 %host, %waits
+  %ours = or i1 %there, %here
   %held = call ptr @slot(ptr %op, i64 {op_held})
   %bound = icmp ne ptr %held, @_Py_NoneStruct
   %may = and i1 %ours, %bound
@@ -77,12 +137,16 @@ find:
   %size = call i64 @PyTuple_Size(ptr %held)
   %last = sub i64 %size, 1
   %known = call ptr @PyTuple_GetItem(ptr %held, i64 %last)
-  %shot = call ptr @shot_of(ptr %op, ptr %stream, ptr %known)
-  %none = icmp eq ptr %shot, null
-  br i1 %none, label %closer, label %fire
-fire:
-  %fired = call i32 @fire(
-    ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user, i64 %budget)
+  br i1 %here, label %end_here, label %end_there
+end_here:
+  %ran = call i32 @end_here(ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user)
+  br label %judge
+end_there:
+  %put = call i32 @end_there(
+    ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user, i64 %budget)
+  br label %judge
+judge:
+  %fired = phi i32 [ %ran, %end_here ], [ %put, %end_there ]
   switch i32 %fired, label %failed [ i32 0, label %closer
                                      i32 1, label %done ]
 failed:
@@ -90,14 +154,7 @@ failed:
 closer:
   ret ptr @_Py_NotImplementedStruct
 done:
-  %its_arguments = call ptr @slot(ptr %op, i64 {op_args})
-  %arguments = call ptr @own(ptr %its_arguments)
-  %nothing = call ptr @own({empty})
-  call void @give(ptr %op, i64 {op_args}, ptr %nothing)
-  %unheld = call ptr @own(ptr @_Py_NoneStruct)
-  call void @give(ptr %op, i64 {op_held}, ptr %unheld)
-  %unexamined = call ptr @own(ptr @_Py_NoneStruct)
-  call void @give(ptr %op, i64 {op_examined}, ptr %unexamined)
+  %arguments = call ptr @spent(ptr %op)
   ret ptr %arguments
 }}
 """

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from . import quick_here
 from .quick_firing import FIRE
 
 
@@ -143,4 +144,4 @@ closer:
 }}
 """
 
-TEXT = CALL + FIRE
+TEXT = CALL + quick_here.TEXT + FIRE

@@ -83,12 +83,16 @@ class Pool:
         self.waiting: set[CpuStream] = set()
         """Streams with calls to make, kept alive for them."""
         self._cpus = usable_cpus()
+        self._words[State.USUAL] = self._threads_by(config.of_process())
         self._starting = threading.RLock()
         self._local = _Local()
 
     def threads(self) -> int:
         """How many threads a launch may use, by the settings in force."""
-        return min(config.current().num_threads or self._cpus, MAX_THREADS)
+        return self._threads_by(config.current())
+
+    def _threads_by(self, settings: config.Config) -> int:
+        return min(settings.num_threads or self._cpus, MAX_THREADS)
 
     def reserve(self, nbytes: int) -> tuple[int, Bytes]:
         """Scratch memory of the calling thread: its address, and what keeps it there."""
@@ -121,6 +125,7 @@ class Pool:
                     hint=f"set {config.PREFIX}NUM_THREADS to a smaller number",
                 ) from None
             self.workers.append(thread)
+            self._words[State.WORKERS] = len(self.workers)
 
     def stop(self) -> None:
         """Send the workers home, for the end of the interpreter.

@@ -269,11 +269,15 @@ class CpuStream(Capturing[Node], JobStream):
             self.synchronize()
             status = self._calls.inline(self.address, record.address, scratch, threads.SLICE)
         if status == UNFINISHED:
-            pool.have(record.words[THREADS] - 1)
+            self.have_helpers(record)
         while status == UNFINISHED:
             # An interrupt is raised here, between two calls.
             status = self._calls.resume(self.address, record.address, scratch, threads.SLICE)
         return status
+
+    def have_helpers(self, record: Record) -> None:
+        """Have as many workers as can help with a launch that was begun here."""
+        self._pool.have(record.words[THREADS] - 1)
 
     def _give_up(self, record: Record, scratch: int) -> None:
         """End what was begun: its memory must not go before helpers have left."""

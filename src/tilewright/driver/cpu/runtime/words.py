@@ -81,7 +81,7 @@ QUEUE_WORDS = 16
 
 
 class State(IntEnum):
-    """What all streams and threads share; under the mutex, but for GENERATION and FORKED."""
+    """What all streams and threads share; under the mutex, but for those before READY."""
 
     GENERATION = 0
     """Counts what was put up for the workers; idle ones watch it."""
@@ -89,6 +89,10 @@ class State(IntEnum):
     """Not 0 in a child process: nothing here can be used any more."""
     ALONE = 9
     """Nanoseconds of work after which helpers are called."""
+    WORKERS = 10
+    """How many workers there are."""
+    USUAL = 11
+    """How many threads a launch may use, where no `with` block has other settings in force."""
     READY = 16
     """The first stream whose head can run."""
     READY_END = 17
