@@ -89,10 +89,10 @@ class HandStream:
     def wait_for(self, event):
         self.log.append(("wait_for", event))
 
-    def copy(self, target, source):
+    def copy(self, target, source, *, inline=False):
         self.log.append(("copy", target, source))
 
-    def fill(self, target, element):
+    def fill(self, target, element, *, inline=False):
         self.log.append(("fill", target, element))
 
     def after(self, callback):

@@ -392,7 +392,7 @@ def _current(leases: tuple[Lease, ...]) -> tuple[Lease, ...]:
     return tuple([lent for lent in leases if not lent.is_over()])
 
 
-def refuse_ended(ticket: Ticket, op: str, thing: str) -> None:
+def refuse_ended(ticket: Ticket, op: str, thing: object) -> None:
     """Raise if an op's borrow has ended, naming where it was taken and what ended it."""
     ender = ticket.ended_by()
     if ender is None:

@@ -88,7 +88,7 @@ def lend_while_alive(kind: Kind, state: BorrowState, user: object, spot: Spot) -
     state.lease(Lease(kind, spot, lambda: ref() is None))
 
 
-def refuse_leased(state: BorrowState, act: Act, who: str, thing: str) -> None:
+def refuse_leased(state: BorrowState, act: Act, who: str, thing: object) -> None:
     """Raise if what is wanted of memory cannot be had while it is out of sight."""
     for lent in state.live_leases():
         if act in lent.kind.refuses:

@@ -35,15 +35,16 @@ class Lent:
 
     def check(self) -> None:
         """Raise if the borrow has ended, or the memory is not ready to be used."""
-        thing, state = repr(self.handle), self.region.storage.state
-        refuse_ended(self.ticket, self._op, thing)
-        if not self.written or self.region.storage.is_meta:
-            self.handle.check_readable(f"`{self._op}`")
-        refuse_leased(state, Act.WRITE if self.written else Act.READ, f"`{self._op}`", thing)
+        handle, storage = self.handle, self.region.storage
+        refuse_ended(self.ticket, self._op, handle)
+        if not self.written or storage.is_meta:
+            handle.check_readable(f"`{self._op}`")
+        act = Act.WRITE if self.written else Act.READ
+        refuse_leased(storage.state, act, f"`{self._op}`", handle)
 
     def check_standing(self) -> None:
         """Raise if the borrow has ended."""
-        refuse_ended(self.ticket, self._op, repr(self.handle))
+        refuse_ended(self.ticket, self._op, self.handle)
 
     def borrows(self, given: Sequence[object]) -> str | None:
         """What is borrowed, in words; None if it is among what the op is given anyway."""

@@ -169,7 +169,7 @@ class Handle(Ours):
 
     def check_readable(self, reader: str) -> None:
         """Raise if there is nothing to read: no memory, or memory nobody has written."""
-        refuse_unreadable(self.region, reader, repr(self))
+        refuse_unreadable(self.region, reader, self)
 
     def check_writable(self) -> None:
         """Raise if nobody may write this tensor."""
@@ -209,7 +209,7 @@ class Handle(Ours):
         """Raise if the memory must stay where it is: others see it, or a graph will write it."""
         storage = self.region.storage
         if storage.state.leases or storage.state.neighbours:
-            refuse_leased(storage.state, Act.TAKE, what, repr(self))
+            refuse_leased(storage.state, Act.TAKE, what, self)
         if storage.graphs:
             refuse_captured(storage, what, repr(self))
 
@@ -220,7 +220,7 @@ class Handle(Ours):
         with LOCK:
             self.check_usable()
             if state.leases or state.neighbours:
-                refuse_leased(state, Act.READ, reader, repr(self))
+                refuse_leased(state, Act.READ, reader, self)
             return state.share_locked(Use(what, here()), region.part, self._view)
 
     def borrow_exclusive(self, what: str) -> Ticket:
@@ -332,7 +332,7 @@ def refuse_captured(storage: Storage, what: str, thing: str) -> None:
         )
 
 
-def refuse_unreadable(region: Region, reader: str, thing: str) -> None:
+def refuse_unreadable(region: Region, reader: str, thing: object) -> None:
     """Raise if a region has nothing to read."""
     if region.storage.is_meta and region.storage.nbytes:
         raise BorrowError(

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def put_copy(ctx: ExecutionContext, op: DeviceOp[Any], target: Region, source: Region) -> None:
     """Copy from one region to another of the same shape and element size."""
     device = ctx.device
-    copy = partial(ctx.stream.copy, _block(target, device), _block(source, device))
+    blocks = _block(target, device), _block(source, device)
+    copy = partial(ctx.stream.copy, *blocks, inline=ctx.waits)
     put_work(ctx, op, copy, writes=[target], reads=[source])
 
 
@@ -31,7 +32,8 @@ def put_upload(
     ctx: ExecutionContext, op: DeviceOp[Any], target: Region, source: np.ndarray[Any, Any]
 ) -> None:
     """Copy an array of the same shape and element size into a region."""
-    copy = partial(ctx.stream.copy, _block(target, ctx.device), _block_of_array(source))
+    blocks = _block(target, ctx.device), _block_of_array(source)
+    copy = partial(ctx.stream.copy, *blocks, inline=ctx.waits)
     put_work(ctx, op, copy, writes=[target], keep=source)
 
 
@@ -39,14 +41,16 @@ def put_download(
     ctx: ExecutionContext, op: DeviceOp[Any], target: np.ndarray[Any, Any], source: Region
 ) -> Event:
     """Copy a region into an array of the same shape and element size; gives the end of it."""
-    copy = partial(ctx.stream.copy, _block_of_array(target), _block(source, ctx.device))
+    blocks = _block_of_array(target), _block(source, ctx.device)
+    copy = partial(ctx.stream.copy, *blocks, inline=ctx.waits)
     put_work(ctx, op, copy, reads=[source], keep=target)
     return ctx.stream.record()
 
 
 def put_zeros(ctx: ExecutionContext, op: DeviceOp[Any], target: Region) -> None:
     """Make new memory zero."""
-    fill = partial(ctx.stream.fill, _block(target, ctx.device), bytes(target.dtype.itemsize))
+    zero = bytes(target.dtype.itemsize)
+    fill = partial(ctx.stream.fill, _block(target, ctx.device), zero, inline=ctx.waits)
     put_work(ctx, op, fill, writes=[target])
 
 
@@ -87,7 +91,7 @@ def copy_now(source: Region) -> Region:
 def _copy_now(stream: Stream, target: Block, source: Block, kept: object) -> None:
     """Copy, and wait for it; what it uses is kept until then, also if somebody interrupts that."""
     try:
-        stream.copy(target, source)
+        stream.copy(target, source, inline=True)
     finally:
         stream.after(partial(let_go, kept))
     stream.synchronize()

@@ -80,11 +80,11 @@ class ImmediateStream(Capturing[Callable[[], object]]):
         """Wait here and now."""
         event.wait()
 
-    def copy(self, target: Block, source: Block) -> None:
+    def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
         """Copy now, or record it."""
         self.put(lambda: copy_on_host(target, source))
 
-    def fill(self, target: Block, element: bytes) -> None:
+    def fill(self, target: Block, element: bytes, *, inline: bool = False) -> None:
         """Fill now, or record it."""
         self.put(lambda: fill_on_host(target, element))
 

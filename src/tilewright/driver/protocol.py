@@ -108,15 +108,15 @@ class Stream(Protocol):
         """Let what is put here from now on wait for an event of any stream."""
         ...
 
-    def copy(self, target: Block, source: Block) -> None:
+    def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
         """Put a copy between blocks of the same shape and element size here.
 
         Where the host does not see the device's memory, it has read a block of its own when this
-        returns, and writes one by a call that falls due (see `after`).
+        returns, and writes one by a call that falls due (see `after`). `inline` as for a `Replay`.
         """
         ...
 
-    def fill(self, target: Block, element: bytes) -> None:
+    def fill(self, target: Block, element: bytes, *, inline: bool = False) -> None:
         """Put the writing of one element, of the block's element size, everywhere in it here."""
         ...
 

@@ -82,17 +82,17 @@ def refuse_ended_borrows(kernel: str, bound: Bound) -> None:
     tensors, written = _tensors(bound), len(bound.written)
     for i, region in enumerate(bound.memory):
         if region.storage.is_meta or not (i < written or region.is_written):
-            refuse_unreadable(region, f"`{kernel}`", repr(tensors[i]))
+            refuse_unreadable(region, f"`{kernel}`", tensors[i])
         if region.storage.state.live_leases():
             act = Act.WRITE if i < written else Act.READ
-            refuse_leased(region.storage.state, act, f"`{kernel}`", repr(tensors[i]))
+            refuse_leased(region.storage.state, act, f"`{kernel}`", tensors[i])
 
 
 def refuse_ended_tickets(kernel: str, bound: Bound) -> None:
     """Raise if a borrow has ended since the launch was built."""
     for ticket, tensor in zip(_all_tickets(kernel, bound), _tensors(bound), strict=True):
         if ticket.ended_by() is not None:
-            refuse_ended(ticket, kernel, repr(tensor))
+            refuse_ended(ticket, kernel, tensor)
 
 
 def _surely_ready(bound: Bound) -> bool:

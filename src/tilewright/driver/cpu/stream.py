@@ -180,18 +180,18 @@ class CpuStream(Capturing[Node], JobStream):
         record.words[THREADS] = min(most, record.blocks)
         return most
 
-    def copy(self, target: Block, source: Block) -> None:
+    def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
         """Put a copy here; where the two overlap, as if through a copy of the source."""
         if overlap(target, source):
             middle, memory = between(source)
-            self._put(copy_record(middle, source), memory)
-            self._put(copy_record(target, middle), memory)
+            self._put(copy_record(middle, source), memory, inline)
+            self._put(copy_record(target, middle), memory, inline)
         else:
-            self._put(copy_record(target, source), None)
+            self._put(copy_record(target, source), None, inline)
 
-    def fill(self, target: Block, element: bytes) -> None:
+    def fill(self, target: Block, element: bytes, *, inline: bool = False) -> None:
         """Put the writing of one element everywhere in a block here."""
-        self._put(fill_record(target, element), None)
+        self._put(fill_record(target, element), None, inline)
 
     def stamp(self) -> CpuStamp:
         """Put a job here that notes the time."""
@@ -199,9 +199,9 @@ class CpuStream(Capturing[Node], JobStream):
         self.launch(stamp.record)
         return stamp
 
-    def _put(self, record: Record | None, keep: object) -> None:
+    def _put(self, record: Record | None, keep: object, inline: bool) -> None:
         if record is not None:
-            self.launch(record, keep=keep)
+            self.launch(record, inline=inline, keep=keep)
 
     def end_capture(self) -> CpuReplay:
         """Stop recording; gives what was recorded."""

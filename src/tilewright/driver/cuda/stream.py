@@ -254,11 +254,11 @@ class CudaStream:
         self._dues.add(self.submitted, callback)
         self._waiting.add(self)
 
-    def copy(self, target: Block, source: Block) -> None:
+    def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
         """Put a copy here. What is on the host has been read when this returns."""
         put_copy(self, target, source)
 
-    def fill(self, target: Block, element: bytes) -> None:
+    def fill(self, target: Block, element: bytes, *, inline: bool = False) -> None:
         """Put the writing of one element everywhere in a block here."""
         put_fill(self, target, element)
 

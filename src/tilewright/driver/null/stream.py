@@ -92,11 +92,11 @@ class NullStream(Capturing[tuple[str, str]]):
         """Note a launch, in words."""
         self.note("launch", text)
 
-    def copy(self, target: Block, source: Block) -> None:
+    def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
         """Note a copy."""
         self.note("copy", f"{_shown(source)} to {_shown(target)}")
 
-    def fill(self, target: Block, element: bytes) -> None:
+    def fill(self, target: Block, element: bytes, *, inline: bool = False) -> None:
         """Note a fill."""
         check_element(target, element)
         self.note("fill", f"{_shown(target)} with {element.hex()}")

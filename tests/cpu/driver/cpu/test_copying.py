@@ -24,10 +24,17 @@ def random(shape, form):
     return np.random.default_rng().integers(1, 100, shape).astype(form)
 
 
-def copy(target, source):
-    stream = CPU.new_stream()
-    stream.copy(block(target), block(source))
-    stream.synchronize()
+@pytest.fixture(params=[True, False], ids=["caller", "worker"])
+def copy(request):
+    """Copies arrays on the calling thread, or by a worker."""
+
+    def run(target, source):
+        stream = CPU.new_stream()
+        stream.copy(block(target), block(source), inline=request.param)
+        assert stream.record().done() or not request.param
+        stream.synchronize()
+
+    return run
 
 
 def spaced(values):
@@ -41,7 +48,7 @@ def spaced(values):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_dense_copies(shape, form, order):
+def test_dense_copies(copy, shape, form, order):
     source = random(shape, form)
     target = np.full(shape, 101, form, order=order)
     copy(target, source)
@@ -50,7 +57,7 @@ def test_dense_copies(shape, form, order):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_strided_copies_write_nothing_else(shape, form):
+def test_strided_copies_write_nothing_else(copy, shape, form):
     values = random(shape, form)
     source, _ = spaced(values)
     part, large = spaced(np.zeros(shape, form))
@@ -60,7 +67,7 @@ def test_strided_copies_write_nothing_else(shape, form):
     assert (large == 101).all()
 
 
-def test_axes_in_any_order_and_direction():
+def test_axes_in_any_order_and_direction(copy):
     rng = np.random.default_rng()
     for _ in range(60):
         rank = int(rng.integers(1, 6))
@@ -76,7 +83,7 @@ def test_axes_in_any_order_and_direction():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("n", [1 << 20, (1 << 20) + 13])
-def test_large_copies_use_many_blocks(n, threads):
+def test_large_copies_use_many_blocks(copy, n, threads):
     source, target = np.random.default_rng().random(n), np.zeros(n)
     record = copying.copy_record(block(target), block(source))
     assert record is not None and record.blocks > 8
@@ -90,7 +97,7 @@ def test_large_copies_use_many_blocks(n, threads):
 
 
 @pytest.mark.parametrize("shift", [1, 5, -3])
-def test_where_blocks_overlap_the_source_is_read_first(shift):
+def test_where_blocks_overlap_the_source_is_read_first(copy, shift):
     values = random((40, 40), "f4")
     expected = values.copy()
     low, high = (values[:30], values[abs(shift) : 30 + abs(shift)])
@@ -126,7 +133,7 @@ def test_a_fill_with_an_element_of_another_size_is_refused():
 def test_copies_are_in_order_with_other_work():
     stream, first, last = CPU.new_stream(), np.zeros(1000), np.zeros(1000)
     for value in range(50):
-        stream.fill(block(first), np.float64(value).tobytes())
-        stream.copy(block(last), block(first))
+        stream.fill(block(first), np.float64(value).tobytes(), inline=value % 3 == 0)
+        stream.copy(block(last), block(first), inline=value % 5 == 0)
     stream.synchronize()
     assert (last == 49).all()
