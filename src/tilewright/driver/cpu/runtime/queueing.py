@@ -145,7 +145,7 @@ define internal void @call_workers(ptr %state) {{
   %ready = load i64, ptr %ready_count_at
   %looking = load i64, ptr %looking_at
   %needed = sub i64 %ready, %looking
-  call void @wake(ptr %state, i64 %needed)
+  %woken = call i64 @wake(ptr %state, i64 %needed)
   ret void
 }}
 

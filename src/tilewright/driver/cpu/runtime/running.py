@@ -101,8 +101,8 @@ define internal void @spend(ptr %job, i64 %start) {{
 """
 
 SHARE = f"""
-; Wake so many workers, or all that sleep. The lock is held.
-define internal void @wake(ptr %state, i64 %wanted) {{
+; Wake so many workers, or all that sleep; how many that are. The lock is held.
+define internal i64 @wake(ptr %state, i64 %wanted) {{
 entry:
 {words("state", State, "SLEEPING", "WORK")}
   %sleeping = load i64, ptr %sleeping_at
@@ -117,11 +117,12 @@ call:
   %following = add i64 %called, 1
   br label %head
 out:
-  ret void
+  ret i64 %called
 }}
 
 ; Let helpers find a job.
 define internal void @share(ptr %state, ptr %job) {{
+entry:
   %first_at = getelementptr i64, ptr %state, i64 {State.SHARED.value}
 {words("state", State, "GENERATION")}
 {words("job", Job, "THREADS", "ROOM", "SHARED", "LISTED", "NEXT_SHARED", "PROCESSOR", "SINCE")}
@@ -139,9 +140,15 @@ define internal void @share(ptr %state, ptr %job) {{
   store ptr %first, ptr %next_shared_at
   store ptr %job, ptr %first_at
   atomicrmw add ptr %generation_at, i64 1 release
-  call void @wake(ptr %state, i64 %room)
+  %woken = call i64 @wake(ptr %state, i64 %room)
   call void @unlock(ptr %state)
+  %some = icmp sgt i64 %woken, 0
+  br i1 %some, label %yield, label %out
+yield:
+  ; One that was woken may wait for this very processor.
   call i32 @sched_yield()
+  br label %out
+out:
   ret void
 }}
 
