@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ..driver.lane import OVER, Lane
+from ..driver.stub.calls import stub
 from .borrow import LOCK
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ LOOK_AGAIN = 0.001
 class Flight:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
-    __slots__ = ("_event", "_is_put", "_lane", "_number", "begun", "is_over", "outcome", "stream")
+    __slots__ = ("_event", "begun", "is_over", "is_put", "lane", "number", "outcome", "stream")
 
     begun: Stamp | None
     """When the device began with it; there while a trace is recorded."""
@@ -42,31 +43,35 @@ class Flight:
     def __init__(self, stream: Stream | None, lane: Lane | None = None, number: int = 0) -> None:
         self.stream = stream
         """None: it is the host's own work."""
-        self._lane = lane
-        self._number = number
+        self.lane = lane
+        self.number = number
         """Where its memory says to find it, if it is not listed there."""
         self.outcome: Outcome | None = None
         """What becomes of it, once it has been put on its stream."""
         self.is_over = False
         """Whether it was over when last asked."""
         self._event: Event | None = None
-        self._is_put = False
+        self.is_put = False
+        """Whether it is on its stream, or will not be: others need not wait for that any more."""
 
     def put(self, event: Event | None) -> None:
-        """The work is on its stream and has passed with this event; None: it is over already."""
+        """The work is on its stream and has passed with this event; None: it is over already.
+
+        May be called again, should somebody have interrupted it.
+        """
         self._event = event
         self.is_over = event is None
-        self._is_put = True
-        lane = self._lane
-        if lane is not None:
-            LOCK.acquire()
-            try:
+        lane = self.lane
+        if lane is None:
+            self.is_put = True
+        else:
+            note_put, address = stub().put, lane.address
+            with LOCK:
+                if not self.is_put:
+                    self.is_put = True  # no interrupt is raised between this and the call
+                    note_put(address)
                 if event is None:
-                    lane.land(self._number)
-                else:
-                    lane.put()
-            finally:
-                LOCK.release()
+                    lane.end(self.number)
         tell_put()
 
     def end(self) -> None:
@@ -77,7 +82,7 @@ class Flight:
 
     def fail(self, writes: Iterable[Region], reads: Iterable[Region]) -> None:
         """The device has passed it, and it has failed: whoever looks at its memory shall hear."""
-        if self._lane is not None:
+        if self.lane is not None:
             with LOCK:
                 for region in writes:
                     region.storage.order.root().add((self, region.start, region.end, True))
@@ -86,13 +91,13 @@ class Flight:
             self._leave()
 
     def _leave(self) -> None:
-        if self._lane is not None:
+        if self.lane is not None:
             with LOCK:
-                self._lane.end(self._number)
+                self.lane.end(self.number)
 
     def over(self) -> bool:
         """Whether nothing that follows needs to know of it."""
-        if self.is_over or not self._is_put:
+        if self.is_over or not self.is_put:
             return self.is_over
         if self._event is None or self._event.done():
             self.is_over = self.outcome is None or self.outcome.is_known_well
@@ -100,8 +105,8 @@ class Flight:
 
     def event(self) -> Event | None:
         """The point behind it. Waits for the moment in which another thread puts it there."""
-        if not self._is_put:
-            _wait_until(lambda: self._is_put)
+        if not self.is_put:
+            _wait_until(lambda: self.is_put)
         return self._event
 
     def follows(self, other: Flight) -> bool:
@@ -110,7 +115,7 @@ class Flight:
 
     def is_on(self, stream: Stream) -> bool:
         """Whether it has been put on this stream."""
-        return self.stream is stream and self._is_put
+        return self.stream is stream and self.is_put
 
     def wait(self) -> None:
         """Block until the device has passed it, and what became of it is known."""
@@ -121,7 +126,7 @@ class Flight:
 
     def precedes(self, other: Flight) -> bool:
         """Whether it is passed before the other, of which alone their memory may have a note."""
-        return self._lane is not None and self._lane is other._lane and self._number < other._number
+        return self.lane is not None and self.lane is other.lane and self.number < other.number
 
     def check(self) -> None:
         """Raise if work that the device has passed has failed."""
@@ -136,17 +141,17 @@ class Numbered(Flight):
 
     def over(self) -> bool:
         """Whether its stream has passed it."""
-        lane = self._lane
+        lane = self.lane
         assert lane is not None
         if not self.is_over:
-            self.is_over = lane.words[OVER] >= self._number or (
+            self.is_over = lane.words[OVER] >= self.number or (
                 lane.all_put() is not None and self.stream is not None and self.stream.idle()
             )
         return self.is_over
 
     def event(self) -> Event | None:
         """A point behind it, made now."""
-        lane = self._lane
+        lane = self.lane
         assert lane is not None
         assert self.stream is not None
         if self._event is None:

@@ -14,13 +14,13 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
-from ..driver.lane import OVER, Lane
+from ..driver.lane import LATEST, OVER, Lane
 from ..driver.stub.calls import stub
 from ..driver.stub.text import ACCOUNT
 from ..driver.stub.words import READERS, STORAGE_WORDS, Look, StorageWord, Words, new_words
 from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK, mark
-from .flight import Flight, Numbered
+from .flight import Flight, Numbered, tell_put
 
 if TYPE_CHECKING:
     from ..driver.protocol import Stream
@@ -184,8 +184,7 @@ def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False)
     """
     row, count, address = held[-2], len(held) - 3, lane.address
     reserve = stub().reserve
-    LOCK.acquire()  # half of what a `with` takes
-    try:
+    with LOCK:
         number = reserve(row, written, count, address, listed)
         if number == ACCOUNT:
             orders = [record.region.storage.order for record in held[:-3]]
@@ -198,8 +197,6 @@ def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False)
                 number = reserve(row, written, count, address, listed)
                 for order in orders:
                     order.mark()
-    finally:
-        LOCK.release()
     return number
 
 
@@ -220,32 +217,41 @@ def tidy(records: Iterable[TensorRecord]) -> bool:
         return any(not order.is_listing() for order in listing)
 
 
-def reserve_held(stream: Stream, held: tuple[Any, ...], written: int) -> Flight | None:
-    """As `reserve`, for what native code held; None: look closer, and nothing was reserved."""
+def reserve_held(
+    flight: Flight, stream: Stream, held: tuple[Any, ...] | None, written: int
+) -> bool:
+    """As `reserve`, for what native code held; False: look closer, and nothing was reserved."""
+    if held is None:
+        return False
     lane = stream.lane
+    words = lane.words
     with LOCK:
-        number = begin(lane, held, written, listed=True)
-        if number < 0:
-            return None
-        flight = lane.flights[number] = Flight(stream, lane, number)
-    if Tracing.active is not None:
+        before = words[LATEST]
+        try:
+            begin(lane, held, written, listed=True)
+        finally:  # an interrupt may be raised when native code has begun it
+            number = words[LATEST]
+            if number != before:
+                flight.lane, flight.number = lane, number
+                lane.flights[number] = flight
+    if number != before and Tracing.active is not None:
         flight.begun = trace_begin(stream)
-    return flight
+    return number != before
 
 
 def reserve(
+    flight: Flight,
     stream: Stream,
     writes: Sequence[Region],
     reads: Sequence[Region],
     check: Callable[[*Ts], None] | None = None,
     *arguments: *Ts,
-) -> Flight:
+) -> None:
     """Note work that is about to be put on a stream, and let the stream wait for what it follows.
 
-    Who calls must `put` the flight, with None if the work was not put on the stream after all.
-    `check` may still refuse; no other thread can use the memory between it and this.
+    Who calls must `put` the flight whatever happens, this being interrupted included: others wait
+    for that. `check` may still refuse; no other thread can use the memory between it and this.
     """
-    flight = Flight(stream)
     found: list[Flight] = []
     with LOCK:
         if check is not None:
@@ -260,7 +266,6 @@ def reserve(
             trace_wait(stream, event)
     if Tracing.active is not None:
         flight.begun = trace_begin(stream)
-    return flight
 
 
 def _take(flight: Flight, regions: Sequence[Region], writes: bool, found: list[Flight]) -> None:
@@ -296,15 +301,16 @@ def hosts_turn(regions: Sequence[Region], *, writes: bool = False) -> Generator[
     or after it. Raises if what wrote the memory failed."""
     flight = Flight(None)
     found: list[Flight] = []
-    with LOCK:
-        _take(flight, regions, writes, found)
     try:
+        with LOCK:
+            _take(flight, regions, writes, found)
         for other in found:
             other.wait()
         check_flights(found, regions, writes=writes)
         yield
     finally:
-        flight.put(None)
+        flight.is_over = flight.is_put = True  # as `put`, without a call that can be interrupted
+        tell_put()
 
 
 def flights_over(regions: Iterable[Region], *, writes: bool = False) -> list[Flight]:

@@ -21,6 +21,7 @@ from ..driver.protocol import Device
 from . import dlpack
 from .described import described, refuse_address
 from .dlpack import GPU_KINDS, Plain, Versioned
+from .flight import Flight
 from .foreign import exported_by, is_read_only, layout_in, refuse_version
 from .layout import Layout
 from .order import flights_over, reserve
@@ -114,8 +115,11 @@ def _found(seen: Seen) -> Region:
 def _ordered(seen: Seen, stream: CudaStream) -> Region:
     """A region of memory whose last use so far has been put on a stream."""
     region = _found(seen)
-    flight = reserve(stream, [region], [])
-    flight.put(stream.record())
+    flight = Flight(stream)
+    try:
+        reserve(flight, stream, [region], [])
+    finally:
+        flight.put(stream.record())
     return region
 
 

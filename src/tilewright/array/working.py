@@ -21,7 +21,7 @@ from .recording import Node
 
 if TYPE_CHECKING:
     from ..driver.lane import Lane
-    from ..driver.protocol import Event, Stream
+    from ..driver.protocol import Stream
     from ..op.core import DeviceOp
     from .region import Region, TensorRecord
 
@@ -51,16 +51,16 @@ def put_work(
             ctx.recording.will_write(region)
         return
     stream, outcome = ctx.stream, ctx.outcome(op)
-    flight = reserve(stream, writes, reads)
+    flight, kept = Flight(stream), (writes, reads, keep)
     try:
+        reserve(flight, stream, writes, reads)
         given = work()
+        on_its_way(flight, outcome)
+        stream.after(partial(_settle, flight, outcome, partial(_asked, report, given), kept))
     except BaseException:
         outcome.settle()
-        flight.put(_left_behind(stream, (writes, reads, keep)))
+        leave_behind(flight, stream, kept)
         raise
-    on_its_way(flight, outcome)
-    kept = (writes, reads, keep)
-    stream.after(partial(_settle, flight, outcome, partial(_asked, report, given), kept))
 
 
 def begin_raw(lane: Lane, records: Sequence[TensorRecord]) -> bool:
@@ -73,16 +73,21 @@ def begin_raw(lane: Lane, records: Sequence[TensorRecord]) -> bool:
         return begin(lane, (*records, None, row, None), count) >= 0
 
 
-def _left_behind(stream: Stream, kept: object) -> Event | None:
-    """A part of work that could not be put there may be on its way; what it uses stays alive.
+def leave_behind(flight: Flight, stream: Stream, kept: object) -> None:
+    """Work was not put on its stream, or only a part: who waits for it waits for that part.
 
-    Gives the point that others must wait for.
+    What it uses stays alive until then.
     """
     try:
-        stream.after(partial(let_go, kept))
-        return stream.record()
+        flight.put(stream.record())
+        stream.after(partial(_end, flight, kept))
     except DeviceError:  # nothing runs there any more
-        return None
+        flight.put(None)
+
+
+def _end(flight: Flight, kept: object) -> None:
+    """Until now this call has kept it."""
+    flight.end()
 
 
 def let_go(kept: object) -> None:

@@ -24,10 +24,12 @@ class Dues:
     `sweep` returns all that were due have been made; unless it is inside such a call itself.
     """
 
-    __slots__ = ("_items", "_turn")
+    __slots__ = ("_items", "_turn", "append")
 
     def __init__(self) -> None:
         self._items: deque[Due] = deque()
+        self.append = self._items.append
+        """As `add`, of a `Due`; no function of Python, so no signal is noticed before that."""
         self._turn = threading.RLock()
 
     def __bool__(self) -> bool:
@@ -35,7 +37,7 @@ class Dues:
 
     def add(self, number: int, callback: Callable[[], None] | None, kept: object = None) -> None:
         """Make a call, and keep an object, when the stream has passed `number` pieces of work."""
-        self._items.append((number, callback, kept))
+        self.append((number, callback, kept))
 
     def sweep(self, completed: int) -> None:
         """Make the calls that are due when so many pieces of work have passed."""

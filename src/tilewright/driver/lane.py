@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .stub.words import Words
 
 ISSUED, OVER, UNPUT = int(LaneWord.ISSUED), int(LaneWord.OVER), int(LaneWord.UNPUT)
-PUT, LISTED = int(LaneWord.PUT), int(LaneWord.LISTED)
+PUT, LISTED, LATEST = int(LaneWord.PUT), int(LaneWord.LISTED), int(LaneWord.LATEST)
 
 
 class Lane:
@@ -42,19 +42,10 @@ class Lane:
         """The stream, where some work is not listed; None: it is gone, and all of it is over."""
         return None if self._stream is None else self._stream()
 
-    def put(self) -> None:
-        """One more has been put on the stream, or will not be."""
-        stub().put(self.address)
-
-    def land(self, number: int) -> None:
-        """It was put there and is over, or was not put there after all. As `put` and `end`."""
-        stub().put(self.address)
-        self.end(number)
-
     def end(self, number: int) -> None:
         """Nobody needs to know of this one any more."""
         flights = self.flights
-        del flights[number]
+        flights.pop(number, None)
         self.words[LISTED] = next(iter(flights), 0)
         stub().settle(self.address)
 

@@ -16,7 +16,7 @@ from ..array.ownership import Handle
 from ..array.partition import Partition
 from ..array.recording import Node
 from ..array.region import Region
-from ..array.working import on_its_way, trace_flight
+from ..array.working import leave_behind, on_its_way, trace_flight
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
@@ -31,32 +31,41 @@ from .taking import mark_written, refuse_ended_borrows, settle
 def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
     code.check(bound.numbers)
-    stream, flight = ctx.stream, None
-    if bound.held is not None:
-        flight = reserve_held(stream, bound.held, len(bound.outputs))
-    if flight is None:
-        writes = written_by(bound)
-        flight = reserve(stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
+    flight = Flight(ctx.stream)
     try:
-        inline = ctx.waits or (ctx.on_loop and code.run.is_brief())
-        started = code.run.start(bound, stream, inline=inline)
+        report = _put(op, code, bound, ctx, flight)
     except BaseException:
-        flight.put(None)
+        leave_behind(flight, ctx.stream, bound)
         raise
+    if report is None:
+        return
+    if Tracing.active is not None:
+        trace_flight(code.kernel, flight)
+    if report is not QUIET:
+        _raise_failure(code.kernel, report)
+    if bound.held is None:
+        settle(bound)
+    mark_written(bound)
+
+
+def _put(
+    op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext, flight: Flight
+) -> Report | None:
+    """Put a launch on its stream in its turn; what it reports, if it is over already."""
+    stream = ctx.stream
+    if not reserve_held(flight, stream, bound.held, len(bound.outputs)):
+        writes = written_by(bound)
+        reserve(flight, stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
+    inline = ctx.waits or (ctx.on_loop and code.run.is_brief())
+    started = code.run.start(bound, stream, inline=inline)
     if isinstance(started, Report):
         flight.put(None)
-        if Tracing.active is not None:
-            trace_flight(code.kernel, flight)
-        if started is not QUIET:
-            _raise_failure(code.kernel, started)
-        if bound.held is None:
-            settle(bound)
-        mark_written(bound)
-        return
+        return started
     mark_written(bound)
     outcome = ctx.outcome(op)
     on_its_way(flight, outcome)
     stream.after(partial(_finish, code.kernel, bound, started, outcome, flight))
+    return None
 
 
 def _raise_failure(kernel: str, report: Report) -> None:

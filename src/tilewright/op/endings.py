@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextvars import copy_context
 from enum import Enum
+from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -166,13 +167,14 @@ class Endings(Lazy[T_co]):
         """As `run_here`; in the most frequent case, of an op that needs no steps, without it."""
         if self.staged or Tracing.active is not None:
             return run_here(self, ctx)
-        THREAD.starting = name
+        names, me = THREAD.names, get_ident()
         try:
+            names[me] = name
             return self.execute(ctx)
         except Exception as error:
             raise named(error, self)  # noqa: B904 - it is the same error
         finally:
-            THREAD.starting = None
+            names.pop(me, None)
             if self.holds:
                 self.spend()
 

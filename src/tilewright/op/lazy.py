@@ -56,8 +56,9 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Remember the line that builds the op; subclasses need not call super().__init__()."""
+        built = here(cls._callers + 1)
         self = super().__new__(cls)
-        self._built = here(cls._callers + 1)
+        self._built = built
         self._uses = []
         return self
 
@@ -149,7 +150,8 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
         return f"<DeviceOp `{self.name}`, {state_of(self)}; built at {place_of(self._built)}>"
 
     def __del__(self) -> None:
-        if self.effect and not self._uses:
+        # An interrupt may have come before it had any.
+        if self.effect and not getattr(self, "_uses", True):
             warn_never_run(self.name, self._built)
 
 

@@ -13,7 +13,11 @@ Ts = TypeVarTuple("Ts")
 
 
 class _Threads:
-    """What each thread is starting. Of most launches native code sees that no thread is."""
+    """What each thread is starting. Of most launches native code sees that no thread is.
+
+    What must be so again after an error is done to `names` itself: Python raises an interrupt when
+    it enters a function of its own, so that a property could be left with nothing done.
+    """
 
     __slots__ = ("names",)
 
@@ -55,9 +59,10 @@ def refuse_nested(name: str) -> None:
 
 def unlocked(function: Callable[[*Ts], T], *args: *Ts) -> T:
     """Call a function that may run ops although this thread is starting one."""
-    outer = THREAD.starting
-    THREAD.starting = None
+    names, me = THREAD.names, get_ident()
+    outer = names.pop(me, None)
     try:
         return function(*args)
     finally:
-        THREAD.starting = outer
+        if outer is not None:
+            names[me] = outer

@@ -60,8 +60,9 @@ class Outcome:
             raise self.error
 
     def __del__(self) -> None:
-        if self.error is not None and not self.observed:
-            report_unobserved(self.error, f"nobody looked at the outcome of `{self.name}`")
+        error = getattr(self, "error", None)  # an interrupt may have come before it had any
+        if error is not None and not self.observed:
+            report_unobserved(error, f"nobody looked at the outcome of `{self.name}`")
 
 
 def note_once(error: BaseException, note: str) -> None:

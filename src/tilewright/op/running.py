@@ -6,6 +6,7 @@ The stack is a list, not Python's own, so that chains may be as long as memory a
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from ..base.errors import Error
@@ -53,15 +54,19 @@ class Progress(Generic[T]):
         Whoever calls again must have seen the event pass. Errors of the op are raised here.
         """
         around, self.ctx.running = self.ctx.running, self._running
-        outer = THREAD.starting
-        THREAD.starting = self._name
+        names, me = THREAD.names, get_ident()
+        outer = names.get(me)
         try:
+            names[me] = self._name
             return self._go_on()
         except BaseException:
             self.abandon()
             raise
         finally:
-            THREAD.starting = outer
+            if outer is None:
+                names.pop(me, None)
+            else:
+                names[me] = outer
             self.ctx.running = around
 
     def abandon(self) -> None:

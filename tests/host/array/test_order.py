@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+from tilewright.array.flight import Flight
 from tilewright.array.order import flights_over, hosts_turn, is_in_flight, reserve, wait_on_host
 from tilewright.array.region import region_of_array
 from tilewright.driver.host import REFERENCE
@@ -46,9 +47,15 @@ def memory(*bounds):
     return [region_of_array(a[start:end], REFERENCE) for start, end in bounds]
 
 
+def reserved(stream, writes, reads):
+    flight = Flight(stream)
+    reserve(flight, stream, writes, reads)
+    return flight
+
+
 def start(stream, writes=(), reads=(), error=None):
     event = SlowEvent(stream)
-    flight = reserve(stream, writes, reads)
+    flight = reserved(stream, writes, reads)
     if error is not None:
         flight.outcome = Outcome((), event)
         flight.outcome.settle(error)
@@ -102,7 +109,7 @@ def test_a_writer_waits_for_all_readers():
 
 def test_work_that_was_not_put_after_all_holds_nobody_up():
     one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
-    reserve(one, [a], []).put(None)
+    reserved(one, [a], []).put(None)
     start(two, reads=[a])
     assert two.waits == []
 
@@ -134,7 +141,7 @@ def test_reading_on_the_host_does_not_wait_for_readers():
 
 def test_another_thread_s_work_is_waited_for_until_it_is_put():
     one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
-    flight, event = reserve(one, [a], []), SlowEvent(one)
+    flight, event = reserved(one, [a], []), SlowEvent(one)
     threading.Timer(0.01, lambda: flight.put(event)).start()
     start(two, reads=[a])
     assert two.waits == [event]
@@ -147,7 +154,7 @@ def test_work_that_is_refused_leaves_no_trace():
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        reserve(one, [a], [], refuse)
+        reserve(Flight(one), one, [a], [], refuse)
     assert flights_over([a], writes=True) == []
 
 
@@ -189,7 +196,7 @@ def test_a_reader_does_not_hide_the_writer_before_it():
 
 def test_work_that_another_thread_has_not_put_yet_is_not_hidden():
     one, two, (a,) = SlowStream(), SlowStream(), memory((0, 16))
-    late = reserve(one, [a], [])
+    late = reserved(one, [a], [])
     early = start(one, writes=[a])
     event = SlowEvent(one)
     late.put(event)

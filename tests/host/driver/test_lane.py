@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.driver.lane import ISSUED, LISTED, OVER, UNPUT, Lane
+from tilewright.driver.lane import ISSUED, LATEST, LISTED, OVER, UNPUT, Lane
 from tilewright.driver.stub.calls import stub
 
 
@@ -27,16 +27,27 @@ def test_those_before_the_first_that_is_under_way_are_over(lane, ended, over):
     assert lane.words[OVER] == over
 
 
+def put(lane):
+    stub().put(lane.address)
+
+
 def test_what_is_put_is_counted(lane):
-    lane.put()
+    put(lane)
     assert lane.words[UNPUT] == 3
 
 
-def test_what_is_over_when_it_is_put(lane):
-    lane.land(1)
-    assert lane.words[UNPUT] == 3 and lane.words[OVER] == 1
-    lane.land(3)
-    assert lane.words[UNPUT] == 2 and lane.words[OVER] == 1
+def test_what_was_ended_before_is_no_error(lane):
+    lane.end(1)
+    lane.end(1)
+    assert lane.words[OVER] == 1
+
+
+def test_the_last_one_that_is_listed_is_known():
+    lane = Lane()
+    issued(lane, False)
+    assert lane.words[LATEST] == 0
+    issued(lane, True, True, False)
+    assert lane.words[LATEST] == 3
 
 
 def test_memory_finds_lanes_by_their_address(lane):
@@ -56,7 +67,7 @@ def test_what_is_not_listed_is_over_when_the_stream_has_passed_it():
     issued(lane, False, False, True, False)
     assert lane.all_put() is None
     for _ in range(4):
-        lane.put()
+        put(lane)
     assert lane.all_put() == 4 and lane.words[OVER] == 0
     lane.passed(1)
     assert lane.words[OVER] == 1
@@ -72,7 +83,8 @@ def test_what_is_not_listed_is_over_when_the_stream_has_passed_it():
 def test_what_is_listed_says_by_itself_that_it_is_over():
     lane = Lane()
     issued(lane, True, False)
-    lane.land(1)
+    put(lane)
+    lane.end(1)
     assert lane.words[OVER] == 1
     lane.passed(2)
     assert lane.words[OVER] == 2

@@ -226,16 +226,23 @@ class CpuStream(Capturing[Node], JobStream):
             self.wait(self._words[SUBMITTED] - MOST_WAITING + 1, None)
 
     def _enter(self, put: Callable[..., int], arguments: tuple[int, ...], kept: object) -> None:
-        """Put a job into the queue, and keep something alive until it has passed."""
+        """Put a job into the queue, and keep something alive until it has passed.
+
+        Nothing of Python's own is called in between, so no signal can be noticed there.
+        """
+        add, waiting = self._dues.append, self._pool.waiting
         try:
             number = put(*arguments)
+            if number > 0:
+                add((number, None, kept))
+                waiting.add(self)
         except BaseException:
-            # A signal's, raised as the call returned: the job is there.
-            self._owe(self._words[SUBMITTED], None, kept)
+            # A signal's, raised as a call returned: the job is there.
+            add((self._words[SUBMITTED], None, kept))
+            waiting.add(self)
             raise
         if number <= 0:
             self._refuse(number)
-        self._owe(number, None, kept)
         self.sweep()
 
     def _refuse(self, status: int) -> None:
@@ -296,11 +303,8 @@ class CpuStream(Capturing[Node], JobStream):
         if self.reached(number) and not self._dues:
             callback()
         else:
-            self._owe(number, callback, None)
-
-    def _owe(self, number: int, callback: Callable[[], None] | None, kept: object) -> None:
-        self._dues.add(number, callback, kept)
-        self._pool.waiting.add(self)
+            self._dues.add(number, callback)
+            self._pool.waiting.add(self)
 
     def sweep(self) -> None:
         """Make the calls that have fallen due."""

@@ -19,6 +19,9 @@ define internal void @issue(ptr %lane, i64 %number, i1 %unlisted) alwaysinline {
   %none = icmp eq i64 %first, 0
   %now = select i1 %none, i64 %number, i64 %first
   call void @set(ptr %lane, i64 %which, i64 %now)
+  %latest = call i64 @word(ptr %lane, i64 {LaneWord.LATEST.value})
+  %latest_now = select i1 %unlisted, i64 %latest, i64 %number
+  call void @set(ptr %lane, i64 {LaneWord.LATEST.value}, i64 %latest_now)
   ret void
 }}
 

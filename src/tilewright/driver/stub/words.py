@@ -95,6 +95,8 @@ class LaneWord(IntEnum):
     """The first one that Python lists; 0: none."""
     UNLISTED = 5
     """The first one that is not listed, and not known to be over; 0: none."""
+    LATEST = 6
+    """The last one that was given out to be listed, which takes the lock of borrow state."""
 
 
 LANE_WORDS = len(LaneWord)

@@ -1,0 +1,137 @@
+"""An interrupt (Ctrl-C) at any point of a start: what it used can be used again.
+
+Python raises it where a function of Python is entered, so it is raised at each of these in turn.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import f32, simt
+from tilewright.array import flight
+from tilewright.driver.host import CPU
+from tilewright.op.nesting import THREAD
+
+SIZES = (1, 17, 100)
+MOST_POINTS = 2000
+
+
+class Interrupt(BaseException):
+    """As KeyboardInterrupt, which pytest takes for itself."""
+
+
+@tw.entry
+def increment(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    z.store(tl.load_tile_like(x, z) + 1.0)
+
+
+@simt.kernel
+def step(z: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    i = simt.index_1d()
+    if i < len(z):
+        z[i] = x[i] + 1.0
+
+
+class Place:
+    """Tensors, and a stream, that are used again and again."""
+
+    def __init__(self, size: int) -> None:
+        self.numbers = np.random.default_rng().random(size, np.float32)
+        self.x = tw.asarray(self.numbers.copy())
+        self.z = tw.zeros((size,)).sync()
+        self.stream = CPU.new_stream()
+        self.graph = increment(self.z.partition_mut((16,)), self.x).graph_on(self.stream)
+
+    def launch(self) -> None:
+        increment(self.z.partition_mut((16,)), self.x).sync_on(self.stream)
+
+    def start(self) -> None:
+        increment(self.z.partition_mut((16,)), self.x).start_on(self.stream)
+
+    def launch_on_array(self) -> None:
+        increment(self.z.partition_mut((16,)), self.numbers).sync_on(self.stream)
+
+    def launch_threads(self) -> None:
+        step(self.z.borrow_mut(), self.x).sync_on(self.stream)
+
+    def replay(self) -> None:
+        self.graph.launch().sync_on(self.stream)
+
+    def start_replay(self) -> None:
+        self.graph.launch().start_on(self.stream)
+
+    def copy(self) -> None:
+        self.z.copy_from(self.x).sync_on(self.stream)
+
+    def copy_array(self) -> None:
+        self.z.copy_from(self.numbers).sync_on(self.stream)
+
+    def chain(self) -> None:
+        tw.zeros((5,)).then(lambda t: t.dup()).sync_on(self.stream)
+
+    def read(self) -> None:
+        self.z.to_numpy()
+
+
+def raise_at(point: int, run: Callable[[], None]) -> bool:
+    """Run something that is interrupted at a point; False: it has fewer of them."""
+    left = point
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            sys.settrace(None)
+            raise Interrupt
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        run()
+    except Interrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return left <= 0  # it came in a finalizer, which tells nobody
+
+
+@pytest.fixture
+def no_waiting(monkeypatch):
+    """Nothing else runs here: who waits for work to be put on a stream waits for ever."""
+
+    def wait(is_put: Callable[[], bool]) -> None:
+        raise AssertionError("this would wait for work that nobody puts on a stream any more")
+
+    monkeypatch.setattr(flight, "_wait_until", wait)
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ops that were never run
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "what",
+    [
+        "launch", "start", "launch_on_array", "launch_threads", "replay", "start_replay", "copy",
+        "copy_array", "chain", "read",
+    ],
+)  # fmt: skip
+def test_what_was_interrupted_can_be_done_again(what, size):
+    place = Place(size)
+    run = getattr(place, what)
+    run()
+    for point in range(1, MOST_POINTS):
+        if not raise_at(point, run):
+            break
+        assert not THREAD.names, point
+        place.launch()
+        assert np.array_equal(place.z.to_numpy(), place.numbers + 1), point
+    assert 5 < point < MOST_POINTS - 1
