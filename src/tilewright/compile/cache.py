@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -79,9 +80,10 @@ class KernelCache:
         """As `get`, for who keeps it: before each use it must be asked whether it is stale."""
         key = Key.of(signature, target, options)
         while True:
-            future, mine = self._claim(kernel, key)
-            if mine:
-                return self._fill(kernel, key, future)
+            with self._giving_up(kernel, key) as mine:
+                future = self._claim(kernel, key, mine)
+                if future is mine:
+                    return self._fill(kernel, key, mine)
             compiled = future.result()
             changed = compiled.stale()
             if changed is None:
@@ -98,12 +100,12 @@ class KernelCache:
     ) -> Compiled:
         """Compile again what was of no use, and replace it, on disk too."""
         key = Key.of(signature, target, options)
-        future: Future[Compiled] = Future()
-        with self._lock:
-            known = self._kernels.setdefault(kernel, _Kernel())
-            known.entries[key] = future
-            known.history.append(Compilation(key, reason))
-        return self._fill(kernel, key, future, fresh=True)
+        with self._giving_up(kernel, key) as mine:
+            with self._lock:
+                known = self._kernels.setdefault(kernel, _Kernel())
+                known.entries[key] = mine
+                known.history.append(Compilation(key, reason))
+            return self._fill(kernel, key, mine, fresh=True)
 
     def history(self, kernel: KernelSource) -> tuple[Compilation, ...]:
         """The compilations of a kernel so far, with their reasons."""
@@ -111,28 +113,38 @@ class KernelCache:
             known = self._kernels.get(kernel)
             return tuple(known.history) if known else ()
 
-    def _claim(self, kernel: KernelSource, key: Key) -> tuple[Future[Compiled], bool]:
+    @contextmanager
+    def _giving_up(self, kernel: KernelSource, key: Key) -> Generator[Future[Compiled], None, None]:
+        """A future to fill, which others may wait for; if that fails, they hear of it.
+
+        It is made before it is put among the entries: an interrupt may come right behind that.
+        """
+        mine: Future[Compiled] = Future()
+        try:
+            yield mine
+        except BaseException as error:
+            with self._lock:
+                entries = self._kernels[kernel].entries if kernel in self._kernels else {}
+                if entries.get(key) is mine:
+                    del entries[key]
+            if not mine.done():
+                mine.set_exception(error)
+            raise
+
+    def _claim(self, kernel: KernelSource, key: Key, mine: Future[Compiled]) -> Future[Compiled]:
         with self._lock:
             known = self._kernels.setdefault(kernel, _Kernel())
-            if key in known.entries:
-                return known.entries[key], False
-            future: Future[Compiled] = Future()
-            known.entries[key] = future
-            reason = known.stale.pop(key, None) or _reason(known.history, key)
-            known.history.append(Compilation(key, reason))
-            return future, True
+            future = known.entries.setdefault(key, mine)
+            if future is mine:
+                reason = known.stale.pop(key, None) or _reason(known.history, key)
+                known.history.append(Compilation(key, reason))
+            return future
 
     def _fill(
         self, kernel: KernelSource, key: Key, future: Future[Compiled], *, fresh: bool = False
     ) -> Compiled:
         wish = (kernel, key.signature, key.target, key.options)
-        try:
-            compiled = Compiled(*self._compile(*wish, fresh=fresh))
-        except BaseException as error:
-            with self._lock:
-                self._kernels[kernel].entries.pop(key, None)
-            future.set_exception(error)
-            raise
+        compiled = Compiled(*self._compile(*wish, fresh=fresh))
         future.set_result(compiled)
         return compiled
 

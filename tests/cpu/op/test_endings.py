@@ -5,26 +5,20 @@ Python raises it where a function of Python is entered, so it is raised at each 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 
 import numpy as np
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.interrupts import MOST_POINTS, raise_at
 from tilewright import f32, simt
 from tilewright.array import flight
 from tilewright.driver.host import CPU
 from tilewright.op.nesting import THREAD
 
 SIZES = (1, 17, 100)
-MOST_POINTS = 2000
-
-
-class Interrupt(BaseException):
-    """As KeyboardInterrupt, which pytest takes for itself."""
 
 
 @tw.entry
@@ -78,28 +72,6 @@ class Place:
 
     def read(self) -> None:
         self.z.to_numpy()
-
-
-def raise_at(point: int, run: Callable[[], None]) -> bool:
-    """Run something that is interrupted at a point; False: it has fewer of them."""
-    left = point
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal left
-        left -= 1
-        if not left:
-            sys.settrace(None)
-            raise Interrupt
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        run()
-    except Interrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return left <= 0  # it came in a finalizer, which tells nobody
 
 
 @pytest.fixture

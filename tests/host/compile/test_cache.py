@@ -6,10 +6,12 @@ import gc
 import threading
 import time
 import weakref
+from functools import partial
 
 import pytest
 
 import tilewright.lang as tl
+from support.interrupts import MOST_POINTS, raise_at
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
 from tilewright.compile import CompileOptions, KernelCache
@@ -276,3 +278,24 @@ def test_what_was_of_no_use_is_made_anew_and_replaced(cache, compiler):
     assert cache.find(kernel, signature(), "cpu", OPTIONS) is new
     reasons = [each.reason for each in cache.history(kernel)]
     assert reasons == ["first launch", "the loader refused it"]
+
+
+def at_once(kernel, signature, target, options, *, fresh=False):
+    """Stands for the pipeline, too, without events: these can be interrupted themselves."""
+    return Artifact(kernel.name, target, signature, b"code"), ()
+
+
+@pytest.mark.parametrize("again", ["find", "remake"])
+def test_an_interrupt_leaves_nobody_waiting(again):
+    """Whatever line it comes at, the next one who asks compiles."""
+    wish = (source(), signature(), "cpu", OPTIONS)
+    for point in range(1, MOST_POINTS):
+        cache = KernelCache(at_once)
+        asked = (cache.find, *wish) if again == "find" else (cache.remake, *wish, "no use")
+        if not raise_at(point, partial(*asked)):
+            break
+        waiting = threading.Thread(target=cache.find, args=wish, daemon=True)
+        waiting.start()
+        waiting.join(30)
+        assert not waiting.is_alive(), point
+    assert 5 < point < MOST_POINTS - 1
