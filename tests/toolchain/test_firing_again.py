@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 import threading
 
 import numpy as np
@@ -11,26 +9,14 @@ import pytest
 
 import tilewright as tw
 from support.fake_cuda import FakeCuda, names
+from support.leaks import assert_none_left
 from tilewright.driver.cuda.device import CudaDevice
 
 from .test_firing import device, double, fake, filled, tensors, warm
 
 __all__ = ["device", "fake", "tensors", "warm"]
 
-
-def counted(watched):
-    gc.collect()  # before and after only: it walks over all that the process has
-    return [sys.getrefcount(each) for each in watched]
-
-
-def growth(work, watched):
-    """How many more references, or fewer, there are after doing it often, once it is warm."""
-    for _ in range(3):
-        work()
-    before = counted(watched)
-    for _ in range(40):
-        work()
-    return [abs(now - then) for now, then in zip(counted(watched), before, strict=True)]
+ROUNDS = 40
 
 
 def test_launches_leave_no_references_behind(fake, warm):
@@ -54,7 +40,7 @@ def test_launches_leave_no_references_behind(fake, warm):
         stream.synchronize()
         stream.sweep()
 
-    assert max(growth(all_ways, watched)) < 10  # a leak would be one each time
+    assert_none_left(all_ways, watched, ROUNDS)
 
 
 def test_launches_of_graphs_leave_no_references_behind(fake, warm):
@@ -79,7 +65,7 @@ def test_launches_of_graphs_leave_no_references_behind(fake, warm):
             stream.synchronize()
             stream.sweep()
 
-        assert max(growth(all_ways, watched)) < 10
+        assert_none_left(all_ways, watched, ROUNDS)
 
 
 GRAPHS = {"launch": lambda op: op, "replay": lambda op: op.then(double)}

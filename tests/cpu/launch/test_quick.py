@@ -15,6 +15,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.leaks import assert_none_left
 from tilewright import simt
 from tilewright.launch import Launch, quick
 from tilewright.launch.definition import Entry
@@ -146,10 +147,6 @@ def test_nothing_is_left_behind(kernel, tensors):
     p, x = tensors
     watched = [p, x, x.plain, p.stamp, p.tensor, kernel.kernel, kernel, PLAIN, None, ()]
 
-    def counts():
-        gc.collect()
-        return [sys.getrefcount(each) for each in watched]
-
     def all_ways():
         kernel(p, x).sync()
         kernel(p, x).close()
@@ -164,13 +161,7 @@ def test_nothing_is_left_behind(kernel, tensors):
         with pytest.raises(tw.BorrowError):
             op.sync()
 
-    for _ in range(3):
-        all_ways()
-    before = counts()
-    for _ in range(ROUNDS):
-        all_ways()
-    grown = [now - then for now, then in zip(counts(), before, strict=True)]
-    assert max(map(abs, grown)) < ROUNDS // 4, grown  # a leak would be one a round
+    assert_none_left(all_ways, watched, ROUNDS)
 
 
 def test_ops_are_freed_and_free_what_they_hold(kernel, tensors):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
-import sys
 import threading
 import weakref
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.leaks import assert_none_left
 from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.driver.cpu.calling import OFTEN
@@ -324,16 +323,11 @@ def test_nothing_is_left_behind() -> None:
     shot.sync()
     watched = [x, out, x.plain, out.plain, stream, stream.lane, held[-1], None, True, False, ()]
 
-    def counts() -> list[int]:
-        gc.collect()
-        return [sys.getrefcount(each) for each in watched]
-
-    before = counts()
-    for _ in range(ROUNDS):
+    def both_ways() -> None:
         doubled(out.borrow_mut(), x).sync()
         doubled(out.borrow_mut(), x).sync_on(stream)
-    grown = [now - then for now, then in zip(counts(), before, strict=True)]
-    assert max(map(abs, grown)) < ROUNDS // 4, grown
+
+    assert_none_left(both_ways, watched, ROUNDS)
 
 
 def test_tensors_are_freed_once_nobody_has_them() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 import threading
 import weakref
 
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from support.leaks import assert_none_left
 from tilewright.array import ownership
 from tilewright.array.borrow import EPOCH, LOCK, LOOK, OWNER, Look
 from tilewright.array.excluding import _closer, excluder
@@ -170,19 +169,13 @@ def test_nothing_is_left_behind(borrowed, tensor):
     state = tensor.region.storage.state
     watched = [tensor, tensor.plain, state, type(state), None, True, False]
 
-    def counts():
-        taken.clear()
-        gc.collect()
-        return [sys.getrefcount(each) for each in watched]
-
-    tensor.borrow_mut()
-    before = counts()
-    for _ in range(ROUNDS):
+    def all_ways():
         tensor.borrow_mut()
         tensor.partition_mut((4,))
         tensor.borrow_mut().split_at(4)
-    grown = [now - then for now, then in zip(counts(), before, strict=True)]
-    assert max(map(abs, grown)) < ROUNDS // 4, grown
+        taken.clear()
+
+    assert_none_left(all_ways, watched, ROUNDS)
     ticket = weakref.ref(tensor.borrow_mut().ticket)
     assert ticket() is not None
     tensor.borrow_mut()
