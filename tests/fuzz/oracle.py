@@ -61,7 +61,7 @@ EXACT: dict[str, Rule] = {
     "transpose": lambda a: a.T, "add": np.add, "sub": np.subtract, "mul": np.multiply,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "lshift": lambda a, b: np.left_shift(a, b & 15) if a.dtype.itemsize > 2 else _shift(a, b),
-    "rshift": lambda a, b: np.right_shift(a, np.minimum(b & 15, a.dtype.itemsize * 8 - 1)),
+    "rshift": lambda a, b: _shift_right(a, b),
     "maximum": np.maximum, "minimum": np.minimum, "lt": np.less, "le": np.less_equal,
     "eq": np.equal, "ne": np.not_equal, "where": np.where,
     "floordiv": lambda a, b: np.where(b == 0, 0, np.floor_divide(a, np.where(b == 0, 1, b))),
@@ -73,6 +73,11 @@ def _shift(a: Array, b: Array) -> Array:
     amount = (b & 15).astype(np.int64)
     wide = a.astype(np.int64) << amount
     return np.where(amount < a.dtype.itemsize * 8, wide, 0).astype(a.dtype)
+
+
+def _shift_right(a: Array, b: Array) -> Array:
+    """By the width or more gives the sign, and of what has none 0: as of a number that is wider."""
+    return (a.astype(np.int64) >> (b & 15).astype(np.int64)).astype(a.dtype)
 
 
 def exact(program: Program, inputs: list[Array]) -> Array:
