@@ -65,6 +65,25 @@ define internal void @put_at(ptr %array, i64 %i, ptr %object) alwaysinline {{
 }}
 """
 
+ERRORS = """
+; Keeps the error that is set, in three words, while other code of Python runs.
+define internal void @set_aside(ptr %error) alwaysinline {{
+  %value = getelementptr ptr, ptr %error, i64 1
+  %trace = getelementptr ptr, ptr %error, i64 2
+  call void @PyErr_Fetch(ptr %error, ptr %value, ptr %trace)
+  ret void
+}}
+
+; Sets it again.
+define internal void @raise_again(ptr %error) alwaysinline {{
+  %kind = call ptr @link(ptr %error, i64 0)
+  %value = call ptr @link(ptr %error, i64 1)
+  %trace = call ptr @link(ptr %error, i64 2)
+  call void @PyErr_Restore(ptr %kind, ptr %value, ptr %trace)
+  ret void
+}}
+"""
+
 PUTTING = """
 ; A stream before anything is put there: its lane, its handle, how much others had put there, the
 ; list of what it keeps, which is owned, and how long that was.
@@ -329,9 +348,7 @@ end:
 
 define void @drop(ptr %op) {{
 entry:
-  %kind = alloca ptr
-  %error = alloca ptr
-  %trace = alloca ptr
+  %error = alloca [3 x ptr]
   %uses = call ptr @slot(ptr %op, i64 {op_uses})
   %none = icmp eq ptr %uses, null
   br i1 %none, label %out, label %look
@@ -341,7 +358,7 @@ look:
   br i1 %used, label %out, label %warn
 warn:
   ; An error that is on its way goes on afterwards; nobody would hear one of a finalizer.
-  call void @PyErr_Fetch(ptr %kind, ptr %error, ptr %trace)
+  call void @set_aside(ptr %error)
   %told = call ptr @PyObject_CallOneArg({dropped}, ptr %op)
   %silent = icmp eq ptr %told, null
   br i1 %silent, label %say, label %go_on
@@ -350,14 +367,11 @@ say:
   br label %go_on
 go_on:
   call void @Py_DecRef(ptr %told)
-  %its_kind = load ptr, ptr %kind
-  %its_error = load ptr, ptr %error
-  %its_trace = load ptr, ptr %trace
-  call void @PyErr_Restore(ptr %its_kind, ptr %its_error, ptr %its_trace)
+  call void @raise_again(ptr %error)
   br label %out
 out:
   ret void
 }}
 """
 
-TEXT = "".join((SLOTS, PUTTING, ENDING))
+TEXT = "".join((SLOTS, ERRORS, PUTTING, ENDING))

@@ -6,8 +6,9 @@ A part of `quick_text`, which says what stands in braces.
 from __future__ import annotations
 
 FIRE = """
-; How a plain launch gets on its way on a stream of CUDA; null: it needs a closer look.
-define internal ptr @shot_of(ptr %op, ptr %stream, ptr %known) alwaysinline {{
+; How launches of these kinds went the last time, if that one asked for the same, on this device,
+; and went by a shot of this class; null: it needs a closer look.
+define internal ptr @latest_shot(ptr %op, ptr %known, ptr %device, ptr %class) alwaysinline {{
 entry:
   %latest = call ptr @slot(ptr %known, i64 {known_latest})
   %its = call ptr @PyTuple_GetItem(ptr %latest, i64 0)
@@ -16,17 +17,29 @@ entry:
   br i1 %same, label %look, label %no
 look:
   %shot = call ptr @PyTuple_GetItem(ptr %latest, i64 2)
-  %fits = call i1 @is_of(ptr %shot, {CudaShot})
-  br i1 %fits, label %judge, label %no
-judge:
-  %device = call ptr @slot(ptr %stream, i64 {stream_device})
+  %fits = call i1 @is_of(ptr %shot, ptr %class)
   %home = call ptr @slot(ptr %known, i64 {known_home})
   %there = icmp eq ptr %device, %home
+  %both = and i1 %fits, %there
+  br i1 %both, label %yes, label %no
+yes:
+  ret ptr %shot
+no:
+  ret ptr null
+}}
+
+; How a plain launch gets on its way on a stream of CUDA; null: it needs a closer look.
+define internal ptr @shot_of(ptr %op, ptr %stream, ptr %known) alwaysinline {{
+entry:
+  %device = call ptr @slot(ptr %stream, i64 {stream_device})
+  %shot = call ptr @latest_shot(ptr %op, ptr %known, ptr %device, {CudaShot})
+  %none = icmp eq ptr %shot, null
+  br i1 %none, label %no, label %look
+look:
   %context = call ptr @slot(ptr %shot, i64 {shot_context})
   %state = call ptr @slot(ptr %context, i64 {context_is_fine})
   %fine = icmp eq ptr %state, @_Py_TrueStruct
-  %both = and i1 %there, %fine
-  br i1 %both, label %yes, label %no
+  br i1 %fine, label %yes, label %no
 yes:
   ret ptr %shot
 no:
@@ -80,9 +93,7 @@ go:
 ; The same on a stream of the CPU, where it is over then.
 define internal i32 @end_here(ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user) {{
 entry:
-  %kind = alloca ptr
-  %error = alloca ptr
-  %trace = alloca ptr
+  %error = alloca [3 x ptr]
   %shot = call ptr @shot_here(ptr %op, ptr %stream, ptr %known)
   %none = icmp eq ptr %shot, null
   br i1 %none, label %closer, label %go
@@ -93,13 +104,10 @@ go:
   %failed = icmp slt i32 %fired, 0
   br i1 %failed, label %drop, label %out
 drop:
-  call void @PyErr_Fetch(ptr %kind, ptr %error, ptr %trace)
+  call void @set_aside(ptr %error)
   %arguments = call ptr @spent(ptr %op)
   call void @Py_DecRef(ptr %arguments)
-  %its_kind = load ptr, ptr %kind
-  %its_error = load ptr, ptr %error
-  %its_trace = load ptr, ptr %trace
-  call void @PyErr_Restore(ptr %its_kind, ptr %its_error, ptr %its_trace)
+  call void @raise_again(ptr %error)
   br label %out
 out:
   ret i32 %fired

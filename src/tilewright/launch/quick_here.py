@@ -15,26 +15,17 @@ READY = """
 ; How a plain launch runs here; null: it needs a closer look.
 define internal ptr @shot_here(ptr %op, ptr %stream, ptr %known) alwaysinline {{
 entry:
-  %latest = call ptr @slot(ptr %known, i64 {known_latest})
-  %its = call ptr @PyTuple_GetItem(ptr %latest, i64 0)
-  %request = call ptr @slot(ptr %op, i64 {op_request})
-  %same = icmp eq ptr %its, %request
-  br i1 %same, label %look, label %no
-look:
-  %shot = call ptr @PyTuple_GetItem(ptr %latest, i64 2)
-  %fits = call i1 @is_of(ptr %shot, {CpuShot})
-  br i1 %fits, label %judge, label %no
-judge:
   %device = call ptr @slot(ptr %stream, i64 {here_device})
-  %home = call ptr @slot(ptr %known, i64 {known_home})
-  %there = icmp eq ptr %device, %home
+  %shot = call ptr @latest_shot(ptr %op, ptr %known, ptr %device, {CpuShot})
+  %none = icmp eq ptr %shot, null
+  br i1 %none, label %no, label %look
+look:
   %nodes = call ptr @slot(ptr %stream, i64 {here_nodes})
   %runs = icmp eq ptr %nodes, @_Py_NoneStruct
   %native = call ptr @slot(ptr %shot, i64 {shot_here_fire})
   %compiled = icmp ne ptr %native, @_Py_NoneStruct
-  %both = and i1 %there, %runs
-  %all = and i1 %both, %compiled
-  br i1 %all, label %yes, label %no
+  %both = and i1 %runs, %compiled
+  br i1 %both, label %yes, label %no
 yes:
   ret ptr %shot
 no:
@@ -118,9 +109,7 @@ RUN = """
 define internal i32 @see_through(ptr %stream, ptr %record, ptr %scratch, i1 %is_lost) {{
 entry:
   %given = alloca [4 x ptr]
-  %kind = alloca ptr
-  %error = alloca ptr
-  %trace = alloca ptr
+  %error = alloca [3 x ptr]
   %calls = call ptr @slot(ptr %stream, i64 {here_calls})
   %resume = call ptr @slot(ptr %calls, i64 {calls_resume})
   %queue = call ptr @slot(ptr %stream, i64 {here_address})
@@ -146,17 +135,14 @@ listen:
   br i1 %interrupted, label %give_up, label %go_on
 give_up:
   ; Its memory must not go before helpers have left: the error waits.
-  call void @PyErr_Fetch(ptr %kind, ptr %error, ptr %trace)
+  call void @set_aside(ptr %error)
   call void @set(ptr %job, i64 {job_cancelled}, i64 1)
   call void @set(ptr %job, i64 {job_cancel}, i64 1)
   br label %go_on
 out:
   br i1 %is_given_up, label %raise, label %done
 raise:
-  %its_kind = load ptr, ptr %kind
-  %its_error = load ptr, ptr %error
-  %its_trace = load ptr, ptr %trace
-  call void @PyErr_Restore(ptr %its_kind, ptr %its_error, ptr %its_trace)
+  call void @raise_again(ptr %error)
   ret i32 -1
 done:
   ret i32 0

@@ -132,15 +132,21 @@ out:
   ret ptr %object
 }}
 
-define ptr @tw_fire(
-    ptr %uses, ptr %user, ptr %known, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget,
-    ptr %shot, ptr %row, ptr %numbers) {{
-  %there = alloca {there}
+; What beginning work takes besides.
+define internal void @note_there(ptr %there, ptr %queue, ptr %job, ptr %numbers) alwaysinline {{
   %job_at = getelementptr ptr, ptr %there, i64 1
   %numbers_at = getelementptr ptr, ptr %there, i64 2
   store ptr %queue, ptr %there
   store ptr %job, ptr %job_at
   store ptr %numbers, ptr %numbers_at
+  ret void
+}}
+
+define ptr @tw_fire(
+    ptr %uses, ptr %user, ptr %known, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget,
+    ptr %shot, ptr %row, ptr %numbers) {{
+  %there = alloca {there}
+  call void @note_there(ptr %there, ptr %queue, ptr %job, ptr %numbers)
   %begun = call i64 @opened(
     ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %lane, ptr %there)
   %object = call ptr @ran(
@@ -152,9 +158,7 @@ define ptr @tw_replay(
     ptr %uses, ptr %user, ptr %known, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget,
     ptr %memory, ptr %built, ptr %numbers) {{
   %there = alloca {there}
-  %job_at = getelementptr ptr, ptr %there, i64 1
-  store ptr %queue, ptr %there
-  store ptr %job, ptr %job_at
+  call void @note_there(ptr %there, ptr %queue, ptr %job, ptr %numbers)
   %begun = call i64 @claimed(
     ptr %memory, ptr %uses, ptr %user, ptr %known, ptr %built, ptr %lane, ptr %there)
   %object = call ptr @ran(

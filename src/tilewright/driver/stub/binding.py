@@ -181,7 +181,6 @@ BIND = (
     + f"""
 define ptr @tw_bind(ptr %call, ptr %arguments, ptr %known) {{
 entry:
-  %seat_place = alloca ptr
   %given = call i64 @PyTuple_Size(ptr %arguments)
   %arity = call i64 @word(ptr %call, i64 {CallWord.ARITY.value})
   %all_given = icmp eq i64 %given, %arity
@@ -192,13 +191,7 @@ closer:
 note:
   %borrows = call ptr @link(ptr %call, i64 {CallWord.BORROWS.value})
   %what = call ptr @link(ptr %call, i64 {CallWord.WHAT.value})
-  %spot = call ptr @spot(ptr %known, ptr %seat_place)
-  %lost = icmp eq ptr %spot, null
-  br i1 %lost, label %failed, label %name
-name:
-  %seat = load ptr, ptr %seat_place
-  %use = call ptr @use_at(ptr %borrows, ptr %what, ptr %spot, ptr %seat)
-  call void @Py_DecRef(ptr %spot)
+  %use = call ptr @use_here(ptr %borrows, ptr %what, ptr %known)
   %nameless = icmp eq ptr %use, null
   br i1 %nameless, label %failed, label %make
 make:

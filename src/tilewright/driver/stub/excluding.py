@@ -100,22 +100,15 @@ do:
 
 define ptr @tw_exclude(ptr %words, ptr %record, ptr %what, ptr %known) {{
 entry:
-  %seat_place = alloca ptr
   %tensor = call ptr @PyBytes_AsString(ptr %record)
   %storage = call ptr @link(ptr %tensor, i64 {TensorWord.STORAGE.value})
   %state = call ptr @link(ptr %tensor, i64 {TensorWord.STATE.value})
   %borrows = call ptr @link(ptr %words, i64 {ExclusiveWord.BORROWS.value})
-  %spot = call ptr @spot(ptr %known, ptr %seat_place)
-  %lost = icmp eq ptr %spot, null
-  br i1 %lost, label %failed, label %name
-failed:
-  ret ptr null
-name:
-  %seat = load ptr, ptr %seat_place
-  %use = call ptr @use_at(ptr %borrows, ptr %what, ptr %spot, ptr %seat)
-  call void @Py_DecRef(ptr %spot)
+  %use = call ptr @use_here(ptr %borrows, ptr %what, ptr %known)
   %nameless = icmp eq ptr %use, null
   br i1 %nameless, label %failed, label %make
+failed:
+  ret ptr null
 make:
   %epoch = call i64 @word(ptr %storage, i64 {StorageWord.EPOCH.value})
   %ticket = call ptr @new_ticket(ptr %words, ptr %state, ptr %use, i64 %epoch)

@@ -334,6 +334,22 @@ failed:
   ret ptr null
 }}
 
+; The same where the program stands, so many calls up the stack.
+define internal ptr @use_here(ptr %borrows, ptr %what, ptr %known) {{
+entry:
+  %seat_place = alloca ptr
+  %spot = call ptr @spot(ptr %known, ptr %seat_place)
+  %lost = icmp eq ptr %spot, null
+  br i1 %lost, label %failed, label %name
+failed:
+  ret ptr null
+name:
+  %seat = load ptr, ptr %seat_place
+  %use = call ptr @use_at(ptr %borrows, ptr %what, ptr %spot, ptr %seat)
+  call void @Py_DecRef(ptr %spot)
+  ret ptr %use
+}}
+
 ; Note who wrote the memory of a row last, where Python looks for that.
 define internal void @note_use(ptr %row, i64 %i, ptr %borrows, ptr %use) alwaysinline {{
   %tensor = call ptr @link(ptr %row, i64 %i)
