@@ -24,12 +24,13 @@ from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
 from .arguments import Bound, Held
-from .form import PLAIN, Request
+from .code import Shot
+from .form import NOT_FOUND, PLAIN, Found, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
 from .links import by_hand
 from .protocol import Launchable, Runnable
-from .starting import give_back, record, start
+from .starting import give_back, may_run_here, record, start
 from .taking import (
     mark_written,
     refuse_conflicts,
@@ -232,19 +233,25 @@ class Launch(Composite[R_co]):
 
     def fire(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotFired:
         """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
-        held = self._held
-        if held is None or Tracing.active is not None:
+        code, shot = self._known(stream)
+        if code is None or shot is None or not (waits or shot.starts):
             return NOT_FIRED
-        known, request = held[-1], self._request
-        latest, code, shot = known.latest
-        if latest is not request:
-            code, shot = known.asked(request)
-        if shot is None or not (waits or shot.starts) or stream.device is not known.home:
+        return self._shoot(code, shot, stream, use, waits)
+
+    def _known(self, stream: Stream) -> Found:
+        """Its code, and how it gets on its way on a stream, where that needs no closer look."""
+        held, request = self._held, self._request
+        if held is None or Tracing.active is not None or stream.device is not held[-1].home:
+            return NOT_FOUND
+        latest, code, shot = held[-1].latest
+        return (code, shot) if latest is request else held[-1].asked(request)
+
+    def _shoot(
+        self, code: Runnable, shot: Shot, stream: Stream, use: FirstUse, waits: bool
+    ) -> R_co | NotFired:
+        held, numbers, args = self._held, self._numbers, self._args
+        if held is None or (numbers and not code.has_passed(numbers)):
             return NOT_FIRED
-        numbers = self._numbers
-        if numbers and not code.has_passed(numbers):
-            return NOT_FIRED
-        args = self._args
         try:
             if not shot.fire(held, numbers, stream, use, waits):
                 return NOT_FIRED
@@ -265,14 +272,25 @@ class Launch(Composite[R_co]):
     def execute(self, ctx: ExecutionContext) -> R_co:
         """Run the kernel; argument ops run first."""
         if self._held is not None and ctx.recording is None and ctx.lent is None:
-            fired = self.fire(ctx.stream, ([], "", 0), False)  # it was claimed before
+            fired = self._fire_in(ctx)
             if fired is not NOT_FIRED:
                 return fired
+        return self.execute_closely(ctx)
+
+    def execute_closely(self, ctx: ExecutionContext) -> R_co:
+        """As `execute`, of a launch that was not fired."""
         bound = self._bound
         if bound is None:
             return super().execute(ctx)
         self._examined = self._held = None
         return self._launch(bound, self._release(ctx), ctx)
+
+    def _fire_in(self, ctx: ExecutionContext) -> R_co | NotFired:
+        """As `fire`, as a part of work that is waited for at its end, if at all."""
+        code, shot = self._known(ctx.stream)
+        if code is None or shot is None or not (shot.starts or may_run_here(code, ctx)):
+            return NOT_FIRED
+        return self._shoot(code, shot, ctx.stream, ([], "", 0), False)  # it was claimed before
 
     def record_on(self, stream: Stream) -> object:
         """Put the launch on a stream that another library captures.

@@ -56,8 +56,7 @@ def _put(
     if not reserve_held(flight, stream, bound.held, len(bound.outputs)):
         writes = written_by(bound)
         reserve(flight, stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
-    inline = ctx.waits or (ctx.on_loop and code.run.is_brief())
-    started = code.run.start(bound, stream, inline=inline)
+    started = code.run.start(bound, stream, inline=may_run_here(code, ctx))
     if isinstance(started, Report):
         flight.put(None)
         return started
@@ -66,6 +65,11 @@ def _put(
     on_its_way(flight, outcome)
     stream.after(partial(_finish, code.kernel, bound, started, outcome, flight))
     return None
+
+
+def may_run_here(code: Runnable, ctx: ExecutionContext) -> bool:
+    """Whether a launch may run on the calling thread: it waits for the work, or hardly has to."""
+    return ctx.waits or (ctx.on_loop and code.run.is_brief())
 
 
 def _raise_failure(kernel: str, report: Report) -> None:

@@ -163,6 +163,10 @@ class Endings(Lazy[T_co]):
         """
         return NOT_FIRED
 
+    def execute_closely(self, ctx: ExecutionContext) -> T_co:
+        """As `execute`, of an op that is known not to be fired now."""
+        return self.execute(ctx)
+
     def _execute(self, name: str, ctx: ExecutionContext) -> T_co:
         """As `run_here`; in the most frequent case, of an op that needs no steps, without it."""
         if self.staged or Tracing.active is not None:
@@ -170,7 +174,7 @@ class Endings(Lazy[T_co]):
         names, me = THREAD.names, get_ident()
         try:
             names[me] = name
-            return self.execute(ctx)
+            return self.execute_closely(ctx)
         except Exception as error:
             raise named(error, self)  # noqa: B904 - it is the same error
         finally:

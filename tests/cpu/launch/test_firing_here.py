@@ -277,6 +277,30 @@ def test_nothing_is_left_behind(fired: list[bool]) -> None:
     assert gone() is None
 
 
+def test_launches_of_a_chain_that_is_waited_for_are_fired(fired: list[bool]) -> None:
+    x, out = vector(100), vector(100)
+    scaled(out.borrow_mut(), x, 1.0).sync()
+    op = scaled(out.borrow_mut(), x, 2.0).then(scaled)
+    given = op.then(lambda out, x, by: scaled(out, x, 3 * by)).sync()
+    assert were_fired(fired, 3)
+    assert given[1] is x and given[2] == 6.0
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 6)
+
+
+def test_a_launch_of_a_chain_that_fails_is_named_with_the_chain(fired: list[bool]) -> None:
+    x, out = tw.asarray(np.arange(5, dtype=np.int32)), tw.zeros((5,), "i32").sync()
+    bad = tw.asarray(np.array([0, 1, 99, 0, 0], np.int32))
+    gathered(out.borrow_mut(), x).sync()
+    op = gathered(out.borrow_mut(), x).then(lambda out, x: gathered(out, bad)).map(lambda *_: 1)
+    with pytest.raises(tw.LaunchError, match="got: 99") as caught:
+        op.sync()
+    assert were_fired(fired, 2)
+    names = [note.split("`")[1] for note in caught.value.__notes__]
+    assert names == ["gathered", "gathered.then", "gathered.then.map"]
+    gathered(out.borrow_mut(), x).sync()
+    np.testing.assert_array_equal(out.to_numpy(), np.arange(5))
+
+
 def test_kernels_that_are_launched_often_are_fired(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
 

@@ -70,6 +70,16 @@ class Place:
     def chain(self) -> None:
         tw.zeros((5,)).then(lambda t: t.dup()).sync_on(self.stream)
 
+    def chain_of_launches(self) -> None:
+        self.chained().sync_on(self.stream)
+
+    def start_chain_of_launches(self) -> None:
+        self.chained().start_on(self.stream)
+
+    def chained(self) -> tw.DeviceOp[tuple[tw.Partition[f32], tw.Tensor[f32]]]:
+        op = tw.zip(self.z.partition_mut((16,)), self.x).then(increment)
+        return op.then(lambda z, x: increment(z, x)).map(lambda z, x: (z, x)).then(increment)
+
     def read(self) -> None:
         self.z.to_numpy()
 
@@ -93,7 +103,7 @@ def no_waiting(monkeypatch):
     "what",
     [
         "launch", "start", "launch_on_array", "launch_threads", "replay", "start_replay", "copy",
-        "copy_array", "chain", "read",
+        "copy_array", "chain", "chain_of_launches", "start_chain_of_launches", "read",
     ],
 )  # fmt: skip
 def test_what_was_interrupted_can_be_done_again(what, size):
