@@ -208,8 +208,8 @@ class FakeCuda(Firing):
     def create_stream(self) -> int:
         self._check("create_stream")
         number = next(self._numbers)
-        self.queues[number] = deque()
         self.contexts[number] = self.current_context()
+        self.queues[number] = deque()
         return number
 
     def home_of(self, stream: int) -> tuple[int, int]:

@@ -41,7 +41,7 @@ _SLOTS: Slots = {
     "context": (Context, ("handle", "is_fine")),
     "stream": (
         CudaStream,
-        ("_dues", "_marks", "_others", "completed", "device", "handle", "kept", "lane"),
+        ["_dues", "_marks", "_others", "_waiting", "completed", "device", "handle", "kept", "lane"],
     ),
     "lane": (Lane, ("address",)),
     "dues": (Dues, ("_items",)),

@@ -21,6 +21,7 @@ declare ptr @PyObject_CallOneArg(ptr, ptr)
 declare i32 @PyObject_IsTrue(ptr)
 declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
 declare i64 @PyDict_Size(ptr)
+declare i32 @PySet_Add(ptr, ptr)
 declare void @PyErr_Fetch(ptr, ptr, ptr)
 declare void @PyErr_Restore(ptr, ptr, ptr)
 declare void @PyErr_WriteUnraisable(ptr)
@@ -136,8 +137,8 @@ yes:
 }}
 
 ; Keeps something alive for work that was put on a stream, which owns that, and what it is called,
-; from now on; whether that went well.
-define internal i1 @keep(ptr %stream, ptr %label, ptr %kept_alive) {{
+; from now on; gives how much it keeps. Runs no Python, where an interrupt could be raised.
+define internal i64 @hold(ptr %stream, ptr %label, ptr %kept_alive) {{
 entry:
   %both = call ptr @PyTuple_New(i64 2)
   %first = call i32 @PyTuple_SetItem(ptr %both, i64 0, ptr %label)
@@ -146,8 +147,22 @@ entry:
   %added = call i32 @PyList_Append(ptr %kept, ptr %both)
   call void @Py_DecRef(ptr %both)
   %count = call i64 @PyList_Size(ptr %kept)
-  switch i64 %count, label %done [ i64 {few}, label %tend
-                                   i64 {many}, label %tend ]
+  %first_of_all = icmp eq i64 %count, {few}
+  br i1 %first_of_all, label %stay, label %out
+stay:
+  %waiting = call ptr @slot(ptr %stream, i64 {stream_waiting})
+  %stays = call i32 @PySet_Add(ptr %waiting, ptr %stream)
+  br label %out
+out:
+  ret i64 %count
+}}
+
+; The same, and lets go of what has passed if there is much; whether that went well.
+define internal i1 @keep(ptr %stream, ptr %label, ptr %kept_alive) {{
+entry:
+  %count = call i64 @hold(ptr %stream, ptr %label, ptr %kept_alive)
+  %much = icmp eq i64 %count, {many}
+  br i1 %much, label %tend, label %done
 tend:
   %well = call i1 @tell(ptr %stream, {tend})
   ret i1 %well
@@ -229,14 +244,11 @@ entry:
   switch i64 %answer, label %judge [ i64 0, label %drop
                                      i64 {failed}, label %refused ]
 judge:
-  %told = call i1 @announce()
-  br i1 %told, label %look, label %refused
-look:
   %bad = icmp slt i64 %answer, 0
   %waits = icmp sgt i64 %budget, 0
   %status = and i64 %answer, {status_mask}
   %over = icmp eq i64 %status, 0
-  br i1 %bad, label %leave, label %there
+  br i1 %bad, label %left, label %there
 there:
   br i1 %waits, label %waited, label %keep
 waited:
@@ -244,22 +256,33 @@ waited:
 keep:
   call void @Py_DecRef(ptr %kept)
   %went = call i1 @keep(ptr %stream, ptr %label, ptr %kept_alive)
-  %kept_now = select i1 %went, i32 1, i32 -1
-  ret i32 %kept_now
+  br i1 %went, label %tell, label %torn
+torn:
+  ret i32 -1
+tell:
+  %told = call i1 @announce()  ; which runs Python, so it comes last
+  %told_now = select i1 %told, i32 1, i32 -1
+  ret i32 %told_now
 settle:
   %settled = call i1 @settle(ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer)
-  %settled_now = select i1 %settled, i32 1, i32 -1
-  br label %drop
+  br i1 %settled, label %heard, label %refused
 leave:
-  %left = call i1 @leave(ptr %label, ptr %kept_alive, ptr %stream, i64 %others, ptr %kept,
+  %label_too = call ptr @own(ptr %label)
+  %alive_too = call ptr @own(ptr %kept_alive)
+  %held = call i64 @hold(ptr %stream, ptr %label_too, ptr %alive_too)
+  br label %left
+left:
+  %went_on = call i1 @leave(ptr %label, ptr %kept_alive, ptr %stream, i64 %others, ptr %kept,
     i64 %count, i64 %answer)
-  %left_now = select i1 %left, i32 1, i32 -1
+  br i1 %went_on, label %heard, label %refused
+heard:
+  %all_heard = call i1 @announce()
+  %heard_now = select i1 %all_heard, i32 1, i32 -1
   br label %drop
 refused:
   br label %drop
 drop:
-  %result = phi i32 [ 0, %entry ], [ %settled_now, %settle ], [ %left_now, %leave ],
-    [ -1, %refused ]
+  %result = phi i32 [ 0, %entry ], [ %heard_now, %heard ], [ -1, %refused ]
   call void @Py_DecRef(ptr %label)
   call void @Py_DecRef(ptr %kept_alive)
   call void @Py_DecRef(ptr %kept)

@@ -129,14 +129,15 @@ class CudaRun:
             record.words[-1] = record.report.address
         return record
 
-    def _fill(self, record: Record, bound: Bound, stream: CudaStream) -> Sequence[DeviceMemory]:
-        """Write what differs between launches alike; gives memory that was made for this one."""
+    def _fill(
+        self, record: Record, bound: Bound, stream: CudaStream, staged: list[DeviceMemory]
+    ) -> None:
+        """Write what differs between launches alike; lists memory that was made for this one."""
         words = record.words
-        staged: Sequence[DeviceMemory] = ()
         if bound.held is not None:
             self._address(bound.held[-2], self._count, record.address, self._memory_at)
         else:
-            addresses, staged = self._staged(bound, stream)
+            addresses = self._staged(bound, stream, staged)
             for place, address in zip(self._memory, addresses, strict=True):
                 words[place] = address
         if self._numbers:
@@ -145,21 +146,27 @@ class CudaRun:
         if self._pointers:
             for place, which in self._pointers:
                 words[place] = bound.pointers[which].address
-        return staged
 
     def _label(self, spot: Spot) -> str:
         """A launch in words, should it turn out to have brought the device down."""
         return f"`{self._name}`, launched at {place_of(spot)},"
 
-    def _label_of(self, kept: tuple[Bound, object]) -> str:
+    def _label_of(self, kept: tuple[Bound, *tuple[object, ...]]) -> str:
         return self._label(kept[0].spot)
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""
         assert isinstance(stream, CudaStream)
         record = self._taken_record()
-        staged = self._fill(record, bound, stream)
-        stream.launch(record, self._label_of, (bound, staged))
+        staged: list[DeviceMemory] = []
+        kept = (bound, staged, record)
+        try:
+            self._fill(record, bound, stream, staged)
+            stream.launch(record, self._label_of, kept)
+        except BaseException:
+            if staged:  # copies may be on their way
+                stream.keep(None, kept)
+            raise
         if self._reports:
             return partial(self._later, record)
         self._idle.append(record)  # the driver has read it
@@ -193,7 +200,8 @@ class CudaRun:
         assert isinstance(stream, CudaStream)
         number = stream.captured
         record = self._new_record()
-        staged = self._fill(record, bound, stream)
+        staged: list[DeviceMemory] = []
+        self._fill(record, bound, stream, staged)
         node = stream.launch(record, self._label_of, (bound, (staged, self)))
         assert node is not None, "the stream is capturing"
         node.number = number
@@ -205,31 +213,28 @@ class CudaRun:
                     " arrays of the host",
                     hint="give it tensors of the device",
                 )
-            self._fill(record, other, stream)
+            self._fill(record, other, stream, [])
             node.refill(record)
 
         return Recorded(self._report, refill)
 
-    def _staged(
-        self, bound: Bound, stream: CudaStream
-    ) -> tuple[Sequence[int], Sequence[DeviceMemory]]:
-        """The addresses of all memory; that of host arrays is copied to the device."""
+    def _staged(self, bound: Bound, stream: CudaStream, made: list[DeviceMemory]) -> Sequence[int]:
+        """The addresses of all memory; that of host arrays is copied to the device, and listed."""
         device = self._loaded.device
         if not _host_arrays(bound, device):
-            return [region.address for region in bound.memory], ()
+            return [region.address for region in bound.memory]
         addresses: list[int] = []
-        kept: list[DeviceMemory] = []
         for region in bound.memory:
             if region.storage.device is device:
                 addresses.append(region.address)
                 continue
             nbytes = region.end - region.start
             memory = device.allocate(nbytes, zeroed=False)
-            kept.append(memory)
+            made.append(memory)
             target = Block(memory.address, 1, (nbytes,), (1,), host=False)
             stream.copy(target, Block(region.start, 1, (nbytes,), (1,), host=True))
             addresses.append(memory.address + region.address - region.start)
-        return addresses, kept
+        return addresses
 
     def _quiet(self) -> Report:
         lost = self._loaded.device.context.lost

@@ -14,7 +14,7 @@ from ..array.order import tidy
 from ..base.dtypes import AnyDType
 from ..driver.cuda.context import Context
 from ..driver.cuda.record import Record
-from ..driver.cuda.stream import FEW_OR_MANY, CudaStream
+from ..driver.cuda.stream import CudaStream
 from ..driver.cuda.waiting import EAGER
 from ..driver.protocol import FirstUse
 from ..driver.stub.shots import ShotWord
@@ -61,23 +61,22 @@ class CudaShot(PlainShot):
             return False
         given = self.packed(numbers) if numbers else b""
         before = stream.point() if waits else None
-        put = self._fire(
-            self.given, uses, user, up, held[-2], given, lane, stream.handle,
-            EAGER if waits else 0,
-        )  # fmt: skip
+        try:
+            put = self._fire(
+                self.given, uses, user, up, held[-2], given, lane, stream.handle,
+                EAGER if waits else 0,
+            )  # fmt: skip
+            if PUTS.waiting:
+                tell_put()
+            if put > 0:
+                stream.seen(before, put, self, held)
+        except BaseException:  # an interrupt: it may be there
+            stream.keep(self, held)
+            raise
         if put == 0:  # memory may have an account of work that is over
             return tidy(held[:-3]) and self.fire(held, numbers, stream, use, waits)
-        if PUTS.waiting:
-            tell_put()
         if put < 0:
             self.refuse(held, put)
-        if before is not None:
-            stream.waited(before, put, self, held)
-            return True
-        kept = stream.kept
-        kept.append((self, held))
-        if len(kept) in FEW_OR_MANY:
-            stream.tend()
         return True
 
     def refuse(self, held: Held, put: int) -> NoReturn:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from ...base.errors import ContextError, SchedulingError
 from .context import Context
+from .event import Label
 from .module import CudaFunction, CudaModule
 from .record import Record
 from .replay import Node
-from .stream import CudaStream
+from .stream import CudaStream, in_words
 
 if TYPE_CHECKING:
     from .device import CudaDevice
@@ -46,8 +47,8 @@ class CapturedStream(CudaStream):
         super().__init__(device, NO_NUMBER, handle)
         self._nodes = []
 
-    def _capture(self, record: Record, keep: object) -> Node:
-        return super()._capture(record, None)
+    def _capture(self, record: Record, label: Label, keep: object) -> Node:
+        return super()._capture(record, in_words(label, keep), None)
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, captured={self.handle:#x})"

@@ -100,15 +100,19 @@ class Context:
             self.check()
         calls = self.calls
         entered = calls.current_context() != self.handle
-        if entered:
-            calls.push_context(self.handle)
         try:
-            return function(*args, **keywords)
-        except CallError as error:
-            raise self.judged(error) from None
-        finally:
+            if entered:
+                calls.push_context(self.handle)
+            result = function(*args, **keywords)
             if entered:
                 calls.pop_context()
+            return result
+        except BaseException as error:
+            if entered and calls.current_context() == self.handle:  # an interrupt comes anywhere
+                calls.pop_context()
+            if isinstance(error, CallError):
+                raise self.judged(error) from None
+            raise
 
     def failure(self, call: str, status: int) -> Exception:
         """The error for a status that a call gave."""

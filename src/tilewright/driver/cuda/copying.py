@@ -92,7 +92,7 @@ def _download(stream: CudaStream, target: Block, source: Block) -> None:
     calls, nbytes = stream.context.calls, _nbytes(source)
     room, device_memory = (source, None) if is_packed(source) else _between(stream, source)
     if room is not source:
-        _scatter(stream, room, source)
+        _scatter(stream, room, source, device_memory)
     stream.put((memory, device_memory), calls.copy_out, staged.address, room.address, nbytes,
                stream.handle)  # fmt: skip
     write = partial(_take_down, target, staged, memory)
@@ -111,12 +111,26 @@ def _take_down(target: Block, staged: Block, memory: object) -> None:
 def _write_later(stream: CudaStream, target: Block, write: Callable[[], None]) -> None:
     """Write to the host, once all that was put on a stream before has passed."""
 
+    forget = partial(_forget, stream, target)
+
     def arrive() -> None:
-        write()
-        stream.arriving.remove(target)
+        try:
+            write()
+        finally:
+            forget()
 
     stream.arriving.append(target)
-    stream.after(arrive)
+    try:
+        stream.after(arrive)
+    except BaseException:  # an interrupt: nobody may have to call that
+        stream.after(forget)
+        raise
+
+
+def _forget(stream: CudaStream, target: Block) -> None:
+    """Nothing has yet to be written to memory of the host, as far as one copy is concerned."""
+    if target in stream.arriving:
+        stream.arriving.remove(target)
 
 
 def _await_source(stream: CudaStream, source: Block) -> None:
@@ -154,7 +168,7 @@ def _between_devices(stream: CudaStream, target: Block, source: Block) -> None:
         stream, source
     )  # fmt: skip
     if room is not None and not source.elsewhere:
-        _scatter(stream, room, source)
+        _scatter(stream, room, source, memory)
     start = source if room is None or source.elsewhere else room
     end = target if room is None or target.elsewhere else room
     stream.put(memory, calls.copy_between, end.address, start.address, nbytes, stream.handle)

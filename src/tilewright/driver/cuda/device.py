@@ -199,12 +199,17 @@ class CudaDevice:
 
     def take_stream(self) -> int:
         """A stream of the driver's that nobody uses."""
-        context = self.context
+        context, idle = self.context, self._idle
         context.tidy()
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return context.call(context.calls.create_stream)
+        while not idle:
+            context.call(self._create_stream)
+        # These two make no call: no other thread, and no interrupt, comes between them.
+        stream = idle[-1]
+        del idle[-1]
+        return stream
+
+    def _create_stream(self) -> None:
+        self._idle.append(self._driver.create_stream())
 
     def give_stream_back(self, handle: int) -> None:
         """Nobody uses it any more; may be called anywhere, as by a finalizer."""

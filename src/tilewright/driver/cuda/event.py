@@ -24,22 +24,26 @@ SLICE = 50_000_000
 class Events:
     """Events of a device that nobody uses."""
 
-    __slots__ = ("_context", "_idle")
+    __slots__ = ("_context", "_idle", "give_back")
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._idle: deque[int] = deque()
+        self.give_back = self._idle.append
+        """Nobody uses this one any more; may be called anywhere, as by a finalizer. No function of
+        Python, so no signal is noticed before that."""
 
-    def take(self) -> int:
-        """One that nobody uses."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._context.call(self._context.calls.create_event)
+    def take_for(self, mark: Mark) -> None:
+        """Let a mark have one that nobody uses."""
+        idle = self._idle
+        while not idle:
+            self._context.call(self._create)
+        # These two make no call: no other thread, and no interrupt, comes between them.
+        mark.handle = idle[-1]
+        del idle[-1]
 
-    def give_back(self, event: int) -> None:
-        """Nobody uses it any more; may be called anywhere, as by a finalizer."""
-        self._idle.append(event)
+    def _create(self) -> None:
+        self._idle.append(self._context.calls.create_event())
 
 
 class Mark:
@@ -47,20 +51,18 @@ class Mark:
 
     __slots__ = ("_events", "handle", "issued", "kept", "number")
 
-    def __init__(
-        self, number: int, handle: int, events: Events, issued: int | None, kept: list[Kept]
-    ) -> None:
+    def __init__(self, number: int, events: Events, issued: int | None) -> None:
         self.number = number
-        self.handle = handle
+        self.handle = 0
         """0 where there was nothing to record it behind."""
         self.issued = issued
         """Up to which number the plain launches of the stream's lane lie before it, if known."""
-        self.kept = kept
+        self.kept: list[Kept] = []
         """What stays alive until the stream has passed it, and is seen to have."""
         self._events = events
 
     def __del__(self) -> None:
-        if self.handle:
+        if getattr(self, "handle", 0):  # none: an interrupt kept it from being made
             self._events.give_back(self.handle)
 
 

@@ -33,7 +33,8 @@ class DeviceMemory:
 
     def __del__(self) -> None:
         # Nothing but this: it may run anywhere, in the middle of anything.
-        self._returned.append(self.address)
+        if hasattr(self, "_returned"):  # else an interrupt kept it from being made
+            self._returned.append(self.address)
 
 
 class DevicePool:
@@ -51,12 +52,11 @@ class DevicePool:
         """Memory of this size, at a multiple of 256; a DriverError if there is not enough."""
         refuse_negative(nbytes)
         try:
-            address = self._context.call(self._new, nbytes, zeroed)
+            return self._context.call(self._new, nbytes, zeroed)
         except CallError as error:
             if error.status != OUT_OF_MEMORY:
                 raise
-            address = self._try_harder(nbytes, zeroed)
-        return DeviceMemory(address, nbytes, self._returned)
+        return self._try_harder(nbytes, zeroed)
 
     @property
     def handle(self) -> int:
@@ -79,16 +79,20 @@ class DevicePool:
         context.call(context.calls.synchronize, self._stream)
         context.call(context.calls.trim_pool, self._pool)
 
-    def _new(self, nbytes: int, zeroed: bool) -> int:
+    def _new(self, nbytes: int, zeroed: bool) -> DeviceMemory:
         """New memory. For who has made the context current."""
         self._take_back()
         calls, stream = self._context.calls, self._stream
         # There is no memory of no bytes, but it needs an address of its own.
         address = calls.allocate(max(nbytes, 1), self._pool, stream)
-        if zeroed and nbytes:
-            calls.fill(address, 0, 1, nbytes, stream)
-        calls.synchronize(stream)
-        return address
+        try:
+            if zeroed and nbytes:
+                calls.fill(address, 0, 1, nbytes, stream)
+            calls.synchronize(stream)
+            return DeviceMemory(address, nbytes, self._returned)
+        except BaseException:  # an interrupt, say
+            self._returned.append(address)
+            raise
 
     def _take_back(self) -> None:
         returned, calls = self._returned, self._context.calls
@@ -99,7 +103,7 @@ class DevicePool:
                 return
             calls.free(address, self._stream)
 
-    def _try_harder(self, nbytes: int, zeroed: bool) -> int:
+    def _try_harder(self, nbytes: int, zeroed: bool) -> DeviceMemory:
         self._reclaim()
         self.trim()
         try:

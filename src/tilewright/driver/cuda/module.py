@@ -165,10 +165,15 @@ class CudaFunction:
     def shoot(self, stream: CudaStream, record: Record, keep: object, waits: bool) -> None:
         """Launch what a record says, as work that its lane numbers, and wait if asked to."""
         context, label = self.context, f"`{self.name}`"
-        put = context.calls.shoot(record.address, stream.lane.address, stream.handle)
+        try:
+            put = context.calls.shoot(record.address, stream.lane.address, stream.handle)
+            if put > 0:
+                (stream.drain if waits else stream.keep)(label, (self, keep))
+        except BaseException:  # an interrupt: it may be there
+            stream.keep(label, (self, keep))
+            raise
         if put < 0:
             raise context.failure(f"to launch {label}", -put)
-        (stream.drain if waits else stream.keep)(label, (self, keep))
 
     def words(self, slots: Sequence[int]) -> list[int]:
         """The arguments of a launch as words of its record, if there are as many as it takes."""

@@ -122,12 +122,13 @@ class CudaReplay:
             for node in self._nodes:
                 if node.before is not None:
                     node.before()
-            self._run = run = ReplayRun(self._nodes)
-            calls = self.context.calls
+            run, calls = ReplayRun(self._nodes), self.context.calls
+            # Known before it is there: an interrupt may come as soon as it is.
+            self._run, self._ran_on, self._last = run, target, None
             target.put(self, calls.launch_graph, self._executable, target.handle)
             if self._attended:
                 target.after(lambda: (run.reports(), None)[1])
-            self._ran_on, self._last = target, target.record()
+            self._last = target.record()
         return run
 
     def _behind_last(self) -> CudaEvent | None:
@@ -144,25 +145,27 @@ class CudaReplay:
         `graph.quick` does the same in native code, where the last run was put there, too.
         """
         context, (uses, user, up) = self.context, use
-        with self._turn:
-            if self._attended or not context.is_fine or not self._comes_after_last(stream):
-                return False
-            target = self._ran_on = cast("CudaStream", stream)
-            before = target.point() if waits else None
-            self._last = None
-            put = context.calls.replay(
-                context.handle, self._only, self._executable, memory, uses, user, up, built,
-                target.lane.address, target.handle, EAGER if waits else 0,
-            )  # fmt: skip
-        if put == 0:
-            return False
+        target: CudaStream | None = None
+        try:
+            with self._turn:
+                if self._attended or not context.is_fine or not self._comes_after_last(stream):
+                    return False
+                target = self._ran_on = cast("CudaStream", stream)
+                before = target.point() if waits else None
+                self._last = None
+                put = context.calls.replay(
+                    context.handle, self._only, self._executable, memory, uses, user, up, built,
+                    target.lane.address, target.handle, EAGER if waits else 0,
+                )  # fmt: skip
+            if put > 0:
+                target.seen(before, put, GRAPH, (self, keep))
+        except BaseException:  # an interrupt: it may be there
+            if target is not None:
+                target.keep(GRAPH, (self, keep))
+            raise
         if put < 0:
             self.refuse(put)
-        if before is not None:
-            target.waited(before, put, GRAPH, (self, keep))
-        else:
-            target.keep(GRAPH, (self, keep))
-        return True
+        return put > 0
 
     def refuse(self, put: int) -> NoReturn:
         """Raise for a run that the driver did not take: minus why."""

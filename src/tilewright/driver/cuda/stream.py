@@ -1,4 +1,11 @@
-"""Streams of a CUDA device: work goes to the driver at once, and events tell how far it is."""
+"""Streams of a CUDA device: work goes to the driver at once, and events tell how far it is.
+
+An interrupt (Ctrl-C) is raised where Python enters one of its functions or comes back from native
+code. Work is therefore counted, and what it uses kept, in a `finally` around the call of the driver
+and without a call of Python's own, unless the driver is known to have refused it: to count or keep
+too much does no harm. Before the call would be too early: whoever asks the driver meanwhile, which
+takes no turn, would take the work for passed. Until then the caller's frame keeps what is used.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from ...base.errors import DriverError
+from ...base.errors import DeviceError, DriverError
 from ..dues import Dues
 from ..lane import PUT, Lane
 from ..protocol import Block, Event
@@ -56,6 +63,7 @@ class CudaStream:
         self.number = number
         self.lane = Lane(self)
         self._owned = False
+        self._nodes: list[Node] | None = None
         self.handle = handle or device.take_stream()
         self._owned = not handle
         self._others = self.completed = 0
@@ -70,8 +78,7 @@ class CudaStream:
         self._dropped = 0
         """How many things have been dropped from the front of this list, and of those before."""
         self._waiting = device.waiting
-        self._last = Mark(0, 0, self._events, 0, [])
-        self._nodes: list[Node] | None = None
+        self._last = Mark(0, self._events, 0)
         self.arriving: list[Block] = []
         """Memory of the host that what was put here has yet to be written to."""
 
@@ -180,16 +187,20 @@ class CudaStream:
     def _record(self) -> None:
         context, events = self.context, self._events
         context.check()
-        event = events.take()
-        kept, self.kept = self.kept, []
-        issued, submitted = self.lane.all_put(), self.submitted
-        status = context.calls.record(context.handle, event, self.handle)
+        issued, submitted, count = self.lane.all_put(), self.submitted, len(self.kept)
+        mark = Mark(submitted, events, issued)
+        events.take_for(mark)
+        status = context.calls.record(context.handle, mark.handle, self.handle)
         if status != SUCCESS:
-            events.give_back(event)
-            self.kept[:0] = kept
             raise context.failure("cuEventRecord", status)
-        self._last = Mark(submitted, event, events, issued, kept)
-        self._marks.append(self._last)
+        fresh: list[Kept] = []
+        # No interrupt is raised from here on, so what is kept is kept here or there. What others
+        # have added since the count is for work that may be behind the mark.
+        mark.kept, self.kept = self.kept, fresh
+        fresh[:0] = mark.kept[count:]
+        del mark.kept[count:]
+        self._last = mark
+        self._marks.append(mark)
 
     # Putting work here
 
@@ -203,20 +214,36 @@ class CudaStream:
         if not context.is_fine:
             context.check()
         with self._turn:
-            status = context.calls.launch(record.address, self.handle)
+            if self._nodes is not None:
+                return self._capture(record, label, keep)
+            status = SUCCESS  # also where an interrupt leaves that unknown
+            try:
+                status = context.calls.launch(record.address, self.handle)
+            finally:
+                if status == SUCCESS:
+                    self._others += 1
+                    if label is not None or keep is not None:
+                        self.kept.append((label, keep))
+                        self._waiting.add(self)
             if status != SUCCESS:
                 raise context.failure(f"to launch {in_words(label, keep)}", status)
-            if self._nodes is None:
-                self._put_here(label, keep)
-                return None
-            return self._capture(record, keep)
+            if len(self.kept) >= MANY:
+                self.tend()
+            return None
 
-    def _capture(self, record: Record, keep: object) -> Node:
-        """Know a kernel that has become a node."""
-        assert self._nodes is not None
-        node = Node(len(self._nodes), keep, record)
-        node.handle = self.context.call(self.context.calls.last_node, self.handle)
-        self._nodes.append(node)
+    def _capture(self, record: Record, label: Label, keep: object) -> Node:
+        """Let a kernel become a node."""
+        nodes, context = self._nodes, self.context
+        assert nodes is not None
+        node, status = Node(len(nodes), keep, record), SUCCESS
+        try:
+            status = context.calls.launch(record.address, self.handle)
+        finally:
+            if status == SUCCESS:
+                nodes.append(node)
+        if status != SUCCESS:
+            raise context.failure(f"to launch {in_words(label, keep)}", status)
+        node.handle = context.call(context.calls.last_node, self.handle)
         return node
 
     def put(
@@ -224,21 +251,32 @@ class CudaStream:
     ) -> None:
         """Make a call that puts work here; `keep` stays alive until the device has passed it."""
         with self._turn:
-            self.context.call(function, *args, **keywords)
-            if self._nodes is None:
-                self._put_here(None, keep)
-            else:
-                self._nodes.append(Node(len(self._nodes), keep))
-
-    def _put_here(self, label: Label, keep: object) -> None:
-        self._others += 1
-        if label is not None or keep is not None:
-            self.keep(label, keep)
+            nodes = self._nodes
+            node = None if nodes is None else Node(len(nodes), keep)
+            is_put = True
+            try:
+                self.context.call(function, *args, **keywords)
+            except DeviceError:
+                is_put = False
+                raise
+            finally:
+                if not is_put:
+                    pass
+                elif nodes is not None and node is not None:
+                    nodes.append(node)
+                else:
+                    self._others += 1
+                    if keep is not None:
+                        self.kept.append((None, keep))
+                        self._waiting.add(self)
+            if len(self.kept) >= MANY:
+                self.tend()
 
     def keep(self, label: Label, keep: object) -> None:
         """Keep something alive for work that has been put here; `label` says what that is."""
         self.kept.append((label, keep))
-        if len(self.kept) in FEW_OR_MANY:
+        self._waiting.add(self)
+        if len(self.kept) >= MANY:
             self.tend()
 
     def tend(self) -> None:
@@ -251,7 +289,7 @@ class CudaStream:
     def _owe(self, callback: Callable[[], None]) -> None:
         if self._last.number != self.submitted:
             self._record()  # so that it is noticed when it falls due
-        self._dues.add(self.submitted, callback)
+        self._dues.append((self.submitted, callback, None))
         self._waiting.add(self)
 
     def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
@@ -271,10 +309,7 @@ class CudaStream:
         if not isinstance(event, CudaEvent) or self._nodes is not None:
             event.wait()
         elif event.stream is not self and event.stream.completed < event.mark.number:
-            context = self.context
-            with self._turn:
-                context.call(context.calls.wait_event, self.handle, event.mark.handle)
-                self._others += 1
+            self.put(None, self.context.calls.wait_event, self.handle, event.mark.handle)
 
     def note(self) -> None:
         """Know that somebody else has put something here."""
@@ -284,15 +319,15 @@ class CudaStream:
     def follow(self, handle: int) -> None:
         """Let what is put here from now on wait for all on a stream of another library's."""
         context, calls = self.context, self.context.calls
-        event = self._events.take()
+        mark = Mark(0, self._events, None)
+        self._events.take_for(mark)
         try:
-            with self._turn:
-                status = calls.record(context.handle, event, handle)
-                if status != SUCCESS:
-                    raise context.failure("cuEventRecord", status)
-                context.call(calls.wait_event, self.handle, event)
-                self._others += 1
-        finally:
+            status = calls.record(context.handle, mark.handle, handle)
+            if status != SUCCESS:
+                raise context.failure("cuEventRecord", status)
+            self.put(None, calls.wait_event, self.handle, mark.handle)
+        finally:  # a finalizer that is interrupted would not give it back
+            event, mark.handle = mark.handle, 0
             self._events.give_back(event)
 
     # Recording
@@ -302,8 +337,12 @@ class CudaStream:
         with self._turn:
             if self._nodes is not None:
                 raise DriverError(f"{self!r} is being captured already")
-            self.context.call(self.context.calls.begin_capture, self.handle)
             self._nodes = []
+            try:
+                self.context.call(self.context.calls.begin_capture, self.handle)
+            except DeviceError:
+                self._nodes = None
+                raise
 
     @property
     def captured(self) -> int:
@@ -320,10 +359,15 @@ class CudaStream:
     def end_capture(self) -> CudaReplay:
         """Stop recording; gives what was recorded."""
         with self._turn:
-            nodes, self._nodes = self._nodes, None
+            nodes = self._nodes
             if nodes is None:
                 raise DriverError(f"{self!r} is not being captured")
-            graph = self.context.call(self.context.calls.end_capture, self.handle)
+            try:
+                graph = self.context.call(self.context.calls.end_capture, self.handle)
+            except DeviceError:
+                self._nodes = None
+                raise
+            self._nodes = None
             return CudaReplay(self.context, graph, nodes)
 
     # Time
@@ -398,6 +442,15 @@ class CudaStream:
         """How far the stream is: what is not counted natively, what is kept, and up to where."""
         return self._others, self.kept, self._dropped + len(self.kept)
 
+    def seen(
+        self, before: tuple[int, list[Kept], int] | None, put: int, label: Label, keep: object
+    ) -> None:
+        """Native code has put work here, and waited for it if there is a point before it."""
+        if before is None:
+            self.keep(label, keep)
+        else:
+            self.waited(before, put, label, keep)
+
     def waited(
         self, before: tuple[int, list[Kept], int], answer: int, label: Label, keep: object
     ) -> None:
@@ -435,7 +488,7 @@ class CudaStream:
         return None
 
     def __del__(self) -> None:
-        if self._owned:
+        if self._owned and self._nodes is None:  # one that records was left so by an interrupt
             self.device.give_stream_back(self.handle)
 
     def __repr__(self) -> str:

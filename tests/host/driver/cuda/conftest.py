@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from support.fake_cuda import FakeCuda
@@ -16,3 +18,9 @@ def fake():
 @pytest.fixture
 def device(fake):
     return CudaDevice(fake, 0)
+
+
+@pytest.fixture
+def in_finalizers_too(monkeypatch):
+    """An interrupt there is told to nobody, and what it holds is let go of."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: None)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from support.fake_cuda import names
+from support.interrupts import MOST_POINTS, raise_at
 from support.numbers import fresh_rng
 from tilewright.base.errors import DriverError
 from tilewright.driver.blocks import copy_on_host
@@ -337,3 +340,57 @@ def test_memory_between_lives_until_it_is_read(device, stream, fake):
     device.allocate(1, zeroed=False)
     assert room in fake.memory, "the kernel has yet to read it"
     kernel()
+
+
+SIDES = {"all of it": np.s_[:], "with gaps": np.s_[::2]}
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+@pytest.mark.parametrize("part", SIDES.values(), ids=list(SIDES))
+def test_pinned_memory_is_not_used_again_wherever_an_interrupt_comes(device, fake, stream, part):
+    one, other = random((7,), "u1"), random((7,), "u1")
+    stream.copy(Held(device, one).block(part), host(one[part]))  # loads the kernel for it
+    for point in range(1, MOST_POINTS):
+        here, there = Held(device, one), Held(device, other)
+        fake.hold(stream)
+        is_interrupted = raise_at(point, partial(stream.copy, here.block(part), host(one[part])))
+        stream.copy(there.block(part), host(other[part]))
+        fake.release()
+        stream.synchronize()
+        assert np.array_equal(_seen(there)[part], other[part]), point
+        found = _seen(here)[part]
+        assert not found.any() or np.array_equal(found, one[part]), point
+        if not is_interrupted:
+            break
+    assert 1 < point < MOST_POINTS - 1
+    assert np.array_equal(found, one[part])
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+@pytest.mark.parametrize("part", SIDES.values(), ids=list(SIDES))
+def test_what_comes_back_comes_whole_wherever_an_interrupt_comes(device, fake, stream, part):
+    one, other = random((7,), "u1"), random((7,), "u1")
+    here, there = Held(device, one), Held(device, other)
+    stream.copy(here.block(), host(one))
+    stream.copy(there.block(), host(other))
+    stream.copy(host(np.zeros(7, "u1")[part]), here.block(part))  # loads the kernel for it
+    stream.synchronize()
+    for point in range(1, MOST_POINTS):
+        first, second = np.zeros((2, 7), "u1")
+        fake.hold(stream)
+        is_interrupted = raise_at(point, partial(stream.copy, host(first[part]), here.block(part)))
+        stream.copy(host(second[part]), there.block(part))
+        fake.release()
+        stream.synchronize()
+        assert np.array_equal(second[part], other[part]), point
+        assert not first.any() or np.array_equal(first[part], one[part]), point
+        assert not stream.arriving, point
+        if not is_interrupted:
+            break
+    assert 1 < point < MOST_POINTS - 1
+    assert np.array_equal(first[part], one[part])
+
+
+def _seen(held):
+    """What is in memory of the device, which is the host's."""
+    return np.frombuffer((ctypes.c_ubyte * 7).from_address(held.memory.address), "u1").copy()

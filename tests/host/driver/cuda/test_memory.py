@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from functools import partial
 
 import pytest
 
 from support.fake_cuda import TOTAL
+from support.interrupts import MOST_POINTS, raise_at
 from tilewright.base.errors import DriverError
 from tilewright.driver.cuda.staging import KEPT
 
@@ -96,3 +98,22 @@ def test_pinned_memory_beyond_what_is_kept_is_given_back(device, fake):
     del large
     device.staging.allocate(64)
     assert address not in fake.pinned
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+@pytest.mark.parametrize("zeroed", [False, True])
+def test_no_memory_is_lost_wherever_an_interrupt_comes(device, fake, zeroed):
+    made = []
+    for point in range(1, MOST_POINTS):
+        is_interrupted = raise_at(point, partial(add_memory, made, device, zeroed))
+        made.clear()
+        gc.collect()
+        device.pool.stats()  # takes back what was given back
+        assert not fake.memory, point
+        if not is_interrupted:
+            break
+    assert 1 < point < MOST_POINTS - 1
+
+
+def add_memory(made, device, zeroed):
+    made.append(device.allocate(8, zeroed=zeroed))

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import weakref
+from functools import partial
 
 import numpy as np
 import pytest
 
 from support.fake_cuda import names
+from support.interrupts import MOST_POINTS, raise_at
 from tilewright.base.cuda_abi import LaunchWord
 from tilewright.base.errors import ContextError, DriverError
 from tilewright.driver.cpu.run import FailureWords
@@ -135,3 +138,46 @@ def test_graphs_end_with_their_objects(device, fake):
     gc.collect()
     device.new_stream()
     assert [what for what, _ in fake.ended] == ["graph"]
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+def test_runs_follow_each_other_wherever_an_interrupt_comes(device, fake):
+    first, second = device.new_stream(), device.new_stream()
+    first.begin_capture()
+    first.launch(kernel(device, fake, lambda values, grid: None), "`work`")
+    replay = first.end_capture()
+    put = 0
+    for point in range(1, MOST_POINTS):
+        fake.hold(first)
+        before = names(fake.log).count("graph")
+        is_interrupted = raise_at(point, partial(replay.put_on, first))
+        is_put = names(fake.log).count("graph") > before
+        put += is_interrupted and is_put
+        replay.put_on(second)
+        assert not (is_put and second.idle()), point
+        fake.release()
+        device.synchronize()
+        if not is_interrupted:
+            break
+    assert put > 1 and point < MOST_POINTS - 1
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+def test_a_graph_lives_wherever_an_interrupt_comes(device, fake):
+    stream, put = device.new_stream(), 0
+    for point in range(1, MOST_POINTS):
+        stream.begin_capture()
+        stream.launch(kernel(device, fake, lambda values, grid: None), "`work`")
+        replay = stream.end_capture()
+        fake.hold(stream)
+        alive, before = weakref.ref(replay), len(fake.queues[stream.handle])
+        is_interrupted = raise_at(point, partial(replay.put_on, stream))
+        del replay
+        if len(fake.queues[stream.handle]) > before:
+            put += is_interrupted
+            assert alive() is not None, point
+        fake.release()
+        stream.synchronize()
+        if not is_interrupted:
+            break
+    assert put > 1 and point < MOST_POINTS - 1

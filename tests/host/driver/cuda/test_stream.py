@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
 
 from support.fake_cuda import names
+from support.interrupts import MOST_POINTS, raise_at
 from tilewright.base.errors import DriverError
 from tilewright.driver.cuda.record import Record
 from tilewright.driver.cuda.results import SUCCESS
-from tilewright.driver.cuda.stream import MOST_WAITING
+from tilewright.driver.cuda.stream import MANY, MOST_WAITING
 from tilewright.driver.host import CPU
 from tilewright.driver.protocol import Block, Stream, TimedStream
 
@@ -250,3 +252,188 @@ def test_what_is_put_while_the_driver_is_asked_stays_alive(device, fake, monkeyp
     fake.release()
     stream.synchronize()
     assert later[1]() is None
+
+
+# An interrupt anywhere in a call
+
+
+def add_stream(streams, device):
+    streams.append(device.new_stream())
+
+
+def work_of(stream, fake):
+    """How much waits on a stream that is held."""
+    return len(fake.queues[stream.handle])
+
+
+class Place:
+    """A stream that is held, and calls that put work on it or ask for a point of it."""
+
+    def __init__(self, device, fake):
+        self.device, self.fake = device, fake
+        self.stream, self.other = device.new_stream(), device.new_stream()
+        fake.hold(self.stream, self.other)
+        self.record = record_of(device, fake)
+        self.other.launch(self.record, "`other`")
+        self.event = self.other.record()
+        self.keep = Kept()
+
+    def launch(self):
+        self.stream.launch(self.record, "`work`", self.keep)
+
+    def put(self):
+        fill = self.fake.fill
+        self.stream.put(self.keep, fill, self.device.memory.address, 0, 1, 8, self.stream.handle)
+
+    def stamp(self):
+        self.stream.stamp()
+
+    def wait_for(self):
+        self.stream.wait_for(self.event)
+
+    def follow(self):
+        self.stream.follow(self.other.handle)
+
+    def fill(self):
+        self.stream.fill(block(8, self.device.memory.address), b"\1")
+
+    def mark(self):
+        self.stream.launch(self.record, "`work`", self.keep)
+        self.stream.record()
+
+    mark_many = launch
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+@pytest.mark.parametrize(
+    "what",
+    ["launch", "put", "stamp", "wait_for", "follow", "fill", "mark", "mark_many"],
+)
+def test_work_is_counted_and_kept_wherever_an_interrupt_comes(device, fake, what):
+    device.memory = device.allocate(8, zeroed=True)
+    put = 0
+    for point in range(1, MOST_POINTS):
+        place = Place(device, fake)
+        stream, alive = place.stream, weakref.ref(place.keep)
+        for _ in range(MANY - 1 if what == "mark_many" else 0):
+            stream.launch(place.record, "`before`")
+        before = work_of(stream, fake)
+        is_interrupted = raise_at(point, getattr(place, what))
+        del place
+        assert not fake.current, "the thread is left as it was"
+        if work_of(stream, fake) > before:
+            put += is_interrupted
+            kept_for = {"launch", "put", "mark", "mark_many"}
+            assert what not in kept_for or alive() is not None, point
+            assert not stream.record().done(), point
+            assert not stream.idle(), point
+        last = stream.record()
+        fake.release()
+        assert last.wait(1), point
+        stream.synchronize()
+        gc.collect()
+        assert alive() is None, point
+        assert stream.idle() and not stream.kept, point
+        if not is_interrupted:
+            break
+    assert put > 1 and point < MOST_POINTS - 1
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+def test_a_stream_with_work_lives_wherever_an_interrupt_comes(device, fake):
+    for point in range(1, MOST_POINTS):
+        place = Place(device, fake)
+        handle = place.stream.handle
+        is_interrupted = raise_at(point, place.launch)
+        is_put = work_of(place.stream, fake) > 0
+        del place
+        gc.collect()
+        assert not is_put or handle != device.new_stream().handle, point
+        fake.release()
+        device.synchronize()
+        if not is_interrupted:
+            break
+    assert is_put and point < MOST_POINTS - 1
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+@pytest.mark.parametrize("what", ["launch", "mark", "follow", "wait_for"])
+def test_no_event_or_stream_is_lost_to_an_interrupt(device, fake, what):
+    """But for one that a finalizer gives back, which tells nobody where it is interrupted."""
+    for point in range(1, MOST_POINTS):
+        place = Place(device, fake)
+        device.events._idle.clear()  # a new one is made
+        known = set(fake.events)
+        is_interrupted = raise_at(point, getattr(place, what))
+        made = set(fake.events) - known
+        marks = {mark.handle for mark in (*place.stream._marks, place.stream._last)}
+        assert made <= marks | set(device.events._idle), point
+        assert len(set(device.events._idle)) == len(device.events._idle), point
+        fake.release()
+        if not is_interrupted:
+            break
+    assert 1 < point < MOST_POINTS - 1
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+def test_a_stream_is_made_or_not_wherever_an_interrupt_comes(device, fake):
+    device.prepare()
+    for point in range(1, MOST_POINTS):
+        known = set(fake.queues)
+        made = []
+        is_interrupted = raise_at(point, partial(add_stream, made, device))
+        gc.collect()
+        assert set(fake.queues) - known <= {*device._idle, *[each.handle for each in made]}, point
+        device._idle.clear()
+        if not is_interrupted:
+            break
+    assert 1 < point < MOST_POINTS - 1
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+def test_a_recorded_kernel_is_known_wherever_an_interrupt_comes(device, fake):
+    for point in range(1, MOST_POINTS):
+        place = Place(device, fake)
+        stream, alive = place.stream, weakref.ref(place.keep)
+        stream.begin_capture()
+        is_interrupted = raise_at(point, place.launch)
+        del place
+        is_put = bool(fake.capturing[stream.handle])
+        replay = stream.end_capture()
+        assert not is_put or (replay.nodes == 1 and alive() is not None), point
+        if not is_interrupted:
+            break
+    assert 1 < point < MOST_POINTS - 1
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+def test_a_stream_whose_capture_was_interrupted_is_not_used_again(device, fake):
+    def capture():
+        stream = device.new_stream()
+        stream.begin_capture()
+        stream.end_capture()
+
+    for point in range(1, MOST_POINTS):
+        is_interrupted = raise_at(point, capture)
+        gc.collect()
+        assert not set(device._idle) & set(fake.capturing), point
+        if not is_interrupted:
+            break
+    assert 1 < point < MOST_POINTS - 1
+
+
+def test_what_others_keep_while_a_mark_is_made_is_for_later_work(device, fake, monkeypatch):
+    stream = device.new_stream()
+    first, recorded, later = kept_for_work(device, fake, stream), fake.record, []
+
+    def meanwhile(*given):
+        answer = recorded(*given)
+        kept = Kept()
+        fake.hold(stream)
+        stream.keep(None, kept)  # as native code does, for work of another thread
+        later.append(weakref.ref(kept))
+        return answer
+
+    monkeypatch.setattr(fake, "record", meanwhile)
+    assert stream.record().wait(1)
+    assert first() is None and later[0]() is not None
