@@ -202,4 +202,47 @@ names = {"tw": tw, "tl": tl}
 exec("def hidden(z: tl.TensorMut) -> None:\\n    z.store(z.load())", names)
 tw.entry(names["hidden"])
 """,
+    "sum-of-a-tile": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.full((4,), sum(z.load())))
+launch(kernel)
+""",
+    "reversed-range": """
+@tw.entry
+def kernel(z: tl.TensorMut, n: i32) -> None:
+    for i in reversed(range(n)):
+        z.store(z.load())
+launch(kernel, 3)
+""",
+    "zip-with-a-tensor": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    for i, part in zip(range(3), x):
+        z.store(z.load())
+launch(kernel, np.ones(4, "f4"))
+""",
+    "unrolled-too-often": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    tile = z.load()
+    for k in tl.static_range(10**30):
+        tile = tile + float(k)
+    z.store(tile)
+launch(kernel)
+""",
+    "comprehension-too-long": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    numbers = [k for k in range(10**9)]
+    z.store(z.load())
+launch(kernel)
+""",
+    "open-in-kernel": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    open("results.txt", "w")
+    z.store(z.load())
+launch(kernel)
+""",
 }

@@ -205,4 +205,16 @@ kernel[(1, 1, 1)]
     "language-function-on-host": """
 tl.exp(1.0)
 """,
+    "constant-of-another-type": """
+@tw.entry
+def kernel(z: tl.TensorMut, *, BLOCK: tl.Const[int]) -> None:
+    z.store(z.load() * float(BLOCK))
+launch(kernel, BLOCK=2.5)
+""",
+    "number-by-keyword": """
+@tw.entry
+def kernel(z: tl.TensorMut, factor: f32) -> None:
+    z.store(z.load() * factor)
+launch(kernel, factor=2.0)
+""",
 }

@@ -10,7 +10,7 @@ import math
 import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ..base.dtypes import DType, is_dtype
 from ..base.errors import Code
@@ -113,7 +113,16 @@ ON_VALUES: dict[Any, str] = {
     f: f"builtins.{f.__name__}" for f in (min, max, abs, len, print, divmod, float, int, bool, pow)
 }
 SEQUENCES = (tuple, list, zip, enumerate, reversed, sorted, sum, any, all, map)
-PURE_MODULES = ("builtins", "math", "operator", "_operator")
+ON_TILES: dict[Any, str] = {
+    sum: "tl.reduce_sum(x, axis)", any: "tl.any(x, axis)", all: "tl.all(x, axis)"
+}  # fmt: skip
+"""What does with the elements of a tile what a function of Python does with items."""
+PURE_MODULES = ("math", "operator", "_operator")
+PURE = (
+    abs, ascii, bin, bool, chr, divmod, float, format, hex, int, len, max, min, oct, ord, pow,
+    repr, round, slice, str,
+)  # fmt: skip
+"""Functions of Python that only compute: they may be called with constants."""
 
 
 def _python(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -136,16 +145,49 @@ def _python(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
 
 def _sequence(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
     """zip, enumerate, sum, ...: over static sequences, whose items may be dynamic."""
-    if callee is sum:
-        items = list(args[0])
-        total = args[1] if len(args) > 1 else 0
-        for item in items:
+    if callee is map and len(args) > 1:
+        rows = [_items(it, callee, a) for a in args[1:]]
+        return tuple(call(it, args[0], row, {}) for row in zip(*rows, strict=False))
+    given = args[:1] if callee in (sum, enumerate) else args
+    items = [_items(it, callee, a) for a in given]
+    rest = args[len(items) :]
+    if callee is sum and items:
+        total = (*rest, *kwargs.values(), 0)[0]
+        for item in items[0]:
             total = binary(it, "add", total, item)
         return total
-    if callee in (any, all, sorted, map) and any(_dynamic(a) for a in args):
+    if callee in (any, all, sorted) and any(_dynamic(a) for a in args):
         _refuse(it, callee, args)
-    result = _static_call(it, callee, args, kwargs)
+    result = _static_call(it, callee, [*items, *rest], kwargs)
     return result if isinstance(result, list | bool) else tuple(result)
+
+
+def _items(it: Interpreter, callee: Any, x: Any) -> Sequence[Any]:
+    """What a function of Python goes over: items that are known while compiling."""
+    if isinstance(x, RangeOf):
+        if any(_dynamic(bound) for bound in (x.start, x.stop, x.step)):
+            _refuse_items(it, callee, "a range whose end only the launch knows")
+        x = x.static(it)
+    if isinstance(x, dict | set | str):
+        x = tuple(x)
+    if not isinstance(x, tuple | list | range):
+        _refuse_items(it, callee, describe(x))
+    return it.unroll(x)
+
+
+def _refuse_items(it: Interpreter, callee: Any, got: str) -> NoReturn:
+    hints: dict[Any, str] = {
+        reversed: "count down: range(n - 1, -1, -1)",
+        enumerate: "count in the loop: for i in range(n)",
+    }
+    hint = f"elements of a tile: {ON_TILES[callee]}" if callee in ON_TILES else hints.get(callee)
+    it.em.fail(
+        Code.CALL,
+        f"{describe(callee)} takes items that are known while compiling",
+        expected="a tuple, a list, or a range of constants",
+        got=got,
+        hint=hint,
+    )
 
 
 def _static_call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -176,7 +218,7 @@ def _is_pure(callee: Any) -> bool:
     owner = getattr(callee, "__self__", None)
     if isinstance(owner, str | tuple | int | float):
         return True
-    return getattr(callee, "__module__", None) in PURE_MODULES
+    return callee in PURE or getattr(callee, "__module__", None) in PURE_MODULES
 
 
 def _refuse(it: Interpreter, callee: Any, args: Args) -> Any:

@@ -154,7 +154,8 @@ class _Reader:
                 hint=f"take a {READ[self.dialect]}, or mark the kernel {UNSAFE[self.dialect]}",
             )
         mapped = MappedPartitionMut in (value, typing.get_origin(value))
-        return Parameter(arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped)
+        of = _class_of_constant(value) if kind == "const" else None
+        return Parameter(arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped, of)
 
     def read(
         self, arg: ast.arg, value: Any
@@ -267,6 +268,13 @@ class _Reader:
         raise CompileError(
             message, code=code, span=self.source.span(node), expected=expected, got=got, hint=hint
         )
+
+
+def _class_of_constant(annotation: Any) -> type | None:
+    """The class in `tl.Const[int]`; None for what stands for several, such as `int | None`."""
+    inner = next(iter(typing.get_args(annotation)), None)
+    found = typing.get_origin(inner) or inner
+    return found if isinstance(found, type) else None
 
 
 def _pack_name(value: Any) -> str | None:

@@ -143,10 +143,9 @@ def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> li
             got=describe(over),
         )
     if isinstance(over, RangeOf):
-        bounds = (over.start, over.stop, over.step)
-        over = range(*(it.em.static_int(b, "a bound of this range") for b in bounds))
+        over = over.static(it)
     before, items = it.frame.snapshot(), []
-    for item in over:
+    for item in it.unroll(over):
         assign(it, generator.target, item)
         if all(it.eval(test) for test in generator.ifs):
             items.append(it.eval(node.elt))

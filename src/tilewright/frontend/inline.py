@@ -80,8 +80,11 @@ def _bind(
         it.em.fail(
             Code.CALL, f"{label} cannot be called like this: {error}", expected=_plain(signature)
         )
+    given = set(bound.arguments)
     bound.apply_defaults()
     for name, value in bound.arguments.items():
+        if name not in given:
+            it.watch(name, value)
         kind = signature.parameters[name].kind
         if kind is inspect.Parameter.VAR_KEYWORD:
             it.em.fail(Code.SYNTAX, f"`**{name}` is not supported in functions that kernels call")

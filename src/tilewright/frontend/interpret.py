@@ -26,6 +26,7 @@ from ..ir.opdef import TypeRuleError
 from ..lang.device_global import Global
 from .emit import Emitter, article, describe
 from .frame import Frame, assigned_names
+from .joins import children
 from .rules import RULES
 from .sources import BUILTINS
 
@@ -69,6 +70,23 @@ def _same(a: Any, b: Any) -> bool:
     return isinstance(a, int | float | str) and a == b and repr(a) == repr(b)
 
 
+MUTABLE = (list, dict, set)
+
+
+def frozen(x: Any) -> Any:
+    """What a value from outside holds at this moment, as tuples: what is in a list may change."""
+    if isinstance(x, dict):
+        return tuple((key, frozen(value)) for key, value in x.items())
+    if isinstance(x, set):
+        return tuple(sorted(map(repr, x)))
+    parts = x if isinstance(x, list | tuple) else children(x)
+    return x if parts is None else tuple(map(frozen, parts))
+
+
+def _may_change(x: Any) -> bool:
+    return isinstance(x, MUTABLE) or any(map(_may_change, children(x) or ()))
+
+
 @dataclass(eq=False, slots=True)
 class Exit:
     """Where control leaves a loop or a scope; the terminator is added once types are known."""
@@ -95,6 +113,7 @@ Evaluate: TypeAlias = Callable[["Interpreter", Any], Any]
 Run: TypeAlias = Callable[["Interpreter", Any], Flow]
 
 MAX_DEPTH = 64
+MAX_ROUNDS = 1 << 16
 
 
 class Interpreter:
@@ -115,6 +134,7 @@ class Interpreter:
         self.captured: dict[tuple[int, str], Captured] = {}
         self.loop_memory: dict[tuple[Any, ...], Any] = {}
         self.depth = 0
+        self.rounds = 0
         self.active: list[ast.AST] = []
 
     # --- walking -----------------------------------------------------------------------------
@@ -146,6 +166,20 @@ class Interpreter:
         """Refuse syntax that kernels do not have."""
         what, hint = SYNTAX.get(type(node), (f"`{type(node).__name__}` syntax", None))
         self.em.fail(Code.SYNTAX, f"{what} is not supported in kernels", hint=hint)
+
+    def unroll(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Items that a loop or a comprehension goes over while compiling, if it is not too long."""
+        count = _length(items)
+        self.rounds += count
+        if self.rounds > MAX_ROUNDS:
+            self.em.fail(
+                Code.RESOURCES,
+                "too many rounds of loops are unrolled",
+                expected=f"at most {MAX_ROUNDS} in a kernel",
+                got=f"{count} here, {self.rounds} so far",
+                hint="a loop over range(...) stays a loop: its variable is no constant",
+            )
+        return items
 
     @contextmanager
     def inside(self, block: Block, target: Target | None = None) -> Generator[Block, None, None]:
@@ -207,6 +241,7 @@ class Interpreter:
         except (ValueError, AttributeError):  # an empty cell, a module half loaded
             self.em.fail(Code.NAME, f"`{name}` has no value yet")
         self.captured[owner, name] = Captured(read, value, name)
+        self.watch(name, value)
         if isinstance(value, np.generic):
             return _number(value)
         if not isinstance(value, type) and (
@@ -222,6 +257,11 @@ class Interpreter:
         if isinstance(value, Global):
             self.em.global_names.setdefault(value, name)
         return value
+
+    def watch(self, name: str, value: Any) -> None:
+        """Remember what is in lists and dicts from outside, for later launches."""
+        if _may_change(value):
+            self.captured[id(value), name] = Captured(partial(frozen, value), frozen(value), name)
 
     # --- rules -------------------------------------------------------------------------------
 
@@ -255,6 +295,13 @@ def _number(scalar: np.generic) -> Any:
         return scalar.item()
     typed = cast("Callable[[Any], Any]", as_dtype(scalar.dtype))
     return typed(scalar.item())
+
+
+def _length(items: Sequence[Any]) -> int:
+    """How many items there are; Python's own `len` fails for ranges beyond 64 bits."""
+    if isinstance(items, range):
+        return max(0, -((items.start - items.stop) // items.step))
+    return len(items)
 
 
 def signature(rule: Callable[..., Any]) -> inspect.Signature:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,11 @@ class RangeOf:
     start: Any
     stop: Any
     step: Any
+
+    def static(self, it: Interpreter) -> range:
+        """The numbers themselves; refused where a bound is known only at run time."""
+        bounds = (self.start, self.stop, self.step)
+        return range(*(it.em.static_int(b, "a bound of this range") for b in bounds))
 
 
 def _no_else(it: Interpreter, node: ast.For | ast.While) -> None:
@@ -101,7 +106,7 @@ def run_for(it: Interpreter, node: ast.For) -> Flow:
     if isinstance(over, Indices):
         return _run_indices(it, node, over)
     if isinstance(over, tuple | list | range):
-        return _run_unrolled(it, node, list(over))
+        return _run_unrolled(it, node, it.unroll(over))
     it.em.fail(
         Code.TYPE,
         "this cannot be iterated in a kernel",
@@ -190,7 +195,7 @@ def _bounds(
 # --- unrolled loops --------------------------------------------------------------------------
 
 
-def _run_unrolled(it: Interpreter, node: ast.For, items: list[Any]) -> Flow:
+def _run_unrolled(it: Interpreter, node: ast.For, items: Sequence[Any]) -> Flow:
     target = Target("unrolled", depth=it.em.depth)
     for item in items:
         assign(it, node.target, item)

@@ -25,3 +25,5 @@ class Parameter:
     line: int = 0
     mapped: bool = False
     """Whether an output is a mapped one, of which a block visits many tiles."""
+    of: type | None = None
+    """The class that a constant's values have, where its annotation says one: tl.Const[int]."""

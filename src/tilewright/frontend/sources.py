@@ -1,16 +1,19 @@
 """Finds the source of a Python function: its syntax tree, its file, and how its names resolve."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
+import functools
+import inspect
 import itertools
 import linecache
+import operator
 import textwrap
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from ..base.errors import Code, CompileError
@@ -82,7 +85,7 @@ def function_source(function: Callable[..., Any], text: str | None = None) -> Fu
             got=type(function).__name__,
         )
     if text is None:
-        text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+        text = _text_of(code, function.__globals__)
         node = _find(_parse(text), code)
     else:
         text = textwrap.dedent(text)  # as inspect.getsource gives that of a method
@@ -98,6 +101,49 @@ def function_source(function: Callable[..., Any], text: str | None = None) -> Fu
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     file = SourceFile(code.co_filename, text)
     return FunctionSource(code.co_name, node, file, function.__globals__, cells)
+
+
+_seen: dict[str, tuple[str, ...]] = {}
+"""The texts that each file was seen to have, the latest first."""
+MOST_TEXTS = 8
+FUTURE = (
+    functools.reduce(
+        operator.or_,
+        [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names],
+    )
+    & ~inspect.CO_NESTED
+)
+"""The bits of a code's flags that say with which features of later versions it was compiled."""
+
+
+def _text_of(code: types.CodeType, names: dict[str, Any]) -> str:
+    """The text of the file that a function is from.
+
+    Files are edited while a program runs, and imported again or not: of several texts it is the
+    one that the running code was made from.
+    """
+    name = code.co_filename
+    kept = "".join(linecache.getlines(name, names))
+    linecache.checkcache(name)
+    now = "".join(linecache.getlines(name, names))
+    texts = tuple(dict.fromkeys(t for t in (now, kept, *_seen.get(name, ())) if t))
+    _seen[name] = texts[:MOST_TEXTS]
+    if len(texts) > 1:
+        flags = code.co_flags & FUTURE
+        return next((t for t in texts if code in _codes(t, name, flags)), now or kept)
+    return now or kept
+
+
+@functools.lru_cache(maxsize=16)
+def _codes(text: str, name: str, flags: int) -> frozenset[types.CodeType]:
+    """The code of all functions of a text, as Python makes it."""
+    try:
+        found = [compile(text, name, "exec", flags, dont_inherit=True)]
+    except SyntaxError:
+        return frozenset()
+    for code in found:
+        found += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return frozenset(found)
 
 
 def _find_given(text: str, code: types.CodeType) -> FunctionNode:
@@ -120,7 +166,7 @@ def _find_given(text: str, code: types.CodeType) -> FunctionNode:
     return node
 
 
-@lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=64)
 def _parse(text: str) -> ast.Module:
     try:
         return _tree(text)

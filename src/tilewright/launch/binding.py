@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -39,6 +39,15 @@ from .protocol import Declared
 
 T = TypeVar("T")
 
+CONSTANTS: dict[type, tuple[type, ...]] = {
+    int: (int, np.integer),
+    float: (float, int, np.floating, np.integer),
+    bool: (bool, np.bool),
+    str: (str,),
+    tuple: (tuple,),
+}
+"""What a constant takes by the class in its annotation; all others are taken as they come."""
+
 
 class Binder:
     """Binds calls of one kernel, whose parameters it sorts by kind once."""
@@ -63,11 +72,11 @@ class Binder:
 
     def check_call(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         """Raise TypeError where the number of arguments or a keyword is wrong, as Python would."""
-        if len(args) != len(self._parameters):
-            self._refuse_number(len(args))
         for name in keywords:
             if name not in self._known:
                 self._refuse_keyword(name)
+        if len(args) != len(self._parameters):
+            self._refuse_number(len(args))
         for name in self._needed:
             if name not in keywords:
                 kernel = self._kernel.name
@@ -90,7 +99,19 @@ class Binder:
 
     def constants(self, keywords: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         """The compile-time constants of a call, defaults filled in."""
-        return tuple([(p.name, keywords.get(p.name, p.default)) for p in self._constants])
+        return tuple([(p.name, self._constant(p, keywords)) for p in self._constants])
+
+    def _constant(self, p: Parameter, keywords: Mapping[str, Any]) -> Any:
+        value: Any = keywords.get(p.name, p.default)
+        if p.of not in CONSTANTS or value is p.default:
+            return value
+        if not isinstance(value, CONSTANTS[p.of]):
+            raise LaunchError(
+                f"the constant `{p.name}` of `{self._kernel.name}` has the wrong type",
+                expected=f"{p.of.__name__}, as it is annotated",
+                got=f"{p.name}={value!r}",
+            )
+        return cast("Any", value).item() if isinstance(value, np.generic) else value
 
     def bind(self, values: Sequence[Any], keywords: Mapping[str, Any]) -> Bound:
         """The arguments by kind; those of a wrong kind are refused."""

@@ -113,7 +113,19 @@ def swapping(n, m):
     return a + b * 10 + c * 100 + d * 1000
 
 
-FUNCTIONS = [counted, searching, branching, returning, unrolled, swapping]
+def over_items(n, m):
+    """Functions of Python that go over ranges and tuples of constants."""
+    total = sum((n, m), 5) + sum(k * n for k in range(3))
+    for k, j in zip(range(3), reversed(range(4)), strict=False):
+        total += n * k - m * j
+    for k, j in enumerate(range(5, 9), 2):
+        total += k * j
+    for k in map(lambda a, b: a * n + b, (1, 2, 3), tuple(range(2))):
+        total ^= k
+    return total + max(list(range(4)))
+
+
+FUNCTIONS = [counted, searching, branching, returning, unrolled, swapping, over_items]
 
 
 def as_python(function):

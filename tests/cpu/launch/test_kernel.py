@@ -85,6 +85,22 @@ def test_a_changed_global_is_noticed(monkeypatch):
     assert all("`FACTOR`" in line for line in history[1:])
 
 
+def test_a_list_whose_items_change_is_noticed():
+    weights = [1.0]
+
+    @tw.entry
+    def weigh(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+        z.store(tl.load_tile_like(x, z) * weights[0])
+
+    z, x = poisoned(5), tw.ones(5).sync()
+    for weight in (2.0, 7.0):
+        weights[0] = weight
+        for _ in range(200):  # quick ones too
+            weigh(z.partition_mut(4), x).sync()
+        assert (z.to_numpy() == weight).all()
+    assert len(weigh.explain_recompile().splitlines()) == 2
+
+
 def test_a_global_that_means_the_same_is_not_a_change(monkeypatch):
     scale, x = scaling(), ones(5)
     for factor in (1000, int("1000"), 1000):

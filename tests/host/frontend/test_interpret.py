@@ -39,6 +39,33 @@ def test_a_captured_global_is_remembered(monkeypatch):
     config.offset = before
 
 
+WEIGHTS = [1.0, 2.0]
+TABLE = {"a": ([3.0], 4.0)}
+
+
+def weighted(z: tl.TensorMut[f32]) -> None:
+    z.store(z.load() * WEIGHTS[0] + TABLE["a"][0][0])
+
+
+@pytest.mark.parametrize(
+    ("change", "undo"),
+    [
+        (lambda: WEIGHTS.append(5.0), lambda: WEIGHTS.pop()),
+        (lambda: WEIGHTS.reverse(), lambda: WEIGHTS.reverse()),
+        (lambda: TABLE.update(b=1), lambda: TABLE.pop("b")),
+        (lambda: TABLE["a"][0].append(1), lambda: TABLE["a"][0].pop()),
+        (lambda: WEIGHTS.__setitem__(0, 1), lambda: WEIGHTS.__setitem__(0, 1.0)),
+    ],
+)
+def test_what_is_in_lists_and_dicts_is_remembered(change, undo):
+    captured = build_captured(capture(weighted), SIGNATURE).captured
+    assert not any(c.changed() for c in captured)
+    change()
+    assert any(c.changed() for c in captured)
+    undo()
+    assert not any(c.changed() for c in captured), "the same values are no change"
+
+
 def test_closure_values_are_captured():
     def make(factor):
         def kernel(z: tl.TensorMut[f32]) -> None:

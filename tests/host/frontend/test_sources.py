@@ -76,6 +76,83 @@ def test_builtins_have_no_source():
         function_source(len)
 
 
+# --- files that are edited while the program runs ----------------------------------------------
+
+FILE = """\
+import tilewright as tw
+import tilewright.lang as tl
+
+def helper(t):
+    return t + 1.0
+
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(helper(z.load()))
+"""
+
+
+class Edited:
+    """A module in a file, which is written again before it is imported again, or without that."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.names = folder / "edited.py", {"__name__": "edited"}
+
+    def write(self, text: str) -> None:
+        self.path.write_text(text)
+
+    def load(self) -> None:
+        exec(compile(self.path.read_text(), str(self.path), "exec"), self.names)
+
+    def launched(self) -> list[float]:
+        with tw.device("reference"):
+            z = tw.zeros((2,)).partition((2,))
+            return self.names["kernel"](z).out().to_numpy().sync().tolist()
+
+
+@pytest.fixture
+def edited(tmp_path):
+    module = Edited(tmp_path)
+    module.write(FILE)
+    module.load()
+    return module
+
+
+@pytest.mark.parametrize("above", ["", "# a line more\n" * 3])
+def test_a_file_that_is_edited_and_imported_again(edited, above):
+    assert edited.launched() == [1, 1]
+    edited.write(above + FILE.replace("+ 1.0", "+ 10.0").replace("z.load()", "z.load() + 5.0"))
+    edited.load()
+    assert edited.launched() == [15, 15]
+
+
+def test_a_file_that_is_edited_and_not_imported_again(edited):
+    before = edited.names["kernel"]
+    edited.write("# further down\n" + FILE.replace("+ 1.0", "+ 10.0"))
+    assert edited.launched() == [1, 1]
+    edited.load()
+    assert edited.launched() == [10, 10]
+    edited.names["kernel"] = before
+    assert edited.launched() == [10, 10], "the name of the helper means another function now"
+
+
+def test_functions_of_an_older_text_are_still_found(edited):
+    old = edited.names["helper"]
+    function_source(old)
+    for k in range(3):
+        edited.write("\n" * k + FILE.replace("1.0", f"{k}.5"))
+        edited.load()
+        assert edited.launched() == [k + 0.5] * 2
+    assert ast.unparse(function_source(old).node.body[0]) == "return t + 1.0"
+
+
+def test_a_file_that_is_gone_or_broken_is_remembered(edited):
+    assert edited.launched() == [1, 1]
+    edited.write("def helper(t:\n")
+    assert ast.unparse(function_source(edited.names["helper"]).node.body[0]) == "return t + 1.0"
+    edited.path.unlink()
+    assert ast.unparse(function_source(edited.names["helper"]).node.body[0]) == "return t + 1.0"
+
+
 # --- what is given by hand ---------------------------------------------------------------------
 
 FILL = "def fill(z: tl.TensorMut) -> None:\n    z.store(tl.full(z.shape, 3, z.dtype))\n"

@@ -80,6 +80,19 @@ def test_wrong_arguments(name, o, golden, places):
     golden(places(caught.value), name)
 
 
+@pytest.mark.parametrize("given", [32, np.int64(32), np.int32(32), np.uint8(32)])
+def test_constants_of_numpy_are_numbers_of_python(given, o):
+    (pair,) = gemm.kernel.request((o.p, o.x), {"BK": given}).constants
+    assert pair == ("BK", 32)
+    assert type(pair[1]) is int
+
+
+@pytest.mark.parametrize("given", [32.0, "32", None, (32,), np.float64(32)])
+def test_constants_of_another_type_are_refused(given, o):
+    with pytest.raises(tw.LaunchError, match="the constant `BK` of `gemm` has the wrong type"):
+        gemm(o.p, o.x, BK=given)
+
+
 def test_a_refused_call_takes_nothing(o):
     with pytest.raises(tw.ShapeError):
         neg(o.z.partition((2, 2)), o.x[0])
