@@ -7,13 +7,20 @@ closer look. What is special about kernels and about graphs, they say themselves
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 from typing import Any, TypeAlias
 
+from ..base.config import OVERRIDDEN
 from ..driver.cpu.calling import DECLARATIONS
+from ..driver.cpu.firing import QUIET, TOLD_BITS, UNFINISHED
 from ..driver.cpu.layouts import Native, native_type, offset
 from ..driver.cpu.native import NativeFunction
-from ..driver.cpu.runtime.calls import compiled
+from ..driver.cpu.pool import ALONE, SLICE
+from ..driver.cpu.record import Record
+from ..driver.cpu.runtime.calls import Calls, compiled
+from ..driver.cpu.runtime.words import Job, Queue, State
+from ..driver.cpu.stream import CpuStream
 from ..driver.cuda.context import Context
 from ..driver.cuda.launching import STATUS_BITS
 from ..driver.cuda.stream import FEW_OR_MANY, STATUS_MASK, CudaStream
@@ -21,14 +28,15 @@ from ..driver.cuda.waiting import EAGER
 from ..driver.dues import Dues
 from ..driver.lane import Lane
 from ..driver.protocol import Stream
+from ..driver.stub.lanes import LANES
 from ..driver.stub.shots import FAILED
 from ..driver.stub.spots import at
 from ..op.ambient import choose_stream
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
+from . import quick_here, quick_text
 from .flight import PUTS, tell_put
-from .quick_text import DECLARED, TEXT
 
 ENDINGS = ("start_on", "sync_on", "sync", "drop")
 _NAMES = {name: sys.intern(name) for name in ("tend", "sweep", "start()", "sync()")}
@@ -43,12 +51,41 @@ _SLOTS: Slots = {
         CudaStream,
         ["_dues", "_marks", "_others", "_waiting", "completed", "device", "handle", "kept", "lane"],
     ),
+    "here": (CpuStream, ("_calls", "_nodes", "address", "device", "lane")),
+    "calls": (Calls, ("give_up", "resume")),
+    "record": (Record, ("address", "scratch")),
     "lane": (Lane, ("address",)),
     "dues": (Dues, ("_items",)),
     "threads": (type(THREAD), ("names",)),
     "tracing": (type(Tracing), ("active",)),
     "puts": (type(PUTS), ("waiting",)),
 }
+
+_WORDS: Mapping[str, Sequence[IntEnum]] = {
+    "queue": (Queue.HEAD, Queue.STATE),
+    "state": (State.STOP, State.USUAL, State.WORKERS),
+    "job": (Job.BLOCKS, Job.THREADS),
+}
+"""Words that native code reads or writes, by what it calls their owners."""
+
+_FEW, _MANY = FEW_OR_MANY
+_NUMBERS: Mapping[str, int] = {
+    "few": _FEW, "many": _MANY, "failed": FAILED, "status_bits": STATUS_BITS,
+    "status_mask": STATUS_MASK, "eager": EAGER, "unfinished": UNFINISHED, "quiet": QUIET,
+    "told_bits": TOLD_BITS, "NOWHERE": quick_here.NOWHERE, "THERE": quick_here.THERE,
+    "HERE": quick_here.HERE,
+}  # fmt: skip
+
+_OBJECTS: Mapping[str, object] = {
+    "CudaStream": CudaStream, "CpuStream": CpuStream, "have_helpers": CpuStream.have_helpers,
+    "ALONE": ALONE, "SLICE": SLICE, "OVERRIDDEN": OVERRIDDEN, "no_numbers": b"",
+    "Tracing": Tracing, "THREAD": THREAD, "PUTS": PUTS, "tell_put": tell_put, "zero": 0,
+    "start": _NAMES["start()"], "sync": _NAMES["sync()"], "tend": _NAMES["tend"],
+    "sweep": _NAMES["sweep"],
+}  # fmt: skip
+
+_BEFORE = "".join((LANES, quick_text.DECLARED, quick_here.DECLARED))
+_TEXT = quick_text.TEXT + quick_here.TEXT
 
 _KEPT: list[object] = []
 """What native code refers to, for good."""
@@ -67,12 +104,15 @@ def native_endings(
 
     `before` is text in which nothing stands in braces.
     """
-    known = {**_offsets({**_SLOTS, **slots}), **_common(), **numbers}
+    known: dict[str, Any] = {**_offsets({**_SLOTS, **slots}), **_NUMBERS, **numbers}
+    for what, words in _WORDS.items():
+        known |= words_of(what, words)
+    known["zero_object"] = f"inttoptr (i64 {id(0)} to ptr)"
     own = {"start_on": op.start_on, "sync_on": op.sync_on, "dropped": op.__del__,
-           "sync_method": op.sync, "chosen": _chosen, **objects}  # fmt: skip
+           "sync_method": op.sync, "chosen": _chosen, **_OBJECTS, **objects}  # fmt: skip
     known |= {name: at(each) for name, each in own.items()}
     _KEPT.append((op, own))
-    whole = "".join((DECLARATIONS, before, DECLARED, (TEXT + text).format(**known)))
+    whole = "".join((DECLARATIONS, before, _BEFORE, (_TEXT + text).format(**known)))
     return list(compiled(whole, (*ENDINGS, *symbols), optimize=True).values())
 
 
@@ -104,17 +144,6 @@ def _offsets(slots: Slots) -> dict[str, Any]:
     }
 
 
-def _common() -> dict[str, Any]:
-    """What stands in braces in the text that all of them share."""
-    few, many = FEW_OR_MANY
-    objects: dict[str, object] = {
-        "CudaStream": CudaStream, "Tracing": Tracing, "THREAD": THREAD, "PUTS": PUTS,
-        "tell_put": tell_put, "zero": 0, "start": _NAMES["start()"], "sync": _NAMES["sync()"],
-        "tend": _NAMES["tend"], "sweep": _NAMES["sweep"],
-    }  # fmt: skip
-    return {
-        "few": few, "many": many, "failed": FAILED, "status_bits": STATUS_BITS,
-        "status_mask": STATUS_MASK, "eager": EAGER,
-        "zero_object": f"inttoptr (i64 {id(0)} to ptr)",
-        **{name: at(each) for name, each in objects.items()},
-    }  # fmt: skip
+def words_of(what: str, words: Iterable[IntEnum]) -> dict[str, int]:
+    """Where words are, by what native code calls their owner, and their names."""
+    return {f"{what}_{word.name.lower()}": word.value for word in words}

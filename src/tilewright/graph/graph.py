@@ -149,10 +149,10 @@ class CudaGraph(Generic[T]):
             raise TypeError(f"`{old.name}` is no kernel launch, and has no arguments to replace")
         with self._replay.settled():
             self._nodes[node] = old.rebind(*args, **keywords)
-        for region in self.writes:
-            storage = region.storage
-            storage.graphs = tuple([known for known in storage.graphs if known() is not self])
-        self._gather()
+            for region in self.writes:
+                storage = region.storage
+                storage.graphs = tuple([known for known in storage.graphs if known() is not self])
+            self._gather()
 
     def fire(self, stream: Stream, use: FirstUse, built: Spot, waits: bool) -> bool:
         """Put one replay on a stream, where memory and stream allow that without a closer look."""

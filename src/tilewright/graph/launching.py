@@ -64,6 +64,8 @@ class GraphLaunch(DeviceOp[None]):
         except BaseException as error:
             if self._uses:
                 self.spend()
+            else:
+                self.mark_refused()
             if isinstance(error, Exception):
                 named(error, self)
             raise

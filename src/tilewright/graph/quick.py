@@ -13,10 +13,12 @@ from ..array.quick import Slots, native_endings, quick_class, quick_op
 from ..array.recording import PlainMemory
 from ..driver.cpu.calling import OFTEN
 from ..driver.cpu.layouts import Native, are_known
+from ..driver.cpu.replay import CpuReplay, ReplayRun
 from ..driver.cpu.stream import CpuStream
 from ..driver.cuda.replay import GRAPH, CudaReplay
 from ..driver.cuda.stream import CudaStream
 from ..driver.stub.text import NOTING
+from ..op.running import named
 from .launching import GraphLaunch
 from .quick_text import TEXT
 
@@ -28,6 +30,7 @@ _SLOTS: Slots = {
     "replay": (
         CudaReplay, ("_attended", "_executable", "_last", "_now", "_only", "_ran_on", "context")
     ),
+    "replay_here": (CpuReplay, ("_fire", "_last", "_leave", "_run", "_take", "_threads")),
     "memory": (PlainMemory, ("address",)),
 }  # fmt: skip
 
@@ -46,7 +49,7 @@ def hasten(graph: CudaGraph[Any]) -> None:
 
 
 def make_quick(graph: CudaGraph[Any]) -> None:
-    """Let native code build launches of a graph from now on; and end them, on CUDA."""
+    """Let native code build launches of a graph from now on, and end most of them."""
     base: Any = type(graph)
     quick = _quick(base)
     graph.quick = quick.op
@@ -63,7 +66,7 @@ def _quick(base: Any) -> _Quick:
     """The classes whose objects are as those of Python, in native code; made at first use."""
     objects = {
         "CudaReplay": CudaReplay, "left": _left, "GRAPH": GRAPH, "launch": base.launch,
-        "spent": "spent",
+        "spent": "spent", "CpuReplay": CpuReplay, "heard": _heard,
     }  # fmt: skip
     slots = {
         **_SLOTS,
@@ -72,6 +75,13 @@ def _quick(base: Any) -> _Quick:
     *endings, launch = native_endings(GraphLaunch, TEXT, NOTING, slots, objects, {}, ("launch",))
     graph = quick_class(base, Native(methods={"launch": launch}))
     return _Quick(graph, quick_op(GraphLaunch, endings))
+
+
+def _heard(op: GraphLaunch, graph: CudaGraph[Any], run: ReplayRun) -> None:
+    """As `GraphLaunch.fire` goes on where a run that is over may have something to report."""
+    error = graph.read(run)
+    if error is not None:
+        raise named(error, op)
 
 
 def _left(

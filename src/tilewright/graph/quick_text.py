@@ -8,6 +8,8 @@ What stands in braces are classes and objects of Python, offsets of slots, and n
 
 from __future__ import annotations
 
+from . import quick_here
+
 LAUNCH = """
 ; The op of a launch that was built there; owns that place, and gives null without memory.
 define internal ptr @op_of(ptr %graph, ptr %built) {{
@@ -140,30 +142,61 @@ go:
   ret i32 %result
 }}
 
-; Runs an op on a stream. Where there are other threads, Python takes the turn of the replay.
+; Puts a run on a stream of CUDA, as `put_there` says, if nothing about it is unusual. Where there
+; are other threads, Python takes the turn of the replay.
+define internal i32 @end_there(
+    ptr %op, ptr %graph, ptr %replay, ptr %stream, ptr %user, i64 %budget) {{
+entry:
+  %alone = call i1 @is_alone()
+  br i1 %alone, label %find, label %closer
+find:
+  %memory = call ptr @memory_of(ptr %graph)
+  %none = icmp eq ptr %memory, null
+  br i1 %none, label %closer, label %judge
+judge:
+  %fits = call i1 @may_run(ptr %replay, ptr %stream)
+  br i1 %fits, label %go, label %closer
+closer:
+  ret i32 0
+go:
+  %fired = call i32 @fire(ptr %op, ptr %graph, ptr %replay, ptr %memory, ptr %stream, ptr %user,
+    i64 %budget)
+  ret i32 %fired
+}}
+
+; Lets an op go of its graph once it has run.
+define internal void @spend(ptr %op) {{
+  %spent = call i32 @PyObject_SetAttr(ptr %op, {spent}, ptr @_Py_TrueStruct)
+  %let_go = call ptr @own(ptr @_Py_NoneStruct)
+  call void @give(ptr %op, i64 {op_graph}, ptr %let_go)
+  ret void
+}}
+
+; Runs an op on a stream, and waits if there is a budget for that.
 define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
 entry:
-  %ours = call i1 @is_of(ptr %stream, {CudaStream})
+  %place = call i32 @place_of(ptr %stream, i64 %budget)
+  %ours = icmp ne i32 %place, {NOWHERE}
   %graph = call ptr @slot(ptr %op, i64 {op_graph})
   %unspent = icmp ne ptr %graph, @_Py_NoneStruct
   %may = and i1 %ours, %unspent
   br i1 %may, label %look, label %closer
 look:
   %usual = call i1 @is_usual()
-  %alone = call i1 @is_alone()
-  %both = and i1 %usual, %alone
-  br i1 %both, label %find, label %closer
+  br i1 %usual, label %find, label %closer
 find:
-  %memory = call ptr @memory_of(ptr %graph)
-  %none = icmp eq ptr %memory, null
-  br i1 %none, label %closer, label %judge
-judge:
   %replay = call ptr @slot(ptr %graph, i64 {graph_replay})
-  %fits = call i1 @may_run(ptr %replay, ptr %stream)
-  br i1 %fits, label %fire, label %closer
-fire:
-  %fired = call i32 @fire(ptr %op, ptr %graph, ptr %replay, ptr %memory, ptr %stream, ptr %user,
-    i64 %budget)
+  %here = icmp eq i32 %place, {HERE}
+  br i1 %here, label %end_here, label %end_there
+end_here:
+  %ran = call i32 @end_here(ptr %op, ptr %graph, ptr %replay, ptr %stream, ptr %user)
+  br label %judge
+end_there:
+  %put = call i32 @end_there(
+    ptr %op, ptr %graph, ptr %replay, ptr %stream, ptr %user, i64 %budget)
+  br label %judge
+judge:
+  %fired = phi i32 [ %ran, %end_here ], [ %put, %end_there ]
   switch i32 %fired, label %failed [ i32 0, label %closer
                                      i32 1, label %done ]
 failed:
@@ -171,12 +204,10 @@ failed:
 closer:
   ret ptr @_Py_NotImplementedStruct
 done:
-  %spent = call i32 @PyObject_SetAttr(ptr %op, {spent}, ptr @_Py_TrueStruct)
-  %let_go = call ptr @own(ptr @_Py_NoneStruct)
-  call void @give(ptr %op, i64 {op_graph}, ptr %let_go)
+  call void @spend(ptr %op)
   %result = call ptr @own(ptr @_Py_NoneStruct)
   ret ptr %result
 }}
 """
 
-TEXT = LAUNCH + END
+TEXT = LAUNCH + END + quick_here.TEXT

@@ -9,23 +9,15 @@ them go.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
-from enum import IntEnum
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..array.quick import Slots, native_endings, quick_class, quick_op
-from ..base.config import OVERRIDDEN
+from ..array.quick import Slots, native_endings, quick_class, quick_op, words_of
 from ..driver.cpu.calling import OFTEN
-from ..driver.cpu.firing import QUIET, TOLD_BITS, UNFINISHED
 from ..driver.cpu.layouts import Native, offset
-from ..driver.cpu.pool import ALONE, SLICE
-from ..driver.cpu.record import CANCEL, Record
-from ..driver.cpu.runtime.calls import Calls
-from ..driver.cpu.runtime.words import Job, Queue, State
-from ..driver.cpu.stream import CpuStream
+from ..driver.cpu.record import Record
 from ..driver.cuda.stream import CudaStream
-from ..driver.stub.lanes import LANES
 from ..driver.stub.shots import ShotWord
 from ..driver.stub.text import BINDING
 from ..driver.stub.words import new_words
@@ -34,7 +26,6 @@ from .firing import CudaShot
 from .firing_here import CpuShot
 from .form import Known
 from .operation import Launch
-from .quick_here import DECLARED
 from .quick_text import QUICK_WORDS, TEXT, QuickWord
 
 if TYPE_CHECKING:
@@ -45,20 +36,7 @@ _SLOTS: Slots = {
     "known": (Known, ("home", "latest")),
     "shot": (CudaShot, ("context", "given")),
     "shot_here": (CpuShot, ("_fire", "_idle", "given")),
-    "here": (CpuStream, ("_calls", "_nodes", "address", "device", "lane")),
-    "calls": (Calls, ("resume",)),
-    "record": (Record, ("address", "scratch")),
 }
-_WORDS: Mapping[str, Sequence[IntEnum]] = {
-    "quick": tuple(QuickWord),
-    "queue": (Queue.HEAD, Queue.STATE),
-    "state": (State.STOP, State.USUAL, State.WORKERS),
-    "job": (Job.BLOCKS, Job.CANCELLED, Job.THREADS),
-}
-"""Words that native code reads or writes, by what it calls their owners."""
-
-
-_BEFORE = BINDING + LANES + DECLARED
 
 
 def hasten(entry: Entry) -> None:
@@ -95,16 +73,14 @@ def _quick(base: Any) -> _Quick:
 
     objects = {
         "CudaShot": CudaShot, "left": _left, "called": called, "empty": (), "CpuShot": CpuShot,
-        "CpuStream": CpuStream, "OVERRIDDEN": OVERRIDDEN, "ALONE": ALONE, "SLICE": SLICE,
-        "no_numbers": b"", "heard": _heard, "have_helpers": CpuStream.have_helpers,
+        "heard": _heard,
     }  # fmt: skip
     numbers = {
         "entry_quick": offset(base, "quick"), "shot_fire": ShotWord.FIRE.value,
-        "unfinished": UNFINISHED, "quiet": QUIET, "told_bits": TOLD_BITS, "job_cancel": CANCEL,
-        **{f"{of}_{word.name.lower()}": word.value for of, all_ in _WORDS.items() for word in all_},
+        **words_of("quick", QuickWord),
     }  # fmt: skip
     op = base.launches
-    *endings, call = native_endings(op, TEXT, _BEFORE, _SLOTS, objects, numbers, ("call",))
+    *endings, call = native_endings(op, TEXT, BINDING, _SLOTS, objects, numbers, ("call",))
     entry = quick_class(base, Native(call=call))
     entry.is_quick = True
     return _Quick(entry, quick_op(op, endings))

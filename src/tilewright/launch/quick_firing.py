@@ -129,11 +129,8 @@ define internal ptr @spent(ptr %op) {{
 ; Runs an op on a stream, and waits if there is a budget for that; gives its arguments.
 define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
 entry:
-  %there = call i1 @is_of(ptr %stream, {CudaStream})
-  %host = call i1 @is_of(ptr %stream, {CpuStream})
-  %waits = icmp sgt i64 %budget, 0
-  %here = and i1 %host, %waits
-  %ours = or i1 %there, %here
+  %place = call i32 @place_of(ptr %stream, i64 %budget)
+  %ours = icmp ne i32 %place, {NOWHERE}
   %held = call ptr @slot(ptr %op, i64 {op_held})
   %bound = icmp ne ptr %held, @_Py_NoneStruct
   %may = and i1 %ours, %bound
@@ -145,6 +142,7 @@ find:
   %size = call i64 @PyTuple_Size(ptr %held)
   %last = sub i64 %size, 1
   %known = call ptr @PyTuple_GetItem(ptr %held, i64 %last)
+  %here = icmp eq i32 %place, {HERE}
   br i1 %here, label %end_here, label %end_there
 end_here:
   %ran = call i32 @end_here(ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user)

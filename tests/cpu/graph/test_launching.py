@@ -18,7 +18,6 @@ import tilewright.lang as tl
 from support.lending import lent
 from tilewright import f32, i32, simt
 from tilewright.base import config
-from tilewright.driver.cpu.calling import OFTEN
 from tilewright.driver.cpu.replay import CpuReplay
 from tilewright.driver.host import CPU, REFERENCE
 from tilewright.graph import quick
@@ -69,27 +68,43 @@ def lasting(out: simt.DisjointSlice[f32], turn: simt.Slice[f32]) -> None:
         out[i] = mine
 
 
-@pytest.fixture(params=["python", "native"])
-def fired(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether replays may be fired, then which attempts to do so were not in vain."""
-    native = request.param == "native"
-    seen = [native]
+class Ways:
+    """How replays that somebody waited for went."""
+
+    def __init__(self, may_fire: bool) -> None:
+        self.may_fire = may_fire
+        self.usual = self.looked_at = 0
+        """How many took the usual way, and how many needed a closer look before."""
+
+    def begin(self) -> None:
+        """Count anew."""
+        self.usual = self.looked_at = 0
+
+    def were_fired(self) -> bool:
+        """Whether all replays since then were fired, where they may be; else none."""
+        return self.may_fire == (self.usual == 0)
+
+
+@pytest.fixture(params=["python", "native", "quick"])
+def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ways:
+    """Replays run by Python, are begun by it and run in native code, or need no Python."""
+    ways = Ways(request.param != "python")
+    fire, put_on = CpuReplay.fire, CpuReplay.put_on
 
     def look(self: CpuReplay, *given: Any) -> Any:
-        seen.append(True)
-        went = fire(self, *given)
-        seen[-1] = went is not False
-        return went
+        ways.looked_at += 1
+        return fire(self, *given)
 
-    fire = CpuReplay.fire
+    def put(self: CpuReplay, stream: Any, *, inline: bool = False) -> Any:
+        ways.usual += inline
+        return put_on(self, stream, inline=inline)
+
     monkeypatch.setattr(CpuReplay, "fire", look)
-    monkeypatch.setattr(quick, "OFTEN", 1 if native else 1 << 30)
-    return seen
-
-
-def were_fired(fired: list[bool], count: int) -> bool:
-    """Whether the last replays were fired, where they may be."""
-    return fired[-count:] == [fired[0]] * count
+    monkeypatch.setattr(CpuReplay, "put_on", put)
+    monkeypatch.setattr(quick, "OFTEN", 1 if ways.may_fire else 1 << 30)
+    if request.param == "native":
+        monkeypatch.setattr(quick, "make_quick", lambda graph: None)
+    return ways
 
 
 @pytest.fixture(autouse=True)
@@ -122,16 +137,18 @@ def counter(size: int, steps: int = 10) -> tuple[tw.CudaGraph[Any], tw.Tensor[An
 
 
 @pytest.mark.parametrize("size", [0, 1, TILE - 1, TILE, TILE + 1, 1009, 100_003])
-def test_every_node_runs_once_in_each_replay(fired: list[bool], size: int) -> None:
+def test_every_node_runs_once_in_each_replay(ways: Ways, size: int) -> None:
     graph, x = counter(size)
-    for _ in range(4):
+    graph.launch().sync()
+    ways.begin()
+    for _ in range(3):
         graph.launch().sync()
-    assert were_fired(fired, 3)
+    assert ways.were_fired()
     same(x, np.full(size, 40.0))
 
 
 @pytest.mark.parametrize("size", [1, TILE - 1, TILE + 1, 257])
-def test_what_replays_compute_is_what_the_reference_does(fired: list[bool], size: int) -> None:
+def test_what_replays_compute_is_what_the_reference_does(ways: Ways, size: int) -> None:
     a, b = (np.random.default_rng().random(size).astype("f4") for _ in range(2))
     found = {}
     for device in (CPU, REFERENCE):
@@ -150,19 +167,20 @@ def test_what_replays_compute_is_what_the_reference_does(fired: list[bool], size
     np.testing.assert_array_equal(found[CPU.name], found[REFERENCE.name])
 
 
-def test_copies_are_nodes_like_others(fired: list[bool]) -> None:
+def test_copies_are_nodes_like_others(ways: Ways) -> None:
     source, x, z = np.zeros(100, "f4"), vector(100), poisoned(100)
     with tw.CudaGraph.scope(CPU.new_stream()) as scope:
         scope.record(x.copy_from(source))
         scope.record(scale(z.partition_mut(TILE), x, 2.0))
     for _ in range(4):
         source[:] = np.random.default_rng().random(100)
+        ways.begin()
         scope.graph.launch().sync()
         same(z, source * 2)
-    assert were_fired(fired, 1)
+    assert ways.were_fired()
 
 
-def test_a_failure_is_raised_once_and_the_nodes_behind_it_ran(fired: list[bool]) -> None:
+def test_a_failure_is_raised_once_and_the_nodes_behind_it_ran(ways: Ways) -> None:
     rows, out = vector(50, np.int32), vector(50, np.int32)
     x, z, one = (tw.full((20,), value).sync() for value in (0.0, float("nan"), 1.0))
     with tw.CudaGraph.scope(CPU.new_stream()) as scope:
@@ -179,26 +197,27 @@ def test_a_failure_is_raised_once_and_the_nodes_behind_it_ran(fired: list[bool])
         np.testing.assert_array_equal(out.to_numpy(), good[good])
         rows.copy_from(bad).sync()
         for _ in range(2):
+            ways.begin()
             op = scope.graph.launch()
             with pytest.raises(tw.LaunchError, match="index out of range in `gathered`") as told:
                 op.sync()
             [note] = told.value.__notes__
             assert note.startswith("while running `graph scope.graph`, built at")
             assert op.spent and op._graph is None
-        assert were_fired(fired, 1)
+        assert ways.were_fired()
         same(x, np.full(20, 4.0 * (i + 1)))
 
 
-def test_what_nodes_print_is_written(fired: list[bool], capsys: Any) -> None:
+def test_what_nodes_print_is_written(ways: Ways, capsys: Any) -> None:
     out = vector(10, np.int32)
     graph = talking(out.borrow_mut()).graph()
     for _ in range(3):
         graph.launch().sync()
     assert capsys.readouterr().out == "one 1\n" * 3
-    assert not any(fired[1:]), "prints are read in Python"
+    assert ways.usual == 3, "prints are read in Python"
 
 
-def test_an_op_is_used_once_and_says_where(fired: list[bool]) -> None:
+def test_an_op_is_used_once_and_says_where(ways: Ways) -> None:
     graph, x = counter(10)
     graph.launch().sync()
     op = graph.launch()
@@ -210,20 +229,21 @@ def test_an_op_is_used_once_and_says_where(fired: list[bool]) -> None:
     same(x, np.full(10, 20.0))
 
 
-def test_what_was_borrowed_before_is_ended_by_name_and_place(fired: list[bool]) -> None:
+def test_what_was_borrowed_before_is_ended_by_name_and_place(ways: Ways) -> None:
     x, z = vector(20), poisoned(20)
     graph = scale(z.partition_mut(TILE), x, 2.0).graph()
     for _ in range(2):
         graph.launch().sync()
     reader = scale(poisoned(20).partition_mut(TILE), z, 1.0)
+    ways.begin()
     graph.launch().sync()  # the end of it
     with pytest.raises(tw.BorrowError, match=r"written by `scale\.graph`") as raised:
         reader.sync()
     assert any(p.text == "graph.launch().sync()  # the end of it" for _, p in raised.value.places)
-    assert were_fired(fired, 1)
+    assert ways.were_fired()
 
 
-def test_a_refused_replay_ends_no_borrow(fired: list[bool]) -> None:
+def test_a_refused_replay_ends_no_borrow(ways: Ways) -> None:
     x, z, w = vector(20), poisoned(20), poisoned(20)
     graph = scale(z.partition_mut(TILE), x, 2.0).graph()
     for _ in range(2):
@@ -235,7 +255,7 @@ def test_a_refused_replay_ends_no_borrow(fired: list[bool]) -> None:
     same(w, x.to_numpy() * 6)
 
 
-def test_a_view_of_the_output_blocks_the_next_replay(fired: list[bool]) -> None:
+def test_a_view_of_the_output_blocks_the_next_replay(ways: Ways) -> None:
     x, z = vector(20), poisoned(20)
     graph = scale(z.partition_mut(TILE), x, 2.0).graph()
     for _ in range(2):
@@ -248,7 +268,7 @@ def test_a_view_of_the_output_blocks_the_next_replay(fired: list[bool]) -> None:
     same(z, x.to_numpy() * 2)
 
 
-def test_arguments_change_between_replays(fired: list[bool]) -> None:
+def test_arguments_change_between_replays(ways: Ways) -> None:
     x, y, z, w = vector(20), vector(20), poisoned(20), poisoned(20)
     graph = scale(z.partition_mut(TILE), x, 2.0).graph()
     for _ in range(3):
@@ -256,12 +276,13 @@ def test_arguments_change_between_replays(fired: list[bool]) -> None:
             graph.set_args(0, target.partition_mut(TILE), source, factor)
             target.copy_from(np.full(20, np.nan, "f4")).sync()
             for _ in range(2):
+                ways.begin()
                 graph.launch().sync()
             same(target, source.to_numpy() * np.float32(factor))
-    assert were_fired(fired, 1)
+    assert ways.were_fired()
 
 
-def test_replays_and_launches_on_one_stream_keep_their_order(fired: list[bool]) -> None:
+def test_replays_and_launches_on_one_stream_keep_their_order(ways: Ways) -> None:
     graph, x = counter(1 << 16, 2)
     ten = tw.full((1 << 16,), 10.0).sync()
     stream = CPU.new_stream()
@@ -271,7 +292,7 @@ def test_replays_and_launches_on_one_stream_keep_their_order(fired: list[bool]) 
         same(x, np.full(1 << 16, 12.0))
 
 
-def test_memory_in_use_on_another_stream_is_waited_for(fired: list[bool]) -> None:
+def test_memory_in_use_on_another_stream_is_waited_for(ways: Ways) -> None:
     graph, x = counter(1 << 18, 2)
     ten = tw.full((1 << 18,), 10.0).sync()
     streams = [CPU.new_stream() for _ in range(2)]
@@ -281,7 +302,7 @@ def test_memory_in_use_on_another_stream_is_waited_for(fired: list[bool]) -> Non
         same(x, np.full(1 << 18, 12.0))
 
 
-def test_replays_that_are_started_come_before_one_that_is_waited_for(fired: list[bool]) -> None:
+def test_replays_that_are_started_come_before_one_that_is_waited_for(ways: Ways) -> None:
     graph, x = counter(1 << 14)
     streams = [CPU.new_stream() for _ in range(2)]
     for _ in range(5):
@@ -291,13 +312,13 @@ def test_replays_that_are_started_come_before_one_that_is_waited_for(fired: list
     same(x, np.full(1 << 14, 150.0))
 
 
-def test_one_that_nobody_waits_for_goes_the_usual_way(fired: list[bool]) -> None:
+def test_one_that_nobody_waits_for_goes_the_usual_way(ways: Ways) -> None:
     graph, x = counter(10)
     graph.launch().sync()
-    before = len(fired)
+    ways.begin()
     graph.launch().start()
     graph.launch().into_future().result()
-    assert len(fired) == before
+    assert not ways.looked_at
     same(x, np.full(10, 30.0))
 
 
@@ -322,7 +343,7 @@ def in_threads(count: int, work: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [10, 1 << 15])
-def test_threads_replay_one_graph(fired: list[bool], size: int) -> None:
+def test_threads_replay_one_graph(ways: Ways, size: int) -> None:
     graph, x = counter(size)
     streams = [CPU.new_stream() for _ in range(2)]
 
@@ -334,7 +355,7 @@ def test_threads_replay_one_graph(fired: list[bool], size: int) -> None:
     same(x, np.full(size, 10.0 * 4 * ROUNDS))
 
 
-def test_arguments_change_while_another_thread_replays(fired: list[bool]) -> None:
+def test_arguments_change_while_another_thread_replays(ways: Ways) -> None:
     """Each replay has the old ones or the new ones, in all of its blocks."""
     size = 1 << 14
     ones, twos = (tw.full((size,), value).sync() for value in (1.0, 2.0))
@@ -354,32 +375,94 @@ def test_arguments_change_while_another_thread_replays(fired: list[bool]) -> Non
     assert all(each in ([1.0], [2.0]) for each in seen)
 
 
-def test_an_interrupt_ends_a_replay_that_lasts_and_the_graph_goes_on(fired: list[bool]) -> None:
-    """The third replay lasts; it is in native code as nobody else used the graph's memory."""
-    count, stream = 1 << 22, CPU.new_stream()
+def lasts(count: int) -> tuple[tw.CudaGraph[Any], tw.Tensor[Any], tw.Tensor[Any]]:
+    """A graph that lasts from its third replay on, what it counts replays in, and what it fills."""
     out, x, z, one = poisoned(count), *[tw.full((1,), each).sync() for each in (0.0, 0.0, 1.0)]
-    with tw.CudaGraph.scope(stream) as scope:
+    with tw.CudaGraph.scope(CPU.new_stream()) as scope:
         scope.record(add(z.partition_mut(1), x, one))
         scope.record(scale(x.partition_mut(1), z, 1.0))
         for _ in range(2):
             scope.record(lasting(out.borrow_mut(), x))
+    return scope.graph, x, out
+
+
+def test_an_interrupt_ends_a_replay_that_lasts_and_the_graph_goes_on(ways: Ways) -> None:
+    """The third replay lasts; it is in native code as nobody else used the graph's memory."""
+    count, stream = 1 << 22, CPU.new_stream()
+    graph, x, out = lasts(count)
     for _ in range(2):
         x.copy_from(np.zeros(1, "f4")).sync()
         out.copy_from(np.full(count, np.nan, "f4")).sync()
         for _ in range(2):
-            scope.graph.launch().sync_on(stream)
+            graph.launch().sync_on(stream)
         same(out, np.arange(count, dtype="f4") * 0.5 + 1)
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
-        op = scope.graph.launch()
+        op = graph.launch()
+        ways.begin()
         with pytest.raises(KeyboardInterrupt):
             op.sync_on(stream)  # many blocks, a minute
         timer.join()
-        assert op.spent and were_fired(fired, 1)
+        assert op.spent and ways.were_fired()
     same(x, [3.0])
 
 
-def test_a_graph_that_is_dropped_while_it_runs_is_there_until_it_has_run(fired: list[bool]) -> None:
+@pytest.fixture
+def on_signal() -> Any:
+    """Gives a function that has another called by a signal, soon."""
+    timers: list[threading.Timer] = []
+
+    def call(function: Any) -> None:
+        signal.signal(signal.SIGUSR1, lambda number, frame: function())
+        timers.append(threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)))
+        timers[-1].start()
+
+    before = signal.getsignal(signal.SIGUSR1)
+    yield call
+    for timer in timers:
+        timer.join()
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_the_handler_of_a_signal_cannot_replay_what_it_interrupts(
+    ways: Ways, on_signal: Any
+) -> None:
+    graph, x, _ = lasts(1 << 21)
+    for _ in range(2):
+        graph.launch().sync()
+    inside = "by this very thread, which a signal has interrupted"
+    for handler, refused in (
+        (lambda: graph.launch().sync(), inside if ways.may_fire else "cannot be run here"),
+        (lambda: graph.set_args(0, x.partition_mut(1), x, x), inside),
+    ):
+        on_signal(handler)
+        op = graph.launch()
+        with pytest.raises(tw.Error, match=refused):
+            op.sync()
+        assert op.spent
+        x.copy_from(np.zeros(1, "f4")).sync()
+        graph.launch().sync()
+        same(x, [1.0])
+        x.copy_from(np.full(1, 2.0, "f4")).sync()
+
+
+def test_the_handler_of_a_signal_can_start_it(ways: Ways, on_signal: Any) -> None:
+    graph, x, out = lasts(1 << 18)
+    for _ in range(2):
+        graph.launch().sync()
+    started: list[Any] = []
+    on_signal(lambda: started.append(graph.launch()) or started[0].start())
+    if ways.may_fire:
+        graph.launch().sync()
+        same(x, [4.0])
+        np.testing.assert_allclose(out.to_numpy(), 2)
+    else:  # while Python starts an op no other is
+        with pytest.raises(tw.Error, match="cannot be run here"):
+            graph.launch().sync()
+    assert len(started) == 1
+
+
+def test_a_graph_that_is_dropped_while_it_runs_is_there_until_it_has_run(ways: Ways) -> None:
     graph, x = counter(1000)
     graph.launch().sync()
     gone, replay = weakref.ref(graph), graph._replay
@@ -392,7 +475,7 @@ def test_a_graph_that_is_dropped_while_it_runs_is_there_until_it_has_run(fired: 
     assert gone() is None
 
 
-def test_how_many_threads_run_it_follows_the_settings(fired: list[bool]) -> None:
+def test_how_many_threads_run_it_follows_the_settings(ways: Ways) -> None:
     graph, x = counter(100_003, 2)
     for number in (1, 2, 3, 1):
         with config.override(num_threads=number):
@@ -402,7 +485,7 @@ def test_how_many_threads_run_it_follows_the_settings(fired: list[bool]) -> None
     same(x, np.full(100_003, 8.0))
 
 
-def test_nothing_is_left_behind(fired: list[bool]) -> None:
+def test_nothing_is_left_behind(ways: Ways) -> None:
     graph, x = counter(100)
     for _ in range(3):
         graph.launch().sync()
@@ -416,19 +499,3 @@ def test_nothing_is_left_behind(fired: list[bool]) -> None:
     del graph
     gc.collect()
     assert gone() is None
-
-
-def test_graphs_that_are_launched_often_are_fired(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[bool] = []
-
-    def look(self: CpuReplay, *given: Any) -> Any:
-        seen.append(self._fire is not None)
-        return fire(self, *given)
-
-    fire = CpuReplay.fire
-    monkeypatch.setattr(CpuReplay, "fire", look)
-    graph, x = counter(77)
-    for _ in range(OFTEN + 4):
-        graph.launch().sync()
-    assert not seen[0] and all(seen[-4:])
-    same(x, np.full(77, 10.0 * (OFTEN + 4)))

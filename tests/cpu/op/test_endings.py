@@ -15,6 +15,7 @@ import tilewright.lang as tl
 from support.interrupts import MOST_POINTS, raise_at
 from tilewright import f32, simt
 from tilewright.array import flight
+from tilewright.driver.cpu.calling import OFTEN
 from tilewright.driver.host import CPU
 from tilewright.op.nesting import THREAD
 
@@ -110,10 +111,35 @@ def test_what_was_interrupted_can_be_done_again(what, size):
     place = Place(size)
     run = getattr(place, what)
     run()
+    assert interrupted(place, run) > 5
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ops that were never run
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("what", ["launch", "launch_threads", "replay"])
+def test_so_can_what_is_done_so_often_that_it_takes_little_python(what, size):
+    place = Place(size)
+    run = getattr(place, what)
+    for _ in range(2 * OFTEN + 2):
+        run()
+    assert interrupted(place, run) > 1
+    assert interrupted(place, run, after=place.copy) > 5  # whose memory is looked at closer
+
+
+def interrupted(
+    place: Place, run: Callable[[], None], after: Callable[[], None] | None = None
+) -> int:
+    """At how many points something could be interrupted, after which it can be done each time."""
     for point in range(1, MOST_POINTS):
+        if after is not None:
+            after()
         if not raise_at(point, run):
-            break
+            return point
         assert not THREAD.names, point
+        run()
         place.launch()
         assert np.array_equal(place.z.to_numpy(), place.numbers + 1), point
-    assert 5 < point < MOST_POINTS - 1
+    raise AssertionError("it goes on and on")

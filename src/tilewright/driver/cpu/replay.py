@@ -9,13 +9,13 @@ from __future__ import annotations
 import ctypes
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ...base.errors import ContextError
 from .firing import QUIET, UNFINISHED, Fire, firing
-from .record import CANCEL, FAILURE, TAKEN, THREADS, USED, Record
+from .record import FAILURE, TAKEN, THREADS, USED, Record
 from .run import FailureWords, RawReport, problem_of, written
 from .runtime.words import Job
 
@@ -89,12 +89,6 @@ class ReplayRun(Record):
         self.words[Job.NODES] = ctypes.addressof(listed.table)
         self.words[Job.COUNT] = len(listed.nodes)
 
-    def give_up(self) -> None:
-        """Run no further block of any node."""
-        super().give_up()
-        for node in self._listed.nodes:
-            node.record.words[CANCEL] = 1
-
     def reports(self) -> list[tuple[int, RawReport]]:
         """What was reported, by number of node, once the run is over: the first failure, prints.
 
@@ -115,7 +109,9 @@ class ReplayRun(Record):
 class CpuReplay:
     """Work recorded on a CPU stream; its runs follow each other, on whatever streams."""
 
-    __slots__ = ("_fire", "_last", "_listed", "_run", "_threads", "_turn")
+    __slots__ = (
+        "_fire", "_is_mine", "_last", "_leave", "_listed", "_run", "_take", "_threads", "_turn",
+    )  # fmt: skip
 
     starts = False
 
@@ -124,7 +120,9 @@ class CpuReplay:
         self._last: Event | None = None
         """Behind the last run that was put on a stream; those that were fired are over."""
         self._threads = 1
-        self._turn = threading.RLock()
+        self._turn = turn = threading.RLock()
+        self._take, self._leave = turn.acquire, turn.release  # for native code
+        self._is_mine: Callable[[], bool] = cast("Any", turn)._is_owned
         self._fire: Fire | None = None
         """Native code, once it is worth it."""
         self._run: ReplayRun | None = self._new_run()
@@ -138,6 +136,7 @@ class CpuReplay:
     @contextmanager
     def settled(self) -> Generator[None, None, None]:
         """A block in which no run is on its way, so that nodes can be given other arguments."""
+        self._refuse_inside()
         with self._turn:
             self._settle()
             yield
@@ -152,16 +151,17 @@ class CpuReplay:
     ) -> ReplayRun | bool:
         """Run it here and now, if nothing that it comes after is under way.
 
-        `keep` is the caller's to keep: the run is over when this returns.
+        `keep` is the caller's to keep: the run is over when this returns. `graph.quick` does the
+        same in native code.
         """
         native = self._fire
         if native is None:
             return False
+        self._refuse_inside()
         with self._turn:
-            run = self._run
-            # There is none in a signal's handler that interrupts a run.
-            if run is None or not self._is_over():
+            if not self._is_over():
                 return False
+            run = self._run or self._new_run()  # an interrupt may have left none
             here = cast("JobStream", stream)
             self._spread(here)
             self._run, told = None, UNFINISHED
@@ -170,6 +170,15 @@ class CpuReplay:
             finally:
                 self._run = run if told == 0 or told & QUIET else self._new_run()
         return run if told and not told & QUIET else told != 0
+
+    def _refuse_inside(self) -> None:
+        """Raise if this thread is in the middle of a run: this is the handler of a signal."""
+        if self._is_mine():
+            raise ContextError(
+                "recorded work is being run by this very thread, which a signal has interrupted",
+                expected="a run to be over before the next one is waited for",
+                hint="in the handler of a signal note what is to be done, and do it afterwards",
+            )
 
     def _new_run(self) -> ReplayRun:
         run = ReplayRun(self._listed)
@@ -187,6 +196,8 @@ class CpuReplay:
                 expected="a stream of the CPU",
                 got=repr(stream),
             )
+        if inline:
+            self._refuse_inside()
         run = ReplayRun(self._listed)
         with self._turn:
             self._follow(stream)

@@ -288,7 +288,7 @@ class CpuStream(Capturing[Node], JobStream):
 
     def _give_up(self, record: Record, scratch: int) -> None:
         """End what was begun: its memory must not go before helpers have left."""
-        record.give_up()
+        self._calls.give_up(record.address)
         while self._words[HEAD] == record.address:
             try:
                 self._calls.resume(self.address, record.address, scratch, threads.SLICE)

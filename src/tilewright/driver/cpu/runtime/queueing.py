@@ -7,7 +7,8 @@
     i64 tw_seize(queue)                          let no thread put anything there, if it is idle
     void tw_occupy(queue, job)                   put a job there after that, to be resumed
     void tw_let_go(queue)                        put nothing there after all
-    void tw_cancel(queue)                        have what is there not run to its end
+    void tw_give_up(entry)                       have a job, or a list of jobs, not run to its end
+    void tw_cancel(queue)                        the same for all that is there
     void tw_stop(state)                          run nothing any more, send workers home
 
 A stream that is not empty is in one of three places: in the list of those whose head is ready, in
@@ -310,7 +311,7 @@ out:
 }}
 
 ; The same for an entry: of a list, the node that may be running too.
-define internal void @give_up_entry(ptr %entry) {{
+define void @tw_give_up(ptr %entry) {{
 start:
 {words("entry", Job, "NODES", "COUNT", "AT")}
   call void @give_up(ptr %entry)
@@ -345,7 +346,7 @@ look:
   %none = icmp eq ptr %job, null
   br i1 %none, label %out, label %some
 some:
-  call void @give_up_entry(ptr %job)
+  call void @tw_give_up(ptr %job)
   %next_at = getelementptr i64, ptr %job, i64 {Job.NEXT.value}
   %next = load ptr, ptr %next_at
   br label %look

@@ -1,0 +1,236 @@
+"""Replays of graphs that are launched often, and waited for on the CPU: no Python is needed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
+from support.leaks import assert_none_left
+from support.processes import run_program
+from tilewright import f32
+from tilewright.base import config
+from tilewright.driver.cpu.calling import OFTEN
+from tilewright.driver.cpu.replay import CpuReplay
+from tilewright.driver.host import CPU, REFERENCE
+
+ROUNDS = 100
+WARM = OFTEN + 2
+TILE = 16
+
+
+@tw.entry
+def add(z: tl.TensorMut[f32], x: tl.Tensor[f32], y: tl.Tensor[f32]) -> None:
+    z.store(tl.load_tile_like(x, z) + tl.load_tile_like(y, z))
+
+
+@pytest.fixture(autouse=True)
+def on_cpu() -> Any:
+    with tw.device("cpu") as found:
+        yield found
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[CpuReplay]:
+    """The replays that needed a closer look."""
+    seen: list[CpuReplay] = []
+
+    def look(self: CpuReplay, *given: Any) -> Any:
+        seen.append(self)
+        return fire(self, *given)
+
+    fire = CpuReplay.fire
+    monkeypatch.setattr(CpuReplay, "fire", look)
+    return seen
+
+
+def counter(size: int) -> tuple[tw.CudaGraph[Any], tw.Tensor[Any]]:
+    """A graph that was launched so often that its launches are native, and what it counts in."""
+    x, z, one = (tw.full((size,), value).sync() for value in (0.0, float("nan"), 1.0))
+    with tw.CudaGraph.scope(CPU.new_stream()) as scope:
+        for _ in range(2):
+            scope.record(add(z.partition_mut(TILE), x, one))
+            scope.record(add(x.partition_mut(TILE), z, one))
+    for _ in range(WARM):
+        scope.graph.launch().sync()
+    return scope.graph, x
+
+
+def was_run(x: tw.Tensor[Any], times: int) -> None:
+    """A graph that counts in a tensor was launched so often since."""
+    expected = np.full(x.shape, 4.0 * (WARM + times), "f4")
+    np.testing.assert_array_equal(x.to_numpy(), expected)
+
+
+def test_graphs_are_launched_in_native_code_once_they_were_often(
+    looked_at: list[CpuReplay], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[int] = []
+    hasten = CpuReplay.hasten
+
+    def note(self: CpuReplay) -> None:
+        compiled.append(len(looked_at))
+        hasten(self)
+
+    monkeypatch.setattr(CpuReplay, "hasten", note)
+    _, x = counter(77)
+    # Memory has an account of work that is over until then, so that the first is looked at twice.
+    assert [compiled[0]] == compiled and len(looked_at) == compiled[0] + 2
+    was_run(x, 0)
+
+
+@pytest.mark.parametrize("size", [0, 1, TILE - 1, TILE, TILE + 1, 1009, 100_003])
+def test_replays_need_no_look_once_there_were_many(looked_at: list[CpuReplay], size: int) -> None:
+    graph, x = counter(size)
+    del looked_at[:]
+    for stream in (CPU.new_stream(), CPU.new_stream()):
+        assert graph.launch().sync_on(stream) is None
+        assert graph.launch().sync() is None
+    assert not looked_at
+    was_run(x, 4)
+
+
+def test_memory_that_was_used_otherwise_is_looked_at_until_that_is_forgotten(
+    looked_at: list[CpuReplay],
+) -> None:
+    graph, x = counter(50)
+    for _ in range(3):
+        x.copy_from(np.full(50, 4.0 * (WARM - 3), "f4")).sync()
+        for is_known in (False, False, True):
+            del looked_at[:]
+            graph.launch().sync()
+            assert is_known == (not looked_at)
+        was_run(x, 0)
+
+
+def test_settings_of_a_block_are_looked_at(looked_at: list[CpuReplay]) -> None:
+    graph, x = counter(100_003)
+    for number in (1, 2, 3, 1):
+        del looked_at[:]
+        with config.override(num_threads=number):
+            graph.launch().sync()
+        assert looked_at
+        words = [node.record.words for node in graph._replay._listed.nodes]
+        assert {each[4] for each in words} == {number}
+    for _ in range(2):
+        del looked_at[:]
+        graph.launch().sync()
+        assert all(each[4] == CPU.new_stream().threads() for each in words)
+    assert not looked_at
+    was_run(x, 6)
+
+
+def test_replays_that_are_traced_are_seen() -> None:
+    graph, x = counter(100)
+    with tw.trace() as trace:
+        graph.launch().sync()
+    assert any("graph scope.graph" in entry.name for entry in trace.entries)
+    was_run(x, 1)
+
+
+def test_a_graph_is_not_replayed_while_an_op_is_started() -> None:
+    graph, x = counter(10)
+    inner = graph.launch()
+    with pytest.raises(tw.Error, match="cannot be run here"):
+        tw.value(1).then(lambda _: inner.sync()).sync()
+    was_run(x, 0)
+
+
+def test_graphs_of_another_device_are_refused() -> None:
+    graph, x = counter(10)
+    with pytest.raises(tw.Error, match="cannot be put on a stream of another device"):
+        graph.launch().sync_on(REFERENCE.new_stream())
+    was_run(x, 0)
+
+
+def test_nothing_is_left_behind() -> None:
+    graph, x = counter(100)
+    stream, replay = CPU.new_stream(), graph._replay
+    watched = [
+        graph, replay, replay._run, replay._fire, graph._memory, graph.name, x, stream, stream.lane,
+        None, True, (),
+    ]  # fmt: skip
+
+    def both_ways() -> None:
+        graph.launch().sync()
+        graph.launch().sync_on(stream)
+
+    assert_none_left(both_ways, watched, ROUNDS)
+
+
+def test_a_thread_waits_for_its_turn(looked_at: list[CpuReplay]) -> None:
+    graph, x = counter(10)
+    op, went = graph.launch(), threading.Event()
+
+    def work() -> None:
+        op.sync()
+        went.set()
+
+    thread = threading.Thread(target=work)
+    with graph._replay._turn:
+        thread.start()
+        assert not went.wait(0.05)
+    thread.join(10)
+    assert went.is_set()
+    was_run(x, 1)
+
+
+def test_an_interrupt_leaves_one_that_waits_for_its_turn_as_it_was() -> None:
+    graph, x = counter(10)
+    has_turn, end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with graph._replay._turn:
+            has_turn.set()
+            end.wait(10)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    has_turn.wait(10)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    op = graph.launch()
+    with pytest.raises(KeyboardInterrupt):
+        op.sync()
+    end.set()
+    thread.join(10)
+    timer.join()
+    assert not op.spent and op.used_by is None
+    op.sync()
+    was_run(x, 1)
+
+
+FORKED = """
+import tilewright as tw
+with tw.device("cpu"):
+    x, z, stream = tw.full((20,), 3.0).sync(), tw.zeros((20,)).sync(), CPU.new_stream()
+    with tw.CudaGraph.scope(stream) as scope:
+        scope.record(z.copy_from(x))
+    for _ in range(100):
+        scope.graph.launch().sync_on(stream)
+    z.copy_from(np.zeros(20, "f4")).sync()
+    child = os.fork()
+    if child == 0:
+        try:
+            scope.graph.launch().sync_on(stream)
+        except tw.ContextError as error:
+            print(error.message)
+        for _ in range(3):
+            scope.graph.launch().sync()
+        print(z.to_numpy().tolist() == [3.0] * 20, flush=True)
+        os._exit(0)
+    print(os.waitpid(child, 0)[1], z.to_numpy().any())
+    scope.graph.launch().sync_on(stream)
+    print(z.to_numpy().tolist() == [3.0] * 20)
+"""
+
+
+def test_a_child_process_replays_on_streams_of_its_own() -> None:
+    refused = "a stream or event of the parent process cannot be used in a forked child"
+    assert run_program(FORKED).splitlines() == [refused, "True", "0 False", "True"]
