@@ -106,11 +106,14 @@ def _hints(*pairs: tuple[int, int]) -> list[Hints]:
 # --- memory --------------------------------------------------------------------------------------
 
 
+ADDED = [(1024,), (2048,), (4096,)]
+
+
 def _add(n: int, dtype: str) -> Case:
     x, y = (_random(n, dtype=dtype) for _ in range(2))
     contestants = {
-        OURS: _ours(kernels.add, x, x, y, tiles=[(1024,), (2048,)]),
-        **_hinted(kernels.add, x, x, y, tiles=[(1024,), (2048,)], hints=_hints((4, 4), (8, 4))),
+        OURS: _ours(kernels.add, x, x, y, tiles=ADDED),
+        **_hinted(kernels.add, x, x, y, tiles=ADDED, hints=_hints((4, 4), (8, 4))),
         TORCH: _torch(lambda: x + y),
         **_others("add", x, x, y),
     }

@@ -138,6 +138,12 @@ def _is_aligned(spec: TensorSpec | OutputSpec) -> bool:
     return facts.alignment >= POINTER_ALIGNMENT and all(steps)
 
 
+def _in_vectors(spec: TensorSpec | OutputSpec) -> bool:
+    """Whether rows begin at multiples of 16 bytes, and end there."""
+    known, vector = spec.facts.extents, POINTER_ALIGNMENT // spec.dtype.itemsize
+    return _is_aligned(spec) and bool(known) and known[-1] >= vector
+
+
 def _order_line(order: Shape) -> str:
     most = max(order)
     return f"blocks run in groups of {most} along grid axis {order.index(most)}, for reuse"
@@ -235,7 +241,23 @@ class _Chooser:
             return False
         if self.wishes.whole_first is not None:
             return self.wishes.whole_first
-        return not self.products or not self.is_bulk()
+        return not self.is_short_copy(op) and (not self.products or not self.is_bulk())
+
+    def is_short_copy(self, op: Op) -> bool:
+        """Whether a load is of one short row, in whole vectors, and nothing is reduced.
+
+        A thread then has so few vectors that asking for each takes no longer than asking for all.
+        """
+        row, spec = op.results[0].tile, self.spec_of(op)
+        return (
+            not self.products
+            and not self.reductions()
+            and row.size == row.shape[-1]
+            and row.size * row.dtype.itemsize <= self.policy.short
+            and spec is not None
+            and _in_vectors(spec)
+            and op in self.func.body.ops
+        )
 
     def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
         """Whether to read a tile that is multiplied by the addresses of its elements.

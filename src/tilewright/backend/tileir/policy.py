@@ -64,6 +64,8 @@ class Policy:
     tiles are whole, and for others."""
     twice_copied: tuple[int, int]
     """The same for those that reduce nothing."""
+    short: int
+    """Rows of up to so many bytes are loaded vector by vector, where nothing is reduced."""
     bulk_copies: bool
     """Whether there are bulk copies of tiles (TMA)."""
 
@@ -119,6 +121,8 @@ HOPPER = Policy(
     twice=(8192, 16384),
     # All loads then follow each other, behind one question; there is nothing else to wait for.
     twice_copied=(1, 16384),
+    # Sums of 2^20 to 2^28 elements in such tiles were faster so, by up to 2 %, or as fast.
+    short=16 << 10,
     bulk_copies=True,
 )
 """Newer architectures have not been tried, and take it as it is."""

@@ -42,15 +42,29 @@ def test_other_rows_ask_for_each_tile(tile, length):
     assert all(a.whole_first for op, a in made.choices.accesses.items() if op.name == "load_view")
 
 
-@pytest.mark.parametrize("size", [1, 16, 1024, 2048, 16384])
-def test_so_is_what_is_taken_element_by_element(size):
-    x = tw.meta((1000,), tw.f32)
-    made = lowered(cuda_ir(kernels.add, x.partition_mut((size,)), x, x))
+def sums(size, length):
+    x = tw.meta((length,), tw.f32)
+    return lowered(cuda_ir(kernels.add, x.partition_mut((size,)), x, x))
+
+
+@pytest.mark.parametrize(
+    ("size", "length"), [(1, 1001), (16, 1001), (2048, 1002), (16384, 1001), (8192, 1000)]
+)
+def test_so_is_what_is_taken_element_by_element(size, length):
+    made = sums(size, length)
     assert made.choices.asks_once
     whole, other, asked = ways(made)
     for way in (whole, other):
         assert way.count("load_view_tko") == 2 and way.count("store_view_tko") == 1
     assert "load_view_tko" not in asked
+
+
+@pytest.mark.parametrize("size", [1, 16, 1024, 4096])
+def test_short_rows_of_whole_vectors_ask_for_each_vector(size):
+    made = sums(size, 1000)
+    assert not made.choices.asks_once
+    assert not any(access.whole_first for access in made.choices.accesses.values())
+    assert program_text(made.program).count("load_view_tko") == 2
 
 
 def test_what_has_several_rows_asks_for_each_tile():
