@@ -245,4 +245,91 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(z.load())
 launch(kernel)
 """,
+    "function-of-the-host": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tw.full((4,), 1.0))
+launch(kernel)
+""",
+    "kernel-in-kernel": """
+@tw.entry
+def inner(z: tl.TensorMut) -> None:
+    z.store(z.load())
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    inner(z)
+launch(kernel)
+""",
+    "list-append": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    tiles = []
+    for k in tl.static_range(3):
+        tiles.append(z.load() + float(k))
+    z.store(tiles[0])
+launch(kernel)
+""",
+    "tile-in-a-tuple": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    if z.load() in (1.0, 2.0):
+        z.store(z.load())
+launch(kernel)
+""",
+    "asynchronous-kernel": """
+@tw.entry
+async def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load())
+""",
+    "kernel-of-an-object": """
+class Model:
+    @tw.entry
+    def kernel(self, z: tl.TensorMut) -> None:
+        z.store(z.load())
+""",
+    "entry-twice": """
+@tw.entry
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load())
+""",
+    "word-of-triton": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load() * float(tl.program_id(0)))
+launch(kernel)
+""",
+    "method-of-torch": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load().to(f32))
+launch(kernel)
+""",
+    "function-of-numpy": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load() + np.sum(z.load()))
+launch(kernel)
+""",
+    "returned-on-one-path": """
+def helper(t, n):
+    if n > 0:
+        return t + 1.0
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(helper(z.load(), tl.block_id(0)))
+launch(kernel)
+""",
+    "tile-as-index": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(x.load_tile((4,), [tl.arange(4)]))
+launch(kernel, np.ones(4, "f4"))
+""",
+    "overlapping-tiles-of-an-output": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.make_strided_view(z, (4,), (1,)).load([0]))
+launch(kernel)
+""",
 }

@@ -217,4 +217,10 @@ def kernel(z: tl.TensorMut, factor: f32) -> None:
     z.store(z.load() * factor)
 launch(kernel, factor=2.0)
 """,
+    "index-below-zero-in-the-first-block": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(x.load_tile((4,), [tl.block_id(0) - 1]))
+launch(kernel, np.ones(4, "f4"))
+""",
 }

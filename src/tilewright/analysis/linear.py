@@ -216,6 +216,8 @@ def condition(form: Linear) -> Expr:
     more = frozenset((a, c) for a, c in form.terms if c > 0)
     if less and more and form.constant == -1:
         return ("lt", Linear(less, 0).expr(), Linear(more, 0).expr())
+    if not form.terms:
+        return ("ge", ("const", form.constant), ("const", 0))
     if not less:
         least = -form.constant
         word, limit = ("gt", least - 1) if least > 0 else ("ge", least)

@@ -24,7 +24,13 @@ class Branch:
     flow: Flow
 
 
-def truth(it: Interpreter, x: Any) -> bool | Value:
+CHOOSE = "choose per element with tl.where(cond, a, b), or reduce with tl.any or tl.all"
+
+
+COMBINE = "combine masks with `&` and `|`, in brackets: (x > 0) & (x < n)"
+
+
+def truth(it: Interpreter, x: Any, hint: str = CHOOSE) -> bool | Value:
     """A condition: a static bool, or a scalar that is true or false at run time."""
     if isinstance(x, Memory):
         it.em.fail(
@@ -42,7 +48,7 @@ def truth(it: Interpreter, x: Any) -> bool | Value:
             "the truth of a tile is ambiguous",
             expected="a scalar",
             got=describe(x),
-            hint="choose per element with tl.where(cond, a, b), or reduce with tl.any or tl.all",
+            hint=hint,
         )
     return it.em.cast(x, I1.dtype)
 
@@ -213,9 +219,9 @@ def eval_boolop(it: Interpreter, node: ast.BoolOp) -> Any:
 def _chain(it: Interpreter, node: ast.BoolOp, values: list[ast.expr], stops_at: bool) -> Any:
     first = it.eval(values[0])
     if len(values) == 1:
-        return truth(it, first) if isinstance(first, Value) else first
+        return truth(it, first, COMBINE) if isinstance(first, Value) else first
     it.mark(node)
-    cond = truth(it, first)
+    cond = truth(it, first, COMBINE)
     if isinstance(cond, bool):
         return first if cond is stops_at else _chain(it, node, values[1:], stops_at)
     rest = (

@@ -16,6 +16,7 @@ from ..base.dtypes import DType, is_dtype
 from ..base.errors import Code
 from ..ir import Value
 from ..lang.marker import declared_name
+from ..lang.synonyms import SYNONYMS
 from .emit import describe
 from .frame import Closure
 from .inline import inline
@@ -78,6 +79,7 @@ def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
         source = callee.frame.source
         return inline(it, callee.node, source, callee.frame, args, kwargs, callee.signature)
     if isinstance(callee, types.FunctionType):
+        _refuse_host(it, callee)
         source = function_source(callee)
         return inline(it, source.node, source, None, args, kwargs, inspect.signature(callee))
     return _python(it, callee, args, kwargs)
@@ -117,6 +119,9 @@ ON_TILES: dict[Any, str] = {
     sum: "tl.reduce_sum(x, axis)", any: "tl.any(x, axis)", all: "tl.all(x, axis)"
 }  # fmt: skip
 """What does with the elements of a tile what a function of Python does with items."""
+PACKAGE = __name__.partition(".")[0]
+HOST = (["array"], ["op"], ["graph"], ["launch"], ["driver"], ["frontend"], ["testing"])
+"""Our own folders whose functions are for the host; `kernels` has some of either kind."""
 PURE_MODULES = ("math", "operator", "_operator")
 PURE = (
     abs, ascii, bin, bool, chr, divmod, float, format, hex, int, len, max, min, oct, ord, pow,
@@ -221,18 +226,54 @@ def _is_pure(callee: Any) -> bool:
     return callee in PURE or getattr(callee, "__module__", None) in PURE_MODULES
 
 
-def _refuse(it: Interpreter, callee: Any, args: Args) -> Any:
+def _refuse(it: Interpreter, callee: Any, args: Args) -> NoReturn:
     module = getattr(callee, "__module__", None)
     origin = f" from `{module}`" if module and module != "builtins" else ""
-    twin = getattr(callee, "__name__", "")
-    hint = f"use tl.{twin}" if twin in RULES else "call tl functions, or Python functions of yours"
-    if module == math.__name__ and twin not in RULES:
-        hint = "functions of `math` work on constants only"
     it.em.fail(
         Code.CALL,
         f"{describe(callee)}{origin} cannot be called in a kernel",
         got=", ".join(describe(a) for a in args) or "no arguments",
-        hint=hint,
+        hint=_instead(callee, module),
+    )
+
+
+def _instead(callee: Any, module: str | None) -> str:
+    """What to write for a call that kernels do not have."""
+    name = getattr(callee, "__name__", "")
+    if isinstance(getattr(callee, "__self__", None), list):
+        return "lists stay as they are made: write [*items, x], or a comprehension"
+    if hasattr(callee, "kernel") and hasattr(callee, "declared"):
+        return "kernels are launched by the host: put what both need in a plain function"
+    if name in RULES:
+        return f"use tl.{name}"
+    if name in SYNONYMS:
+        return f"use {SYNONYMS[name]}"
+    if module == math.__name__:
+        return "functions of `math` work on constants only"
+    return OTHERS.get(callee, PLAIN) if _hashable(callee) else PLAIN
+
+
+PLAIN = "call tl functions, or Python functions of yours"
+OTHERS: dict[Any, str] = {
+    str: "print takes values as they are: print(x), or print(f'{x}')",
+    round: "round with tl.floor(x + 0.5), or convert: x.astype(tilewright.i32)",
+    getattr: "write the attribute: owner.name",
+}
+
+
+def _refuse_host(it: Interpreter, callee: types.FunctionType) -> None:
+    """Refuse functions of the host, whose insides would make the kernel's mistake hard to see."""
+    package, *inside = (callee.__module__ or "").split(".")
+    makes_op = str(callee.__annotations__.get("return")).startswith("DeviceOp")
+    if package != PACKAGE or not (makes_op or inside[:1] in HOST):
+        return
+    name = callee.__name__
+    it.em.fail(
+        Code.CALL,
+        f"`{name}` is for the host, not for kernels",
+        expected="functions of tilewright.lang, or Python functions of yours",
+        got=f"`{package}.{name}`",
+        hint=f"use tl.{name}" if name in RULES else None,
     )
 
 

@@ -142,7 +142,9 @@ class _Reader:
                 arg,
                 f"parameter `{arg.arg}` has no annotation",
                 expected=EXPECTED[self.dialect].replace("tl.Ptr, ", ""),
-                hint=f"write {arg.arg}: {READ[self.dialect]}",
+                hint="a kernel belongs to no object: leave it out, and write @staticmethod above"
+                if arg.arg in ("self", "cls")
+                else f"write {arg.arg}: {READ[self.dialect]}",
             )
         value = self.annotation(arg.arg, arg.annotation)
         kind, dtype, dims = self.read(arg, value)

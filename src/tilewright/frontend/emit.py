@@ -290,7 +290,9 @@ class Emitter(Builder):
                 f"{what} must be a scalar i32",
                 expected="an int or a scalar i32",
                 got=describe(x),
-                hint="convert it: tilewright.i32(i)",
+                hint="rows in any order: tl.make_gather_scatter_view(x, shape, axis).load([rows])"
+                if x.type.rank
+                else "convert it: tilewright.i32(i)",
             )
         if isinstance(x, bool) or not isinstance(x, int):
             self.fail(

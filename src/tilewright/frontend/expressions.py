@@ -8,10 +8,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from .. import lang
 from ..base.dtypes import DType
 from ..base.errors import Code
 from ..ir import Value
 from ..lang.device_global import Global
+from ..lang.synonyms import SYNONYMS
 from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
 from .calls import Method, binary, eval_call, is_structure, unary
@@ -100,14 +102,43 @@ def _compare_one(it: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
         same = left is right
         return same if isinstance(op, ast.Is) else not same
     if isinstance(op, ast.In | ast.NotIn):
-        if isinstance(left, Value) or not isinstance(right, tuple | list | str | range):
-            it.em.fail(
-                Code.TYPE,
-                "`in` works on constants only",
-                got=f"{describe(left)} in {describe(right)}",
-            )
-        return (left in right) == isinstance(op, ast.In)
+        return _contains(it, left, right) if isinstance(op, ast.In) else _not_in(it, left, right)
     return binary(it, COMPARE[type(op)], left, right)
+
+
+def _contains(it: Interpreter, item: Any, among: Any) -> Any:
+    """`item in (a, b)`: a constant where all are, else whether a scalar equals one of them."""
+    if isinstance(among, RangeOf):
+        return _in_range(it, item, among)
+    scalars = [x for x in (item, *among) if isinstance(x, Value)] if _items(among) else [item]
+    if not _items(among) or any(receiver_class(x) != "Tile" or x.tile.rank for x in scalars):
+        it.em.fail(
+            Code.TYPE,
+            "`in` looks for a constant or a scalar in a tuple",
+            got=f"{describe(item)} in {describe(among)}",
+            hint="compare tiles element by element: (x == a) | (x == b)",
+        )
+    if not scalars:
+        return item in among
+    found: Any = False
+    for other in among:
+        same = binary(it, "eq", item, other)
+        found = same if found is False else binary(it, "or_", found, same)
+    return found
+
+
+def _in_range(it: Interpreter, item: Any, among: RangeOf) -> Any:
+    if isinstance(among.step, int) and among.step == 1:
+        return _both(it, binary(it, "le", among.start, item), binary(it, "lt", item, among.stop))
+    return _contains(it, item, it.unroll(among.static(it)))
+
+
+def _items(among: Any) -> bool:
+    return isinstance(among, tuple | list | str | range)
+
+
+def _not_in(it: Interpreter, item: Any, among: Any) -> Any:
+    return eval_not(it, _contains(it, item, among))
 
 
 def _tuple(it: Interpreter, node: ast.Tuple | ast.List) -> Any:
@@ -184,9 +215,15 @@ def _of_module(it: Interpreter, module: types.ModuleType, name: str) -> Any:
         it.em.fail(
             Code.ATTRIBUTE,
             f"module `{module.__name__}` has no `{name}`",
-            hint=suggestion(name, known),
+            hint=_synonym(name) if module is lang else suggestion(name, known),
         )
     return it.capture(id(module), name, partial(getattr, module, name))
+
+
+def _synonym(name: str) -> str | None:
+    """What a word of another language is called here, or what it may be a slip of."""
+    ours = SYNONYMS.get(name)
+    return f"here it is {ours}" if ours else suggestion(name, dir(lang))
 
 
 def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
@@ -197,7 +234,8 @@ def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
         return Method(key, owner)
     known = [k.partition(".")[2] for k in RULES if k.startswith(f"{cls}.")]
     others = [k.partition(".")[0] for k in RULES if k.partition(".")[2] == name]
-    hint = suggestion(name, known) or (
+    synonym = f"here it is {SYNONYMS[name]}" if cls == "Tile" and name in SYNONYMS else None
+    hint = (suggestion(name, known) if synonym is None else synonym) or (
         f"`{name}` exists on {', '.join(sorted(set(others)))}"
         if others
         else f"{cls} has {', '.join(sorted(known))}"

@@ -123,7 +123,7 @@ def join_type(a: Any, b: Any) -> TileType | Conflict | None:
     if same_static(a, b):
         return None
     if not _joinable(a) or not _joinable(b):
-        return Conflict(Code.SELECT, describe(a), describe(b))
+        return Conflict(Code.SELECT, _say(a), _say(b))
     if isinstance(a, TileType | Value) and isinstance(b, TileType | Value):
         x, y = _type(a), _type(b)
         return x if x == y else Conflict(Code.BRANCH_TYPE, _say(a), _say(b))
@@ -169,7 +169,7 @@ def _type(x: TileType | Value) -> TileType:
     return x if isinstance(x, TileType) else x.tile
 
 
-def _say(x: TileType | Value) -> str:
+def _say(x: Any) -> str:
     return describe(Value(x) if isinstance(x, TileType) else x)
 
 

@@ -31,6 +31,13 @@ SOURCE_HINT = (
 )
 
 
+WRAPPED = {
+    "staticmethod": "decorate the other way round: @staticmethod above @tw.entry",
+    "classmethod": "a kernel takes no class: write @staticmethod above @tw.entry",
+    "Entry": "it is a kernel already: one decorator is enough",
+    "SimtEntry": "it is a kernel already: one decorator is enough",
+}
+ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 DISTURBED = "recursion depth mismatch"
 """What Python 3.11 says where another thread parsed in between: it counts for both together."""
 PATIENCE = 100
@@ -81,8 +88,17 @@ def function_source(function: Callable[..., Any], text: str | None = None) -> Fu
         raise CompileError(
             f"{function!r} is not a Python function",
             code=Code.SOURCE,
-            expected="a function written with def or lambda",
+            expected="a function written with def",
             got=type(function).__name__,
+            hint=WRAPPED.get(type(function).__name__),
+        )
+    if code.co_flags & ASYNCHRONOUS:
+        raise CompileError(
+            f"`{code.co_name}` is asynchronous, which code of kernels cannot be",
+            code=Code.SOURCE,
+            expected="a function written with def",
+            got="async def",
+            hint="write it with def, and await its launch on the host",
         )
     if text is None:
         text = _text_of(code, function.__globals__)

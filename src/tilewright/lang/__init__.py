@@ -5,6 +5,8 @@ Every name is a declaration for readers and type checkers; the compiler gives it
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .arithmetic import (
     abs,
     absf,
@@ -194,6 +196,7 @@ from .reduction import (
     scan,
     scan_sum,
 )
+from .synonyms import missing as _missing
 from .tensor import AnyTensor, AnyTensorMut, Partition, PartitionMut, Tensor, TensorMut
 from .tile import Tile
 
@@ -389,3 +392,6 @@ __all__ = [
     "zero",
     "zeros",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__ = _missing

@@ -284,7 +284,10 @@ def make_strided_view(
     padding: Padding = 0,
     dim_map: Sequence[int] | None = None,
 ) -> PartitionMut[E]:
-    """Cut into tiles that start `steps` elements apart: they overlap, or leave gaps."""
+    """Cut into tiles that start `steps` elements apart: they overlap, or leave gaps.
+
+    Of inputs it is safe; of outputs only unsafe code may have it.
+    """
     ...
 
 
@@ -294,8 +297,9 @@ def make_gather_scatter_view(
 ) -> PartitionMut[E]:
     """View rows in any order: along `axis` the index is a tile of row numbers.
 
-    Along the other axes the index is the element the tile starts at. Rows outside of the tensor
-    load as padding and are not stored.
+    Along the other axes the index is the element the tile starts at. What lies outside of the
+    tensor loads as padding and is not stored. Of inputs it is safe; of outputs only unsafe code may
+    have it.
     """
     ...
 

@@ -82,11 +82,12 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
     """Evaluate the conditions a kernel puts on its launch; raise for the first that fails."""
     check = refusal(checks, facts)
     if check is not None:
+        expected = show(check.expr)
+        got = ", ".join(_known(part, facts) for part in _parts(check.expr))
+        if check.of_blocks and not got:  # the least index is a constant
+            expected, got = "0 <= index", f"an index of {evaluate(check.expr[1], facts)}"
         raise LaunchError(
-            _headline(kernel, check),
-            span=check.span,
-            expected=show(check.expr),
-            got=", ".join(_known(part, facts) for part in _parts(check.expr)) or "False",
+            _headline(kernel, check), span=check.span, expected=expected, got=got or "False"
         )
 
 

@@ -125,7 +125,21 @@ def over_items(n, m):
     return total + max(list(range(4)))
 
 
-FUNCTIONS = [counted, searching, branching, returning, unrolled, swapping, over_items]
+def member(n, m):
+    """`in` and `not in`, of scalars and constants."""
+    total = 1 if n in (3, m, 7) else 0
+    if n not in (0, 1, 2):
+        total += 10
+    if n in range(2, m):
+        total += 100
+    if m in range(0, 9, 3):
+        total += 1000
+    if n in range(m, 0):
+        total += 10000
+    return total + (5 if 3 in (1, 3) else 6)
+
+
+FUNCTIONS = [counted, searching, branching, returning, unrolled, swapping, over_items, member]
 
 
 def as_python(function):

@@ -199,6 +199,79 @@ def test_windows_and_rows(device, rng):
                [expected, kept.astype(np.float32)])  # fmt: skip
 
 
+@tw.entry
+def blurred(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+    """The mean of an element and its neighbours that exist: tiles that overlap, and their masks."""
+    m, n = out.shape
+    i, j, _ = tl.get_tile_block_id()
+    view = tl.make_gather_scatter_view(x, (m, n), 0)
+    total, count = tl.zeros((m, n), f32), tl.zeros((m, n), f32)
+    for dy in (-1, 0, 1):
+        for dx in (-1, 0, 1):
+            tile = view.load([tl.arange(m) + i * m + dy, j * n + dx])
+            total, count = total + tile, count + tile.mask().astype(f32)
+    out.store(total / tl.maximum(count, 1.0))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (4, 8), (5, 9), (13, 19), (0, 4)])
+def test_tiles_that_overlap_in_safe_code(device, rng, shape):
+    x = rng.standard_normal(shape).astype(np.float32)
+    with tw.device(device):
+        out = Output(shape, f32)
+        blurred(out.cut(4, 8), x).sync()
+    rows, columns = shape
+    corners = [(a, b) for a in range(3) for b in range(3)]
+    sums, counts = (
+        sum(np.pad(part, 1)[a : a + rows, b : b + columns] for a, b in corners)
+        for part in (x.astype(np.float64), np.ones(shape))
+    )
+    np.testing.assert_allclose(out.result(), sums / counts, rtol=1e-5, atol=1e-6)
+
+
+@tw.entry
+def correlated(out: tl.TensorMut[f32], x: tl.Tensor[f32], w: tl.Tensor[f32]) -> None:
+    (n,) = out.shape
+    view = tl.make_strided_view(x, (n,), (1,))
+    total = tl.zeros((n,), f32)
+    for k in range(w.shape[0]):
+        total += view.load([tl.block_id(0) * n + k]) * w.load_tile((1,), [k])
+    out.store(total)
+
+
+@pytest.mark.parametrize("n", [3, 9, 10, 11, 37])
+def test_windows_in_safe_code(device, rng, n):
+    x, w = rng.standard_normal(n).astype(np.float32), rng.standard_normal(3).astype(np.float32)
+    with tw.device(device):
+        out = Output((n - 2,), f32)
+        correlated(out.cut(8), x, w).sync()
+        if n > 10:  # more than one block
+            with pytest.raises(tw.LaunchError, match="index out of range"):
+                correlated(Output((n - 2,), f32).cut(8), x[:5], w).sync()
+    expected = np.correlate(x.astype(np.float64), w, "valid")
+    np.testing.assert_allclose(out.result(), expected, rtol=1e-5, atol=1e-5)
+
+
+@tw.entry
+def picked(out: tl.TensorMut[f32], x: tl.Tensor[f32], rows: tl.Tensor[i32], column: i32) -> None:
+    view = tl.make_gather_scatter_view(x, out.shape, 0, padding=-7.0)
+    out.store(view.load([rows.load_tile((out.shape[0],), [0]), column]))
+
+
+@pytest.mark.parametrize("column", [-(2**31), -8, -1, 0, 3, 6, 7, 2**31 - 8, 2**31 - 1])
+def test_no_number_of_a_row_reaches_outside(device, rng, column):
+    x = rng.standard_normal((5, 7)).astype(np.float32)
+    rows = np.array([0, 4, 5, -1, 2, 2**31 - 1, -(2**31), 3], np.int32)
+    with tw.device(device):
+        out = Output((8, 8), f32)
+        picked(out.cut(8, 8), x, rows, column).sync()
+    expected = np.full((8, 8), -7, np.float32)
+    for i, row in enumerate(rows.tolist()):
+        for j in range(8):
+            if 0 <= row < 5 and 0 <= column + j < 7:
+                expected[i, j] = x[row, column + j]
+    assert (out.result() == expected).all()
+
+
 @tw.entry(unsafe=True)
 def scattered(out: tl.TensorMut[f32], x: tl.Tensor[f32], n: tl.Tensor[i32]) -> None:
     """Rows of a whole output, written where data says; rows outside are dropped."""

@@ -1,6 +1,7 @@
 """Rules of views of raw memory: tensors at addresses, and tensors in tiles of any kind.
 
-They belong to the pointer family: nothing but the kernel says what lies behind an address.
+They belong to the pointer family: nothing but the kernel says what lies behind an address. Tiles of
+inputs, though, are safe however they lie: they are only read, and indices are checked or padded.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from ...base.dtypes import i64
 from ...base.errors import Code
 from ...ir import Value
 from ..access import access_hints, checked_index, load, make_view, store, unchecked_index
-from ..emit import Emitter
+from ..emit import Emitter, describe
 from ..operands import parts
 from ..pointers import only_pointer
-from ..values import PartitionRef, TensorRef
+from ..values import OutputRef, PartitionRef, TensorRef
 from .memory import partition, read_only, unchecked_load, writable
 from .memory import tensor as tensor_of
 
@@ -121,8 +122,7 @@ def make_strided_view(
     em: Emitter, tensor: Any, shape: Any, steps: Any, *, padding: Any = 0, dim_map: Any = None
 ) -> PartitionRef:
     """Tiles that start `steps` apart."""
-    em.require_unsafe("`make_strided_view`")
-    source = tensor_of(em, tensor, "tensor")
+    source = _read_only_or_unsafe(em, tensor, "make_strided_view")
     apart = tuple(em.static_int(n, f"steps[{k}]") for k, n in enumerate(parts(steps)))
     if len(apart) != source.type.rank or min(apart, default=1) < 1:
         em.fail(
@@ -139,11 +139,18 @@ def make_gather_scatter_view(
     em: Emitter, tensor: Any, shape: Any, axis: Any = 0, *, padding: Any = 0
 ) -> PartitionRef:
     """Rows in any order along an axis."""
-    em.require_unsafe("`make_gather_scatter_view`")
-    source = tensor_of(em, tensor, "tensor")
+    source = _read_only_or_unsafe(em, tensor, "make_gather_scatter_view")
     sparse = em.static_axis(axis, source.type.rank)
     view = make_view(em, source, shape, padding=padding, sparse=sparse)
     return PartitionRef(view, source.name, mutable=source.type.mutable)
+
+
+def _read_only_or_unsafe(em: Emitter, tensor: Any, word: str) -> TensorRef | OutputRef:
+    """A tensor of which tiles of this kind may be made: those of an output are of many blocks."""
+    source = tensor_of(em, tensor, "tensor")
+    if source.type.mutable:
+        em.require_unsafe(f"`{word}` of {describe(source)}")
+    return source
 
 
 # --- access without a check ---------------------------------------------------------------------

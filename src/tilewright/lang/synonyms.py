@@ -1,0 +1,63 @@
+"""Words of other languages for tiles and arrays, and what is written for them here.
+
+Hints name them: in kernels, and where a module asks for a word that `tl` does not have.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+ELEMENT_TYPES = {
+    "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int1": "bool_",
+    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16",
+    "uint32": "u32", "uint64": "u64", "float8e4nv": "f8e4m3fn", "float8e5": "f8e5m2",
+}  # fmt: skip
+
+SYNONYMS: dict[str, str] = {
+    "program_id": "tl.block_id(axis)",
+    "num_programs": "tl.num_blocks(axis)",
+    "constexpr": "a keyword-only parameter, `*, N: tl.Const[int]`",
+    "load": "tl.load_tile_like(x, out), or x.load_tile(shape, index)",
+    "store": "out.store(tile)",
+    "dot": "tl.mma(a, b, acc), or a @ b",
+    "matmul": "tl.mma(a, b, acc), or a @ b",
+    "sum": "tl.reduce_sum(x, axis)",
+    "prod": "tl.reduce_prod(x, axis)",
+    "mean": "tl.reduce_sum(x, axis) / n",
+    "cumprod": "tl.scan(x, axis, 1.0, lambda a, b: a * b)",
+    "cdiv": "tl.ceil_div(a, b)",
+    "broadcast_to": "tl.broadcast(x, shape)",
+    "trans": "x.T, or tl.transpose(x, axis0, axis1)",
+    "swapaxes": "tl.transpose(x, axis0, axis1)",
+    "concatenate": "tl.cat(a, b, axis)",
+    "view": "x.reshape(shape), or tl.bitcast(x, dtype)",
+    "ravel": "x.reshape(n)",
+    "flatten": "x.reshape(n)",
+    "squeeze": "x.reshape(shape)",
+    "unsqueeze": "x[:, None]",
+    "to": "x.astype(dtype)",
+    "cast": "x.astype(dtype)",
+    "zeros_like": "tl.zeros(x.shape, x.dtype)",
+    "ones_like": "tl.ones(x.shape, x.dtype)",
+    "full_like": "tl.full(x.shape, value, x.dtype)",
+    "take": "tl.make_gather_scatter_view(x, shape, axis).load([rows, ...])",
+    "sigmoid": "1.0 / (1.0 + tl.exp(-x))",
+    "square": "x * x",
+    "power": "tl.pow(a, b), or a ** b",
+    "absolute": "tl.abs(x)",
+    "isnan": "x != x",
+    "logical_and": "a & b",
+    "logical_or": "a | b",
+    "logical_not": "~a",
+    "device_print": "print(...)",
+    "static_print": "print(...)",
+    "device_assert": "assert condition, message",
+    "static_assert": "assert condition, message",
+} | {name: f"tilewright.{ours}" for name, ours in ELEMENT_TYPES.items()}
+
+
+def missing(name: str) -> NoReturn:
+    """What the module `tilewright.lang` says of a word that it does not have."""
+    said = f"module 'tilewright.lang' has no attribute {name!r}"
+    ours = SYNONYMS.get(name)
+    raise AttributeError(f"{said}; here it is {ours}" if ours else said, name=name)
