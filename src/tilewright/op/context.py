@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..driver.protocol import Device, Stream
 from .outcome import Outcome, Trail
+from .place import Spot, here
 
 if TYPE_CHECKING:
     from ..array.recording import Recording
@@ -41,6 +42,8 @@ class ExecutionContext:
     """While the result is to be shared: what ops were passed that belongs to somebody else."""
     running: Sequence[Lazy[Any]] = ()
     """The ops that are under way, each run for the one before it."""
+    ended_at: Spot = None
+    """Where the program stands that runs them; None: it is to be found out."""
 
     def __init__(self, stream: Stream, waits: bool = False) -> None:
         self.stream = stream
@@ -84,6 +87,12 @@ class ExecutionContext:
         """
         result: T = type(self).runner(op, self)
         return result
+
+    def whence(self) -> Spot:
+        """Where the program stands that runs the ops that are under way."""
+        if self.ended_at is None:
+            self.ended_at = here(1)
+        return self.ended_at
 
     def outcome(self, op: Lazy[Any]) -> Outcome:
         """The outcome of work that an op is about to start; the ending checks it."""

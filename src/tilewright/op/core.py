@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, TypeVarTuple, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Self,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    TypeVarTuple,
+    overload,
+)
 from weakref import WeakKeyDictionary
 
 from ..driver.protocol import Device
@@ -15,6 +25,7 @@ from .endings import Endings
 from .gate import Gate, Sharing, half, shared_result
 from .lazy import Lazy, is_lazy
 from .picture import svg_of
+from .place import Spot, here
 from .recipes import continued, followed, followed_unchecked, inspected, mapped, with_its_context
 from .running import Steps, run_here
 from .slips import Slips
@@ -41,6 +52,13 @@ F = TypeVar("F")
 R = TypeVar("R")
 X = TypeVar("X")
 Ts = TypeVarTuple("Ts")
+
+
+Recipe: TypeAlias = (
+    "Callable[[str, Callable[..., Any], tuple[Any, ...], Any, ExecutionContext], Any]"
+)
+"""Makes the result of a link, or the op that it leads to: of its verb, its function, what is bound
+to that, the result of the op before it, and the context."""
 
 
 class DeviceOp(Endings[T_co]):
@@ -80,7 +98,7 @@ class DeviceOp(Endings[T_co]):
 
         A tuple arrives as separate arguments; `extra` arguments, bound now, come after it.
         """
-        return self._followed_by("then", followed, function, extra)
+        return self._led("then", followed, function, extra)
 
     @overload
     def then_unchecked(
@@ -96,7 +114,7 @@ class DeviceOp(Endings[T_co]):
         self, function: Callable[..., DeviceOp[Any]], /, *extra: Any
     ) -> DeviceOp[Any]:
         """As `then`, but the function may run ops itself."""
-        return self._followed_by("then_unchecked", followed_unchecked, function, extra)
+        return self._led("then_unchecked", followed_unchecked, function, extra)
 
     @overload
     def map(self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], R], /) -> DeviceOp[R]: ...
@@ -124,7 +142,7 @@ class DeviceOp(Endings[T_co]):
     def inspect(self, function: Callable[[T_co], object], /) -> DeviceOp[T_co]: ...
     def inspect(self, function: Callable[..., object], /) -> DeviceOp[Any]:
         """Show the result to `function`, on the host, and pass it on."""
-        op = self._made("inspect", inspected, function, ())
+        op = self._linked("inspect", inspected, function, ())
         op.result_count = self.result_count
         return op
 
@@ -194,7 +212,7 @@ class DeviceOp(Endings[T_co]):
 
     def derived(self, function: Callable[..., R], verb: str, *extra: Any) -> DeviceOp[R]:
         """As `map`, under another name; for methods of ops that are functions of the result."""
-        return self._made(verb, mapped, function, extra)
+        return self._linked(verb, mapped, function, extra)
 
     # What only forwards to the result
 
@@ -267,9 +285,11 @@ class DeviceOp(Endings[T_co]):
     def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
         return self.derived(methodcaller(method, *args), verb or method)
 
-    def _follow(self, method: str, *args: Any, verb: str | None = None) -> Made[Any]:
+    def _follow(self, method: str, *args: Any, verb: str | None = None) -> Linked[Any]:
         """The op that a method of the result gives."""
-        return self._made(verb or method, continued, methodcaller(method, *args), ())
+        op = self._linked(verb or method, continued, methodcaller(method, *args), ())
+        op.leads = True
+        return op
 
     def _fetch(self, method: str, verb: str | None = None) -> DeviceOp[Any]:
         """As `_follow`, where the op gives host data."""
@@ -279,29 +299,21 @@ class DeviceOp(Endings[T_co]):
 
     # How they are made
 
-    def _made(
-        self,
-        verb: str,
-        recipe: Callable[..., Steps[Any]],
-        function: Callable[..., Any],
-        extra: tuple[Any, ...],
-    ) -> Made[Any]:
+    def _linked(
+        self, verb: str, recipe: Recipe, function: Callable[..., Any], extra: tuple[Any, ...]
+    ) -> Linked[Any]:
         if not callable(function):
             raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}")
-        name = joined(self.name, verb)
-        self.claim(name)
-        return Made(name, (self,), partial(recipe, verb, self, function, extra))
+        name, spot = joined(self.name, verb), here(2)
+        self.claim_at(name, spot)
+        return Linked.of(self, name, spot, recipe, (verb, function, extra))
 
-    def _followed_by(
-        self,
-        verb: str,
-        recipe: Callable[..., Steps[Any]],
-        function: Callable[..., Any],
-        extra: tuple[Any, ...],
-    ) -> Made[Any]:
-        op = self._made(verb, recipe, function, extra)
-        op.effect = True  # what the function would have built is unknown, so assume it matters
-        op.result_count = results_of(function)
+    def _led(
+        self, verb: str, recipe: Recipe, function: Callable[..., Any], extra: tuple[Any, ...]
+    ) -> Linked[Any]:
+        op = self._linked(verb, recipe, function, extra)
+        op.leads = op.effect = True  # what it would have built is unknown, so assume it matters
+        op._result_count = results_of(function)
         return op
 
     def _count_to_unzip(self, count: int | None) -> int:
@@ -331,8 +343,50 @@ class Composite(DeviceOp[T_co]):
         return run_here(self, ctx)
 
 
+class Linked(Composite[T_co]):
+    """A link of a chain: an op, and a recipe that goes on with its result."""
+
+    holds: ClassVar[tuple[str, ...]] = ("follows", "_recipe", "_given")
+
+    _name: str
+    _home: Device | None
+    _recipe: Recipe
+    _given: tuple[str, Callable[..., Any], tuple[Any, ...]]
+
+    @classmethod
+    def of(
+        cls,
+        source: Lazy[Any],
+        name: str,
+        spot: Spot,
+        recipe: Recipe,
+        given: tuple[str, Callable[..., Any], tuple[Any, ...]],
+    ) -> Self:
+        """Build one. By itself: calling a class takes Python twice as long."""
+        self = object.__new__(cls)
+        self._built, self._uses = spot, []
+        self._name, self.follows, self.made_of = name, source, (source,)
+        self._recipe, self._given = recipe, given
+        self._home, self.effect, self.host_data = source.home, source.effect, source.host_data
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name of what it follows and its own verb: `neg.map`."""
+        return self._name
+
+    @property
+    def home(self) -> Device | None:
+        """Where what it follows must run."""
+        return self._home
+
+    def go_on(self, value: Any, ctx: ExecutionContext) -> Any:
+        """As the recipe says."""
+        return self._recipe(*self._given, value, ctx)
+
+
 class Made(Composite[T_co]):
-    """What combinators give: parts, and a recipe that runs them."""
+    """What is made of several ops: parts, and a recipe that runs them."""
 
     holds: ClassVar[tuple[str, ...]] = ("_recipe",)
 
@@ -344,7 +398,7 @@ class Made(Composite[T_co]):
     ) -> None:
         self._name, self.made_of, self._recipe = name, parts, recipe
         home, effect, host_data = None, False, False
-        for part in parts:  # of a chain there is one: generators would take thrice as long
+        for part in parts:
             home = home or part.home
             effect = effect or part.effect
             host_data = host_data or part.host_data
@@ -352,7 +406,7 @@ class Made(Composite[T_co]):
 
     @property
     def name(self) -> str:
-        """Its first part's name and its own verb: `neg.map`."""
+        """As it was called."""
         return self._name
 
     @property
@@ -385,11 +439,11 @@ class Half(Behind[T_co]):
 
     holds = ("_recipe", "_gate")  # behind the gate are all results
 
-    def claim(self, user: str, known: int = 0) -> None:
+    def claim_at(self, user: str, spot: Spot) -> None:
         """As for all ops; and somebody wants what is behind the gate."""
         if not self.spent:
             self._gate.wanted = True
-        super().claim(user, known + 1)
+        super().claim_at(user, spot)
 
 
 class SharedOp(Behind[T_co]):
@@ -403,7 +457,7 @@ class SharedOp(Behind[T_co]):
         self._source = source
         self._by_task: WeakKeyDictionary[Any, Generator[Any, Any, T_co]] = WeakKeyDictionary()
 
-    def claim(self, user: str, known: int = 0) -> None:
+    def claim_at(self, user: str, spot: Spot) -> None:
         """Using it once more is no mistake."""
         self._gate.wanted = True
 

@@ -40,6 +40,12 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
     made_of: Sequence[Lazy[Any]] = ()
     """The ops it is made of, as far as they are known before it runs."""
 
+    follows: Lazy[Any] | None = None
+    """The op whose result it goes on with, if it is a link of a chain; None: it runs by itself."""
+
+    leads: bool = False
+    """Whether a link goes on with an op, whose result is its own; else with its result."""
+
     holds: ClassVar[tuple[str, ...]] = ()
     """Attributes that hold memory, or what may, and are not needed once the op has run."""
 
@@ -70,6 +76,10 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
         """The op step by step: yields the ops and events it needs, and returns the result."""
         yield from ()
         return self.execute(ctx)
+
+    def go_on(self, value: Any, ctx: ExecutionContext) -> Any:
+        """What a link makes of the result of the op that it follows."""
+        raise NotImplementedError
 
     @property
     def name(self) -> str:
@@ -123,7 +133,11 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
 
         So many callers are known to be Tilewright's own.
         """
-        use = (user, here(known + 1))
+        self.claim_at(user, here(known + 1))
+
+    def claim_at(self, user: str, spot: Spot) -> None:
+        """As `claim`, where the program is known to stand."""
+        use = (user, spot)
         self._uses.append(use)
         first = self._uses[0]
         if first is not use:

@@ -1,4 +1,8 @@
-"""How ops made of others run: generators that ask for their parts and call functions in between."""
+"""How ops made of others run.
+
+Links of a chain are functions of the result of the op before them: what they give is the result, or
+the op to run next. Others are generators that ask for their parts.
+"""
 
 from __future__ import annotations
 
@@ -18,52 +22,40 @@ Function = Callable[..., Any]
 Extra = tuple[Any, ...]
 
 
-def mapped(
-    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
-) -> Steps[Any]:
-    """The source, then a function of its result."""
-    value = yield source
+def mapped(verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext) -> Any:
+    """What a function gives."""
     return call(verb, function, value, extra)
 
 
 def inspected(
-    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
-) -> Steps[Any]:
-    """The source, whose result a function may look at."""
-    value = yield source
+    verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
+) -> Any:
+    """The value itself, which a function may look at."""
     call(verb, function, value, extra)
     return value
 
 
 def followed(
-    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
-) -> Steps[Any]:
-    """The source, then the op that a function makes of its result."""
-    value = yield source
-    following = admitted(call(verb, function, value, extra), verb, ctx, value)
-    del value  # what follows may take long, and need the memory
-    return (yield following)
+    verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
+) -> Lazy[Any]:
+    """The op that a function makes."""
+    return admitted(call(verb, function, value, extra), verb, ctx, value)
 
 
 def continued(
-    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
-) -> Steps[Any]:
+    verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
+) -> Lazy[Any]:
     """As `followed`, with a function that is known to use nothing but the result."""
-    value = yield source
-    following = call(verb, function, value, extra)
-    following.claim(verb)
-    del value
-    return (yield following)
+    following: Lazy[Any] = call(verb, function, value, extra)
+    following.claim_at(verb, ctx.whence())
+    return following
 
 
 def followed_unchecked(
-    verb: str, source: Lazy[Any], function: Function, extra: Extra, ctx: ExecutionContext
-) -> Steps[Any]:
+    verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
+) -> Lazy[Any]:
     """As `followed`, and the function may run ops."""
-    value = yield source
-    following = admitted(unlocked(call, verb, function, value, extra), verb, ctx, value)
-    del value
-    return (yield following)
+    return admitted(unlocked(call, verb, function, value, extra), verb, ctx, value)
 
 
 def with_its_context(
@@ -98,7 +90,7 @@ def admitted(following: object, verb: str, ctx: ExecutionContext, given: object)
         refuse_borrows(following, results_in(given))
     if ctx.in_flight:
         refuse_host_data(following)
-    following.claim(verb)
+    following.claim_at(verb, ctx.whence())
     return following
 
 

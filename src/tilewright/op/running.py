@@ -13,6 +13,7 @@ from ..base.errors import Error
 from .context import MOST_NAMED, ExecutionContext
 from .nesting import THREAD
 from .outcome import Outcome, note_once, whereabouts
+from .place import Spot
 from .signals import Awaited, Signal
 from .slips import Slips
 from .trace import Tracing
@@ -35,7 +36,7 @@ ELSEWHERE = Signal()
 class Progress(Generic[T]):
     """An op that is being run, up to the next event that must be waited for."""
 
-    __slots__ = ("_entered", "_name", "_running", "_steps", "_waited", "ctx", "result")
+    __slots__ = ("_ended_at", "_entered", "_name", "_running", "_steps", "_waited", "ctx", "result")
 
     result: T
     """What the op gave; there when `advance` has returned None."""
@@ -44,16 +45,20 @@ class Progress(Generic[T]):
         self.ctx = ctx
         self._name = op.name
         self._entered: Lazy[Any] | None = op
-        self._steps: list[Steps[Any]] = []
+        self._steps: list[Steps[Any] | None] = []
+        """Of the ops that are under way; None: it is a link of a chain."""
         self._running: list[Lazy[Any]] = []
         self._waited = False
+        self._ended_at: Spot = None
 
     def advance(self) -> Awaited | None:
         """Go on until an event must be waited for, which is given, or the result is there.
 
         Whoever calls again must have seen the event pass. Errors of the op are raised here.
         """
-        around, self.ctx.running = self.ctx.running, self._running
+        ctx = self.ctx
+        around = ctx.running, ctx.ended_at
+        ctx.running, ctx.ended_at = self._running, self._ended_at
         names, me = THREAD.names, get_ident()
         outer = names.get(me)
         try:
@@ -67,25 +72,29 @@ class Progress(Generic[T]):
                 names.pop(me, None)
             else:
                 names[me] = outer
-            self.ctx.running = around
+            self._ended_at = ctx.ended_at
+            ctx.running, ctx.ended_at = around
 
     def abandon(self) -> None:
         """Give up what has not been started yet; what has, goes on."""
         while self._steps:
-            self._steps.pop().close()
+            if (steps := self._steps.pop()) is not None:
+                steps.close()
+        while self._running:
             self._running.pop().spend()
 
     def _go_on(self) -> Awaited | None:
         op, self._entered = self._entered, None
-        ctx, steps = self.ctx, self._steps
+        ctx, running = self.ctx, self._running
         answer: Any = None
         error = self._failure() if self._waited else None
         while True:
             if op is not None:
+                op = self._first_of(op)
                 if ctx.on_loop and (op.is_lengthy() or ctx.stream.full()):
                     return self._leave_loop(op)
                 answer, error = self._enter(op)
-            if not steps:
+            if not running:
                 break
             asked, answer, error = self._resume(answer, error)
             if asked is None or isinstance(asked, Slips):
@@ -99,6 +108,14 @@ class Progress(Generic[T]):
             raise error
         self.result = answer
         return None
+
+    def _first_of(self, op: Lazy[Any]) -> Lazy[Any]:
+        """The op that a chain begins with; its links wait for it."""
+        while (before := op.follows) is not None:
+            self._running.append(op)
+            self._steps.append(None)
+            op = before
+        return op
 
     def _failure(self) -> Exception | None:
         """The first error of the work before the event that has passed: nothing may follow it."""
@@ -129,19 +146,24 @@ class Progress(Generic[T]):
     def _resume(
         self, answer: Any, error: Exception | None
     ) -> tuple[Awaited | Lazy[Any] | None, Any, Exception | None]:
-        """Hand the innermost steps what they asked for: gives what they ask next, or their end."""
-        steps = self._steps[-1]
+        """Hand the innermost op what it asked for: gives what it asks next, or its end."""
+        steps, op = self._steps[-1], self._running[-1]
         try:
-            return steps.send(answer) if error is None else steps.throw(error), None, None
+            if steps is not None:
+                return steps.send(answer) if error is None else steps.throw(error), None, None
+            if error is None and (op.follows is not None):
+                answer = op.go_on(answer, self.ctx)
+                if op.leads:
+                    op.follows = None  # what it leads to gives its result
+                    return answer, None, None
         except StopIteration as stop:
-            self._steps.pop()
-            self._running.pop().spend()
-            return None, stop.value, None
+            answer = stop.value
         except Exception as raised:
-            self._steps.pop()
-            op = self._running.pop()
-            op.spend()
-            return None, None, named(raised, op)
+            error = raised
+        self._steps.pop()
+        self._running.pop()
+        op.spend()
+        return (None, answer, None) if error is None else (None, None, named(error, op))
 
 
 def execute(op: Lazy[T], ctx: ExecutionContext) -> T:
@@ -153,7 +175,8 @@ def execute(op: Lazy[T], ctx: ExecutionContext) -> T:
         with trace.span("op", op.name, ctx.stream):
             return op.execute(ctx)
     finally:
-        op.spend()
+        if op.holds:
+            op.spend()
 
 
 def named(error: Exception, op: Lazy[Any]) -> Exception:

@@ -13,7 +13,7 @@ import pytest
 from op_kit import WATCHDOG, Effect, Failing, Give, HandStream, HostData
 from tilewright.base.errors import BorrowError, Error
 from tilewright.driver.host import CPU, REFERENCE
-from tilewright.op.ambient import default_device, device, with_default_device_policy
+from tilewright.op.ambient import default_device, device, prepare, with_default_device_policy
 from tilewright.op.core import DeviceOp, value
 from tilewright.op.policy import SingleStream
 
@@ -79,6 +79,7 @@ def test_host_data_is_a_barrier(run):
 
 @everywhere
 def test_cancelling_stops_the_waiting_not_the_work(run):
+    prepare(None)  # else a task would do that first, and be cancelled meanwhile
     stream, source, ran = HandStream(), HostData(), threading.Event()
 
     async def main():
