@@ -32,8 +32,8 @@ class Firing:
     _status: Any
 
     def fire(
-        self, shot: int, uses: list[Any], user: str, up: int, row: bytes, numbers: bytes, lane: int,
-        stream: int, budget: int,
+        self, shot: int, uses: list[Any] | None, user: str, up: int, row: bytes, numbers: bytes,
+        lane: int, stream: int, budget: int,
     ) -> int:  # fmt: skip
         words = (ctypes.c_int64 * SHOT_WORDS).from_address(shot)
         if uses or not _unchanged(words):
@@ -42,7 +42,8 @@ class Firing:
             begun = stub().reserve(row, words[ShotWord.WRITTEN], words[ShotWord.TENSORS], lane, 0)
         if begun < 0:
             return 0
-        uses.append((user, here(up)))
+        if uses is not None:
+            uses.append((user, here(up)))
         count = words[ShotWord.SLOTS]
         first = HEAD_WORDS + count + 1
         record = (ctypes.c_int64 * (first + count)).from_address(words[ShotWord.RECORD])
@@ -75,8 +76,8 @@ class Firing:
         return self._counted(lane, self.launch(record, stream))
 
     def replay(
-        self, context: int, record: int, executable: int, memory: int, uses: list[Any], user: str,
-        up: int, built: Any, lane: int, stream: int, budget: int,
+        self, context: int, record: int, executable: int, memory: int, uses: list[Any] | None,
+        user: str, up: int, built: Any, lane: int, stream: int, budget: int,
     ) -> int:  # fmt: skip
         words = (ctypes.c_int64 * MEMORY_WORDS).from_address(memory)
         row, count, written = words[:3]
@@ -86,7 +87,8 @@ class Firing:
             for tensor in _words(row, written):
                 state = _object(_words(tensor, TENSOR_WORDS)[TensorWord.STATE])
                 state.last_write = Use(_object(words[MemoryWord.WHAT]), built)
-        uses.append((user, here(up)))
+        if uses is not None:
+            uses.append((user, here(up)))
         if record:
             put = self.shoot(record, lane, stream)
         else:

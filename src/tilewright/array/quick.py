@@ -124,10 +124,10 @@ def quick_class(base: type, native: Native) -> Any:
     return type(base)(base.__name__, bases, described)
 
 
-def quick_op(base: type, endings: Sequence[NativeFunction]) -> Any:
-    """The class of ops with these endings."""
+def quick_op(base: type, endings: Sequence[NativeFunction], **others: NativeFunction) -> Any:
+    """The class of ops with these endings, and other methods."""
     start_on, sync_on, sync, drop = endings
-    methods = {"start_on": start_on, "sync_on": sync_on, "sync": sync}
+    methods = {"start_on": start_on, "sync_on": sync_on, "sync": sync, **others}
     return quick_class(base, Native(finalize=drop, methods=methods))
 
 

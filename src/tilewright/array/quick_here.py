@@ -1,6 +1,6 @@
 """LLVM text that runs work on the calling thread, to its end, for kernels and for graphs.
 
-    place_of(stream, budget)    whether work is put on a stream, or runs here
+    place_of(stream, waits)     whether work is put on a stream, or runs here
     spread(queue, job)          how a job may be run now, with how many threads
     run_with(...)               begins it and runs it, by native code of `driver.cpu.firing`
 
@@ -18,11 +18,10 @@ NOWHERE, THERE, HERE = 0, 1, 2
 """Where native code ends an op: not at all, on a stream of CUDA, on the calling thread."""
 
 SPREAD = """
-; Where an op can end that is given a stream, and waits if there is a budget for that.
-define internal i32 @place_of(ptr %stream, i64 %budget) alwaysinline {{
+; Where an op can end that is given a stream, and that somebody waits for, or not.
+define internal i32 @place_of(ptr %stream, i1 %waits) alwaysinline {{
   %there = call i1 @is_of(ptr %stream, {CudaStream})
   %host = call i1 @is_of(ptr %stream, {CpuStream})
-  %waits = icmp sgt i64 %budget, 0
   %here = and i1 %host, %waits
   %else = select i1 %here, i32 {HERE}, i32 {NOWHERE}
   %place = select i1 %there, i32 {THERE}, i32 %else
@@ -137,11 +136,10 @@ define internal ptr @help(ptr %stream, ptr %record) {{
 ; Runs work with a record, by native code that is given these words and who begins it; what `firing`
 ; tells of it, or the least number: an error is set.
 define internal i64 @run_with(
-    ptr %native, ptr %words, ptr %by, ptr %op, ptr %stream, ptr %user, ptr %record, ptr %scratch,
+    ptr %native, ptr %words, ptr %by, ptr %uses, ptr %stream, ptr %user, ptr %record, ptr %scratch,
     ptr %budget) {{
 entry:
   %given = alloca [11 x ptr]
-  %uses = call ptr @slot(ptr %op, i64 {op_uses})
   %lane_object = call ptr @slot(ptr %stream, i64 {here_lane})
   %lane = call ptr @slot(ptr %lane_object, i64 {lane_address})
   %queue = call ptr @slot(ptr %stream, i64 {here_address})

@@ -106,11 +106,17 @@ define internal %State @state_of(ptr %stream) alwaysinline {{
   ret %State %five
 }}
 
+; Whether nobody traces what is run.
+define internal i1 @is_untraced() alwaysinline {{
+  %trace = call ptr @slot({Tracing}, i64 {tracing_active})
+  %untraced = icmp eq ptr %trace, @_Py_NoneStruct
+  ret i1 %untraced
+}}
+
 ; Whether no thread is starting an op in Python, where this one may not, and nobody traces that.
 define internal i1 @is_usual() alwaysinline {{
 entry:
-  %trace = call ptr @slot({Tracing}, i64 {tracing_active})
-  %untraced = icmp eq ptr %trace, @_Py_NoneStruct
+  %untraced = call i1 @is_untraced()
   br i1 %untraced, label %look, label %no
 look:
   %names = call ptr @slot({THREAD}, i64 {threads_names})

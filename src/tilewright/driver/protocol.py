@@ -184,6 +184,9 @@ FirstUse: TypeAlias = "tuple[list[tuple[str, Spot]], str, int]"
 """How an op notes that it is used when it is fired: in the list of its uses, which must be empty,
 by whom, and how many calls up the program stands, or further."""
 
+AnyUse: TypeAlias = "FirstUse | tuple[None, str, int]"
+"""The same; or, without a list, that this was noted before."""
+
 
 class Replay(Protocol):
     """Work recorded on a stream, to be put on streams of its device again and again."""

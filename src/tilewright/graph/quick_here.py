@@ -101,9 +101,10 @@ go:
   %native = call ptr @slot(ptr %replay, i64 {replay_here_fire})
   %words = call ptr @slot(ptr %memory, i64 {memory_address})
   %built = call ptr @slot(ptr %op, i64 {op_built})
+  %uses = call ptr @slot(ptr %op, i64 {op_uses})
   %both = call ptr @slot(ptr %run, i64 {record_scratch})
   %scratch = call ptr @PyTuple_GetItem(ptr %both, i64 0)
-  %answer = call i64 @run_with(ptr %native, ptr %words, ptr %built, ptr %op, ptr %stream,
+  %answer = call i64 @run_with(ptr %native, ptr %words, ptr %built, ptr %uses, ptr %stream,
     ptr %user, ptr %run, ptr %scratch, ptr %budget)
   %bad = icmp eq i64 %answer, {failed}
   br i1 %bad, label %renew, label %judge

@@ -175,7 +175,8 @@ define internal void @spend(ptr %op) {{
 ; Runs an op on a stream, and waits if there is a budget for that.
 define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
 entry:
-  %place = call i32 @place_of(ptr %stream, i64 %budget)
+  %waits = icmp sgt i64 %budget, 0
+  %place = call i32 @place_of(ptr %stream, i1 %waits)
   %ours = icmp ne i32 %place, {NOWHERE}
   %graph = call ptr @slot(ptr %op, i64 {op_graph})
   %unspent = icmp ne ptr %graph, @_Py_NoneStruct

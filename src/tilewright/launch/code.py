@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..base.shapes import Shape, size
 from ..compile.cache import Compiled
-from ..driver.protocol import FirstUse, Stream
+from ..driver.protocol import AnyUse, Stream
 from ..frontend.interpret import Captured
 from ..ir.launch_expr import LaunchFacts, leaves
 from .arguments import Arg, Bound, Held, OutputArg, ScalarArg, TensorArg
@@ -75,7 +75,7 @@ class Shot(Protocol):
         ...
 
     def fire(
-        self, held: Held, numbers: Sequence[Any], stream: Any, use: FirstUse, waits: bool
+        self, held: Held, numbers: Sequence[Any], stream: Any, use: AnyUse, waits: bool
     ) -> bool:
         """Put one on a stream of its device, and wait for it if asked to.
 

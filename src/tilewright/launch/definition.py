@@ -15,7 +15,8 @@ from ..frontend.capture import capture
 from ..frontend.preconditions import NOTHING_ASKED, Asked
 from ..frontend.sources import KernelSource
 from ..ir.artifact import Artifact
-from ..op.place import user_frame
+from ..op.arity import Maker
+from ..op.place import Spot, user_frame
 from .exporting import Exported, write
 from .inspection import Inspection, explained_latest, latest, recompiles
 from .kernel import Kernel
@@ -32,7 +33,7 @@ class Declared:
     options: CompileOptions | None = None
 
 
-class Entry:
+class Entry(Maker):
     """A kernel. Calling it with its arguments gives the op that runs it.
 
     Arguments are values or ops that give them; constants go by keyword.
@@ -73,6 +74,7 @@ class Entry:
     def _adopt(self, kernel: Kernel, function: Callable[..., Any]) -> None:
         self.kernel = kernel
         """What builds its launches."""
+        self.result_count = len(kernel.source.parameters)
         self.declared: list[Declared] = []
         """What `declare` was told."""
         functools.update_wrapper(cast("Any", self), function)
@@ -81,11 +83,6 @@ class Entry:
     def source(self) -> KernelSource:
         """The kernel as captured: its parameters and its source."""
         return self.kernel.source
-
-    @property
-    def result_count(self) -> int:
-        """How many results its launches have: as many as it has positional parameters."""
-        return len(self.kernel.source.parameters)
 
     def inspection(
         self,
@@ -192,6 +189,11 @@ class Entry:
 
     def __repr__(self) -> str:
         return f"<kernel `{self.kernel.name}`>"
+
+    def call_at(self, spot: Spot, args: tuple[Any, ...], /) -> Launch[Any]:
+        """As calling it. Native code of quick kernels need not look where the program stands."""
+        op: Launch[Any] = cast("Any", self)(*args)
+        return op
 
     if not TYPE_CHECKING:
         # Type checkers see the call by arity instead: `_generated_overloads`.

@@ -16,7 +16,7 @@ from ..driver.cuda.context import Context
 from ..driver.cuda.record import Record
 from ..driver.cuda.stream import CudaStream
 from ..driver.cuda.waiting import EAGER
-from ..driver.protocol import FirstUse
+from ..driver.protocol import AnyUse
 from ..driver.stub.shots import ShotWord
 from ..op.place import Spot
 from .arguments import Held
@@ -50,7 +50,7 @@ class CudaShot(PlainShot):
         words[ShotWord.FIRE] = context.calls.fire_now
 
     def fire(
-        self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: FirstUse, waits: bool
+        self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
     ) -> bool:
         """Put one on a stream, and wait for it if asked to; False: it needs a closer look.
 

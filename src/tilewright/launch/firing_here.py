@@ -17,7 +17,7 @@ from ..driver.cpu.record import Record
 from ..driver.cpu.run import QUIET as NOTHING_SAID
 from ..driver.cpu.run import Launcher, RawReport
 from ..driver.cpu.stream import CpuStream
-from ..driver.protocol import FirstUse
+from ..driver.protocol import AnyUse
 from .arguments import Held
 from .shots import Places, PlainShot
 
@@ -45,7 +45,7 @@ class CpuShot(PlainShot):
         self._left = OFTEN
 
     def fire(
-        self, held: Held, numbers: Sequence[Any], stream: CpuStream, use: FirstUse, waits: bool
+        self, held: Held, numbers: Sequence[Any], stream: CpuStream, use: AnyUse, waits: bool
     ) -> bool:
         """Run one here; False: it needs a closer look.
 

@@ -11,7 +11,7 @@ from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
 from ..driver.cuda.module import CudaFunction
 from ..driver.cuda.stream import CudaStream
-from ..driver.protocol import FirstUse, FunctionRun, Stream
+from ..driver.protocol import AnyUse, FunctionRun, Stream
 from ..frontend.interpret import Captured
 from ..op.place import Spot, place_of
 from .arguments import Arg, Bound, Held, OutputArg
@@ -188,7 +188,7 @@ class ShotsByNumbers:
         """There are none."""
 
     def fire(
-        self, held: Held, numbers: Sequence[Typed], stream: CudaStream, use: FirstUse, waits: bool
+        self, held: Held, numbers: Sequence[Typed], stream: CudaStream, use: AnyUse, waits: bool
     ) -> bool:
         """Put one on a stream, and wait for it if asked to; False: it needs a closer look."""
         maker, grid = self._maker, self._grid

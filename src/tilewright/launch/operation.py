@@ -15,11 +15,11 @@ from ..array.tensor import Tensor
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
-from ..driver.protocol import Device, FirstUse, Stream
+from ..driver.protocol import AnyUse, Device, FirstUse, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
-from ..op.endings import NOT_FIRED, NotFired
+from ..op.endings import CLAIMED, NOT_FIRED, NotFired
 from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
@@ -247,7 +247,7 @@ class Launch(Composite[R_co]):
         return (code, shot) if latest is request else held[-1].asked(request)
 
     def _shoot(
-        self, code: Runnable, shot: Shot, stream: Stream, use: FirstUse, waits: bool
+        self, code: Runnable, shot: Shot, stream: Stream, use: AnyUse, waits: bool
     ) -> R_co | NotFired:
         held, numbers, args = self._held, self._numbers, self._args
         if held is None or (numbers and not code.has_passed(numbers)):
@@ -290,7 +290,7 @@ class Launch(Composite[R_co]):
         code, shot = self._known(ctx.stream)
         if code is None or shot is None or not (shot.starts or may_run_here(code, ctx)):
             return NOT_FIRED
-        return self._shoot(code, shot, ctx.stream, ([], "", 0), False)  # it was claimed before
+        return self._shoot(code, shot, ctx.stream, CLAIMED, False)
 
     def record_on(self, stream: Stream) -> object:
         """Put the launch on a stream that another library captures.

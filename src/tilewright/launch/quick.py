@@ -21,6 +21,7 @@ from ..driver.cuda.stream import CudaStream
 from ..driver.stub.shots import ShotWord
 from ..driver.stub.text import BINDING
 from ..driver.stub.words import new_words
+from ..op.context import ExecutionContext
 from .arguments import Held
 from .firing import CudaShot
 from .firing_here import CpuShot
@@ -36,6 +37,7 @@ _SLOTS: Slots = {
     "known": (Known, ("home", "latest")),
     "shot": (CudaShot, ("context", "given")),
     "shot_here": (CpuShot, ("_fire", "_idle", "given")),
+    "ctx": (ExecutionContext, ("lent", "recording", "stream", "waits")),
 }
 
 
@@ -73,17 +75,21 @@ def _quick(base: Any) -> _Quick:
 
     objects = {
         "CudaShot": CudaShot, "left": _left, "called": called, "empty": (), "CpuShot": CpuShot,
-        "heard": _heard,
+        "heard": _heard, "ExecutionContext": ExecutionContext, "execute": "",
+        "executed": base.launches.execute,
     }  # fmt: skip
     numbers = {
         "entry_quick": offset(base, "quick"), "shot_fire": ShotWord.FIRE.value,
         **words_of("quick", QuickWord),
     }  # fmt: skip
     op = base.launches
-    *endings, call = native_endings(op, TEXT, BINDING, _SLOTS, objects, numbers, ("call",))
-    entry = quick_class(base, Native(call=call))
+    symbols = "call", "call_at", "execute"
+    *endings, call, call_at, execute = native_endings(
+        op, TEXT, BINDING, _SLOTS, objects, numbers, symbols
+    )
+    entry = quick_class(base, Native(call=call, methods={"call_at": call_at}))
     entry.is_quick = True
-    return _Quick(entry, quick_op(op, endings))
+    return _Quick(entry, quick_op(op, endings, execute=execute))
 
 
 def _heard(op: Launch[Any], shot: CpuShot, record: Record) -> None:

@@ -48,7 +48,7 @@ no:
 
 ; Puts a launch on its stream, as `put_there` says.
 define internal i32 @fire(
-    ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user, i64 %budget) {{
+    ptr %held, ptr %shot, ptr %stream, ptr %uses, ptr %user, i64 %budget) {{
 entry:
   %words = call ptr @address_in(ptr %shot, i64 {shot_given})
   %fire = call ptr @link(ptr %words, i64 {shot_fire})
@@ -61,7 +61,6 @@ go:
   %row_at = sub i64 %size, 2
   %row_object = call ptr @PyTuple_GetItem(ptr %held, i64 %row_at)
   %row = call ptr @PyBytes_AsString(ptr %row_object)
-  %uses = call ptr @slot(ptr %op, i64 {op_uses})
   %before = call %State @state_of(ptr %stream)
   %lane = extractvalue %State %before, 0
   %handle = extractvalue %State %before, 1
@@ -77,7 +76,7 @@ go:
 
 ; Puts a launch on a stream of CUDA, as `put_there` says, if nothing about it is unusual.
 define internal i32 @end_there(
-    ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user, i64 %budget) {{
+    ptr %op, ptr %held, ptr %known, ptr %stream, ptr %uses, ptr %user, i64 %budget) {{
 entry:
   %shot = call ptr @shot_of(ptr %op, ptr %stream, ptr %known)
   %none = icmp eq ptr %shot, null
@@ -86,12 +85,13 @@ closer:
   ret i32 0
 go:
   %fired = call i32 @fire(
-    ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user, i64 %budget)
+    ptr %held, ptr %shot, ptr %stream, ptr %uses, ptr %user, i64 %budget)
   ret i32 %fired
 }}
 
 ; The same on a stream of the CPU, where it is over then.
-define internal i32 @end_here(ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user) {{
+define internal i32 @end_here(
+    ptr %op, ptr %held, ptr %known, ptr %stream, ptr %uses, ptr %user) {{
 entry:
   %error = alloca [3 x ptr]
   %shot = call ptr @shot_here(ptr %op, ptr %stream, ptr %known)
@@ -100,7 +100,8 @@ entry:
 closer:
   ret i32 0
 go:
-  %fired = call i32 @fire_here(ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user)
+  %fired = call i32 @fire_here(
+    ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %uses, ptr %user)
   %failed = icmp slt i32 %fired, 0
   br i1 %failed, label %drop, label %out
 drop:
@@ -129,15 +130,63 @@ define internal ptr @spent(ptr %op) {{
 ; Runs an op on a stream, and waits if there is a budget for that; gives its arguments.
 define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
 entry:
-  %place = call i32 @place_of(ptr %stream, i64 %budget)
+  %usual = call i1 @is_usual()
+  br i1 %usual, label %go, label %closer
+go:
+  %uses = call ptr @slot(ptr %op, i64 {op_uses})
+  %waits = icmp sgt i64 %budget, 0
+  %result = call ptr @end_of(
+    ptr %op, ptr %stream, ptr %uses, ptr %user, i1 %waits, i64 %budget)
+  ret ptr %result
+closer:
+  ret ptr @_Py_NotImplementedStruct
+}}
+
+; The same as a part of other work, which waits at its end, if at all; its use was noted before.
+define ptr @execute(ptr %op, ptr %given, i64 %count, ptr %names) {{
+entry:
+  %context = load ptr, ptr %given
+  %one = icmp eq i64 %count, 1
+  %unnamed = icmp eq ptr %names, null
+  %alone = and i1 %one, %unnamed
+  br i1 %alone, label %judge, label %closer
+judge:
+  %known = call i1 @is_of(ptr %context, {ExecutionContext})
+  %untraced = call i1 @is_untraced()
+  %both = and i1 %known, %untraced
+  br i1 %both, label %look, label %closer
+look:
+  %recording = call ptr @slot(ptr %context, i64 {ctx_recording})
+  %lent = call ptr @slot(ptr %context, i64 {ctx_lent})
+  %runs = icmp eq ptr %recording, @_Py_NoneStruct
+  %keeps = icmp eq ptr %lent, @_Py_NoneStruct
+  %plain = and i1 %runs, %keeps
+  br i1 %plain, label %go, label %closer
+go:
+  %stream = call ptr @slot(ptr %context, i64 {ctx_stream})
+  %its_waits = call ptr @slot(ptr %context, i64 {ctx_waits})
+  %waits = icmp eq ptr %its_waits, @_Py_TrueStruct
+  %result = call ptr @end_of(
+    ptr %op, ptr %stream, ptr @_Py_NoneStruct, {execute}, i1 %waits, i64 0)
+  %more = icmp eq ptr %result, @_Py_NotImplementedStruct
+  br i1 %more, label %closer, label %out
+out:
+  ret ptr %result
+closer:
+  %answer = call ptr @closely({executed}, ptr %op, ptr %given, i64 %count, ptr %names)
+  ret ptr %answer
+}}
+
+; Runs an op on a stream, as `end` does, where somebody waits for it, now or later, or nobody does.
+define internal ptr @end_of(
+    ptr %op, ptr %stream, ptr %uses, ptr %user, i1 %waits, i64 %budget) {{
+entry:
+  %place = call i32 @place_of(ptr %stream, i1 %waits)
   %ours = icmp ne i32 %place, {NOWHERE}
   %held = call ptr @slot(ptr %op, i64 {op_held})
   %bound = icmp ne ptr %held, @_Py_NoneStruct
   %may = and i1 %ours, %bound
-  br i1 %may, label %look, label %closer
-look:
-  %usual = call i1 @is_usual()
-  br i1 %usual, label %find, label %closer
+  br i1 %may, label %find, label %closer
 find:
   %size = call i64 @PyTuple_Size(ptr %held)
   %last = sub i64 %size, 1
@@ -145,11 +194,12 @@ find:
   %here = icmp eq i32 %place, {HERE}
   br i1 %here, label %end_here, label %end_there
 end_here:
-  %ran = call i32 @end_here(ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user)
+  %ran = call i32 @end_here(
+    ptr %op, ptr %held, ptr %known, ptr %stream, ptr %uses, ptr %user)
   br label %judge
 end_there:
   %put = call i32 @end_there(
-    ptr %op, ptr %held, ptr %known, ptr %stream, ptr %user, i64 %budget)
+    ptr %op, ptr %held, ptr %known, ptr %stream, ptr %uses, ptr %user, i64 %budget)
   br label %judge
 judge:
   %fired = phi i32 [ %ran, %end_here ], [ %put, %end_there ]

@@ -51,7 +51,8 @@ no:
 RUN = """
 ; Runs a launch with a record that is taken. 1: it is over; 0: it needs a closer look, and nothing
 ; was done; below 0: an error is set.
-define internal i32 @fire_here(ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %user) {{
+define internal i32 @fire_here(
+    ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %uses, ptr %user) {{
 entry:
   %given = alloca [3 x ptr]
   %idle = call ptr @slot(ptr %shot, i64 {shot_here_idle})
@@ -77,7 +78,7 @@ go:
   %size = call i64 @PyTuple_Size(ptr %held)
   %row_at = sub i64 %size, 2
   %row = call ptr @PyTuple_GetItem(ptr %held, i64 %row_at)
-  %answer = call i64 @run_with(ptr %native, ptr %words, ptr %row, ptr %op, ptr %stream, ptr %user,
+  %answer = call i64 @run_with(ptr %native, ptr %words, ptr %row, ptr %uses, ptr %stream, ptr %user,
     ptr %record, ptr %scratch, ptr %budget)
   %silent = and i64 %answer, {quiet}
   %quiet = icmp ne i64 %silent, 0

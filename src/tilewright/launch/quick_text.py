@@ -1,7 +1,9 @@
 """LLVM text of what most launches do, from a call to the driver: `quick` says where it belongs.
 
     call(entry, arguments, keywords)    a kernel is called: `Entry.__call__`
+    call_at(entry, spot, arguments)     the same, for a program that stands there
     end(op, stream, user, budget)       its launch is started: `Launch.fire`
+    execute(op, context)                or it is a part of other work: `Launch.execute`
 
 Each does what the method of Python does, where nothing needs a closer look. Where something does,
 it has done nothing, and that method is called. What stands in braces are classes and objects of
@@ -102,6 +104,20 @@ no:
 }}
 
 define ptr @call(ptr %self, ptr %arguments, ptr %keywords) {{
+  %op = call ptr @called(ptr %self, ptr %arguments, ptr %keywords, {zero})
+  ret ptr %op
+}}
+
+define ptr @call_at(ptr %self, ptr %given, i64 %count, ptr %names) {{
+  %spot = load ptr, ptr %given
+  %arguments_at = getelementptr ptr, ptr %given, i64 1
+  %arguments = load ptr, ptr %arguments_at
+  %op = call ptr @called(ptr %self, ptr %arguments, ptr null, ptr %spot)
+  ret ptr %op
+}}
+
+; Where the program stands is known as `spot` takes it.
+define internal ptr @called(ptr %self, ptr %arguments, ptr %keywords, ptr %known) {{
 entry:
   %given = alloca [3 x ptr]
   %words = call ptr @address_in(ptr %self, i64 {entry_quick})
@@ -115,7 +131,7 @@ judge:
   br i1 %unknown, label %closer, label %bind
 bind:
   %call = call ptr @link(ptr %words, i64 {quick_call})
-  %held = call ptr @tw_bind(ptr %call, ptr %arguments, {zero})
+  %held = call ptr @tw_bind(ptr %call, ptr %arguments, ptr %known)
   %lost = icmp eq ptr %held, null
   br i1 %lost, label %drop, label %look
 drop:

@@ -9,14 +9,39 @@ from operator import methodcaller
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+from .context import ExecutionContext
+from .place import Spot
 
-def call(verb: str, function: Callable[..., Any], value: Any, extra: tuple[Any, ...]) -> Any:
+
+class Maker:
+    """A function of Tilewright's own that makes ops, and can be told where the program stands."""
+
+    __slots__ = ()
+
+    result_count: int
+    """How many arguments it takes, and how many results its ops give: the same."""
+
+    def call_at(self, spot: Spot, args: tuple[Any, ...], /) -> Any:
+        """Call it with these arguments, for a program that stands there."""
+        raise NotImplementedError
+
+
+def call(
+    verb: str,
+    function: Callable[..., Any],
+    value: Any,
+    extra: tuple[Any, ...],
+    ctx: ExecutionContext,
+) -> Any:
     """Call `function` with an op's result, then the extra arguments bound when building.
 
     Only a result that is exactly a tuple is taken apart; NamedTuples and lists are one value.
     """
     results = results_in(value)
     _check(verb, function, results, extra)
+    maker: Any = function
+    if isinstance(maker, Maker):
+        return maker.call_at(ctx.whence(), (*results, *extra))
     return function(*results, *extra)
 
 
@@ -50,6 +75,9 @@ def _range(least: int, most: float) -> str:
 
 def _positional(function: Callable[..., Any]) -> tuple[int, float] | None:
     """The least and greatest number of positional arguments; None where nobody can say."""
+    maker: Any = function
+    if isinstance(maker, Maker):
+        return maker.result_count, maker.result_count
     if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
         code = function.__code__
         if not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount:
@@ -57,7 +85,7 @@ def _positional(function: Callable[..., Any]) -> tuple[int, float] | None:
     if isinstance(function, methodcaller):
         return 1, 1
     count = getattr(function, "result_count", None)
-    if isinstance(count, int):  # a kernel: it gives what it was given
+    if isinstance(count, int):  # a kernel of others: it gives what it was given
         return count, count
     if isinstance(function, type | BuiltinFunctionType):
         return _remembered(function)

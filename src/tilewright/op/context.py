@@ -23,6 +23,11 @@ MOST_NAMED = 8
 class ExecutionContext:
     """Handed to `DeviceOp.execute`: all ops of one chain get the same one."""
 
+    __slots__ = (
+        "__dict__", "ended_at", "lent", "outcomes", "recording", "running", "stream", "waits",
+    )  # fmt: skip
+    # Native code reads some; and all have these, so they are quick.
+
     runner: ClassVar[Callable[[Any, ExecutionContext], Any]]
     """Runs an op in a context. A context knows nothing of ops: the package puts them together."""
 
@@ -32,17 +37,17 @@ class ExecutionContext:
     """The result is given before the work is done: ops that give host data are refused."""
     on_loop: bool = False
     """The calling thread runs an event loop: lengthy starts go to another thread."""
-    recording: Recording | None = None
+    recording: Recording | None
     """While capturing: what is recorded, beside the work itself."""
     setup: Stream | None = None
     """While capturing: the stream on which memory is made ready; None: it must not be."""
     made: Sequence[object] = ()
     """If detached: what ops run by `run` gave, which belongs to nobody else."""
-    lent: list[object] | None = None
+    lent: list[object] | None
     """While the result is to be shared: what ops were passed that belongs to somebody else."""
-    running: Sequence[Lazy[Any]] = ()
+    running: Sequence[Lazy[Any]]
     """The ops that are under way, each run for the one before it."""
-    ended_at: Spot = None
+    ended_at: Spot
     """Where the program stands that runs them; None: it is to be found out."""
 
     def __init__(self, stream: Stream, waits: bool = False) -> None:
@@ -51,6 +56,7 @@ class ExecutionContext:
         """The host waits at the end, so work may as well run on the calling thread."""
         self.outcomes: list[Outcome] = []
         """What became of the work started so far, in order."""
+        self.recording, self.lent, self.running, self.ended_at = None, None, (), None
 
     @property
     def device(self) -> Device:

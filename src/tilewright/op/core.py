@@ -306,7 +306,8 @@ class DeviceOp(Endings[T_co]):
             raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}")
         name, spot = joined(self.name, verb), here(2)
         self.claim_at(name, spot)
-        return Linked.of(self, name, spot, recipe, (verb, function, extra))
+        op: Linked[Any] = Linked.of(self, name, spot, recipe, (verb, function, extra))
+        return op
 
     def _led(
         self, verb: str, recipe: Recipe, function: Callable[..., Any], extra: tuple[Any, ...]

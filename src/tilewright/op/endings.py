@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..base.errors import BorrowError, Error, SchedulingError
 from ..driver.foreign import ForeignStream
-from ..driver.protocol import FirstUse, Stream
+from ..driver.protocol import AnyUse, FirstUse, Stream
 from .ambient import choose_stream, is_prepared, prepare
 from .awaiting import running_library
 from .context import ExecutionContext
@@ -36,6 +36,9 @@ class NotFired(Enum):
 
 
 NOT_FIRED = NotFired.NOT_FIRED
+
+CLAIMED: AnyUse = (None, "", 0)
+"""The use of an op that was claimed before: that need not be noted."""
 
 
 class Endings(Lazy[T_co]):

@@ -24,14 +24,14 @@ Extra = tuple[Any, ...]
 
 def mapped(verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext) -> Any:
     """What a function gives."""
-    return call(verb, function, value, extra)
+    return call(verb, function, value, extra, ctx)
 
 
 def inspected(
     verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
 ) -> Any:
     """The value itself, which a function may look at."""
-    call(verb, function, value, extra)
+    call(verb, function, value, extra, ctx)
     return value
 
 
@@ -39,14 +39,14 @@ def followed(
     verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
 ) -> Lazy[Any]:
     """The op that a function makes."""
-    return admitted(call(verb, function, value, extra), verb, ctx, value)
+    return admitted(call(verb, function, value, extra, ctx), verb, ctx, value)
 
 
 def continued(
     verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
 ) -> Lazy[Any]:
     """As `followed`, with a function that is known to use nothing but the result."""
-    following: Lazy[Any] = call(verb, function, value, extra)
+    following: Lazy[Any] = call(verb, function, value, extra, ctx)
     following.claim_at(verb, ctx.whence())
     return following
 
@@ -55,7 +55,7 @@ def followed_unchecked(
     verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
 ) -> Lazy[Any]:
     """As `followed`, and the function may run ops."""
-    return admitted(unlocked(call, verb, function, value, extra), verb, ctx, value)
+    return admitted(unlocked(call, verb, function, value, extra, ctx), verb, ctx, value)
 
 
 def with_its_context(

@@ -291,12 +291,13 @@ def test_a_launch_of_a_chain_that_fails_is_named_with_the_chain(fired: list[bool
     x, out = tw.asarray(np.arange(5, dtype=np.int32)), tw.zeros((5,), "i32").sync()
     bad = tw.asarray(np.array([0, 1, 99, 0, 0], np.int32))
     gathered(out.borrow_mut(), x).sync()
-    op = gathered(out.borrow_mut(), x).then(lambda out, x: gathered(out, bad)).map(lambda *_: 1)
+    op = gathered(out.borrow_mut(), x).map(lambda out, x: (out, bad)).then(gathered)
     with pytest.raises(tw.LaunchError, match="got: 99") as caught:
         op.sync()
     assert were_fired(fired, 2)
-    names = [note.split("`")[1] for note in caught.value.__notes__]
-    assert names == ["gathered", "gathered.then", "gathered.then.map"]
+    notes = caught.value.__notes__
+    assert [note.split("`")[1] for note in notes] == ["gathered", "gathered.map.then"]
+    assert notes[0].endswith("op.sync()") and "op = gathered" in notes[1]
     gathered(out.borrow_mut(), x).sync()
     np.testing.assert_array_equal(out.to_numpy(), np.arange(5))
 

@@ -21,7 +21,7 @@ from tilewright.launch import Launch, quick
 from tilewright.launch.definition import Entry
 from tilewright.launch.form import PLAIN
 from tilewright.launch.simt import SimtEntry, SimtLaunch
-from tilewright.op.place import place_of
+from tilewright.op.place import here, place_of
 
 ROUNDS = 200
 
@@ -90,6 +90,36 @@ def test_an_op_names_the_line_that_built_it_and_the_one_that_used_it(kernel, ten
     assert places["built"].text == "op = kernel(*tensors)  # here"
 
 
+def test_a_chain_gives_its_arguments_and_the_right_numbers(kernel, tensors):
+    p, x = tensors
+    op = kernel(p, x).then(kernel).then(lambda p, x: kernel(p, x, BY=3)).then(kernel, *())
+    assert op.sync() == (p, x)
+    np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
+
+
+def test_a_launch_may_be_built_for_a_program_that_stands_elsewhere(kernel, tensors):
+    spot = here()  # elsewhere
+    op = kernel.call_at(spot, tensors)
+    elsewhere = kernel.is_quick  # Python looks itself
+    text = "spot = here()  # elsewhere" if elsewhere else "op = kernel.call_at(spot, tensors)"
+    assert place_of(op.built).text == text
+    other = kernel(*tensors)
+    with pytest.raises(tw.BorrowError) as raised:
+        op.sync()
+    assert text in str(raised.value) and "other = kernel(*tensors)" in str(raised.value)
+    assert other.sync() == tensors
+
+
+def test_a_chain_refuses_what_a_kernel_does_not_take(kernel, tensors):
+    p, x = tensors
+    for given, told in (((p, x, x), "called with the 3 results"), ((x, p), "`z` of `scale`")):
+        op = tw.value(given).then(kernel)
+        with pytest.raises((TypeError, tw.BorrowError), match=told) as raised:
+            op.sync()
+        assert "while running `value.then`, built at" in raised.value.__notes__[-1]
+    assert kernel(p, x).then(kernel).sync() == (p, x)
+
+
 def test_one_that_is_dropped_warns(kernel, tensors):
     with pytest.warns(RuntimeWarning, match="`scale` built at .*test_quick.* was never run"):
         kernel(*tensors)
@@ -151,6 +181,7 @@ def test_nothing_is_left_behind(kernel, tensors):
         kernel(p, x).sync()
         kernel(p, x).close()
         kernel(p, x, BY=3).sync()
+        kernel(p, x).then(kernel).then(lambda p, x: kernel(p, x)).map(lambda p, x: (p, x)).sync()
         for _, call in REFUSED.values():
             with pytest.raises((TypeError, tw.Error)):
                 call(kernel, p, x)

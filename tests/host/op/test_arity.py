@@ -5,7 +5,11 @@ from typing import NamedTuple
 
 import pytest
 
+from op_kit import HandStream
 from tilewright.op.arity import call
+from tilewright.op.context import ExecutionContext
+
+CTX = ExecutionContext(HandStream())
 
 
 class Pair(NamedTuple):
@@ -42,7 +46,7 @@ def many(*items):
     ],
 )
 def test_calls(function, result, extra, expected):
-    assert call("map", function, result, extra) == expected
+    assert call("map", function, result, extra, CTX) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,6 +60,6 @@ def test_calls(function, result, extra, expected):
 )
 def test_refuses_a_wrong_number_before_calling(function, result, extra, text):
     with pytest.raises(TypeError) as caught:
-        call("then", function, result, extra)
+        call("then", function, result, extra, CTX)
     assert text in str(caught.value)
     assert "results: int" in str(caught.value)

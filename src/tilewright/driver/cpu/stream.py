@@ -15,7 +15,7 @@ from ...base.errors import DriverError
 from ..capturing import Capturing
 from ..dues import Dues
 from ..lane import Lane
-from ..protocol import Block, Event, FirstUse
+from ..protocol import AnyUse, Block, Event
 from . import firing
 from . import pool as threads
 from .copying import between, copy_record, fill_record, overlap
@@ -135,7 +135,7 @@ class CpuStream(Capturing[Node], JobStream):
         return False
 
     def fire(
-        self, native: Fire, record: Record, use: FirstUse, work: int, by: object, numbers: bytes
+        self, native: Fire, record: Record, use: AnyUse, work: int, by: object, numbers: bytes
     ) -> int:
         """Begin work and run it here, to its end; `firing` says what is given, and what this gives.
 

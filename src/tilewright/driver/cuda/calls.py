@@ -266,12 +266,13 @@ class Calls(Protocol):
         ...
 
     def fire(
-        self, shot: int, uses: list[tuple[str, Spot]], user: str, up: int, row: bytes,
+        self, shot: int, uses: list[tuple[str, Spot]] | None, user: str, up: int, row: bytes,
         numbers: bytes, lane: int, stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
         """Begin a plain launch on the tensors of a row, as the words of a shot say, and launch.
 
         `uses` says who has used its op, which must be nobody; `user` does now, so many calls up.
+        None: that was noted before.
 
         Then block until all on the stream is done, or so long. Gives how many pieces of work were
         put there as work of the lane, shifted by `STATUS_BITS`, and how the waiting ended; minus
@@ -288,8 +289,8 @@ class Calls(Protocol):
 
     def replay(
         self, context: int, record: int, executable: int, memory: int,
-        uses: list[tuple[str, Spot]], user: str, up: int, built: Spot, lane: int, stream: int,
-        nanoseconds: int, /,
+        uses: list[tuple[str, Spot]] | None, user: str, up: int, built: Spot, lane: int,
+        stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
         """Borrow memory, as the words at an address say, and put a graph on a stream.
 

@@ -69,7 +69,7 @@ DIRECT = ("fire_now", "replay_now")
 """What other native code calls; the addresses of these are given."""
 
 
-Uses: TypeAlias = "list[tuple[str, Spot]]"
+Uses: TypeAlias = "list[tuple[str, Spot]] | None"
 """Who used an op, and where."""
 
 

@@ -54,7 +54,7 @@ begin:
   br i1 %unready, label %unlock, label %note
 note:
   call void @note_uses(ptr %row, ptr %borrows, ptr %use, i64 %written)
-  %noted = call i32 @PyList_Append(ptr %uses, ptr %first)
+  call void @note_first(ptr %uses, ptr %first)
   br label %unlock
 unlock:
   %number = phi i64 [ 0, %begin ], [ %begun, %note ]

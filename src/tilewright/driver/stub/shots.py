@@ -102,7 +102,9 @@ define internal i32 @lock_unused(ptr %borrows, ptr %uses) alwaysinline {{
 entry:
   %locked = call i32 @lock_borrows(ptr %borrows)
   %failed = icmp slt i32 %locked, 0
-  br i1 %failed, label %out, label %look
+  %noted_before = icmp eq ptr %uses, @_Py_NoneStruct
+  %either = or i1 %failed, %noted_before
+  br i1 %either, label %out, label %look
 look:
   %others = call i64 @PyList_Size(ptr %uses)
   %mine = icmp eq i64 %others, 0
@@ -135,7 +137,8 @@ define internal i64 @numbered(ptr %shot, ptr %row, ptr %lane) {{
   ret i64 %number
 }}
 
-; Begins a plain launch, and notes that its op was used, in a list of its uses that must be empty.
+; Begins a plain launch, and notes that its op was used, in a list of its uses that must be empty;
+; None: that was noted before.
 ; Gives its number in its lane, or 0 if it could not be begun. The least number: an error is set.
 define internal i64 @opened(
     ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %lane, ptr %there) {{
@@ -173,7 +176,7 @@ begin:
   %unready = icmp slt i64 %begun, 0
   br i1 %unready, label %late, label %put
 put:
-  %noted = call i32 @PyList_Append(ptr %uses, ptr %use)
+  call void @note_first(ptr %uses, ptr %use)
   call void @unlock_borrows(ptr %borrows, i32 %locked)
   call void @Py_DecRef(ptr %use)
   ret i64 %begun

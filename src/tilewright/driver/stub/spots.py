@@ -130,12 +130,18 @@ judge:
 }}
 
 ; Where the program stands, so many calls up the stack; the caller owns it. Null: an error is set.
-; Where it is one of the places seen lately, these are told, too.
+; Where it is one of the places seen lately, these are told, too. A spot stands for itself.
 define internal ptr @spot(ptr %known, ptr %seat_place) {{
 entry:
   %given = alloca ptr
   store ptr %known, ptr %given
   store ptr null, ptr %seat_place
+  %is_spot = call i1 @is_of(ptr %known, {at(tuple)})
+  br i1 %is_spot, label %itself, label %find
+itself:
+  %same_spot = call ptr @own(ptr %known)
+  ret ptr %same_spot
+find:
   %frame = call ptr @frame(ptr %known)
   %outside = icmp eq ptr %frame, null
   br i1 %outside, label %nowhere, label %look
@@ -220,9 +226,16 @@ out:
 }}
 
 ; Who uses an op, and where, if nobody has used it yet. None: somebody has. Null: an error is set.
+; Where there is no list of uses, that was noted before, and anything is given.
 define internal ptr @first_use(ptr %uses, ptr %user, ptr %known) {{
 entry:
   %seat_place = alloca ptr
+  %noted_before = icmp eq ptr %uses, @_Py_NoneStruct
+  br i1 %noted_before, label %anything, label %count
+anything:
+  %any = call ptr @own(ptr %user)
+  ret ptr %any
+count:
   %before = call i64 @PyList_Size(ptr %uses)
   %unused = icmp eq i64 %before, 0
   br i1 %unused, label %ask, label %used
@@ -251,6 +264,20 @@ note:
 failed:
   ret ptr null
 }}
+"""
+
+NOTE_FIRST = """
+; Notes the first use of an op, where that was not noted before.
+define internal void @note_first(ptr %uses, ptr %use) alwaysinline {
+entry:
+  %noted_before = icmp eq ptr %uses, @_Py_NoneStruct
+  br i1 %noted_before, label %out, label %note
+note:
+  %noted = call i32 @PyList_Append(ptr %uses, ptr %use)
+  br label %out
+out:
+  ret void
+}
 """
 
 LOCKING = f"""

@@ -20,7 +20,7 @@ from .excluding import EXCLUDE
 from .lanes import LANES
 from .records import RECORDS, UNCLEAR
 from .shapes import counted
-from .spots import LOCKING, PYTHON, SPOTS, USES
+from .spots import LOCKING, NOTE_FIRST, PYTHON, SPOTS, USES
 from .words import ALL, READERS, LaneWord, Look, StorageWord, TensorWord
 
 CLOSER = -1
@@ -300,7 +300,7 @@ NOTE_USES = counted(
 )
 """Notes who wrote memory last."""
 
-NOTING = "".join((PYTHON, RECORDS, SPOTS, LOCKING, USES, NOTE_USES))
+NOTING = "".join((PYTHON, RECORDS, SPOTS, NOTE_FIRST, LOCKING, USES, NOTE_USES))
 """What notes who does something, and where."""
 
 BEGIN = "".join((NOTING, LANES, CLAIM, FREE, RESERVE, PLACE))
