@@ -332,4 +332,20 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(tl.make_strided_view(z, (4,), (1,)).load([0]))
 launch(kernel)
 """,
+    "breakpoint-on-the-cpu": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    tile = z.load()
+    breakpoint()
+    z.store(tile)
+with tw.device("cpu"):
+    launch(kernel)
+""",
+    "breakpoint-with-arguments": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    breakpoint("here")
+    z.store(z.load())
+launch(kernel)
+""",
 }

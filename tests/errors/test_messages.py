@@ -70,7 +70,6 @@ def test_every_code_has_a_program() -> None:
         Code.NOT_INFERRED: "shapes and types are always known at a launch",
         Code.PADDING: "a warning, tested with the reductions",
         Code.INTERNAL: "a bug by definition",
-        Code.TARGET: "of CUDA kernels, tested in tests/toolchain",
         Code.TOOLCHAIN: "of CUDA kernels, tested in tests/host/backend/tileir",
     }
     seen = set()

@@ -22,9 +22,9 @@ from ..passes.remake_tiles import remake_tiles
 from ..passes.split_loops import split_loops
 from .checks import LEFT_OUT, accepted
 from .options import PLAIN, CompileOptions
+from .refusals import accept
 from .runner import Runner
 from .targets import stages
-from .threads import accept_threads
 
 PASSES = (
     # First, so that no access of the source is forgotten.
@@ -59,8 +59,7 @@ def compile_kernel(
     run = runner or Runner(kernel.name)
     built: Built = run.step("frontend", lambda _: build_captured(kernel, signature), None)
     func = run.verified("frontend", built.func)
-    if kernel.dialect == "simt":
-        accept_threads(func, target)
+    accept(func, target, kernel.dialect)
     checks = options.checks or run.config.checks
     for pass_ in PASSES:
         if pass_.__name__ not in LEFT_OUT[checks]:

@@ -12,16 +12,16 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ..base.dtypes import DType, is_dtype
+from ..base.dtypes import DType, f64, i64, is_dtype
 from ..base.errors import Code
-from ..ir import Value
+from ..ir import TileType, Value
 from ..lang.marker import declared_name
 from ..lang.synonyms import SYNONYMS
 from .emit import describe
 from .frame import Closure
 from .inline import inline
 from .interpret import Interpreter
-from .joins import is_record, leaves
+from .joins import is_number, is_record, leaves
 from .loops import RangeOf
 from .rules import RULES
 from .sources import function_source
@@ -107,9 +107,30 @@ def _isinstance(it: Interpreter, args: Args, kwargs: Kwargs) -> Any:
     it.em.fail(Code.CALL, "isinstance has no meaning in kernels", hint="compare x.dtype instead")
 
 
+def _breakpoint(it: Interpreter, args: Args, kwargs: Kwargs) -> None:
+    """A stop for a debugger, which is shown what the names of this function stand for."""
+    if args or kwargs:
+        it.em.fail(Code.CALL, "`breakpoint` takes no arguments in kernels")
+    values = {name: _shown(it, x) for name, x in it.frame.names.items()}
+    shown = {name: x for name, x in values.items() if x is not None}
+    it.em.op("print", list(shown.values()), names=tuple(shown) or ("",))
+
+
+def _shown(it: Interpreter, x: Any) -> Value | None:
+    """What a debugger is shown for a tile, a scalar or a number; None: nothing."""
+    if isinstance(x, Value):
+        return x if isinstance(x.type, TileType) and not x.type.is_pointer else None
+    if isinstance(x, int) and not isinstance(x, bool):
+        return it.em.number(x, i64) if abs(x) < 1 << 63 else None
+    if isinstance(x, float):
+        return it.em.number(x, f64)
+    return it.em.number(x) if is_number(x) else None
+
+
 SPECIAL: dict[Any, Callable[[Interpreter, Args, Kwargs], Any]] = {
     range: _range,
     isinstance: _isinstance,
+    breakpoint: _breakpoint,
 }
 ON_VALUES: dict[Any, str] = {
     f: f"builtins.{f.__name__}" for f in (min, max, abs, len, print, divmod, float, int, bool, pow)

@@ -17,8 +17,9 @@ def _assert(types: Sequence[Type], attrs: Attrs) -> tuple[Type, ...]:
 
 OPS = (
     declare("print", "core", "args*", none,
-            "Writes a record; `template` is a tuple of str, and (n, spec) for operand n.",
-            attrs={"template": ()}, effects=Effect.PRINT),
+            "Writes a record; `template` is a tuple of str, and (n, spec) for operand n."
+            " Where it has `names`, those of its operands, a debugger stops instead.",
+            attrs={"template": (), "names": ()}, effects=Effect.PRINT),
     declare("assert", "core", "cond", _assert,
             "Records a failed assertion with `message` if cond is false.",
             attrs={"message": ""}, effects=Effect.CHECK),

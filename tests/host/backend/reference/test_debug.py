@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+import linecache
+import sys
+from bdb import BdbQuit
 
+import numpy as np
+import pytest
+
+import tilewright as tw
+import tilewright.lang as tl
 from support.ir import Kernel
+from tilewright import simt
 from tilewright.backend.reference import run
 from tilewright.base.dtypes import bf16, bool_, f4e2m1fn, f32, i32, u8
 from tilewright.ir.attrs import Predicate
@@ -83,3 +91,85 @@ def test_only_the_first_failure_of_a_block_is_kept():
     k.emit("check", k.i32(5), k.i32(5), tensor="x")
     failure = run(k.finish(), [False], (1,)).failure
     assert failure is not None and failure.site.message == "first"
+
+
+# --- breakpoints -------------------------------------------------------------------------------
+
+
+def scaled(t, by):
+    product = t * by
+    breakpoint()  # noqa: T100
+    return product
+
+
+@tw.entry
+def stopping(z: tl.TensorMut[f32], x: tl.Tensor[f32], factor: f32) -> None:
+    i = tl.block_id(0)
+    wide, name, huge = 2**40, "text", 10**40
+    tile = tl.load_tile_like(x, z)
+    if i == 1:
+        breakpoint()  # noqa: T100
+    z.store(scaled(tile, factor) + float(wide > huge) + float(len(name) - 4))
+
+
+@simt.kernel
+def one_thread(z: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+    if i == 2:
+        breakpoint()  # noqa: T100
+    if i < len(z):
+        z[i] = 1.0
+
+
+@pytest.fixture
+def stops(monkeypatch):
+    """Where Python's debugger would have stopped, and what it would have seen."""
+    seen = []
+
+    def hook():
+        frame = sys._getframe(1)
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).partition("#")[0].strip()
+        where = {name: frame.f_globals[name] for name in ("block", "thread")}
+        seen.append((frame.f_code.co_name, line, where, dict(frame.f_locals)))
+
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    return seen
+
+
+def test_a_breakpoint_stops_on_the_line_with_its_names(stops):
+    x = np.arange(6, dtype=np.float32)
+    with tw.device("reference"):
+        z = stopping(tw.empty((6,)).partition((4,)), x, 3.0).out().sync()
+    assert (z.to_numpy() == 3 * x).all()
+    stops.sort(key=lambda stop: (stop[0] == "scaled", stop[2]["block"]))
+    inner, *outer = stops
+    assert inner[:3] == ("stopping", "breakpoint()", {"block": (1, 0, 0), "thread": None})
+    names = inner[3]
+    assert set(names) == {"i", "wide", "tile", "factor"}
+    assert (names["i"], names["wide"], names["factor"]) == (1, 2**40, 3.0)
+    assert names["tile"].tolist() == [4, 5, 0, 0]
+    assert [(stop[0], stop[2]["block"]) for stop in outer] == [
+        ("scaled", (0, 0, 0)), ("scaled", (1, 0, 0))
+    ]  # fmt: skip
+    assert outer[0][3]["product"].tolist() == [0, 3, 6, 9]
+
+
+def test_a_breakpoint_of_one_thread(stops):
+    with tw.device("reference"):
+        one_thread(tw.empty((4,))).sync()
+    ((function, line, where, names),) = stops
+    assert (function, line) == ("one_thread", "breakpoint()")
+    assert where == {"block": (0, 0, 0), "thread": (2, 0, 0)}
+    assert names == {"i": 2}
+
+
+def test_leaving_the_debugger_fails_the_launch_and_nothing_else(monkeypatch):
+    def leave():
+        raise BdbQuit
+
+    monkeypatch.setattr(sys, "breakpointhook", leave)
+    with tw.device("reference"):
+        z = tw.zeros((4,)).sync()
+        with pytest.raises(BdbQuit):
+            stopping(z.partition_mut((4,)), np.ones(4, "f4"), 2.0).sync()
+        assert z.to_numpy().tolist() == [0, 0, 0, 0]
