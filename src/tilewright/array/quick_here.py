@@ -3,6 +3,7 @@
     place_of(stream, waits)     whether work is put on a stream, or runs here
     spread(queue, job)          how a job may be run now, with how many threads
     run_with(...)               begins it and runs it, by native code of `driver.cpu.firing`
+    hear(op, work, record)      Python hears what it reported
 
 What stands in braces is said by `quick`. Whatever is unusual is found out before anything was done.
 """
@@ -131,6 +132,20 @@ define internal ptr @help(ptr %stream, ptr %record) {{
   call void @put_at(ptr %given, i64 1, ptr %record)
   %told = call ptr @PyObject_Vectorcall({have_helpers}, ptr %given, i64 2, ptr null)
   ret ptr %told
+}}
+
+; Lets Python hear of work of an op that is over, as it may have something to report. Below 0: an
+; error is set.
+define internal i32 @hear(ptr %op, ptr %work, ptr %record) {{
+  %given = alloca [3 x ptr]
+  call void @put_at(ptr %given, i64 0, ptr %op)
+  call void @put_at(ptr %given, i64 1, ptr %work)
+  call void @put_at(ptr %given, i64 2, ptr %record)
+  %heard = call ptr @PyObject_Vectorcall({heard}, ptr %given, i64 3, ptr null)
+  call void @Py_DecRef(ptr %heard)
+  %raised = icmp eq ptr %heard, null
+  %told = select i1 %raised, i32 -1, i32 1
+  ret i32 %told
 }}
 
 ; Runs work with a record, by native code that is given these words and who begins it; what `firing`

@@ -78,7 +78,6 @@ RUN = """
 define internal i32 @run_next(
     ptr %op, ptr %graph, ptr %replay, ptr %memory, ptr %stream, ptr %user) {{
 entry:
-  %given = alloca [3 x ptr]
   %run = call ptr @next_run(ptr %replay)
   %none = icmp eq ptr %run, null
   br i1 %none, label %closer, label %prepare
@@ -116,13 +115,7 @@ judge:
   %unused = or i1 %quiet, %undone
   br i1 %unused, label %keep, label %hear
 hear:
-  call void @put_at(ptr %given, i64 0, ptr %op)
-  call void @put_at(ptr %given, i64 1, ptr %graph)
-  call void @put_at(ptr %given, i64 2, ptr %run)
-  %heard = call ptr @PyObject_Vectorcall({heard}, ptr %given, i64 3, ptr null)
-  call void @Py_DecRef(ptr %heard)
-  %raised = icmp eq ptr %heard, null
-  %told = select i1 %raised, i32 -1, i32 1
+  %told = call i32 @hear(ptr %op, ptr %graph, ptr %run)
   br label %renew
 renew:
   %ended = phi i32 [ -1, %go ], [ %told, %hear ]

@@ -54,7 +54,6 @@ RUN = """
 define internal i32 @fire_here(
     ptr %op, ptr %held, ptr %shot, ptr %stream, ptr %uses, ptr %user) {{
 entry:
-  %given = alloca [3 x ptr]
   %idle = call ptr @slot(ptr %shot, i64 {shot_here_idle})
   %record = call ptr @take_record(ptr %idle)
   %none = icmp eq ptr %record, null
@@ -93,13 +92,7 @@ keep:
   %went = select i1 %undone, i32 0, i32 1
   br label %drop
 hear:
-  call void @put_at(ptr %given, i64 0, ptr %op)
-  call void @put_at(ptr %given, i64 1, ptr %shot)
-  call void @put_at(ptr %given, i64 2, ptr %record)
-  %heard = call ptr @PyObject_Vectorcall({heard}, ptr %given, i64 3, ptr null)
-  call void @Py_DecRef(ptr %heard)
-  %raised = icmp eq ptr %heard, null
-  %told = select i1 %raised, i32 -1, i32 1
+  %told = call i32 @hear(ptr %op, ptr %shot, ptr %record)
   br label %drop
 drop:
   %result = phi i32 [ -1, %go ], [ %went, %keep ], [ %told, %hear ]
