@@ -30,6 +30,7 @@ from .putting import read_now
 from .region import Region
 from .shape import ShapeLike
 from .show import facts, table
+from .slips import ArraySlips
 from .transfer import CopyInto, Duplicate, ToHost
 from .views import Range, axis_of, permuted, reinterpreted, reshaped, selected, sliced, swapped
 
@@ -46,7 +47,7 @@ UNCUT = 0
 """Stands for the tiling of what is written as a whole."""
 
 
-class Tensor(Interop, WithoutOperators, Generic[E]):
+class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
     """An array of elements of one type. Made by `tw.zeros`, `tw.from_numpy` and their like.
 
     Kernels read it as it is, and write it through `partition` or `partition_mut`. Shape, dtype,

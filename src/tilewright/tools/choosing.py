@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from functools import partial
@@ -77,7 +77,18 @@ def calls(given: Namespace, *, explaining: bool = False) -> list[Chosen]:
         return _launched(given.file, given.kernel, own=True)
     if not found:
         raise UsageError(_nothing(given.file, kernels))
+    _tell_left_out([name for name, kernel in kernels.items() if not _is_told(kernel)])
     return found
+
+
+def _is_told(kernel: Entry) -> bool:
+    return bool(kernel.declared) or is_enough(kernel)
+
+
+def _tell_left_out(names: Sequence[str]) -> None:
+    if names:
+        which = "its arguments are" if len(names) == 1 else "their arguments are"
+        sys.stderr.write(f"left out: {', '.join(names)}, as {which} not declared\n")
 
 
 def _without_words(kernel: Entry) -> list[Declared]:

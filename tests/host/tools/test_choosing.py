@@ -71,10 +71,11 @@ def test_by_hand(asked):
     assert [call.name for call in found] == ["scale"] and tiles(found) == [(8,)]
 
 
-def test_declared_in_the_file(asked):
+def test_declared_in_the_file(asked, capsys):
     found = asked(FILE + DECLARED)
     assert [call.name for call in found] == ["scale", "scale"]
     assert tiles(found) == [(8, 8), (16, 16)]
+    assert capsys.readouterr().err == "left out: zero, as its arguments are not declared\n"
     assert found[1].look("sm_90")._request.options.occupancy == 2
     changed = asked(FILE + DECLARED, "--option", "occupancy=3", "--option", "allow_tma=False")
     assert changed[0].look("sm_90")._request.options.occupancy == 3

@@ -98,8 +98,9 @@ def run(
     Blocks, or the threads of a SIMT kernel, run in an order drawn from `seed`: one after the other,
     or, where threads meet, from one barrier to the next.
     The grid of a SIMT kernel is given with its x axis last. `uninitialized` names parameters
-    whose elements must be written before they are read; `reachable` are arrays that pointers may
-    reach besides the arguments. An array may be given for a pointer.
+    whose elements must be written before they are read, and are poisoned if they never are;
+    `reachable` are arrays that pointers may reach besides the arguments. An array may be given for
+    a pointer.
     """
     values, members = bind(func, arguments)
     if unknown := uninitialized - {spec.name for spec in func.signature.params}:
@@ -115,6 +116,7 @@ def run(
     with np.errstate(all="ignore"):
         run_all = _run_blocks if func.signature.block is None else _run_threads
         run_all(launch, values, seed)
+    storage.poison(uninitialized)
     printed = sorted(launch.printed, key=lambda record: record[0])
     return Outcome(
         launch.failure, tuple(p for _, p in printed), tuple(watch.problems.values()), seed

@@ -126,6 +126,13 @@ class Memory:
             for member in (m for m in region.members if m.name in names):
                 region.shadow.unset[region.cells(_addresses(member), member.array.itemsize)] = True
 
+    def poison(self, names: frozenset[str]) -> None:
+        """Overwrite what of these parameters nobody has written: floats are NaN, integers -1."""
+        for region in self.regions:
+            if any(m.name in names for m in region.members):
+                flags = any(m.array.dtype == np.bool_ for m in region.members)
+                region.data[region.shadow.unset] = 1 if flags else 0xFF
+
     def read(self, event: int, addresses: Array, mask: Array, dtype: AnyDType) -> Array:
         """The elements at the addresses where mask; elsewhere bytes of 0."""
         rows = np.zeros((addresses.size, dtype.itemsize), np.uint8)

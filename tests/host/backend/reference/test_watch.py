@@ -199,6 +199,22 @@ def test_reads_of_what_nothing_has_written():
     assert len(run(func, arrays, (1,), uninitialized=frozenset({"z", "w"})).problems) == 2
 
 
+@pytest.mark.parametrize(
+    ("dtype", "left"), [(f32, np.nan), (i32, -1), (bool_, True)], ids=["f32", "i32", "bool"]
+)
+def test_what_nothing_has_written_is_poisoned(dtype, left):
+    k = Kernel()
+    z, w = k.output("z", dtype, 1), k.output("w", dtype, 1)
+    k.store(k.constant(0, dtype, (2,)), z)
+    k.store(k.constant(0, dtype, (2,)), w)
+    memory = np.zeros(10, dtype.np)
+    arrays = [memory[::2], np.zeros(5, dtype.np)]
+    run(k.finish(), arrays, (1,), uninitialized=frozenset({"z"}))
+    np.testing.assert_array_equal(arrays[0], np.array([0, 0, left, left, left], dtype.np))
+    assert not memory[1::2].any(), "what is between the elements is not the parameter's"
+    assert not arrays[1].any(), "this one had been written before"
+
+
 def test_padding_and_guards_read_nothing():
     k = Kernel()
     z, no = k.output("z", f32, 1), k.scalar("no", bool_)
