@@ -118,6 +118,26 @@ def test_a_launch_is_one_call_of_the_driver(fake, warm):
     np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
 
 
+def test_so_is_each_launch_of_a_chain(fake, warm):
+    p, x, stream = warm
+    for end in ("start_on", "sync_on"):
+        op = double(p, x).then(double).then(lambda p, x: double(p, x)).map(lambda p, x: (p, x))
+        del fake.log[:]
+        assert getattr(op, end)(stream) == (p, x)
+        assert names(fake.log)[:3] == ["launch"] * 3 and names(fake.log).count("launch") == 3
+    np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
+
+
+def test_a_refused_launch_of_a_chain_is_named_with_the_chain(fake, warm):
+    p, x, stream = warm
+    op = double(p, x).inspect(lambda p, x: fake.fail("launch", 701)).then(double).map(len)
+    with pytest.raises(tw.DriverError, match="double") as raised:
+        op.sync_on(stream)
+    named = [note.split("`")[1] for note in raised.value.__notes__]
+    assert named == ["double", "double.inspect.then", "double.inspect.then.map"]
+    assert double(p, x).then(double).sync_on(stream) == (p, x)
+
+
 ASKING = {
     "constants": lambda p, x: doubled(p, x, ON=True),
     "all constants": lambda p, x: doubled(p, x, BY=2, ON=True),

@@ -38,10 +38,10 @@ def call(
     Only a result that is exactly a tuple is taken apart; NamedTuples and lists are one value.
     """
     results = results_in(value)
-    _check(verb, function, results, extra)
     maker: Any = function
-    if isinstance(maker, Maker):
-        return maker.call_at(ctx.whence(), (*results, *extra))
+    if isinstance(maker, Maker) and len(results) + len(extra) == maker.result_count:
+        return maker.call_at(ctx.ended_at or ctx.whence(), (*results, *extra))
+    _check(verb, function, results, extra)
     return function(*results, *extra)
 
 

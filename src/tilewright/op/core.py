@@ -9,7 +9,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    Self,
     TypeAlias,
     TypeGuard,
     TypeVar,
@@ -142,7 +141,7 @@ class DeviceOp(Endings[T_co]):
     def inspect(self, function: Callable[[T_co], object], /) -> DeviceOp[T_co]: ...
     def inspect(self, function: Callable[..., object], /) -> DeviceOp[Any]:
         """Show the result to `function`, on the host, and pass it on."""
-        op = self._linked("inspect", inspected, function, ())
+        op = Linked.of(self, "inspect", inspected, function)
         op.result_count = self.result_count
         return op
 
@@ -212,7 +211,7 @@ class DeviceOp(Endings[T_co]):
 
     def derived(self, function: Callable[..., R], verb: str, *extra: Any) -> DeviceOp[R]:
         """As `map`, under another name; for methods of ops that are functions of the result."""
-        return self._linked(verb, mapped, function, extra)
+        return Linked.of(self, verb, mapped, function, extra)
 
     # What only forwards to the result
 
@@ -287,7 +286,8 @@ class DeviceOp(Endings[T_co]):
 
     def _follow(self, method: str, *args: Any, verb: str | None = None) -> Linked[Any]:
         """The op that a method of the result gives."""
-        op = self._linked(verb or method, continued, methodcaller(method, *args), ())
+        called = methodcaller(method, *args)
+        op = Linked.of(self, verb or method, continued, called)
         op.leads = True
         return op
 
@@ -299,20 +299,10 @@ class DeviceOp(Endings[T_co]):
 
     # How they are made
 
-    def _linked(
-        self, verb: str, recipe: Recipe, function: Callable[..., Any], extra: tuple[Any, ...]
-    ) -> Linked[Any]:
-        if not callable(function):
-            raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}")
-        name, spot = joined(self.name, verb), here(2)
-        self.claim_at(name, spot)
-        op: Linked[Any] = Linked.of(self, name, spot, recipe, (verb, function, extra))
-        return op
-
     def _led(
         self, verb: str, recipe: Recipe, function: Callable[..., Any], extra: tuple[Any, ...]
     ) -> Linked[Any]:
-        op = self._linked(verb, recipe, function, extra)
+        op = Linked.of(self, verb, recipe, function, extra)
         op.leads = op.effect = True  # what it would have built is unknown, so assume it matters
         op._result_count = results_of(function)
         return op
@@ -347,27 +337,29 @@ class Composite(DeviceOp[T_co]):
 class Linked(Composite[T_co]):
     """A link of a chain: an op, and a recipe that goes on with its result."""
 
-    holds: ClassVar[tuple[str, ...]] = ("follows", "_recipe", "_given")
-
     _name: str
     _home: Device | None
-    _recipe: Recipe
-    _given: tuple[str, Callable[..., Any], tuple[Any, ...]]
+    _recipe: Recipe | None
+    _given: tuple[str, Callable[..., Any], tuple[Any, ...]] | tuple[()]
 
     @classmethod
     def of(
         cls,
         source: Lazy[Any],
-        name: str,
-        spot: Spot,
+        verb: str,
         recipe: Recipe,
-        given: tuple[str, Callable[..., Any], tuple[Any, ...]],
-    ) -> Self:
-        """Build one. By itself: calling a class takes Python twice as long."""
-        self = object.__new__(cls)
-        self._built, self._uses = spot, []
-        self._name, self.follows, self.made_of = name, source, (source,)
-        self._recipe, self._given = recipe, given
+        function: Callable[..., Any],
+        extra: tuple[Any, ...] = (),
+    ) -> Linked[Any]:
+        """Build one, for a method of its source. By itself: calling a class takes longer."""
+        if not callable(function):
+            raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}")
+        name, spot = joined(source.name, verb), here(2)
+        source.claim_at(name, spot)
+        self: Linked[Any] = object.__new__(cls)
+        self._built, self._uses, self._name = spot, [], name
+        self.follows, self.made_of = source, (source,)
+        self._recipe, self._given = recipe, (verb, function, extra)
         self._home, self.effect, self.host_data = source.home, source.effect, source.host_data
         return self
 
@@ -383,7 +375,12 @@ class Linked(Composite[T_co]):
 
     def go_on(self, value: Any, ctx: ExecutionContext) -> Any:
         """As the recipe says."""
-        return self._recipe(*self._given, value, ctx)
+        recipe: Any = self._recipe
+        return recipe(*self._given, value, ctx)
+
+    def spend(self) -> None:
+        """It has run: let go of what it follows, and of its function."""
+        self.follows, self._recipe, self._given, self.spent = None, None, (), True
 
 
 class Made(Composite[T_co]):

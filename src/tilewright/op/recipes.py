@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 from .arity import call, results_in
 from .context import ExecutionContext
 from .endings import refuse_borrows, refuse_host_data
-from .lazy import Lazy, is_lazy
+from .lazy import Lazy
 from .nesting import unlocked
 from .running import Steps, run_here
+from .slips import Slips
 
 T = TypeVar("T")
 
@@ -82,16 +83,17 @@ def run_part(op: Lazy[T], ctx: ExecutionContext) -> T:
     return result
 
 
-def admitted(following: object, verb: str, ctx: ExecutionContext, given: object) -> Lazy[Any]:
+def admitted(made: object, verb: str, ctx: ExecutionContext, given: object) -> Lazy[Any]:
     """An op that a function made of what was given to it, if it may run here; used from now on."""
-    if not is_lazy(following):
-        raise TypeError(_no_op(verb, type(following).__name__))
+    if not isinstance(made, Slips):
+        raise TypeError(_no_op(verb, type(made).__name__))
+    following: Any = made
     if ctx.detached:
         refuse_borrows(following, results_in(given))
-    if ctx.in_flight:
+    if ctx.in_flight and following.host_data:
         refuse_host_data(following)
-    following.claim_at(verb, ctx.whence())
-    return following
+    following.claim_at(verb, ctx.ended_at or ctx.whence())
+    return following  # type: ignore[no-any-return]
 
 
 def _no_op(verb: str, got: str) -> str:

@@ -85,18 +85,23 @@ class Progress(Generic[T]):
 
     def _go_on(self) -> Awaited | None:
         op, self._entered = self._entered, None
-        ctx, running = self.ctx, self._running
+        ctx, steps = self.ctx, self._steps
         answer: Any = None
         error = self._failure() if self._waited else None
         while True:
             if op is not None:
-                op = self._first_of(op)
+                if op.follows is not None:
+                    op = self._first_of(op)
                 if ctx.on_loop and (op.is_lengthy() or ctx.stream.full()):
                     return self._leave_loop(op)
                 answer, error = self._enter(op)
-            if not running:
+            if not steps:
                 break
-            asked, answer, error = self._resume(answer, error)
+            stage = steps[-1]
+            if stage is None:
+                op, answer, error = self._pass_on(answer, error)
+                continue
+            asked, answer, error = self._resume(stage, answer, error)
             if asked is None or isinstance(asked, Slips):
                 op = asked
             else:
@@ -144,26 +149,37 @@ class Progress(Generic[T]):
         return None, None
 
     def _resume(
-        self, answer: Any, error: Exception | None
+        self, steps: Steps[Any], answer: Any, error: Exception | None
     ) -> tuple[Awaited | Lazy[Any] | None, Any, Exception | None]:
         """Hand the innermost op what it asked for: gives what it asks next, or its end."""
-        steps, op = self._steps[-1], self._running[-1]
         try:
-            if steps is not None:
-                return steps.send(answer) if error is None else steps.throw(error), None, None
-            if error is None and (op.follows is not None):
-                answer = op.go_on(answer, self.ctx)
-                if op.leads:
-                    op.follows = None  # what it leads to gives its result
-                    return answer, None, None
+            return steps.send(answer) if error is None else steps.throw(error), None, None
         except StopIteration as stop:
-            answer = stop.value
+            return None, *self._left(stop.value, None)
         except Exception as raised:
-            error = raised
+            return None, *self._left(None, raised)
+
+    def _pass_on(
+        self, answer: Any, error: Exception | None
+    ) -> tuple[Lazy[Any] | None, Any, Exception | None]:
+        """The same for a link of a chain: gives the op that it leads to, or its end."""
+        link = self._running[-1]
+        if error is None and link.follows is not None:
+            try:
+                answer = link.go_on(answer, self.ctx)
+            except Exception as raised:
+                return None, *self._left(None, raised)
+            if link.leads:
+                link.follows = None  # its result is what that gives
+                return answer, None, None
+        return None, *self._left(answer, error)
+
+    def _left(self, answer: Any, error: Exception | None) -> tuple[Any, Exception | None]:
+        """The innermost op is over."""
         self._steps.pop()
-        self._running.pop()
+        op = self._running.pop()
         op.spend()
-        return (None, answer, None) if error is None else (None, None, named(error, op))
+        return (answer, None) if error is None else (None, named(error, op))
 
 
 def execute(op: Lazy[T], ctx: ExecutionContext) -> T:

@@ -10,6 +10,7 @@ from tilewright.op.context import ExecutionContext
 from tilewright.op.core import value
 from tilewright.op.nesting import THREAD
 from tilewright.op.running import ELSEWHERE, Progress, run_here
+from tilewright.op.zipping import zip
 
 
 def test_a_chain_may_be_as_long_as_memory_allows():
@@ -49,6 +50,35 @@ def test_an_error_names_the_ops_next_to_it():
         op.sync()
     assert len(caught.value.__notes__) == 8
     assert caught.value.__notes__[0].startswith("while running `Failing`, built at")
+
+
+@pytest.mark.parametrize("method", ["map", "inspect", "then", "then_unchecked"])
+def test_a_function_that_stops_an_iteration_has_failed(method):
+    def stop(n):
+        raise StopIteration(n)
+
+    with pytest.raises(StopIteration) as caught:
+        getattr(value(7), method)(stop).map(str).sync()
+    assert len(caught.value.__notes__) == 2
+    with pytest.raises((StopIteration, RuntimeError)):
+        zip(getattr(value(7), method)(stop), value(8)).sync()
+
+
+def test_an_op_lets_go_of_its_function_once_it_has_run():
+    class Thing:
+        def __call__(self, n):
+            return n
+
+    def gone(build):
+        thing = Thing()
+        op, known = build(thing), weakref.ref(thing)
+        assert op.sync() == 7
+        del thing
+        return known() is None
+
+    assert gone(lambda thing: value(7).map(thing))
+    assert gone(lambda thing: value(7).inspect(thing))
+    assert gone(lambda thing: value(7).then(lambda n: value(thing(n))))
 
 
 @pytest.mark.parametrize("then", ["then", "then_unchecked"])
