@@ -21,6 +21,8 @@ from tilewright.driver.host import CPU
 from tilewright.launch.firing_here import CpuShot
 from tilewright.op.place import place_of
 
+pytestmark = pytest.mark.cpu_alone
+
 ROUNDS = 100
 
 
