@@ -20,6 +20,8 @@ from tilewright.driver.cpu.calling import OFTEN
 from tilewright.driver.cpu.replay import CpuReplay
 from tilewright.driver.host import CPU, REFERENCE
 
+pytestmark = pytest.mark.cpu_alone
+
 ROUNDS = 100
 WARM = OFTEN + 2
 TILE = 16
@@ -208,8 +210,6 @@ def test_an_interrupt_leaves_one_that_waits_for_its_turn_as_it_was() -> None:
 
 FORKED = """
 import tilewright as tw
-
-pytestmark = pytest.mark.cpu_alone
 with tw.device("cpu"):
     x, z, stream = tw.full((20,), 3.0).sync(), tw.zeros((20,)).sync(), CPU.new_stream()
     with tw.CudaGraph.scope(stream) as scope:
