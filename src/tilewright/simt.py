@@ -28,6 +28,7 @@ from .lang.math import (
     log,
     log2,
     pow,  # noqa: A004 - the word for it, as `simt.pow`
+    round,  # noqa: A004 - the word for it, as `simt.round`
     rsqrt,
     sin,
     sinh,
@@ -93,6 +94,7 @@ __all__ = [
     "log2",
     "match_any",
     "pow",
+    "round",
     "rsqrt",
     "shared",
     "shuffle",

@@ -257,12 +257,12 @@ def _saturated(value, low, high):
     return int(value) if low <= value <= high else low if value < low else high
 
 
-@row("`negf`, `absf`, `floor`, `ceil`")
+@row("`negf`, `absf`, `floor`, `ceil`, `round`")
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_exact_functions(device, dtype):
     (x,) = float_lists(dtype, 1)
-    for function, same in ((tl.floor, np.floor), (tl.ceil, np.ceil), (tl.negf, np.negative),
-                           (tl.absf, np.abs)):  # fmt: skip
+    for function, same in ((tl.floor, np.floor), (tl.ceil, np.ceil), (tl.round, np.rint),
+                           (tl.negf, np.negative), (tl.absf, np.abs)):  # fmt: skip
         with np.errstate(all="ignore"):
             assert_same(apply(device, function, x), same(wide(x)).astype(dtype.np))
 

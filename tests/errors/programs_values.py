@@ -341,4 +341,10 @@ def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
     z.store(tl.load_tile_like(x, z, padding=tl.neg_inf).astype(f32))
 launch(kernel, np.ones(4, "i4"))
 """,
+    "round-to-digits": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(round(z.load(), 2))
+launch(kernel)
+""",
 }

@@ -46,6 +46,7 @@ EXACT: dict[str, Float] = {
     "+a": lambda a, b, r: a,
     **dict.fromkeys(("abs(a)", "tl.abs(a)", "tl.absf(a)"), lambda a, b, r: abs(a)),
     "tl.floor(a)": lambda a, b, r: np.floor(a),
+    "tl.round(a)": lambda a, b, r: np.rint(a),
     "tl.ceil(a)": lambda a, b, r: np.ceil(a),
     **dict.fromkeys(
         ("tl.maximum(a, b)", "tl.max_tile(a, b)", "tl.maxf(a, b)"), ordered(np.maximum)

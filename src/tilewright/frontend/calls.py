@@ -133,7 +133,8 @@ SPECIAL: dict[Any, Callable[[Interpreter, Args, Kwargs], Any]] = {
     breakpoint: _breakpoint,
 }
 ON_VALUES: dict[Any, str] = {
-    f: f"builtins.{f.__name__}" for f in (min, max, abs, len, print, divmod, float, int, bool, pow)
+    f: f"builtins.{f.__name__}"
+    for f in (min, max, abs, len, print, divmod, float, int, bool, pow, round)
 }
 SEQUENCES = (tuple, list, zip, enumerate, reversed, sorted, sum, any, all, map)
 ON_TILES: dict[Any, str] = {
@@ -277,7 +278,6 @@ def _instead(callee: Any, module: str | None) -> str:
 PLAIN = "call tl functions, or Python functions of yours"
 OTHERS: dict[Any, str] = {
     str: "print takes values as they are: print(x), or print(f'{x}')",
-    round: "round with tl.floor(x + 0.5), or convert: x.astype(tilewright.i32)",
     getattr: "write the attribute: owner.name",
 }
 

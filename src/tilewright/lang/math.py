@@ -27,6 +27,15 @@ def floor(x: N) -> N:
 
 
 @declared
+def round(x: N) -> N:
+    """Round to the nearest whole number, of two to the even one, as NumPy does.
+
+    The result is a float. `round(x)` is the same in kernels.
+    """
+    ...
+
+
+@declared
 def sin(x: N, *, precise: bool = False) -> N:
     """Compute the sine of radians."""
     ...

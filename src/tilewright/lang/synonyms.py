@@ -45,6 +45,7 @@ SYNONYMS: dict[str, str] = {
     "square": "x * x",
     "power": "tl.pow(a, b), or a ** b",
     "absolute": "tl.abs(x)",
+    "rint": "tl.round(x)",
     "isnan": "x != x",
     "logical_and": "a & b",
     "logical_or": "a | b",

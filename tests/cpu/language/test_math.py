@@ -22,7 +22,7 @@ BOUND = {f32: 2.0, f64: 2.0, f16: 1.0, bf16: 1.0}
 """In units in the last place; f16 and bf16 are computed in f32 and rounded once."""
 
 CANONICAL = {
-    "tl.floor(a)": np.floor, "tl.ceil(a)": np.ceil,
+    "tl.floor(a)": np.floor, "tl.ceil(a)": np.ceil, "tl.round(a)": np.rint, "round(a)": np.rint,
     **{f"tl.{n}(a)": f for n, (f, _) in ONE.items()},
 }  # fmt: skip
 
@@ -75,6 +75,28 @@ def test_edge_values(device, dtype, rng):
         keep = (np.abs(wide(a)) < 1e15) | ~np.isin(text[3:6], ["sin", "cos", "tan"])
         error = distance(result[keep], in_numpy(function, a[keep]), dtype)
         assert error <= BOUND[dtype], f"{text}: {error} ulp"
+
+
+def ties(dtype, rng):
+    """All numbers of 16 bits; of others halves, and their neighbours on both sides."""
+    if dtype.bits == 16:
+        return np.arange(1 << 16, dtype=np.uint16).view(dtype.np)
+    most = {f32: 2.0**22, f64: 2.0**51}[dtype]
+    near = rng.integers(0, [4, 1000, most], (300, 3)).ravel() + 0.5
+    halves = np.concatenate([near, -near, [0.0, -0.0, most, 8 * most, np.inf, np.nan]])
+    halves = halves.astype(dtype.np)
+    sides = [np.nextafter(halves, np.array(side, dtype.np)) for side in (-np.inf, np.inf)]
+    return np.concatenate([halves, *sides])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_rounding_takes_the_even_one_of_two(device, dtype, rng):
+    a = ties(dtype, rng)
+    (got,) = run(["tl.round(a)"], device, {"a": a}, dtype, tile=(1024,))
+    expected = np.rint(wide(a)).astype(dtype.np)
+    number = ~np.isnan(wide(a))
+    assert np.isnan(wide(got)[~number]).all()
+    assert got[number].tobytes() == expected[number].tobytes(), "the signs of zeros included"
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

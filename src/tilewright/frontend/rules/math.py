@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import f32, f64
 from ...base.errors import Code
 from ...ir import Value
-from ...ir.attrs import Rounding
+from ...ir.attrs import Predicate, Rounding
 from ..emit import Emitter, describe
 from ..operands import arithmetic_pair, float_pair, flush, has_arithmetic, one_float, rounding_for
 
@@ -32,6 +32,35 @@ def _exact(name: str) -> Rule:
         return em.emit(name, one_float(em, x, name))
 
     return rule
+
+
+def round_half_even(em: Emitter, x: Any) -> Value:
+    """The nearest whole number, the even one of two, with the sign of x."""
+    value = one_float(em, x, "round")
+    dtype, shape = value.tile.dtype, value.tile.shape
+    half, one, zero = (em.constant(n, dtype, shape) for n in (0.5, 1.0, 0.0))
+    below = em.emit("floor", value)
+    # Between -1/2 and 0 this may be rounded down to 1/2; then -1 is odd, and 0 is taken as well.
+    rest = em.emit("subf", value, below)
+    halved = em.emit("mulf", below, half)
+    odd = em.emit("cmpf", halved, em.emit("floor", halved), predicate=Predicate.NE)
+    tie = em.emit("andi", em.emit("cmpf", rest, half, predicate=Predicate.EQ), odd)
+    up = em.emit("ori", em.emit("cmpf", rest, half, predicate=Predicate.GT), tie)
+    whole = em.emit("select", up, em.emit("addf", below, one), below)
+    is_zero = em.emit("cmpf", whole, zero, predicate=Predicate.EQ)
+    return em.emit("select", is_zero, em.emit("mulf", value, zero), whole)
+
+
+def _builtin_round(em: Emitter, number: Any, ndigits: Any = None) -> Value:
+    if ndigits is not None:
+        em.fail(
+            Code.CALL,
+            "`round` rounds to whole numbers in kernels",
+            expected="round(x)",
+            got=f"ndigits={describe(ndigits)}",
+            hint="scale it: round(x * 100.0) / 100.0",
+        )
+    return round_half_even(em, number)
 
 
 def _function(name: str) -> Rule:
@@ -162,6 +191,8 @@ RULES: dict[str, Rule] = {
     **{name: _function(name) for name in FUNCTIONS},
     "ceil": _exact("ceil"),
     "floor": _exact("floor"),
+    "round": round_half_even,
+    "builtins.round": _builtin_round,
     "exp2": _flushing("exp2"),
     "rsqrt": _flushing("rsqrt"),
     "sqrt": sqrt,
