@@ -128,6 +128,29 @@ def test_so_is_each_launch_of_a_chain(fake, warm):
     np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
 
 
+def test_what_others_keep_while_a_launch_is_waited_for_stays(fake, warm, monkeypatch):
+    """Another thread may have dropped what was kept before, and put work behind the launch."""
+    p, x, stream = warm
+    for _ in range(3):
+        double(p, x).start_on(stream)
+    ask, later = fake._drained, [set(), set()]
+
+    def drained(handle):
+        if stream.kept:
+            _, kept, upto = stream.point()
+            stream._drop(kept, upto)
+            for each in later:
+                stream.keep(None, each)
+        return ask(handle)
+
+    monkeypatch.setattr(fake, "_drained", drained)
+    double(p, x).sync_on(stream)
+    monkeypatch.undo()
+    assert [keep for label, keep in stream.kept if label is None] == later
+    stream.synchronize()
+    assert not stream.kept
+
+
 def test_a_refused_launch_of_a_chain_is_named_with_the_chain(fake, warm):
     p, x, stream = warm
     op = double(p, x).inspect(lambda p, x: fake.fail("launch", 701)).then(double).map(len)

@@ -39,7 +39,7 @@ from . import quick_here, quick_text
 from .flight import PUTS, tell_put
 
 ENDINGS = ("start_on", "sync_on", "sync", "drop")
-_NAMES = {name: sys.intern(name) for name in ("tend", "sweep", "start()", "sync()")}
+_NAMES = {name: sys.intern(name) for name in ("tend", "sweep", "_drop", "start()", "sync()")}
 """What native code asks for, as objects that are there for good."""
 
 Slots: TypeAlias = Mapping[str, tuple[type, Sequence[str]]]
@@ -49,7 +49,10 @@ _SLOTS: Slots = {
     "context": (Context, ("handle", "is_fine")),
     "stream": (
         CudaStream,
-        ["_dues", "_marks", "_others", "_waiting", "completed", "device", "handle", "kept", "lane"],
+        [
+            "_dropped", "_dues", "_marks", "_others", "_waiting", "completed", "device", "handle",
+            "kept", "lane",
+        ],  # fmt: skip
     ),
     "here": (CpuStream, ("_calls", "_nodes", "address", "device", "lane")),
     "calls": (Calls, ("give_up", "resume")),
@@ -81,7 +84,7 @@ _OBJECTS: Mapping[str, object] = {
     "ALONE": ALONE, "SLICE": SLICE, "OVERRIDDEN": OVERRIDDEN, "no_numbers": b"",
     "Tracing": Tracing, "THREAD": THREAD, "PUTS": PUTS, "tell_put": tell_put, "zero": 0,
     "start": _NAMES["start()"], "sync": _NAMES["sync()"], "tend": _NAMES["tend"],
-    "sweep": _NAMES["sweep"],
+    "sweep": _NAMES["sweep"], "drop": _NAMES["_drop"],
 }  # fmt: skip
 
 _BEFORE = "".join((LANES, quick_text.DECLARED, quick_here.DECLARED))

@@ -16,8 +16,9 @@ DECLARED = """
 @_Py_NotImplementedStruct = external global i8
 
 declare ptr @PyList_New(i64)
-declare i32 @PyList_SetSlice(ptr, i64, i64, ptr)
 declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare i32 @PyList_SetSlice(ptr, i64, i64, ptr)
+declare ptr @PyObject_VectorcallMethod(ptr, ptr, i64, ptr)
 declare i32 @PyObject_IsTrue(ptr)
 declare i32 @PyObject_SetAttr(ptr, ptr, ptr)
 declare i64 @PyDict_Size(ptr)
@@ -87,7 +88,7 @@ define internal void @raise_again(ptr %error) alwaysinline {{
 
 PUTTING = """
 ; A stream before anything is put there: its lane, its handle, how much others had put there, the
-; list of what it keeps, which is owned, and how long that was.
+; list of what it keeps, which is owned, and up to which number that is for work before.
 %State = type {{ ptr, ptr, i64, ptr, i64 }}
 
 define internal %State @state_of(ptr %stream) alwaysinline {{
@@ -98,11 +99,13 @@ define internal %State @state_of(ptr %stream) alwaysinline {{
   %its_kept = call ptr @slot(ptr %stream, i64 {stream_kept})
   %kept = call ptr @own(ptr %its_kept)
   %count = call i64 @PyList_Size(ptr %kept)
+  %dropped = call i64 @number_in(ptr %stream, i64 {stream_dropped})
+  %upto = add i64 %dropped, %count
   %one = insertvalue %State poison, ptr %lane, 0
   %two = insertvalue %State %one, ptr %handle, 1
   %three = insertvalue %State %two, i64 %others, 2
   %four = insertvalue %State %three, ptr %kept, 3
-  %five = insertvalue %State %four, i64 %count, 4
+  %five = insertvalue %State %four, i64 %upto, 4
   ret %State %five
 }}
 
@@ -176,8 +179,24 @@ done:
   ret i1 true
 }}
 
+; Lets a stream drop what it keeps up to a number; whether that went well. Python does it: another
+; thread may be about to do the same.
+define internal i1 @drop_upto(ptr %stream, ptr %kept, i64 %upto) {{
+entry:
+  %given = alloca [3 x ptr]
+  %number = call ptr @PyLong_FromLongLong(i64 %upto)
+  call void @put_at(ptr %given, i64 0, ptr %stream)
+  call void @put_at(ptr %given, i64 1, ptr %kept)
+  call void @put_at(ptr %given, i64 2, ptr %number)
+  %told = call ptr @PyObject_VectorcallMethod({drop}, ptr %given, i64 3, ptr null)
+  call void @Py_DecRef(ptr %number)
+  call void @Py_DecRef(ptr %told)
+  %well = icmp ne ptr %told, null
+  ret i1 %well
+}}
+
 ; As `CudaStream.waited`, where all that was on the stream is over.
-define internal i1 @settle(ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer) {{
+define internal i1 @settle(ptr %stream, i64 %others, ptr %kept, i64 %upto, i64 %answer) {{
 entry:
   %put = ashr i64 %answer, {status_bits}
   %number = add i64 %others, %put
@@ -189,11 +208,14 @@ move:
   call void @give(ptr %stream, i64 {stream_completed}, ptr %now)
   br label %drop
 drop:
-  %some = icmp sgt i64 %count, 0
+  %held = call i64 @PyList_Size(ptr %kept)
+  %some = icmp sgt i64 %held, 0
   br i1 %some, label %cut, label %look
 cut:
-  %dropped = call i32 @PyList_SetSlice(ptr %kept, i64 0, i64 %count, ptr null)
-  br label %look
+  %dropped = call i1 @drop_upto(ptr %stream, ptr %kept, i64 %upto)
+  br i1 %dropped, label %look, label %torn
+torn:
+  ret i1 false
 look:
   %marks = call ptr @slot(ptr %stream, i64 {stream_marks})
   %marked = call i32 @PyObject_IsTrue(ptr %marks)
@@ -213,11 +235,11 @@ done:
 ; What Python does about work that was refused, or is not over yet; whether it raised nothing. It
 ; is told how far the stream was, and the answer.
 define internal i1 @leave(
-    ptr %label, ptr %kept_alive, ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer) {{
+    ptr %label, ptr %kept_alive, ptr %stream, i64 %others, ptr %kept, i64 %upto, i64 %answer) {{
 entry:
   %given = alloca [7 x ptr]
   %one = call ptr @PyLong_FromLongLong(i64 %others)
-  %two = call ptr @PyLong_FromLongLong(i64 %count)
+  %two = call ptr @PyLong_FromLongLong(i64 %upto)
   %three = call ptr @PyLong_FromLongLong(i64 %answer)
   call void @put_at(ptr %given, i64 0, ptr %label)
   call void @put_at(ptr %given, i64 1, ptr %kept_alive)
@@ -246,7 +268,7 @@ define internal i32 @put_there(
 entry:
   %others = extractvalue %State %before, 2
   %kept = extractvalue %State %before, 3
-  %count = extractvalue %State %before, 4
+  %upto = extractvalue %State %before, 4
   switch i64 %answer, label %judge [ i64 0, label %drop
                                      i64 {failed}, label %refused ]
 judge:
@@ -270,7 +292,7 @@ tell:
   %told_now = select i1 %told, i32 1, i32 -1
   ret i32 %told_now
 settle:
-  %settled = call i1 @settle(ptr %stream, i64 %others, ptr %kept, i64 %count, i64 %answer)
+  %settled = call i1 @settle(ptr %stream, i64 %others, ptr %kept, i64 %upto, i64 %answer)
   br i1 %settled, label %heard, label %refused
 leave:
   %label_too = call ptr @own(ptr %label)
@@ -279,7 +301,7 @@ leave:
   br label %left
 left:
   %went_on = call i1 @leave(ptr %label, ptr %kept_alive, ptr %stream, i64 %others, ptr %kept,
-    i64 %count, i64 %answer)
+    i64 %upto, i64 %answer)
   br i1 %went_on, label %heard, label %refused
 heard:
   %all_heard = call i1 @announce()

@@ -90,10 +90,10 @@ def _left(
     stream: CudaStream,
     others: int,
     kept: Any,
-    count: int,
+    upto: int,
     answer: int,
 ) -> None:
     """As `CudaReplay.fire` goes on where a run was refused, or is not over yet."""
     if answer < 0:
         keep[0].refuse(answer)
-    stream.waited((others, kept, count), answer, label, keep)
+    stream.waited((others, kept, upto), answer, label, keep)

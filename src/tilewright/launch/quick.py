@@ -102,9 +102,9 @@ def _heard(op: Launch[Any], shot: CpuShot, record: Record) -> None:
 
 
 def _left(
-    shot: CudaShot, held: Held, stream: CudaStream, others: int, kept: Any, count: int, answer: int
+    shot: CudaShot, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
 ) -> None:
     """As `CudaShot.fire` goes on where a launch was refused, or is not over yet."""
     if answer < 0:
         shot.refuse(held, answer)
-    stream.waited((others, kept, count), answer, shot, held)
+    stream.waited((others, kept, upto), answer, shot, held)
