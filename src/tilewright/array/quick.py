@@ -50,8 +50,16 @@ _SLOTS: Slots = {
     "stream": (
         CudaStream,
         [
-            "_dropped", "_dues", "_marks", "_others", "_waiting", "completed", "device", "handle",
-            "kept", "lane",
+            "_dropped",
+            "_dues",
+            "_marks",
+            "_others",
+            "_waiting",
+            "completed",
+            "device",
+            "handle",
+            "kept",
+            "lane",
         ],  # fmt: skip
     ),
     "here": (CpuStream, ("_calls", "_nodes", "address", "device", "lane")),
