@@ -45,23 +45,13 @@ _NAMES = {name: sys.intern(name) for name in ("tend", "sweep", "_drop", "start()
 Slots: TypeAlias = Mapping[str, tuple[type, Sequence[str]]]
 """Slots that native code reads or writes, by what it calls their owners."""
 
+_OF_STREAMS = (
+    "_dropped", "_dues", "_marks", "_others", "_waiting", "completed", "device", "handle", "kept",
+    "lane",
+)  # fmt: skip
 _SLOTS: Slots = {
     "context": (Context, ("handle", "is_fine")),
-    "stream": (
-        CudaStream,
-        [
-            "_dropped",
-            "_dues",
-            "_marks",
-            "_others",
-            "_waiting",
-            "completed",
-            "device",
-            "handle",
-            "kept",
-            "lane",
-        ],  # fmt: skip
-    ),
+    "stream": (CudaStream, _OF_STREAMS),
     "here": (CpuStream, ("_calls", "_nodes", "address", "device", "lane")),
     "calls": (Calls, ("give_up", "resume")),
     "record": (Record, ("address", "scratch")),
