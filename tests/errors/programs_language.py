@@ -348,4 +348,20 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(z.load())
 launch(kernel)
 """,
+    "dataclass-that-changes": """
+import dataclasses
+@dataclasses.dataclass
+class Pair:
+    a: object
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    pair = Pair(z.load())
+    z.store(pair.a)
+launch(kernel)
+""",
+    "tensor-of-the-host": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tw.Tensor[f32]) -> None:
+    z.store(tl.load_tile_like(x, z))
+""",
 }

@@ -107,4 +107,19 @@ def kernel(out: simt.DisjointSlice[f32], x: simt.Slice[f32], n: i32) -> None:
     y = x.tiles((2, 4), 8)[0, n][0, 0]
 kernel(tw.empty((8,)), np.zeros(32, "f4"), 2).sync()
 """,
+    "thread-without-an-element": """
+@simt.kernel
+def kernel(z: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    i = simt.index_1d()
+    z[i] = x[i]
+kernel(tw.empty((10,)), np.ones(10, "f4")).sync()
+""",
+    "tile-in-a-slice": """
+@simt.kernel
+def kernel(z: simt.DisjointSlice[f32]) -> None:
+    i = simt.index_1d()
+    if i < len(z):
+        z[i] = tl.zeros((4,), f32)
+kernel(tw.empty((10,))).sync()
+""",
 }

@@ -12,6 +12,9 @@ WORDS: dict[str, str] = {
     "copy": "t.dup()",
     "clone": "t.dup()",
     "fill": "tw.fill(t, value)",
+    "sync": "t itself: it is no op, and reading it waits",
+    "then": "tw.value(t).then(f)",
+    "unpartition": "t itself: only what partition(...) gave has it",
     "flatten": "t.reshape((-1,))",
     "ravel": "t.reshape((-1,))",
 } | {

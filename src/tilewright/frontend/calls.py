@@ -78,6 +78,8 @@ def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
     if isinstance(callee, Closure):
         source = callee.frame.source
         return inline(it, callee.node, source, callee.frame, args, kwargs, callee.signature)
+    if isinstance(callee, types.MethodType) and isinstance(callee.__func__, types.FunctionType):
+        return call(it, callee.__func__, [callee.__self__, *args], kwargs)
     if isinstance(callee, types.FunctionType):
         _refuse_host(it, callee)
         source = function_source(callee)
@@ -266,6 +268,8 @@ def _instead(callee: Any, module: str | None) -> str:
         return "lists stay as they are made: write [*items, x], or a comprehension"
     if hasattr(callee, "kernel") and hasattr(callee, "declared"):
         return "kernels are launched by the host: put what both need in a plain function"
+    if isinstance(callee, type) and dataclasses.is_dataclass(callee):
+        return "values of kernels do not change: write @dataclass(frozen=True)"
     if name in RULES:
         return f"use tl.{name}"
     if name in SYNONYMS:

@@ -35,6 +35,8 @@ UNSAFE: dict[Dialect, str] = {
     "tile": "@tw.entry(unsafe=True)", "simt": "@simt.kernel(unsafe=True)"
 }  # fmt: skip
 WRITE: dict[Dialect, str] = {"tile": "out.store(tile)", "simt": "out[i] = value"}
+ARRAYS = {"Tensor", "ndarray", "Array"}
+"""Classes of arrays on the host: ours, and those of NumPy, PyTorch and JAX."""
 TYPE_VARS = (typing.TypeVar,)
 # Before Python 3.12 and 3.14, typing_extensions has classes of its own for these.
 UNPACK = (typing.Unpack, typing_extensions.Unpack)
@@ -183,6 +185,9 @@ class _Reader:
             f"parameter `{arg.arg}` has an annotation that means nothing here",
             expected=EXPECTED[self.dialect],
             got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
+            hint=f"tensors and arrays of the host are {READ[self.dialect]} in a kernel"
+            if ARRAYS & {n.__name__ for n in getattr(origin or value, "__mro__", ())}
+            else None,
         )
 
     def element(self, arg: ast.arg, value: Any) -> AnyDType | str | None:

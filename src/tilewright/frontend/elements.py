@@ -15,6 +15,14 @@ from .values import RunRef, RunsRef, SliceRef
 def stored_element(em: Emitter, name: str, dtype: AnyDType, value: Any) -> Value:
     """A number that may be stored as it is."""
     number = em.number(value, dtype) if promote.is_weak(value) else em.numbers(value, "value")
+    if number.tile.rank:
+        em.fail(
+            Code.SHAPE,
+            f"an element of `{name}` is a scalar",
+            expected=f"a scalar {dtype.name}",
+            got=describe(number),
+            hint="a thread computes with scalars, one element at a time",
+        )
     if number.tile.dtype is not dtype:
         em.fail(
             Code.DTYPE,

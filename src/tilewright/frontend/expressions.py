@@ -16,10 +16,11 @@ from ..lang.device_global import Global
 from ..lang.synonyms import SYNONYMS
 from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
-from .calls import Method, binary, eval_call, is_structure, unary
+from .calls import Method, binary, call, eval_call, is_structure, unary
 from .emit import describe
 from .frame import Closure, closure
 from .interpret import Evaluate, Interpreter, suggestion
+from .joins import leaves
 from .loops import RangeOf
 from .rules import PROPERTIES, RULES
 from .values import FormatString, Indexed, MintedIndex, receiver_class
@@ -200,6 +201,9 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
         return _member(it, cls, owner, node.attr)
     if isinstance(owner, types.ModuleType):
         return _of_module(it, owner, node.attr)
+    computed = getattr(type(owner), node.attr, None)
+    if isinstance(computed, property) and any(isinstance(leaf, Value) for leaf in leaves(owner)):
+        return call(it, computed.fget, [owner], {})
     try:
         value = getattr(owner, node.attr)
     except AttributeError:

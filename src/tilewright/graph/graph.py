@@ -144,6 +144,8 @@ class CudaGraph(Generic[T]):
 
         They are given as to the kernel itself and must be alike: the same layouts and types.
         """
+        if not -len(self._nodes) <= node < len(self._nodes):
+            raise IndexError(f"the graph has {len(self._nodes)} nodes, and no node {node}")
         old = self._nodes[node]
         if old.rebind is None:
             raise TypeError(f"`{old.name}` is no kernel launch, and has no arguments to replace")

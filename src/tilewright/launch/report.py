@@ -87,8 +87,18 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
         if check.of_blocks and not got:  # the least index is a constant
             expected, got = "0 <= index", f"an index of {evaluate(check.expr[1], facts)}"
         raise LaunchError(
-            _headline(kernel, check), span=check.span, expected=expected, got=got or "False"
-        )
+            _headline(kernel, check), span=check.span, expected=expected, got=got or "False",
+            hint=_advice(check),
+        )  # fmt: skip
+
+
+def _advice(check: LaunchCheck) -> str | None:
+    """How threads without an element are kept from reaching for one."""
+    lengths = {leaf[1] for leaf in leaves(check.expr) if leaf[0] == "length"}
+    threads = any(leaf[0] == "grid_dim" for leaf in leaves(check.expr))
+    if not (check.of_blocks and threads and len(lengths) == 1):
+        return None
+    return f"there are more threads than elements: if i < len({lengths.pop()}): ..."
 
 
 def refusal(checks: Sequence[LaunchCheck], facts: LaunchFacts) -> LaunchCheck | None:

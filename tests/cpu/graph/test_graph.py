@@ -231,6 +231,14 @@ def test_the_graph_keeps_its_memory():
     same(z, expected)
 
 
+@pytest.mark.parametrize("node", [1, -2, 5])
+def test_a_node_that_is_not_there(node):
+    z = poisoned()
+    graph = scale(z.partition_mut(4), some(), 2.0).graph()
+    with pytest.raises(IndexError, match=f"the graph has 1 nodes, and no node {node}"):
+        graph.set_args(node, z.partition_mut(4), some(), 3.0)
+
+
 def test_nodes_take_other_arguments():
     z, w, x, y = poisoned(), poisoned(), some(), some()
     graph = scale(z.partition_mut(4), x, 2.0).graph()
