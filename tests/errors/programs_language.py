@@ -364,4 +364,21 @@ launch(kernel)
 def kernel(z: tl.TensorMut, x: tw.Tensor[f32]) -> None:
     z.store(tl.load_tile_like(x, z))
 """,
+    "sum-of-too-many": """
+kernel = tw.exec(
+    "@tw.entry\\ndef kernel(z: tl.TensorMut) -> None:\\n    x = z.load()\\n    z.store("
+    + " + ".join(["x"] * 900) + ")",
+    {"tw": tw, "tl": tl},
+)["kernel"]
+launch(kernel)
+""",
+    "choice-of-too-many": """
+choices = "".join(f"    elif n == {k}: x = x + {k}.0\\n" for k in range(1, 300))
+kernel = tw.exec(
+    "@tw.entry\\ndef kernel(z: tl.TensorMut, n: tw.i32) -> None:\\n    x = z.load()\\n"
+    f"    if n == 0: x = x + 1.0\\n{choices}    z.store(x)",
+    {"tw": tw, "tl": tl},
+)["kernel"]
+launch(kernel, 3)
+""",
 }

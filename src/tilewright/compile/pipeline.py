@@ -21,6 +21,7 @@ from ..passes.prove_checks import prove_checks
 from ..passes.remake_tiles import remake_tiles
 from ..passes.split_loops import split_loops
 from .checks import LEFT_OUT, accepted
+from .nesting import tells_depth
 from .options import PLAIN, CompileOptions
 from .refusals import accept
 from .runner import Runner
@@ -48,6 +49,7 @@ CUDA_PASSES = (desugar, canonicalize, cse, dce, remake_tiles, dce, hoist_iotas, 
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
 
 
+@tells_depth
 def compile_kernel(
     kernel: KernelSource,
     signature: Signature,
