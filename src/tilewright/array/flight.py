@@ -125,8 +125,9 @@ class Flight:
             event.stream.sweep()
 
     def precedes(self, other: Flight) -> bool:
-        """Whether it is passed before the other, of which alone their memory may have a note."""
-        return self.lane is not None and self.lane is other.lane and self.number < other.number
+        """Whether it is passed before the other, of which alone their memory may have a note; or
+        is the same work, which was listed since."""
+        return self.lane is not None and self.lane is other.lane and self.number <= other.number
 
     def check(self) -> None:
         """Raise if work that the device has passed has failed."""
@@ -159,6 +160,15 @@ class Numbered(Flight):
                 _wait_until(lambda: lane.all_put() is not None)
             self._event = self.stream.record()
         return self._event
+
+
+def fail_unlisted(
+    lane: Lane, number: int, outcome: Outcome, writes: Iterable[Region], reads: Iterable[Region]
+) -> None:
+    """Work that was no more than numbered has failed: whoever looks at its memory shall hear."""
+    flight = Flight(lane.stream, lane, number)
+    flight.outcome, flight.is_put = outcome, True
+    flight.fail(writes, reads)
 
 
 def _wait_until(is_put: Callable[[], bool]) -> None:

@@ -70,6 +70,11 @@ class Shot(Protocol):
         """Whether launches that nobody waits for can be fired, too: these cannot fail alone."""
         ...
 
+    @property
+    def runs_here(self) -> bool:
+        """Whether one that is waited for runs on the calling thread, so that it is over then."""
+        ...
+
     def watch(self, captured: Sequence[Captured]) -> None:
         """Fire only while names that the kernel captured are what they were."""
         ...

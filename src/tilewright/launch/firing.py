@@ -29,6 +29,7 @@ class CudaShot(PlainShot):
     __slots__ = ("_fire", "_label", "context")
 
     starts = True
+    runs_here = False
 
     def __init__(
         self,

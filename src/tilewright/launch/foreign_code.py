@@ -174,6 +174,7 @@ class ShotsByNumbers:
     __slots__ = ("_call", "_grid", "_maker", "_shots")
 
     starts = True
+    runs_here = False
 
     def __init__(self, maker: Maker, call: Call, grid: Shape) -> None:
         self._maker, self._call = maker, call

@@ -76,7 +76,11 @@ class NativeRun:
 
     def _new_shot(self, written: int) -> CpuShot:
         numbers = [(place, i, dtype) for i, (place, dtype) in enumerate(self._numbers)]
-        return CpuShot(self._launcher, self._memory, written, numbers, self._tell)
+        artifact = self._loaded.artifact
+        quiet = not (artifact.sites or artifact.scratch_bytes)
+        return CpuShot(
+            self._launcher, self._memory, written, numbers, self._tell, artifact.name, quiet=quiet
+        )
 
     def _tell(self, raw: RawReport) -> None:
         """Deliver what a launch reported that is over; raises its error."""

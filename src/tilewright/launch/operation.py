@@ -288,9 +288,12 @@ class Launch(Composite[R_co]):
     def _fire_in(self, ctx: ExecutionContext) -> R_co | NotFired:
         """As `fire`, as a part of work that is waited for at its end, if at all."""
         code, shot = self._known(ctx.stream)
-        if code is None or shot is None or not (shot.starts or may_run_here(code, ctx)):
+        if code is None or shot is None:
             return NOT_FIRED
-        return self._shoot(code, shot, ctx.stream, CLAIMED, False)
+        here = shot.runs_here and may_run_here(code, ctx)
+        if not (here or shot.starts):
+            return NOT_FIRED
+        return self._shoot(code, shot, ctx.stream, CLAIMED, here)
 
     def record_on(self, stream: Stream) -> object:
         """Put the launch on a stream that another library captures.

@@ -19,7 +19,9 @@ from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.driver.cpu.calling import OFTEN
 from tilewright.driver.cpu.firing import firing
+from tilewright.driver.cpu.record import CANCELLED
 from tilewright.driver.host import CPU
+from tilewright.driver.lane import ISSUED, OVER
 from tilewright.launch.firing_here import CpuShot
 from tilewright.op.place import place_of
 
@@ -318,6 +320,112 @@ def test_kernels_that_are_launched_often_are_fired(monkeypatch: pytest.MonkeyPat
     for _ in range(OFTEN + 4):
         scaled(out.borrow_mut(), x, 2.0).sync()
     assert sum(seen) == 3 and all(seen[-3:])
-    scaled(out.borrow_mut(), x, 2.0).start()  # nobody waits: it goes the usual way
-    assert len(seen) == OFTEN + 3
-    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 2)
+    scaled(out.borrow_mut(), x, 3.0).start()  # nobody waits: others run it
+    assert len(seen) == OFTEN + 4 and seen[-1]
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 3)
+
+
+def test_what_may_report_something_is_not_fired_where_nobody_waits(fired: list[bool]) -> None:
+    x, out = tw.asarray(np.arange(5, dtype=np.int32)), tw.zeros((5,), "i32").sync()
+    for _ in range(3):
+        gathered(out.borrow_mut(), x).sync()
+    before = len(fired)
+    bad = tw.asarray(np.array([0, 1, 99, 0, 0], np.int32))
+    for source in (x, bad):
+        gathered(out.borrow_mut(), source).start()
+    assert len(fired) == before
+    with pytest.raises(tw.LaunchError, match="got: 99"):
+        out.to_numpy()
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 10_007])
+def test_launches_that_nobody_waits_for_are_fired(fired: list[bool], size: int) -> None:
+    x, out, stream = vector(size), vector(size), CPU.new_stream()
+    scaled(out.borrow_mut(), x, 1.0).sync_on(stream)
+    for by in (2.0, 3.0, 4.0):
+        given = scaled(out.borrow_mut(), x, by).start_on(stream)
+        assert given[1] is x and given[2] == by
+    assert were_fired(fired, 3)
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 4)
+    scaled(out.borrow_mut(), x, 5.0).then(scaled).then(scaled).start_on(stream)
+    assert were_fired(fired, 3)
+    scaled(x.borrow_mut(), out, 0.5).sync()  # on another stream
+    np.testing.assert_array_equal(x.to_numpy(), out.to_numpy() * np.float32(0.5))
+
+
+def test_an_op_that_was_started_is_used_and_says_where(fired: list[bool]) -> None:
+    x, out, stream = vector(100), vector(100), CPU.new_stream()
+    scaled(out.borrow_mut(), x, 1.0).sync_on(stream)
+    op = scaled(out.borrow_mut(), x, 2.0)
+    op.start_on(stream)  # here
+    with pytest.raises(tw.BorrowError, match=r"used by `start\(\)`") as raised:
+        op.start_on(stream)
+    assert dict(raised.value.places)["used"].text == "op.start_on(stream)  # here"
+
+
+def test_memory_of_what_was_started_lives_until_it_is_over(fired: list[bool]) -> None:
+    stream, results = CPU.new_stream(), []
+    x = vector(50_000)
+    numbers = x.to_numpy()
+    for by in range(2, 40):
+        out = vector(50_000)
+        scaled(out.borrow_mut(), x, 1.0).sync_on(stream)
+        middle = vector(50_000)
+        scaled(middle.borrow_mut(), x, float(by)).start_on(stream)
+        scaled(out.borrow_mut(), middle, 1.0).start_on(stream)
+        del middle  # and other memory takes its place
+        results.append(out)
+    del x
+    for by, out in enumerate(results, 2):
+        np.testing.assert_array_equal(out.to_numpy(), numbers * np.float32(by))
+
+
+def test_more_is_started_than_fits_on_a_stream(fired: list[bool]) -> None:
+    x, out, stream = vector(3), vector(3), CPU.new_stream()
+    scaled(out.borrow_mut(), x, 1.0).sync_on(stream)
+    for by in range(3000):
+        scaled(out.borrow_mut(), x, float(by)).start_on(stream)
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * np.float32(2999))
+    stream.synchronize()
+    assert stream.lane.words[OVER] == stream.lane.words[ISSUED]
+
+
+def test_threads_start_on_one_stream_and_on_others(fired: list[bool]) -> None:
+    streams, wrong = [CPU.new_stream() for _ in range(2)], list[object]()
+    x = vector(500)
+
+    def work(number: int) -> None:
+        try:
+            out = vector(500)
+            for i in range(ROUNDS):
+                by = float(number + i)
+                scaled(out.borrow_mut(), x, by).start_on(streams[(number + i) % 2])
+                if i % 7 == 0 and not np.array_equal(out.to_numpy(), x.to_numpy() * np.float32(by)):
+                    wrong.append(by)
+        except BaseException as error:  # the test's own thread tells it
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+
+
+def test_one_that_was_not_run_as_all_is_stopped_tells_who_reads(fired: list[bool]) -> None:
+    x, out, long = vector(100), vector(100), vector(1 << 16)
+    stream, other = CPU.new_stream(), CPU.new_stream()
+    scaled(out.borrow_mut(), x, 1.0).sync_on(stream)
+    lasting(long.borrow_mut(), 3000).start_on(other)
+    stream.wait_for(other.record())
+    scaled(out.borrow_mut(), x, 2.0).start_on(stream)
+    assert were_fired(fired, 1)
+    if fired[0]:
+        passed: Any = stream._dues._items[-1][1]
+        passed.args[0].words[CANCELLED] = 1  # its record
+        with pytest.raises(tw.DriverError, match="was cancelled before all its blocks") as raised:
+            out.to_numpy()
+        assert "while running `scaled`, built at" in raised.value.__notes__[0]
+    scaled(out.borrow_mut(), x, 3.0).sync_on(stream)
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 3)

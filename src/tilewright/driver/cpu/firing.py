@@ -1,12 +1,16 @@
-"""LLVM text that runs plain launches and graphs on the calling thread, where their stream is idle.
+"""LLVM text that runs plain launches and graphs on the calling thread, where their stream is idle;
+and that puts launches on a stream, for others to run them.
 
     object tw_fire(uses, user, known, lane, queue, job, scratch, budget, shot, row, numbers)
     object tw_replay(uses, user, known, lane, queue, job, scratch, budget, memory, built, numbers)
+
+    i64 tw_start(uses, user, known, lane, queue, job, shot, row, numbers)
 
 begin a launch as `stub.shots` says, and fill in its job; or a run of a graph as `stub.claims` says,
 whose job is a list, and which has no numbers. They put it on the stream and run it, with helpers if
 it lasts. They give 0 if it needs a closer look, and nothing was done; else its number in its lane,
 shifted, and whether time was up, so that it must be resumed, or it is over and reported nothing.
+`tw_start` puts a launch behind what is on the stream; it gives its number in its lane alone.
 """
 
 from __future__ import annotations
@@ -29,8 +33,8 @@ TOLD_BITS = 2
 REPORTS = (TAKEN, USED, CANCELLED, STARVED)
 """Words of a job of which one is not 0 where there is something to report."""
 
-THERE = "{ ptr, ptr, ptr }"
-"""The stream, the job, and the numbers of a launch."""
+THERE = "{ ptr, ptr, ptr, ptr }"
+"""The stream, the job, and the numbers of a launch; null, if it runs here."""
 
 BEGIN_HERE = """
 ; Whether the stream is idle; then no thread puts anything there until `enter`.
@@ -57,9 +61,41 @@ go:
   ret void
 }}
 
-; Puts a launch on its stream, if that is idle and its memory can be used; its number in its lane.
+; Puts a launch on its stream, if its memory can be used; its number in its lane.
 ; All of it in one step, so that launches have their numbers in the order in which they run.
 define internal i64 @begin(ptr %shot, ptr %row, ptr %lane, ptr %there) {{
+entry:
+  %elsewhere = call ptr @link(ptr %there, i64 3)
+  %here = icmp eq ptr %elsewhere, null
+  br i1 %here, label %begin_here, label %begin_behind
+begin_here:
+  %begun_here = call i64 @begin_here(ptr %shot, ptr %row, ptr %lane, ptr %there)
+  ret i64 %begun_here
+begin_behind:
+  %begun = call i64 @begin_behind(ptr %shot, ptr %row, ptr %lane, ptr %there)
+  ret i64 %begun
+}}
+
+; Behind what is there.
+define internal i64 @begin_behind(ptr %shot, ptr %row, ptr %lane, ptr %there) {{
+entry:
+  %number = call i64 @numbered(ptr %shot, ptr %row, ptr %lane)
+  %ready = icmp sgt i64 %number, 0
+  br i1 %ready, label %go, label %out
+go:
+  %queue = call ptr @link(ptr %there, i64 0)
+  %job = call ptr @link(ptr %there, i64 1)
+  %numbers = call ptr @link(ptr %there, i64 2)
+  call void @fill(ptr %shot, ptr %row, ptr %numbers, ptr %job)
+  %place = call i64 {put}(ptr %queue, ptr %job)
+  %put = call i64 @tw_put(ptr %lane)
+  br label %out
+out:
+  ret i64 %number
+}}
+
+; Where nothing is, to be run here.
+define internal i64 @begin_here(ptr %shot, ptr %row, ptr %lane, ptr %there) {{
 entry:
   %idle = call i1 @seized(ptr %there)
   br i1 %idle, label %ask, label %no
@@ -133,20 +169,34 @@ out:
 }}
 
 ; What beginning work takes besides.
-define internal void @note_there(ptr %there, ptr %queue, ptr %job, ptr %numbers) alwaysinline {{
+define internal void @note_there(
+    ptr %there, ptr %queue, ptr %job, ptr %numbers, ptr %elsewhere) alwaysinline {{
   %job_at = getelementptr ptr, ptr %there, i64 1
   %numbers_at = getelementptr ptr, ptr %there, i64 2
+  %elsewhere_at = getelementptr ptr, ptr %there, i64 3
+  store ptr %elsewhere, ptr %elsewhere_at
   store ptr %queue, ptr %there
   store ptr %job, ptr %job_at
   store ptr %numbers, ptr %numbers_at
   ret void
 }}
 
+define ptr @tw_start(
+    ptr %uses, ptr %user, ptr %known, ptr %lane, ptr %queue, ptr %job, ptr %shot, ptr %row,
+    ptr %numbers) {{
+  %there = alloca {there}
+  call void @note_there(ptr %there, ptr %queue, ptr %job, ptr %numbers, ptr %queue)
+  %begun = call i64 @opened(
+    ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %lane, ptr %there)
+  %object = call ptr @told(i64 %begun)
+  ret ptr %object
+}}
+
 define ptr @tw_fire(
     ptr %uses, ptr %user, ptr %known, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget,
     ptr %shot, ptr %row, ptr %numbers) {{
   %there = alloca {there}
-  call void @note_there(ptr %there, ptr %queue, ptr %job, ptr %numbers)
+  call void @note_there(ptr %there, ptr %queue, ptr %job, ptr %numbers, ptr null)
   %begun = call i64 @opened(
     ptr %shot, ptr %uses, ptr %user, ptr %known, ptr %row, ptr %lane, ptr %there)
   %object = call ptr @ran(
@@ -158,7 +208,7 @@ define ptr @tw_replay(
     ptr %uses, ptr %user, ptr %known, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget,
     ptr %memory, ptr %built, ptr %numbers) {{
   %there = alloca {there}
-  call void @note_there(ptr %there, ptr %queue, ptr %job, ptr %numbers)
+  call void @note_there(ptr %there, ptr %queue, ptr %job, ptr %numbers, ptr null)
   %begun = call i64 @claimed(
     ptr %memory, ptr %uses, ptr %user, ptr %known, ptr %built, ptr %lane, ptr %there)
   %object = call ptr @ran(
@@ -170,6 +220,7 @@ define ptr @tw_replay(
 _A, _N, _B, _O = Kind.ADDRESS, Kind.NUMBER, Kind.BYTES, Kind.OBJECT
 _COMMON = (_O, _O, _O, _A, _A, _A, _A, _N)
 SIGNATURES = {
+    "start": Signature((_O, _O, _O, _A, _A, _A, _A, _B, _B), gives=Kind.OBJECT),
     "fire": Signature((*_COMMON, _A, _B, _B), gives=Kind.OBJECT),
     "replay": Signature((*_COMMON, _A, _O, _B), gives=Kind.OBJECT),
 }
@@ -198,11 +249,12 @@ def _any_of(record: str, words: Sequence[int]) -> tuple[str, str]:
 class Firing(NamedTuple):
     """The compiled functions."""
 
+    start: Fire
     fire: Fire
     replay: Fire
 
 
 @cache
 def firing() -> Firing:
-    """Both of them, compiled at the first call."""
+    """All of them, compiled at the first call."""
     return Firing(**callables(text(calls().addresses), SIGNATURES, optimize=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from ctypes import c_int64
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...base.errors import DriverError
@@ -161,6 +162,39 @@ class CpuStream(Capturing[Node], JobStream):
         if record.scratch is None:
             pool.trim()
         return told
+
+    def begin(
+        self, native: Fire, record: Record, use: AnyUse, work: int, by: object, numbers: bytes,
+        passed: Callable[[int], None],
+    ) -> int:  # fmt: skip
+        """Begin work and put it here, behind what is here; its number in the lane.
+
+        Once the stream has passed it, `passed` is called with that. 0: it needs a closer look, and
+        nothing was done.
+        """
+        pool, words, (uses, user, up) = self._pool, self._words, use
+        if self._nodes is not None or pool.stopped or pool.lost:
+            return 0
+        self._spread(record)
+        pool.have(pool.threads())
+        if self.full():
+            self._make_room()
+        add, waiting, lane = self._dues.append, pool.waiting, self.lane.address
+        try:
+            begun = native(
+                uses, user, up + 1, lane, self.address, record.address, work, by, numbers
+            )
+            if begun:
+                add((words[SUBMITTED], partial(passed, begun), None))
+                waiting.add(self)
+        except BaseException:
+            # A signal's, raised as a call returned: it may be there, and must be kept.
+            add((words[SUBMITTED], None, passed))
+            waiting.add(self)
+            raise
+        if begun:
+            self.sweep()
+        return begun
 
     def _finish(self, record: Record, scratch: int, number: int) -> None:
         """Go on with a launch that was fired, with this number in the lane."""

@@ -53,7 +53,7 @@ SIGNATURES: dict[str, Signature] = {
 }
 
 
-DIRECT = ("seize", "occupy", "let_go", "resume")
+DIRECT = ("put", "seize", "occupy", "let_go", "resume")
 """What other native code calls."""
 
 
