@@ -90,9 +90,10 @@ def make_view(
     step: Shape | None = None,
     frame: Shape | None = None,
     sparse: int | None = None,
+    what: str = "shape",
 ) -> Value:
     """A view of a tensor in tiles of `shape`, whose rank must be the tensor's."""
-    tile = em.static_shape(shape)
+    tile = em.static_shape(shape, what)
     rank = ref.type.rank
     if len(tile) != rank:
         got = counted(len(tile), "axis")

@@ -208,7 +208,7 @@ class Emitter(Builder):
                     f"tile dimensions must be powers of two, {what}[{k}] is {n}",
                     expected="1, 2, 4, 8, ...",
                     got=str(shape),
-                    hint=_power_hint(n),
+                    hint=_power_hint(n, what),
                 )
         if size(shape) > MAX_TILE_ELEMENTS:
             self.fail(
@@ -402,10 +402,12 @@ def article(noun: str) -> str:
     return f"{'an' if said_with_vowel else 'a'} {noun}"
 
 
-def _power_hint(n: int) -> str:
+def _power_hint(n: int, what: str) -> str:
     if n < 1:
         return "a tile has at least one element along each axis"
-    return f"use {1 << (n - 1).bit_length()}: loads pad beyond the tensor and stores clip"
+    # The shape of an output is the host's choice.
+    where = " in its partition" if what.endswith(".shape") else ""
+    return f"use {1 << (n - 1).bit_length()}{where}: loads pad beyond the tensor and stores clip"
 
 
 def _load_hint(x: Memory) -> str:

@@ -77,13 +77,13 @@ def read_only(em: Emitter, name: str) -> NoReturn:
 
 def _load_output(em: Emitter, self: Any, *, padding: Any = 0) -> Value:
     out = output(em, self, "out")
-    view = make_view(em, out, out.tile, padding=padding)
+    view = make_view(em, out, out.tile, padding=padding, what=f"{out.name}.shape")
     return load(em, view, block_index(em, len(out.tile)))
 
 
 def _store_output(em: Emitter, self: Any, tile: Any) -> None:
     out = output(em, self, "out")
-    view = make_view(em, out, out.tile)
+    view = make_view(em, out, out.tile, what=f"{out.name}.shape")
     store(em, tile, view, out.name, block_index(em, len(out.tile)))
 
 
@@ -114,7 +114,7 @@ def _load_tile_like(em: Emitter, src: Any, dst: Any, *, padding: Any = 0) -> Val
             hint=f"a block may only read its own region: {source.name}.load()",
         )
     _refuse_fewer(em, source, out)
-    view = make_view(em, source, out.tile, padding=padding)
+    view = make_view(em, source, out.tile, padding=padding, what=f"{out.name}.shape")
     index = block_index(em, len(out.tile))
     return load(em, view, *checked_index(em, view, source.name, index))
 
