@@ -180,9 +180,9 @@ def attention(
             if CAUSAL:
                 seen = seen & (columns <= rows)
             score = tl.where(seen, score, tl.neg_inf)
-        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True))
-        fade = tl.exp2(peak * factor - higher * factor)
-        p = tl.exp2(score * factor - higher * factor)
+        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True) * factor)
+        p = tl.exp2(score * factor - higher)
+        fade = tl.exp2(peak - higher)
         total = total * fade + tl.reduce_sum(p, 1, keepdims=True)
         value = values.load([head // GROUP, j, 0]).reshape(BN, D)
         acc = tl.mma(p.astype(v.dtype), value, acc * fade)

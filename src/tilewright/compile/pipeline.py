@@ -14,7 +14,7 @@ from ..passes.contract import contract
 from ..passes.cse import cse
 from ..passes.dce import dce
 from ..passes.desugar import desugar
-from ..passes.hoist import hoist, hoist_iotas
+from ..passes.hoist import hoist
 from ..passes.order_memory import order_memory
 from ..passes.place_checks import place_checks
 from ..passes.prove_checks import prove_checks
@@ -45,7 +45,7 @@ PASSES = (
     dce,
 )
 
-CUDA_PASSES = (desugar, canonicalize, cse, dce, remake_tiles, dce, hoist_iotas, order_memory)
+CUDA_PASSES = (desugar, canonicalize, cse, dce, remake_tiles, dce, order_memory)
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
 
 

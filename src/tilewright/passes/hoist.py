@@ -14,14 +14,11 @@ Rules:
 2. Constants, and iotas, reshapes and broadcasts of tiles, cost nothing to make again and room to
    keep: they move only if an op that moves by rule 1 uses them.
        for ... {%b = broadcast %x; %s = addf %b, %v}  stays
-3. For GPUs, where a thread keeps an iota in a register or two, these move as well.
-       for ... {%i = iota; %s = addi %i, %v}  ->  %i = iota; for ... {%s = addi %i, %v}
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from ..analysis.structure import LOOPS
 from ..ir.core import Block, Func, Op, Value
@@ -31,30 +28,21 @@ from ..ir.types import TileType
 FREE = ("constant", "iota", "reshape", "broadcast")
 
 
-NOT_KEPT = tuple(name for name in FREE if name != "iota")
-"""What is made again even where an iota is kept."""
-
-
 def hoist(func: Func) -> Func:
     """Move invariant ops out of all loops."""
-    return rewrite(func, partial(_visit, FREE))
+    return rewrite(func, _visit)
 
 
-def hoist_iotas(func: Func) -> Func:
-    """Move iotas, too: the assembler orders the code of loops better that do not make them."""
-    return rewrite(func, partial(_visit, NOT_KEPT))
-
-
-def _visit(free: Sequence[str], r: Rewriter, op: Op) -> Sequence[Value] | None:
+def _visit(r: Rewriter, op: Op) -> Sequence[Value] | None:
     if op.name not in LOOPS:
         return None
     regions = [r.region(region) for region in op.regions]
     for region in regions:
-        r.block.ops += _take_invariant(region, free)
+        r.block.ops += _take_invariant(region)
     return r.put(op, r.many(op.operands), regions).results
 
 
-def _take_invariant(body: Block, free: Sequence[str]) -> list[Op]:
+def _take_invariant(body: Block) -> list[Op]:
     """Take the ops that move out of a new loop body."""
     inner: set[Value] = set(body.args)
     movable: list[Op] = []
@@ -63,7 +51,7 @@ def _take_invariant(body: Block, free: Sequence[str]) -> list[Op]:
             movable.append(op)
         else:
             inner.update(op.results)
-    moving = _worth_moving(movable, free)
+    moving = _worth_moving(movable)
     body.ops[:] = [op for op in body.ops if op not in moving]
     return [op for op in movable if op in moving]
 
@@ -74,19 +62,19 @@ def _reads(op: Op, inner: set[Value]) -> bool:
     return any(v in inner for o in (op, *held) for v in o.operands)
 
 
-def _worth_moving(movable: Sequence[Op], free: Sequence[str]) -> set[Op]:
+def _worth_moving(movable: Sequence[Op]) -> set[Op]:
     """Rule 2: leave what is free, unless something that moves needs it."""
     moving: set[Op] = set()
     needed: set[Value] = set()
     for op in reversed(movable):
-        if not _is_free(op, free) or any(v in needed for v in op.results):
+        if not _is_free(op) or any(v in needed for v in op.results):
             moving.add(op)
             held = [nested for region in op.regions for nested in region.walk()]
             needed.update(v for o in (op, *held) for v in o.operands)
     return moving
 
 
-def _is_free(op: Op, free: Sequence[str]) -> bool:
+def _is_free(op: Op) -> bool:
     kind = op.results[0].type
     scalar = isinstance(kind, TileType) and kind.rank == 0
-    return op.name == "constant" or (op.name in free and not scalar)
+    return op.name == "constant" or (op.name in FREE and not scalar)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ir_text import expect, unchanged
 from support.programs import same_meaning_always
-from tilewright.passes.hoist import hoist, hoist_iotas
+from tilewright.passes.hoist import hoist
 
 
 def test_invariant_ops_leave_all_loops_they_can():
@@ -175,33 +175,3 @@ def test_a_reduction_moves_unless_its_body_uses_the_loop():
 
 def test_random_programs_keep_their_meaning():
     same_meaning_always(hoist, 80)
-
-
-LINES = """
-        %one = constant {value=1, dtype=i32}
-        for %n, %m, %one { (%i: tile<i32>)
-          %line = iota {size=8, dtype=i32}
-          %row = reshape %line {shape=(1, 8)}
-          print %row
-          continue
-        }
-        return
-        """
-
-
-def test_iotas_stay_and_on_gpus_they_move_alone():
-    unchanged(hoist, LINES)
-    expect(
-        hoist_iotas,
-        LINES,
-        """
-        %one = constant {value=1, dtype=i32}
-        %line = iota {size=8, dtype=i32}
-        for %n, %m, %one { (%i: tile<i32>)
-          %row = reshape %line {shape=(1, 8)}
-          print %row
-          continue
-        }
-        return
-        """,
-    )
