@@ -213,6 +213,10 @@ class Launch(Composite[R_co]):
 
     def is_lengthy(self) -> bool:
         """Whether it must be compiled first."""
+        if self._held is not None:
+            code, _ = self._held[-1].asked(self._request)
+            if code is not None:
+                return code.compiled.stale() is not None
         bound = self._bound
         return bound is not None and not self._kernel.is_ready(bound, self._request)
 

@@ -167,6 +167,21 @@ def test_names_that_have_changed_are_seen(
             np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * factor)
 
 
+def test_starts_and_chains_see_names_that_have_changed(
+    fired: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, out = vector(20), vector(20)
+    for factor in (5.0, 6.0):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        for again in (False, True, True):
+            first = doubled(out.partition_mut((8,)), x)
+            assert first.is_lengthy() is not again
+            first.then(doubled).sync()
+            np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * factor)
+            doubled(x.partition_mut((8,)), out).start()
+            np.testing.assert_array_equal(x.to_numpy(), out.to_numpy() * factor)
+
+
 def test_work_on_a_stream_that_is_busy_keeps_its_order(fired: list[bool]) -> None:
     x, out = vector(1 << 16), vector(1 << 16)
     stream = CPU.new_stream()
