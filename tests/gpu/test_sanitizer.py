@@ -20,6 +20,9 @@ MODULES = {"activations", "decoder"}
 """What examples import, and is none."""
 OTHERS = {"interop/cuda_scale": "cuda.bindings.nvrtc", "interop/triton_softmax": "triton"}
 """Kernels of other compilers, and what each needs."""
+IN_THREADS = ("async_add",)
+"""Examples whose ops go on in several threads at a time. Where the sanitizer follows the order of
+streams it hangs then, with all of them in calls of the driver; without that it does not."""
 EXAMPLES = [
     *sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in MODULES),
     *[name for name, needed in OTHERS.items() if importlib.util.find_spec(needed)],
@@ -105,7 +108,7 @@ def environment():
 
 def memory_tool(name):
     """Streams of other libraries are not ours to tell of."""
-    return MEMORY if name in OTHERS else ORDERS
+    return MEMORY if name in OTHERS or name in IN_THREADS else ORDERS
 
 
 def watched(sanitizer, name, tool, folder):
