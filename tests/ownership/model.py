@@ -75,6 +75,7 @@ class Model:
     def take(self, owner: Owner) -> Owner:
         """The tensor moves to a new variable: nothing that was borrowed survives."""
         self.use(owner.elements, writes=True)
+        owner.given_up = False  # who gives it away has it
         owner.taker = Owner(owner.elements, owner)
         return owner.taker
 

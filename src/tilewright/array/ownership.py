@@ -245,6 +245,7 @@ class Handle(Ours):
         """As `take_over`, for who has checked that it may and holds the lock."""
         spot = here()
         title = self._title or Title()
+        title.given_up = False  # who gives it away has it
         self._title = self.plain = None
         self._moved = Moved(what, spot, hint, weakref.ref(title), title.former, len(title.former))
         title.former.append(weakref.ref(self))

@@ -22,6 +22,16 @@ def test_a_refused_taker_gives_back_although_somebody_holds_it(z):
         p.unpartition()
 
 
+def test_a_refused_taker_that_gives_it_away_does_not_get_it_back(z):
+    taker = move(z)
+    taker.settle(failed=True)
+    last = move(taker)
+    for former in (taker, z):
+        with pytest.raises(BorrowError, match="this tensor was moved"):
+            former.to_numpy()
+    last.to_numpy()
+
+
 def test_a_refused_taker_may_be_used_again(z):
     p = z.partition((2, 2))
     p.tensor.settle(failed=True)
