@@ -162,7 +162,7 @@ def attention(
     head, block, _ = tl.get_tile_block_id()
     query = tl.load_tile_like(q, out).reshape(BM, D)
     keys, values = k.partition((1, BN, D)), v.partition((1, BN, D))
-    rows = (tl.arange(BM) + block * BM)[:, None]
+    rows, columns = (tl.arange(BM) + block * BM)[:, None], tl.arange(BN)[None, :]
     factor = scale * LOG2_E
     peak = tl.full((BM, 1), tl.neg_inf, f32)
     total = tl.zeros((BM, 1), f32)
@@ -175,18 +175,17 @@ def attention(
         key = keys.load([head // GROUP, j, 0]).reshape(BN, D)
         score = tl.mma(query, key.T, tl.zeros((BM, BN), f32))
         if j >= whole:  # the compiler makes this a loop of its own
-            columns = (tl.arange(BN) + j * BN)[None, :]
-            seen = columns < k.shape[1]
+            seen = columns + j * BN < k.shape[1]
             if CAUSAL:
-                seen = seen & (columns <= rows)
+                seen = seen & (columns + j * BN <= rows)
             score = tl.where(seen, score, tl.neg_inf)
-        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True) * factor)
-        p = tl.exp2(score * factor - higher)
-        fade = tl.exp2(peak - higher)
+        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True))
+        p = tl.exp2(score * factor - higher * factor)
+        fade = tl.exp2((peak - higher) * factor)
+        peak = higher
         total = total * fade + tl.reduce_sum(p, 1, keepdims=True)
         value = values.load([head // GROUP, j, 0]).reshape(BN, D)
         acc = tl.mma(p.astype(v.dtype), value, acc * fade)
-        peak = higher
     out.store((acc / total).astype(out.dtype).reshape(1, BM, D))
 
 
