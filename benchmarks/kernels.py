@@ -179,9 +179,9 @@ def attention(
             if CAUSAL:
                 seen = seen & (columns + j * BN <= rows)
             score = tl.where(seen, score, tl.neg_inf)
-        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True))
-        p = tl.exp2(score * factor - higher * factor)
-        fade = tl.exp2((peak - higher) * factor)
+        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True) * factor)
+        p = tl.exp2(score * factor - higher)
+        fade = tl.exp2(peak - higher)
         peak = higher
         total = total * fade + tl.reduce_sum(p, 1, keepdims=True)
         value = values.load([head // GROUP, j, 0]).reshape(BN, D)
