@@ -3,7 +3,8 @@
     python tools/overloads.py
 
 Type checkers cannot map a kernel's parameters to what the host passes for them, so there is one
-class per number of positional parameters. Its call gives back exactly what was passed.
+class per number of positional parameters. Its call gives back exactly what was passed. Their names
+are lost on the way, so a call by keywords alone is taken as it comes.
 """
 
 from __future__ import annotations
@@ -164,6 +165,12 @@ def kernel(
 
 KINDS = (ENTRY, SIMT)
 
+BY_NAME = """\
+        @overload
+        def __call__(self, /, **by_name: Any) -> {launch}[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+"""
+
 UNBROKEN = "\u00a0"
 """Where a line is not broken."""
 
@@ -182,15 +189,16 @@ def kernel_class(kind: Kind, n: int) -> str:
     given = [f"{x.lower()}: {x} | DeviceOp[{x}]" for x in names]
     taken = wrapped(" " * 12, ["self", *given, "/", "*args: P.args", "**constants: P.kwargs"])
     result = ", ".join(names) if names else "()"
+    mark, by_name = ("        @overload\n", BY_NAME.format(launch=kind.launch)) if n else ("", "")
     return f'''
 
 class {kind.prefix}{n}({kind.base}, Generic[P]):
     """{kind.noun} of {n} positional {noun}; `P` are its keywords."""
 
     if TYPE_CHECKING:
-        def __call__(
+{mark}        def __call__(
 {taken}        ) -> {kind.launch}[tuple[{result}]]: ...
-'''
+{by_name}'''
 
 
 def kernel_type(n: int) -> str:

@@ -211,11 +211,11 @@ def kernel(z: tl.TensorMut, *, BLOCK: tl.Const[int]) -> None:
     z.store(z.load() * float(BLOCK))
 launch(kernel, BLOCK=2.5)
 """,
-    "number-by-keyword": """
+    "argument-given-twice": """
 @tw.entry
 def kernel(z: tl.TensorMut, factor: f32) -> None:
     z.store(z.load() * factor)
-launch(kernel, factor=2.0)
+launch(kernel, 3.0, factor=2.0)
 """,
     "index-below-zero-in-the-first-block": """
 @tw.entry

@@ -159,7 +159,10 @@ class _Reader:
             )
         mapped = MappedPartitionMut in (value, typing.get_origin(value))
         of = _class_of_constant(value) if kind == "const" else None
-        return Parameter(arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped, of)
+        nameless = arg in self.node.args.posonlyargs
+        return Parameter(
+            arg.arg, kind, dtype, dims, defaults[arg.arg], arg.lineno, mapped, of, nameless
+        )
 
     def read(
         self, arg: ast.arg, value: Any

@@ -27,3 +27,5 @@ class Parameter:
     """Whether an output is a mapped one, of which a block visits many tiles."""
     of: type | None = None
     """The class that a constant's values have, where its annotation says one: tl.Const[int]."""
+    nameless: bool = False
+    """Whether it is given by position alone, as a `/` in the parameter list says."""

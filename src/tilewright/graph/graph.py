@@ -139,7 +139,7 @@ class CudaGraph(Generic[T]):
         self._is_taken, self._taken = True, here()
         return self._output
 
-    def set_args(self, node: int, *args: Any, **keywords: Any) -> None:
+    def set_args(self, node: int, /, *args: Any, **keywords: Any) -> None:
         """Give a kernel node other arguments, for the launches from now on.
 
         They are given as to the kernel itself and must be alike: the same layouts and types.

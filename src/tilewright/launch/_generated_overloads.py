@@ -119,156 +119,213 @@ class Entry1(Entry, Generic[P]):
     """A kernel of 1 positional parameter; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry2(Entry, Generic[P]):
     """A kernel of 2 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry3(Entry, Generic[P]):
     """A kernel of 3 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch[tuple[A, B, C]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry4(Entry, Generic[P]):
     """A kernel of 4 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry5(Entry, Generic[P]):
     """A kernel of 5 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry6(Entry, Generic[P]):
     """A kernel of 6 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry7(Entry, Generic[P]):
     """A kernel of 7 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry8(Entry, Generic[P]):
     """A kernel of 8 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry9(Entry, Generic[P]):
     """A kernel of 9 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry10(Entry, Generic[P]):
     """A kernel of 10 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry11(Entry, Generic[P]):
     """A kernel of 11 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry12(Entry, Generic[P]):
     """A kernel of 12 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry13(Entry, Generic[P]):
     """A kernel of 13 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry14(Entry, Generic[P]):
     """A kernel of 14 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry15(Entry, Generic[P]):
     """A kernel of 15 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
@@ -276,12 +333,16 @@ class Entry15(Entry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
             **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Entry16(Entry, Generic[P]):
     """A kernel of 16 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
@@ -289,6 +350,9 @@ class Entry16(Entry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Decorator(Protocol):

@@ -117,156 +117,213 @@ class Simt1(SimtEntry, Generic[P]):
     """A SIMT kernel of 1 positional parameter; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt2(SimtEntry, Generic[P]):
     """A SIMT kernel of 2 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt3(SimtEntry, Generic[P]):
     """A SIMT kernel of 3 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
             **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt4(SimtEntry, Generic[P]):
     """A SIMT kernel of 4 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
             *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt5(SimtEntry, Generic[P]):
     """A SIMT kernel of 5 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt6(SimtEntry, Generic[P]):
     """A SIMT kernel of 6 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt7(SimtEntry, Generic[P]):
     """A SIMT kernel of 7 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
             **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt8(SimtEntry, Generic[P]):
     """A SIMT kernel of 8 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
             *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt9(SimtEntry, Generic[P]):
     """A SIMT kernel of 9 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt10(SimtEntry, Generic[P]):
     """A SIMT kernel of 10 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt11(SimtEntry, Generic[P]):
     """A SIMT kernel of 11 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
             **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt12(SimtEntry, Generic[P]):
     """A SIMT kernel of 12 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
             *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt13(SimtEntry, Generic[P]):
     """A SIMT kernel of 13 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt14(SimtEntry, Generic[P]):
     """A SIMT kernel of 14 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt15(SimtEntry, Generic[P]):
     """A SIMT kernel of 15 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
@@ -274,12 +331,16 @@ class Simt15(SimtEntry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
             **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Simt16(SimtEntry, Generic[P]):
     """A SIMT kernel of 16 positional parameters; `P` are its keywords."""
 
     if TYPE_CHECKING:
+        @overload
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
@@ -287,6 +348,9 @@ class Simt16(SimtEntry, Generic[P]):
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
             *args: P.args, **constants: P.kwargs
         ) -> SimtLaunch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> SimtLaunch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
 class Decorator(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from .protocol import Declared
 
 T = TypeVar("T")
 
+Placed: TypeAlias = "tuple[tuple[Any, ...], Mapping[str, Any]]"
+"""What a call gives by position, and by keyword."""
+
 CONSTANTS: dict[type, tuple[type, ...]] = {
     int: (int, np.integer),
     float: (float, int, np.floating, np.integer),
@@ -63,6 +66,8 @@ class Binder:
         self.has_number_keywords = bool(self._keywords)
         """Whether numbers are given by keyword too."""
         self._has_numbers = bool(self.scalars or self._keywords)
+        self._named = {p.name: not p.nameless for p in self._parameters}
+        """Whether what is given by position may be given by its name instead, by name."""
         self._known = {p.name for p in kernel.constants}
         empty = inspect.Parameter.empty
         self._needed = [p.name for p in kernel.constants if p.default is empty]
@@ -70,11 +75,22 @@ class Binder:
     def _at(self, kind: Kind) -> list[int]:
         return [i for i, p in enumerate(self._parameters) if p.kind == kind]
 
+    def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
+        """The arguments by position, though some were given by name, and the other keywords.
+
+        What cannot be placed stays as it is; `check_call` says what is wrong with it.
+        """
+        missing = [*self._named][len(args) :]
+        if not all(name in keywords and self._named[name] for name in missing):
+            return args, keywords
+        others = {name: value for name, value in keywords.items() if name not in missing}
+        return (*args, *[keywords[name] for name in missing]), others
+
     def check_call(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
         """Raise TypeError where the number of arguments or a keyword is wrong, as Python would."""
         for name in keywords:
             if name not in self._known:
-                self._refuse_keyword(name)
+                self._refuse_keyword(name, args, keywords)
         if len(args) != len(self._parameters):
             self._refuse_number(len(args))
         for name in self._needed:
@@ -83,19 +99,35 @@ class Binder:
                 raise TypeError(f"`{kernel}` needs the constant `{name}`: pass {name}=...")
 
     def _refuse_number(self, given: int) -> NoReturn:
-        names = [p.name for p in self._parameters]
+        names = [*self._named]
         noun = "argument" if len(names) == 1 else "arguments"
         raise TypeError(
             f"`{self._kernel.name}` takes {len(names)} positional {noun}"
             f" ({', '.join(names)}), {given} given"
         )
 
-    def _refuse_keyword(self, name: str) -> NoReturn:
-        kernel = self._kernel.name
-        if name in [p.name for p in self._parameters]:
-            raise TypeError(f"`{name}` of `{kernel}` is given by position, not by keyword")
-        listed = f"it has {', '.join(sorted(self._known))}" if self._known else "it has none"
-        raise TypeError(f"`{kernel}` has no keyword `{name}`; {listed}")
+    def _refuse_keyword(
+        self, name: str, args: Sequence[Any], keywords: Mapping[str, Any]
+    ) -> NoReturn:
+        """A name is not a constant's, and was not placed: it, or another one, is wrong."""
+        kernel, places = self._kernel.name, [*self._named]
+        if name not in places:
+            listed = ", ".join([*places, *sorted(self._known)]) or "none"
+            raise TypeError(f"`{kernel}` has no parameter `{name}`; it has {listed}")
+        alone = [other for other in keywords if not self._named.get(other, True)]
+        if alone:
+            raise TypeError(
+                f"`{alone[0]}` of `{kernel}` is given by position alone: it stands before the `/`"
+            )
+        if name in places[: len(args)]:
+            raise TypeError(
+                f"`{kernel}` is given `{name}` twice: as argument {places.index(name) + 1} and by"
+                f" keyword; leave {name}=... out"
+            )
+        missing = [f"`{other}`" for other in places[len(args) :] if other not in keywords]
+        raise TypeError(
+            f"`{kernel}` needs {', '.join(missing)} too: it takes ({', '.join(places)})"
+        )
 
     def constants(self, keywords: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         """The compile-time constants of a call, defaults filled in."""

@@ -36,7 +36,7 @@ class Declared:
 class Entry(Maker):
     """A kernel. Calling it with its arguments gives the op that runs it.
 
-    Arguments are values or ops that give them; constants go by keyword.
+    Arguments are values or ops that give them, by position or by keyword; constants go by keyword.
     """
 
     __slots__ = ("__dict__", "__weakref__", "quick")
@@ -163,7 +163,7 @@ class Entry(Maker):
 
         Without arguments: what it decided for the latest launch, or the latest compilation.
         """
-        if not args:
+        if not (args or constants):
             return explained_latest(self.kernel)
         return self.inspection(args, constants, device, options).decisions()
 
@@ -178,7 +178,7 @@ class Entry(Maker):
 
         Without arguments: in the latest compilation.
         """
-        if not args:
+        if not (args or constants):
             return Checks.of(latest(self.kernel).obligations)
         artifact = self.inspection(args, constants, device, options).artifact()
         return Checks.of(artifact.obligations)
@@ -198,8 +198,10 @@ class Entry(Maker):
     if not TYPE_CHECKING:
         # Type checkers see the call by arity instead: `_generated_overloads`.
 
-        def __call__(self, *args: Any, **constants: Any) -> Launch[Any]:
+        def __call__(self, /, *args: Any, **constants: Any) -> Launch[Any]:
             """Build the op that runs the kernel on these arguments."""
+            if constants and len(args) < self.result_count:
+                args, constants = self.kernel.placed(args, constants)
             op = self.launches.of(self.kernel, args, constants)
             if op.is_plain and not self.is_quick:
                 hasten(self)  # what follows will be as plain, most likely

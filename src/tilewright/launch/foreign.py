@@ -28,7 +28,7 @@ from ..op.ambient import default_device, unsafe_allowed
 from ..op.core import DeviceOp
 from ..op.place import here, place_of
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
-from .binding import check_element
+from .binding import Placed, check_element
 from .blocks import Asked, asked_for
 from .definition import locals_of_caller
 from .foreign_calls import (
@@ -162,6 +162,10 @@ class ForeignKernel:
         self._binder.check_call(args, keywords)
         refuse_unhashable(self.name, self._binder.constants(keywords))
         return ForeignKernel(self.source, self._maker, keywords)
+
+    def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
+        """The arguments by position, though some were given by name, and the other keywords."""
+        return self._binder.placed(args, keywords)
 
     def asked(self, keywords: Mapping[str, Any]) -> None:
         """Nothing is known: calls with keywords are those of `with_constants`."""
@@ -337,8 +341,11 @@ class ForeignEntry:
         self.source = declaration
         self.__name__ = declaration.name
 
-    def __call__(self, *args: Any, **constants: Any) -> ForeignLaunch[Any]:
+    def __call__(self, /, *args: Any, **keywords: Any) -> ForeignLaunch[Any]:
         """Build the op that runs the kernel on these arguments."""
+        constants: Mapping[str, Any] = keywords
+        if constants and len(args) < len(self.source.parameters):
+            args, constants = self._kernel.placed(args, constants)
         kernel = self._for(args, constants) if constants else self._kernel
         return ForeignLaunch[Any].of(kernel, args, {})
 

@@ -109,9 +109,10 @@ def _asked(
     options: CompileOptions | None,
 ) -> tuple[Needed, Bound]:
     """What a call asks for, and its arguments."""
-    constants = {p.name for p in kernel.source.constants}
-    given = {name: value for name, value in keywords.items() if name in constants}
-    generics = {name: value for name, value in keywords.items() if name not in constants}
+    args, keywords = kernel.placed(tuple(args), keywords)
+    known = {p.name for p in (*kernel.source.parameters, *kernel.source.constants)}
+    given = {name: value for name, value in keywords.items() if name in known}
+    generics = {name: value for name, value in keywords.items() if name not in known}
     kernel.check_generics(generics)
     request = kernel.request(args, given)
     if any(is_op(a) for a in args):

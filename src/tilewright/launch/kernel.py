@@ -25,7 +25,7 @@ from ..ir.constants import constant_kind
 from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature
 from ..op.ambient import default_device
 from .arguments import Arg, Bound
-from .binding import Binder
+from .binding import Binder, Placed
 from .code import Code, Program
 from .cuda import address_on, refuse_unknown_target
 from .form import PLAIN, CodeKey, Form, Request
@@ -77,6 +77,10 @@ class Kernel:
             if name not in self._generics:
                 listed = ", ".join(sorted(self._generics)) or "none"
                 raise TypeError(f"`{self.name}` has no generic `{name}`; it has {listed}")
+
+    def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
+        """The arguments by position, though some were given by name, and the other keywords."""
+        return self._binder.placed(args, keywords)
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:
         """Check the number of arguments and the keywords of a call; give what it asks for."""

@@ -90,7 +90,7 @@ class Launch(Composite[R_co]):
                 self._bind_closely(kernel, args, keywords)
         except Exception:
             self.effect = False
-            give_back(args)
+            give_back((*args, *keywords.values()))
             raise
         return self
 
@@ -362,9 +362,10 @@ class Launch(Composite[R_co]):
                 hint="copy the tensors with .to(device), or choose a stream of their device",
             )
 
-    def _bind_alike(self, bound: Bound, *args: Any, **keywords: Any) -> Bound:
+    def _bind_alike(self, bound: Bound, /, *args: Any, **named: Any) -> Bound:
         """Other arguments for the same code, for a graph."""
         kernel = self._kernel
+        args, keywords = kernel.placed(args, named)
         asked = kernel.request(args, keywords)
         if (asked.constants, asked.kinds) != (self._request.constants, self._request.kinds):
             raise LaunchError(f"a node of `{self.name}` keeps its constants")

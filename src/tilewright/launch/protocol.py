@@ -9,6 +9,7 @@ from ..frontend.parameters import Parameter
 
 if TYPE_CHECKING:
     from .arguments import Bound
+    from .binding import Placed
     from .code import Run
     from .form import Request
     from .links import Generics
@@ -103,6 +104,10 @@ class Launchable(Protocol):
 
     def check_generics(self, generics: Mapping[str, Any]) -> None:
         """Raise for a name that is no generic of it."""
+        ...
+
+    def placed(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Placed:
+        """The arguments by position, though some were given by name, and the other keywords."""
         ...
 
     def request(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Request:

@@ -173,7 +173,7 @@ def _is_plain(*shapes: ShapeLike | None) -> bool:
 class SimtEntry(Entry):
     """A SIMT kernel. Calling it with its arguments gives the op that runs it.
 
-    Arguments are values or ops that give them; constants go by keyword.
+    Arguments are values or ops that give them, by position or by keyword; constants go by keyword.
     """
 
     launches = SimtLaunch
@@ -198,7 +198,9 @@ class SimtEntry(Entry):
 
         Needs no GPU and no arguments; `args` are needed where annotations leave a type open.
         """
-        given = args or tuple(_stand_in(self.source.name, p) for p in self.source.parameters)
+        given = args
+        if not (args or any(p.name in constants for p in self.source.parameters)):
+            given = tuple(_stand_in(self.source.name, p) for p in self.source.parameters)
         target = arch or current().target or DEFAULT_ARCH
         if not is_architecture(target):
             raise ContextError(

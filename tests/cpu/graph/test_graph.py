@@ -239,6 +239,18 @@ def test_a_node_that_is_not_there(node):
         graph.set_args(node, z.partition_mut(4), some(), 3.0)
 
 
+def test_nodes_take_arguments_by_keyword():
+    z, w, x, y = poisoned(), poisoned(), some(), some()
+    graph = scale(factor=2.0, x=x, z=z.partition_mut(4)).graph()
+    graph.launch().sync()
+    graph.set_args(0, w.partition_mut(4), factor=3.0, x=y)
+    graph.launch().sync()
+    same(z, x.to_numpy() * np.float32(2))
+    same(w, y.to_numpy() * np.float32(3))
+    with pytest.raises(TypeError, match="`scale` needs `x` too"):
+        graph.set_args(0, w.partition_mut(4), factor=3.0)
+
+
 def test_nodes_take_other_arguments():
     z, w, x, y = poisoned(), poisoned(), some(), some()
     graph = scale(z.partition_mut(4), x, 2.0).graph()

@@ -79,6 +79,17 @@ def test_constants_go_by_keyword(kernel, tensors):
         p = p.tensor.partition_mut(8)
 
 
+def test_tensors_may_go_by_keyword(kernel, tensors):
+    p, x = tensors
+    for call in (lambda: kernel(p, x=x), lambda: kernel(x=x, z=p), lambda: kernel(p, BY=5, x=x)):
+        assert call().sync() == (p, x)
+    np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 5)
+    with pytest.raises(TypeError, match="`scale` is given `x` twice: as argument 2"):
+        kernel(p, x, x=x)
+    with pytest.raises(TypeError, match="`scale` needs `z` too"):
+        kernel(x=x)
+
+
 def test_an_op_names_the_line_that_built_it_and_the_one_that_used_it(kernel, tensors):
     op = kernel(*tensors)  # here
     assert place_of(op.built).text == "op = kernel(*tensors)  # here"

@@ -228,6 +228,23 @@ def test_ptx_of_an_open_type_needs_arguments():
         copy.ptx("sm_80")
     meta = tw.meta((4,), tw.i8)
     assert ".entry copy(" in copy.ptx("sm_80", meta.borrow_mut(), meta)
+    assert ".entry copy(" in copy.ptx("sm_80", x=meta, out=meta.borrow_mut())
+    with pytest.raises(TypeError, match="`copy` needs `out` too"):
+        copy.ptx("sm_80", x=meta)
+
+
+def test_arguments_go_by_keyword():
+    @simt.kernel
+    def times(out: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32], factor: tw.f32) -> None:
+        i = simt.index_1d()
+        if i < len(out):
+            out[i] = x[i] * factor
+
+    x = np.random.default_rng().random(37, np.float32)
+    for device in ("cpu", "reference"):
+        with tw.device(device):
+            out = times(tw.empty((37,)), factor=3.0, x=x).out().sync()
+            np.testing.assert_array_equal(out.to_numpy(), x * np.float32(3))
 
 
 class TestConfigurationsAskedForAgain:

@@ -174,7 +174,7 @@ def test_what_is_refused(add, fake_gpu, fake_cuda, seen):
         add(x, x, z, 1000, 0.5, BLOCK=256)
     with pytest.raises(TypeError, match="`add_kernel` needs the constant `BLOCK`"):
         add(x, x, z.borrow_mut(), 1000, 0.5)
-    with pytest.raises(TypeError, match="`add_kernel` has no keyword `WARPS`"):
+    with pytest.raises(TypeError, match="`add_kernel` has no parameter `WARPS`"):
         add(x, x, z.borrow_mut(), 1000, 0.5, BLOCK=256, WARPS=4)
     with pytest.raises(tw.LaunchError, match="kernel of Triton, which runs on NVIDIA GPUs"):
         add(on_cpu, on_cpu, tw.zeros((1000,), device="cpu"), 1000, 0.5, BLOCK=256).sync()

@@ -27,6 +27,11 @@ def gemm(z: tl.TensorMut, x: tl.Tensor, *, BK: tl.Const[int], scale: float = 1.0
     z.store(tl.load_tile_like(x, z))
 
 
+@tw.entry
+def nameless(z: tl.TensorMut, x: tl.Tensor, /, factor: f32) -> None:
+    z.store(tl.load_tile_like(x, z) * factor)
+
+
 @tw.entry(unsafe=True)
 def poke(p: tl.Ptr[f32]) -> None:
     pass
@@ -50,7 +55,14 @@ def o():
 WRONG = {
     "too-few": lambda o: neg(o.p),
     "too-many": lambda o: neg(o.p, o.x, o.x),
-    "by-keyword": lambda o: neg(o.p, o.x, x=o.x),
+    "twice": lambda o: neg(o.p, o.x, x=o.x),
+    "first-twice": lambda o: neg(o.p, z=o.p),
+    "too-few-by-keyword": lambda o: neg(x=o.x),
+    "none-but-constants": lambda o: gemm(BK=4),
+    "constant-missing-by-keyword": lambda o: gemm(z=o.p, x=o.x),
+    "nameless": lambda o: nameless(o.p, x=o.x),
+    "nameless-and-named": lambda o: nameless(factor=2.0, z=o.p, x=o.x),
+    "unknown-and-placed": lambda o: neg(o.p, x=o.x, y=o.x),
     "unknown-keyword": lambda o: neg(o.p, o.x, BM=4),
     "other-keyword": lambda o: gemm(o.p, o.x, BK=4, BN=4),
     "missing-constant": lambda o: gemm(o.p, o.x),
@@ -91,6 +103,35 @@ def test_constants_of_numpy_are_numbers_of_python(given, o):
 def test_constants_of_another_type_are_refused(given, o):
     with pytest.raises(tw.LaunchError, match="the constant `BK` of `gemm` has the wrong type"):
         gemm(o.p, o.x, BK=given)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda p, x: nameless(p, x, 3.0),
+        lambda p, x: nameless(p, x, factor=3.0),
+        lambda p, x: gemm(p, x, BK=4),
+        lambda p, x: gemm(p, x=x, BK=4),
+        lambda p, x: gemm(BK=4, x=x, scale=2.0, z=p),
+    ],
+)
+def test_arguments_go_by_position_or_by_keyword(call, o):
+    p, x = o.p, tw.from_numpy(np.random.default_rng().random((4, 4), np.float32)).sync()
+    given = call(p, x).sync()
+    assert given[0] is p and given[1] is x, "in the order of the parameters"
+    np.testing.assert_array_equal(o.z.to_numpy(), x.to_numpy() * (3 if len(given) == 3 else 1))
+
+
+def test_a_refused_call_by_keyword_takes_nothing(o):
+    with pytest.raises(TypeError):
+        neg(z=o.z.partition((2, 2)))
+    o.z.to_numpy()
+    neg(x=o.x, z=o.z.partition((2, 2))).sync()
+
+
+def test_ops_go_by_keyword(o):
+    z = tw.empty((4, 4)).then(lambda z: tw.value(z.partition((2, 2))))
+    np.testing.assert_array_equal(neg(x=tw.from_numpy(o.x), z=z).out().sync().to_numpy(), -o.x)
 
 
 def test_a_refused_call_takes_nothing(o):

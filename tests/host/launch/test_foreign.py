@@ -81,6 +81,14 @@ def test_outputs_are_borrowed_moved_or_made_by_ops(scale, fake_gpu):
     np.testing.assert_array_equal(made.to_numpy(), expected)
 
 
+def test_arguments_go_by_keyword(scale, fake_gpu):
+    x, z = some(fake_gpu), tw.empty((300,), device=fake_gpu)
+    out = scale(z, n=300, factor=3.0, x=x).out().sync()
+    np.testing.assert_array_equal(out.to_numpy(), 3 * x.to_numpy())
+    with pytest.raises(TypeError, match="`scale` needs `out` too"):
+        scale(n=300, factor=3.0, x=x)
+
+
 def test_chains_order_it_with_everything_else(scale, fake_gpu):
     x, y = some(fake_gpu), tw.empty((300,), device=fake_gpu).sync()
     chain = scale(y.borrow_mut(), x, 300, 2.0).then(

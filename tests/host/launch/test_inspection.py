@@ -89,6 +89,21 @@ def test_why_a_launch_compiled(monkeypatch):
         assert text in line
 
 
+def test_arguments_go_by_keyword():
+    kernel = fresh()
+    z, x = meta(64, tile=(16,)), meta(64)
+    assert kernel.ir(x=x, z=z) == kernel.ir(z, x)
+    assert kernel.explain(z, x=x) == kernel.explain(z, x)
+    assert kernel.inspect(x=x, z=z, device="sm_90") == kernel.inspect(z, x, device="sm_90")
+    by_position = kernel.compile_for("reference", z, x)
+    assert kernel.compile_for("reference", z, x=x).signature == by_position.signature
+    assert kernel.checks(x=x, z=z) == kernel.checks(z, x)
+    with pytest.raises(TypeError, match="needs `z` too"):
+        kernel.explain(x=x)
+    with pytest.raises(TypeError, match="is given `x` twice"):
+        kernel.ir(z, x, x=x)
+
+
 def test_generics_by_keyword():
     from typing import TypeVar
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -264,10 +265,26 @@ def test_wrong_keywords_are_refused_after_right_ones():
     p = z.partition_mut(4)
     for _ in range(2):
         times(p, x, BY=2).sync()
-    for keywords, message in [({}, "needs the constant `BY`"), ({"NO": 1}, "no keyword `NO`")]:
+    for keywords, message in [({}, "needs the constant `BY`"), ({"NO": 1}, "no parameter `NO`")]:
         with pytest.raises(TypeError, match=message):
             times(p, x, **keywords)
     with pytest.raises(tw.LaunchError, match="cannot be part of the compilation's key"):
         times(p, x, BY=[2])
     with pytest.raises(TypeError, match="takes 2 positional arguments"):
         times(p, BY=2)
+    times(p, BY=2, x=x).sync()
+
+
+def test_calls_by_keyword_are_plain_and_keep_nothing():
+    z, x = some(2)
+    p = z.partition_mut(4)
+    for by in (2, 3):
+        times(p, x, BY=by).sync()
+        assert is_plain(times(x=x, BY=by, z=p))
+        times(x=x, BY=by, z=p).sync()
+        np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() * by)
+        p = z.partition_mut(4)
+    gone = weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None

@@ -88,6 +88,7 @@ assert_type(launch, tw.Launch[tuple[tw.Partition[f32], Array, Array]])
 assert_type(launch.sync(), tuple[tw.Partition[f32], Array, Array])
 assert_type(double(p, a), tw.Launch[tuple[tw.Partition[f32], Array]])
 assert_type(add(p, z, 1).sync(), tuple[tw.Partition[f32], tw.Tensor[f32], int])
+assert_type(add(x=a, y=a, z=p), tw.Launch[Any])
 
 probs = tw.empty((4096, 1000)).partition((8, 1024))
 assert_type(probs, tw.DeviceOp[tw.Partition[f32]])
