@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.array.borrow import LOCK, Use
 from tilewright.driver.cuda.launching import HEAD_WORDS, STATUS_BITS
+from tilewright.driver.lane import PUT, UNPUT
 from tilewright.driver.stub.calls import stub
 from tilewright.driver.stub.shots import SHOT_WORDS, ShotWord
 from tilewright.driver.stub.words import (
@@ -72,8 +73,8 @@ class Firing:
             stub().passed(lane, issued)
         return status
 
-    def shoot(self, record: int, lane: int, stream: int) -> int:
-        return self._counted(lane, self.launch(record, stream))
+    def shoot(self, record: int, lane: int, stream: int, unput: int) -> int:
+        return self._counted(lane, self.launch(record, stream), unput)
 
     def replay(
         self, context: int, record: int, executable: int, memory: int, uses: list[Any] | None,
@@ -90,7 +91,7 @@ class Firing:
         if uses is not None:
             uses.append((user, here(up)))
         if record:
-            put = self.shoot(record, lane, stream)
+            put = self._counted(lane, self.launch(record, stream))
         else:
             status = self._status("replay")
             if not status:
@@ -98,14 +99,16 @@ class Firing:
             put = self._counted(lane, status)
         return self._seen(put, lane, stream, budget)
 
-    def _counted(self, lane: int, status: int) -> int:
-        """As native code does."""
+    def _counted(self, lane: int, status: int, unput: int = 0) -> int:
+        """As native code does: no interrupt comes between one count and another."""
         words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)
-        words[LaneWord.UNPUT] -= 1
+        begun = (ctypes.c_int64 * 1).from_address(unput) if unput else [0]
+        words[UNPUT] -= 1
+        begun[0] = 0
         if status:
             return -status
-        words[LaneWord.PUT] += 1
-        return int(words[LaneWord.PUT])
+        words[PUT] += 1
+        return words[PUT]
 
 
 def _words(address: int, count: int) -> list[int]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
 from ..driver.lane import LATEST, OVER, Lane
 from ..driver.stub.calls import stub
-from ..driver.stub.text import ACCOUNT
+from ..driver.stub.text import ACCOUNT, FOLLOWING, LISTED
 from ..driver.stub.words import READERS, STORAGE_WORDS, Look, StorageWord, Words, new_words
 from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK, mark
@@ -183,20 +183,16 @@ def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False)
     row, and another object. Below 0: something needs a closer look, and nothing was begun.
     """
     row, count, address = held[-2], len(held) - 3, lane.address
-    reserve = stub().reserve
+    reserve, how = stub().reserve, LISTED if listed else 0
     with LOCK:
-        number = reserve(row, written, count, address, listed)
+        number = reserve(row, written, count, address, how)
         if number == ACCOUNT:
             orders = [record.region.storage.order for record in held[:-3]]
             for order in orders:
                 order.tidy()
-            number = reserve(row, written, count, address, listed)
-            if number == ACCOUNT and _are_followed(orders, lane.stream):
-                for order in orders:
-                    mark(order.words, Look.FLIGHTS, False)
-                number = reserve(row, written, count, address, listed)
-                for order in orders:
-                    order.mark()
+            if _are_followed(orders, lane.stream):
+                how |= FOLLOWING
+            number = reserve(row, written, count, address, how)
     return number
 
 

@@ -11,17 +11,20 @@ from struct import pack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import DeviceError
+from ..driver.lane import ISSUED
+from ..driver.stub.calls import stub
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_put
 from .borrow import EPOCH, LOCK, OWNER
-from .flight import Flight
+from .flight import Flight, tell_put
 from .order import begin, reserve
 from .recording import Node
 
 if TYPE_CHECKING:
     from ..driver.lane import Lane
     from ..driver.protocol import Stream
+    from ..driver.stub.words import Words
     from ..op.core import DeviceOp
     from .region import Region, TensorRecord
 
@@ -63,14 +66,31 @@ def put_work(
         raise
 
 
-def begin_raw(lane: Lane, records: Sequence[TensorRecord]) -> bool:
-    """Begin work that may write all of some memory, and borrows none of it; False: it cannot be."""
-    count = len(records)
+def begin_raw(lane: Lane, records: Sequence[TensorRecord], unput: Words) -> bool:
+    """Begin work that may write all of some memory, and borrows none of it; False: it cannot be.
+
+    From then on `unput` has a 1, until the work is put on its stream: who calls must see to that,
+    or say by `leave_unput` that it will not be, whatever happens. Others wait for it.
+    """
+    count, words = len(records), lane.words
     with LOCK:  # borrows stand as they do now
         states = [record.state.words for record in records]
         epochs, owners = [w[EPOCH] for w in states], [w[OWNER] for w in states]
         row = pack(f"{3 * count}q", *[r.at for r in records], *epochs, *owners)
-        return begin(lane, (*records, None, row, None), count) >= 0
+        before = words[ISSUED]
+        try:
+            begin(lane, (*records, None, row, None), count)
+        finally:  # an interrupt may be raised when native code has begun it
+            unput[0] = words[ISSUED] != before
+    return unput[0] != 0
+
+
+def leave_unput(lane: Lane, unput: Words) -> None:
+    """Tell who waits for work that `begin_raw` has begun, if it was not put on its stream."""
+    if unput[0]:
+        unput[0] = 0
+        stub().put(lane.address)
+    tell_put()
 
 
 def leave_behind(flight: Flight, stream: Stream, kept: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from ctypes import addressof
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -10,11 +11,12 @@ import numpy as np
 
 from ..array.pointer import DevicePointer
 from ..array.region import Region, TensorRecord
-from ..array.working import begin_raw, put_work
+from ..array.working import begin_raw, leave_unput, put_work
 from ..base.dtypes import AnyDType, DType, as_dtype
 from ..base.errors import DriverError, LaunchError
 from ..driver.cuda.module import CudaFunction
 from ..driver.protocol import Device, FirstUse, Function, FunctionRun, LaunchConfig, Module, Stream
+from ..driver.stub.words import new_words
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
@@ -135,11 +137,14 @@ class AsyncKernelLaunch(DeviceOp[None]):
             return NOT_FIRED
         uses, mine = use[0], (use[1], here(2))
         uses.append(mine)
-        record = function.record(config, self._slots)
-        if uses[0] is not mine or not begin_raw(stream.lane, records):
-            uses.remove(mine)
-            return NOT_FIRED
-        function.shoot(stream, record, records, waits)
+        record, unput = function.record(config, self._slots), new_words(1)
+        try:
+            if uses[0] is not mine or not begin_raw(stream.lane, records, unput):
+                uses.remove(mine)
+                return NOT_FIRED
+            function.shoot(stream, record, addressof(unput), records, waits)
+        finally:
+            leave_unput(stream.lane, unput)
         self.spend()
         return None
 

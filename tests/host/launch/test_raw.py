@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from functools import partial
 
 import numpy as np
 import pytest
 
 import tilewright as tw
+from support.interrupts import MOST_POINTS, raise_at, raise_behind
+from tilewright.array import flight
 from tilewright.driver.cuda.results import INVALID_PTX
 
 PTX = ".version 7.0\n.target sm_80\n.visible .entry scale()\n"
@@ -94,6 +97,53 @@ def test_it_is_ordered_with_work_on_other_streams(scale, fake_gpu, fake_cuda):
     launching(scale, out, x, 3.0).start_on(second)
     fake_cuda.release()
     np.testing.assert_array_equal(x.to_numpy(), expected)
+
+
+@pytest.fixture
+def no_waiting(monkeypatch):
+    """Nothing else runs here: who waits for work to be put on a stream waits for ever."""
+    monkeypatch.setattr(flight, "_wait_until", None)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ops that were never run
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize("interrupted", [raise_at, raise_behind])
+@pytest.mark.parametrize("end", [tw.DeviceOp.sync_on, tw.DeviceOp.start_on])
+def test_nobody_waits_for_a_launch_that_was_interrupted(scale, fake_gpu, end, interrupted):
+    x, out = some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
+    expected, stream, other = x.to_numpy(), fake_gpu.new_stream(), fake_gpu.new_stream()
+    for point in range(1, MOST_POINTS):
+        is_over = not interrupted(point, partial(end, launching(scale, x, out), stream))
+        assert stream.lane.all_put() is not None, point
+        launching(scale, x, out, point).sync_on(other)
+        np.testing.assert_array_equal(out.to_numpy(), np.float32(point) * expected)
+        if is_over:
+            break
+    assert 20 < point < MOST_POINTS - 1
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ops that were never run
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize("interrupted", [raise_at, raise_behind])
+def test_listed_work_stays_listed_wherever_an_interrupt_comes(
+    scale, fake_gpu, fake_cuda, interrupted
+):
+    """Launches on other streams wait for it."""
+    x, y, out = some(fake_gpu), some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
+    for point in range(1, MOST_POINTS):
+        stream, other = fake_gpu.new_stream(), fake_gpu.new_stream()
+        launching(scale, y, x, point).sync_on(other)
+        fake_cuda.hold(stream)
+        tw.memcpy(x, y).start_on(stream)
+        is_over = not interrupted(point, partial(launching(scale, x, out).start_on, stream))
+        launching(scale, x, x, 3.0).start_on(other)
+        fake_cuda.release()
+        np.testing.assert_array_equal(x.to_numpy(), 3 * y.to_numpy())
+        if is_over:
+            break
+    assert 20 < point < MOST_POINTS - 1
 
 
 def test_what_nobody_waits_for_is_let_go_of(scale, fake_gpu):

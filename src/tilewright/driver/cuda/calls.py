@@ -280,10 +280,11 @@ class Calls(Protocol):
         """
         ...
 
-    def shoot(self, record: int, lane: int, stream: int, /) -> int:
+    def shoot(self, record: int, lane: int, stream: int, unput: int, /) -> int:
         """Launch what the words at an address say, as work of a lane that was begun.
 
-        Gives how many pieces of work were put on its stream so, or minus the status.
+        Gives how many pieces of work were put on its stream so, or minus the status. The word at
+        `unput` is 0 then: it is no longer about to be put there.
         """
         ...
 

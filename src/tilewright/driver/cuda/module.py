@@ -162,11 +162,16 @@ class CudaFunction:
         shared = config.shared_mem_bytes
         return Record(self.context.handle, self._handle, grid, block, shared, words)
 
-    def shoot(self, stream: CudaStream, record: Record, keep: object, waits: bool) -> None:
-        """Launch what a record says, as work that its lane numbers, and wait if asked to."""
+    def shoot(
+        self, stream: CudaStream, record: Record, unput: int, keep: object, waits: bool
+    ) -> None:
+        """Launch what a record says, as work that its lane numbers, and wait if asked to.
+
+        The word at `unput` is 0 as soon as it is there, or refused.
+        """
         context, label = self.context, f"`{self.name}`"
         try:
-            put = context.calls.shoot(record.address, stream.lane.address, stream.handle)
+            put = context.calls.shoot(record.address, stream.lane.address, stream.handle, unput)
             if put > 0:
                 (stream.drain if waits else stream.keep)(label, (self, keep))
         except BaseException:  # an interrupt: it may be there

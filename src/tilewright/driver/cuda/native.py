@@ -6,7 +6,7 @@
                                              parameters, launch, and wait if there is a budget
     tw_replay(context, record, graph, memory, uses, user, known, built, lane, stream, budget)
                                              the same for a graph, or the one kernel it consists of
-    tw_shoot(record, lane, stream)           launch, as work of a lane that was begun
+    tw_shoot(record, lane, stream, unput)    launch, as work of a lane that was begun
     tw_idle(context, stream)                 whether all on a stream is done
     tw_drain(context, stream, budget)        look for that until it is so or time is up
     tw_record(context, event, stream)
@@ -55,7 +55,7 @@ _A, _N, _B, _O = Kind.ADDRESS, Kind.NUMBER, Kind.BYTES, Kind.OBJECT
 SIGNATURES: dict[str, Signature] = {
     "launch": Signature((_A, _A), releases=True),  # a full queue lets it wait
     "fire": Signature((_A, _O, _O, _O, _B, _B, _A, _A, _N), gives=Kind.OBJECT),
-    "shoot": Signature((_A, _A, _A)),
+    "shoot": Signature((_A, _A, _A, _A)),
     "replay": Signature((_A, _A, _A, _A, _O, _O, _O, _O, _A, _A, _N), gives=Kind.OBJECT),
     "record": Signature((_A, _A, _A)),
     "query": Signature((_A, _A)),
@@ -78,7 +78,7 @@ class Quick(NamedTuple):
 
     launch: Callable[[int, int], int]
     fire: Callable[[int, Uses, str, int, bytes, bytes, int, int, int], int]
-    shoot: Callable[[int, int, int], int]
+    shoot: Callable[[int, int, int, int], int]
     replay: Callable[[int, int, int, int, Uses, str, int, Spot, int, int, int], int]
     record: Callable[[int, int, int], int]
     query: Callable[[int, int], int]

@@ -2,7 +2,7 @@
 
     object tw_bind(call, arguments, use)        borrow the tensors that a kernel was given
     object tw_exclude(words, record, what, use) borrow a tensor for writing
-    i64 tw_reserve(row, written, count, lane, listed)   begin work whose borrows still stand
+    i64 tw_reserve(row, written, count, lane, how)  begin work whose borrows still stand
     i64 tw_claim(row, written, count, lane)     borrow what a graph uses again, and begin its work
     i64 tw_address(row, count, slots, places)   tell the launch where its tensors are
     i64 tw_put(lane), tw_settle(lane), tw_pass(lane, number)    see `lanes`
@@ -27,6 +27,11 @@ CLOSER = -1
 """Python must look closer."""
 ACCOUNT = -2
 """Python keeps an account of work that may be over: let it look through that, and ask again."""
+
+LISTED = 1
+"""How work is begun, as bits: Python lists it;"""
+FOLLOWING = 2
+"""it comes after all that Python keeps account of."""
 
 FRESH = Look.UNWRITTEN
 """Why work that is not listed cannot write: should it be refused, nothing was written."""
@@ -178,7 +183,7 @@ out:
 }}
 
 ; Whether memory can be used as it stands, by work of a lane.
-define internal i64 @ready(ptr %storage, i1 %writes, ptr %lane) alwaysinline {{
+define internal i64 @ready(ptr %storage, i1 %writes, ptr %lane, i1 %follows) alwaysinline {{
 entry:
   %look = call i64 @word(ptr %storage, i64 {StorageWord.LOOK.value})
   %noted = getelementptr i64, ptr %storage, i64 {StorageWord.WRITE.value}
@@ -186,7 +191,8 @@ entry:
 account:
   %kept = and i64 %look, {int(Look.FLIGHTS)}
   %none = icmp eq i64 %kept, 0
-  br i1 %none, label %written, label %ask
+  %settled = or i1 %none, %follows
+  br i1 %settled, label %written, label %ask
 ask:
   ret i64 {ACCOUNT}
 written:
@@ -229,9 +235,12 @@ out:
 }}
 
 ; Gives the number of the work in its lane.
-define i64 @tw_reserve(ptr %row, i64 %written, i64 %count, ptr %lane, i64 %listed) {{
+define i64 @tw_reserve(ptr %row, i64 %written, i64 %count, ptr %lane, i64 %how) {{
 entry:
+  %listed = and i64 %how, {LISTED}
   %unlisted = icmp eq i64 %listed, 0
+  %behind_all = and i64 %how, {FOLLOWING}
+  %follows = icmp ne i64 %behind_all, 0
   %bits = select i1 %unlisted, i64 {int(UNWRITABLE | FRESH)}, i64 {int(UNWRITABLE)}
   br label %head
 head:
@@ -246,7 +255,7 @@ ended:
 look:
   %storage = call ptr @storage(ptr %row, i64 %i)
   %writes = icmp slt i64 %i, %written
-  %answer = call i64 @ready(ptr %storage, i1 %writes, ptr %lane)
+  %answer = call i64 @ready(ptr %storage, i1 %writes, ptr %lane, i1 %follows)
   %plain = icmp eq i64 %answer, 0
   br i1 %plain, label %pass, label %closer
 pass:

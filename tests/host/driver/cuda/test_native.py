@@ -207,6 +207,17 @@ def test_a_plain_launch_that_is_refused_is_not_counted(driver, quick):
     assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 0
 
 
+@pytest.mark.parametrize(("status", "answer"), [(0, 1), (701, -701)])
+def test_work_that_was_begun_is_no_longer_about_to_be_put_there(
+    driver, quick, record, status, answer
+):
+    lane, unput = Lane(), (ctypes.c_int64 * 3)(5, 1, 6)
+    lane.words[UNPUT], driver.answers["cuLaunchKernel"] = 2, status
+    told = quick.shoot(ctypes.addressof(record), lane.address, 11, ctypes.addressof(unput) + 8)
+    assert (told, list(unput), lane.words[UNPUT]) == (answer, [5, 0, 6], 1)
+    assert lane.words[PUT] == (status == 0)
+
+
 def test_a_plain_launch_can_be_waited_for(driver, quick):
     plain = Plain()
     assert plain.fire(quick, 1000) == 1 << STATUS_BITS | NOT_READY

@@ -11,12 +11,13 @@ from tilewright.array.borrow import BorrowState, Use, borrow_words
 from tilewright.driver.cpu.layouts import offset
 from tilewright.driver.lane import ISSUED, OVER, UNPUT, Lane
 from tilewright.driver.stub.calls import stub
-from tilewright.driver.stub.text import ACCOUNT, CLOSER
+from tilewright.driver.stub.text import ACCOUNT, CLOSER, FOLLOWING, LISTED
 from tilewright.driver.stub.words import (
     CALL_WORDS,
     READERS,
     STORAGE_WORDS,
     TENSOR_WORDS,
+    LaneWord,
     Look,
     StorageWord,
     TensorWord,
@@ -279,6 +280,15 @@ RUNNING = {
 def test_what_running_a_launch_asks_of_memory(look, writes):
     tensors = [Tensor(), Tensor(look=look)]
     assert reserve(tensors, written=2 * writes) == RUNNING[look][writes]
+
+
+@pytest.mark.parametrize("how", [FOLLOWING, FOLLOWING | LISTED])
+def test_work_that_follows_what_is_listed_needs_no_closer_look_for_that(how):
+    tensor, lane = Tensor(look=Look.FLIGHTS), Lane()
+    assert reserve([tensor], written=1, lane=lane, listed=how) == 1
+    assert tensor.storage[StorageWord.LOOK] == Look.FLIGHTS, "others still look"
+    assert (lane.words[LaneWord.LISTED] == 1) == bool(how & LISTED)
+    assert reserve([Tensor(look=Look.FLIGHTS | Look.LEASES)], written=1, listed=how) == CLOSER
 
 
 def test_a_read_whose_epoch_has_passed_is_looked_at():
