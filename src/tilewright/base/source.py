@@ -38,6 +38,11 @@ class Span:
         return f"{self.file.name}:{self.line}:{self.column + 1}"
 
 
+def where(span: Span | None) -> str:
+    """A place as the end of a line about something else; nothing where none is known."""
+    return f" ({span.place})" if span is not None else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A line of the user's host program, remembered without keeping its frame alive."""

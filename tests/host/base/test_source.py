@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.base.source import Place, SourceFile, Span
+from tilewright.base.source import Place, SourceFile, Span, where
 
 
 def test_lines_are_counted_as_in_the_file():
@@ -21,3 +21,9 @@ def test_the_text_stays_out_of_the_repr():
 def test_a_place_shows_its_source_where_known():
     assert str(Place("host.py", 3)) == "host.py:3"
     assert str(Place("host.py", 3, "k(z)")) == "host.py:3: k(z)"
+
+
+def test_a_line_ends_with_a_place_where_it_is_known():
+    span = Span(SourceFile("k.py", "x"), 3, 0, 3, 1)
+    assert f"keep it{where(span)}" == "keep it (k.py:3:1)"
+    assert where(None) == ""

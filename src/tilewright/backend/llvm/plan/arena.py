@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....base.cpu_abi import SCRATCH_ALIGNMENT
 from ....base.errors import Code, CompileError
 from ....base.shapes import ceil_div
+from ....base.source import where
 from .liveness import Graph, copied_from, interference
 from .nodes import Matmul, Plan, Print, Stmt, Turn, bodies, buffers_of, walk
 from .statements import AtomicPointer, Combine, Nest, ReadBuffer, WriteBuffer, needed_reads
@@ -62,8 +63,7 @@ def _too_large(plan: Plan, limit: int) -> CompileError:
 def _describe(buffer: Buffer) -> str:
     elem = str(getattr(buffer.elem, "name", buffer.elem))
     shape = "x".join(map(str, buffer.shape))
-    where = f" ({buffer.span.place})" if buffer.span is not None else ""
-    return f"{_size(buffer.bytes)}: {elem} {shape}, because {buffer.why}{where}"
+    return f"{_size(buffer.bytes)}: {elem} {shape}, because {buffer.why}{where(buffer.span)}"
 
 
 def _size(n: int) -> str:

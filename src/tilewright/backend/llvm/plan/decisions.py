@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....base.source import where
 from ..target import CpuTarget
 from .ahead import fetches
 from .blocking import block_of
@@ -41,9 +42,8 @@ def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
             case _:
                 pass
     for buffer in buffers_of(plan):
-        where = f" ({buffer.span.place})" if buffer.span is not None else ""
         shape = _shape(buffer.shape)
-        lines.append(f"keep {shape} in {buffer.bytes} bytes: {buffer.why}{where}")
+        lines.append(f"keep {shape} in {buffer.bytes} bytes: {buffer.why}{where(buffer.span)}")
     for name in dict.fromkeys(write.access.view.tensor.param for write in streams(plan)):
         lines.append(f"stream {name} past the caches where outputs are large")
     for name in dict.fromkeys(read.access.view.tensor.param for read in fetches(plan)):
@@ -63,9 +63,8 @@ def _shape(shape: tuple[int, ...]) -> str:
 def _nest(nest: Nest) -> str:
     words = [word for statement in (*nest.reads, *nest.effects) for word in _words(statement)]
     shown = ", ".join(words[:SHOWN]) + (", ..." if len(words) > SHOWN else "")
-    where = f" ({nest.span.place})" if nest.span is not None else ""
     sizes = _shape(tuple(loop.size for loop in nest.loops))
-    return f"one loop nest {sizes}, {lanes_text(nest)} lanes: {shown}{where}"
+    return f"one loop nest {sizes}, {lanes_text(nest)} lanes: {shown}{where(nest.span)}"
 
 
 def lanes_text(nest: Nest) -> str:
@@ -92,14 +91,14 @@ def _words(statement: object) -> list[str]:
 
 def _shared(statement: Shared) -> str:
     buffer = statement.buffer
-    where = f" ({buffer.span.place})" if buffer.span is not None else ""
     whose = "the tiles that a block visits" if statement.visited else "blocks"
-    return f"share up to {buffer.copies} tiles {_shape(buffer.shape)} between {whose}{where}"
+    tiles = f"{buffer.copies} tiles {_shape(buffer.shape)}"
+    return f"share up to {tiles} between {whose}{where(buffer.span)}"
 
 
 def _matmul(step: Matmul, cpu: CpuTarget) -> str:
     m, n, k = *step.result.shape[-2:], step.lhs.shape[-1]
-    where = f" ({step.span.place})" if step.span is not None else ""
     block = block_of(step, cpu)
     columns = f"{block.vectors} x {block.lanes}" if block.vectors > 1 else str(block.lanes)
-    return f"multiply {m}x{n}x{k} from packed tiles, {block.rows} rows by {columns} lanes{where}"
+    size = f"{block.rows} rows by {columns} lanes"
+    return f"multiply {m}x{n}x{k} from packed tiles, {size}{where(step.span)}"
