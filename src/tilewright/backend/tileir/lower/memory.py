@@ -1,4 +1,4 @@
-"""Tensors, views, and accesses of tiles: through views of Tile IR where `choose` says so."""
+"""Tensors, views, and accesses of tiles: through views of Tile IR where `accesses` says so."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....base.dtypes import i32, int_range
 from ....base.shapes import ceil_div
 from ....ir.core import Op, Value
 from ....ir.types import ViewType
-from ..choose import Access
+from ..accesses import Access
 from ..encoding.versions import V13_3
 from ..program.core import Hints, Val
 from ..program.types import I32, I64, INDEX, TOKEN, PartitionView, StridedView, tile_of  # fmt: skip

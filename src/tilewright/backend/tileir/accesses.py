@@ -1,0 +1,273 @@
+"""Decides how memory is reached: as tiles, in bulk copies or not, under masks, how far ahead.
+
+What is said of an access here, `lower.memory` writes. No choice lets an access leave its tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...analysis.ranges import Ranges, ranges
+from ...analysis.structure import LOOPS
+from ...base.source import where
+from ...ir.artifact import reporting_ops
+from ...ir.core import Op, Value
+from ...ir.types import ViewType
+from .encoding.versions import V13_4
+from .policy import Policy
+from .program.types import PartitionView, StridedView
+from .target import TileTarget
+from .traits import Traits, plain
+from .views import tile_view, tiles_per_frame
+
+VERBS = {"load_view": "load", "store_view": "store", "atomic_red_view": "reduce into"}
+WHOLE = {"load": ", whole ones without padding", "store": ", whole ones without a mask"}
+"""What is said of accesses that have a way of their own for whole tiles."""
+
+
+def _yielded(branch: Op, value: Value) -> list[Value]:
+    """What the arms of a branch give for one of its results."""
+    at = next(i for i, result in enumerate(branch.results) if result is value)
+    return [arm.terminator.operands[at] for arm in branch.regions]
+
+
+CHECKED: dict[str, Callable[[Op, Value], Sequence[Value]]] = {
+    "check": lambda op, value: (),
+    "constant": lambda op, value: (),
+    "andi": lambda op, value: op.operands,
+    "if": _yielded,
+}
+"""Ops that a guard made of checks alone is made of, and what they take of other such ops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a view is read or written: through a view of Tile IR, or element by element."""
+
+    view: PartitionView | StridedView | None
+    allow_tma: bool | None = None
+    latency: int | None = None
+    whole_first: bool = False
+    """Whether tiles that lie inside are accessed in a way of their own, which asks for no element.
+    """
+    masked: bool = False
+    """Whether the elements are read by their addresses, under a mask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """How all memory of a kernel is reached."""
+
+    by_op: Mapping[Op, Access]
+    asks_once: bool
+    """Whether one question decides for all tiles that are read in a way of their own."""
+
+    def lines(self) -> list[str]:
+        """What was decided about each access."""
+        return [_line(op, access) for op, access in self.by_op.items()]
+
+
+def choose_accesses(
+    traits: Traits, target: TileTarget, policy: Policy, ahead: int | None
+) -> Accesses:
+    """Decide about every access; `ahead` is how far loads are begun early, if nobody says so."""
+    chooser = _Chooser(traits, target, policy, ahead)
+    found = {op: chooser.access(op) for op in traits.accesses}
+    asks_once = chooser.asks_once([op for op, access in found.items() if access.whole_first])
+    if asks_once:
+        found |= chooser.whole_stores(found)
+    return Accesses(found, asks_once)
+
+
+def _line(op: Op, access: Access) -> str:
+    view: ViewType = op.one("view").view
+    verb = VERBS[plain(op)]
+    name = view.tensor.param or "memory"
+    shape = "x".join(map(str, view.tile)) or "one element"
+    how = "element by element" if access.view is None else "as tiles"
+    if access.masked:
+        how = "by the addresses of its elements, under a mask"
+    if access.allow_tma is not None:
+        how += ", bulk copies allowed" if access.allow_tma else ", without bulk copies"
+    if access.whole_first:
+        how += WHOLE[verb]
+    if access.latency is not None:
+        how += f", latency {access.latency}"
+    return f"{verb} {name} {shape} {how}{where(op.span)}"
+
+
+class _Chooser:
+    def __init__(
+        self, traits: Traits, target: TileTarget, policy: Policy, ahead: int | None
+    ) -> None:
+        self.traits = traits
+        self.func = traits.func
+        self.target = target
+        self.wishes = target.wishes
+        self.policy = policy
+        self.ahead = ahead
+        self.ranges: Ranges = ranges(traits.func)
+
+    def access(self, op: Op) -> Access:
+        kind = plain(op)
+        view = tile_view(op.one("view").view, self.target.version, padded=kind == "load_view")
+        if view is None or kind == "atomic_red_view" or not self.inside(op):
+            return Access(None, latency=self.latency(op))
+        if self.masked(op, view):
+            return Access(view, masked=True)
+        return Access(view, self.tma(op), self.latency(op), self.whole_first(op, view))
+
+    def latency(self, op: Op) -> int | None:
+        given: int | None = op.attrs.get("latency")
+        if given is not None or self.wishes.latency is not None:
+            return self.wishes.latency if given is None else given
+        return self.ahead if plain(op) == "load_view" else None
+
+    # --- as tiles, or element by element -------------------------------------------------------
+
+    def inside(self, op: Op) -> bool:
+        """Whether an index cannot lead where Tile IR leaves open what happens.
+
+        Behind the last tile there is only padding; before the first one, or in another block's
+        frame, there must be no access at all.
+        """
+        if op.maybe("guard") is not None:
+            return self.guarded_by_checks(op)
+        view: ViewType = op.one("view").view
+        for k, index in enumerate(op.all("index")):
+            low, high = self.ranges.of(index)
+            if low < 0 or (view.frame is not None and high >= tiles_per_frame(view, k)):
+                return False
+        return True
+
+    def guarded_by_checks(self, op: Op) -> bool:
+        """Whether a guard, if any, is false only where the launch fails anyway."""
+        guard = op.maybe("guard")
+        pending = [] if guard is None else [guard]
+        while pending:
+            value = pending.pop()
+            maker = self.traits.nesting.definer(value)
+            if maker is None or maker.name not in CHECKED:
+                return False
+            pending += CHECKED[maker.name](maker, value)
+        return True
+
+    def masked(self, op: Op, view: PartitionView | StridedView) -> bool:
+        """Whether to read a tile that is multiplied by the addresses of its elements.
+
+        Where bulk copies cannot read it, for its rows begin anywhere: without a branch, the loads
+        of the next step are under way while this one is multiplied. Not where another factor can be
+        copied in bulk: see `loops_over_addresses`.
+        """
+        traits = self.traits
+        if not traits.products or traits.chain or self.wishes.whole_first is not None:
+            return False
+        is_load = plain(op) == "load_view" and isinstance(view, PartitionView)
+        spec = traits.spec_of(op)
+        is_near = is_load and spec is not None and spec.facts.near
+        return is_near and not any(traits.is_aligned(each) for each in traits.loads)
+
+    # --- bulk copies ---------------------------------------------------------------------------
+
+    def tma(self, op: Op) -> bool | None:
+        if not self.policy.bulk_copies:
+            return None
+        if op.attrs["allow_tma"] is not None:
+            return bool(op.attrs["allow_tma"])
+        if self.wishes.allow_tma is not None:
+            return self.wishes.allow_tma
+        # Without products to overlap with, bulk copies only add their latency.
+        return None if self.traits.products and not self.loops_over_addresses() else False
+
+    def loops_over_addresses(self) -> bool:
+        """Whether a loop loads by addresses. Bulk copies beside that are not safe.
+
+        For such a loop tileiras 13.4 lets go of the place of a bulk copy before it has read what is
+        there, so that the copy after next may be written over it.
+        """
+        loads = [op for op in self.func.walk() if self.is_by_addresses(op)]
+        return any(self.traits.loops_around(op) for op in loads)
+
+    def is_by_addresses(self, op: Op) -> bool:
+        """Whether an op loads element by element."""
+        if plain(op) != "load_view":
+            return plain(op) == "load_ptr"
+        view = tile_view(op.one("view").view, self.target.version, padded=True)
+        return view is None or not self.inside(op)
+
+    # --- tiles that lie inside -----------------------------------------------------------------
+
+    def whole_first(self, op: Op, view: PartitionView | StridedView) -> bool:
+        """Whether to read tiles that lie inside by a way of their own.
+
+        A padded load is one branch per vector, and the code behind it waits in that branch: one
+        vector is in flight at a time. Without padding all of them are.
+        """
+        if plain(op) != "load_view" or not isinstance(view, PartitionView):
+            return False
+        if self.target.version < V13_4:  # cannot promise that a tile lies inside
+            return False
+        if self.wishes.whole_first is not None:
+            return self.wishes.whole_first
+        traits = self.traits
+        return not self.is_short_copy(op) and (not traits.products or not traits.is_bulk)
+
+    def is_short_copy(self, op: Op) -> bool:
+        """Whether a load is of one short row, in whole vectors, and nothing is reduced.
+
+        A thread then has so few vectors that asking for each takes no longer than asking for all.
+        """
+        row = op.results[0].tile
+        return (
+            not self.traits.products
+            and not self.traits.reductions
+            and row.size == row.shape[-1]
+            and row.size * row.dtype.itemsize <= self.policy.short
+            and self.traits.is_in_vectors(op)
+            and op in self.func.body.ops
+        )
+
+    def asks_once(self, loads: Sequence[Op]) -> bool:
+        """Whether a kernel of rows is there twice, for blocks whose tiles are whole and for others.
+
+        All that is asked must be known at its beginning.
+        """
+        least, most = self.policy.twice if self.traits.reductions else self.policy.twice_copied
+        rows = [op.results[0].tile for op in loads]
+        longest = max((row.size for row in rows), default=0)
+        return (
+            longest >= least
+            and (longest <= most or self.traits.remakes)
+            and all(row.shape and row.size == row.shape[-1] for row in rows)
+            and not reporting_ops(self.func)
+            and not any(op.name in LOOPS for op in self.func.walk())
+            and all(op in self.func.body.ops and self.known_early(op) for op in loads)
+        )
+
+    def whole_stores(self, accesses: Mapping[Op, Access]) -> dict[Op, Access]:
+        """The stores whose tiles are asked for together with those that are loaded.
+
+        A store that asks for its vectors is a branch for each, and no load behind it begins before
+        it is decided.
+        """
+        return {
+            op: replace(access, whole_first=True)
+            for op, access in accesses.items()
+            if plain(op) == "store_view"
+            and isinstance(access.view, PartitionView)
+            and op in self.func.body.ops
+            and op.maybe("guard") is None
+            and self.known_early(op)
+        }
+
+    def known_early(self, access: Op) -> bool:
+        """Whether an access is of a parameter, at an index made of numbers alone."""
+        pending = list(access.all("index"))
+        while pending:
+            maker = self.traits.nesting.definer(pending.pop())
+            if maker is not None:
+                if not maker.defn.pure or maker.regions:
+                    return False
+                pending += maker.operands
+        return access.one("view").view.tensor.param is not None

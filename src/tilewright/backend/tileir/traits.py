@@ -1,0 +1,136 @@
+"""What decisions about a kernel rest on: its products, reductions, tiles and rows, as its IR shows.
+
+Nothing is decided here, and nothing depends on what the kernel is compiled for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ...analysis.structure import LOOPS, Structure, structure
+from ...base.cuda_abi import POINTER_ALIGNMENT
+from ...ir.core import Func, Op
+from ...ir.signature import OutputSpec, TensorSpec
+from ...ir.types import TileType
+
+PRODUCTS = ("mmaf", "mmai", "mmaf_scaled")
+REDUCTIONS = ("reduce", "scan")
+ACCESSES = ("load_view", "store_view", "atomic_red_view")
+
+
+def plain(op: Op) -> str:
+    """The name of an op, whether it takes and gives tokens or not."""
+    return op.name.removesuffix("_tko")
+
+
+class Traits:
+    """One kernel, and what is asked about it; most of it is found when it is asked for."""
+
+    def __init__(self, func: Func) -> None:
+        self.func = func
+        self.nesting: Structure = structure(func)
+        self.products = [op for op in func.walk() if op.name in PRODUCTS]
+        self.accesses = [op for op in func.walk() if plain(op) in ACCESSES]
+        self.loads = [op for op in self.accesses if plain(op) == "load_view"]
+
+    # --- products ------------------------------------------------------------------------------
+
+    @cached_property
+    def accumulator(self) -> int:
+        """The elements of the largest product."""
+        return max(op.result.tile.size for op in self.products)
+
+    @cached_property
+    def chain(self) -> int:
+        """The elements of all products of one round, where there are several; else 0."""
+        return max((sum(sizes) for sizes in self._rounds() if len(sizes) > 1), default=0)
+
+    def _rounds(self) -> list[list[int]]:
+        """The sizes of the products that are computed together, as in one round of a loop."""
+        sizes: dict[Op | None, list[int]] = {}
+        for op in self.products:
+            sizes.setdefault(self.nesting.parent.get(op), []).append(op.result.tile.size)
+        return list(sizes.values())
+
+    @cached_property
+    def loops_around_products(self) -> int:
+        """In how many loops the innermost product stands."""
+        return max(map(self.loops_around, self.products), default=0)
+
+    def loops_around(self, op: Op) -> int:
+        """In how many loops an op stands."""
+        return sum(outer.name in LOOPS for outer in self.nesting.ancestors(op))
+
+    # --- rows ----------------------------------------------------------------------------------
+
+    @cached_property
+    def reductions(self) -> int:
+        """How many reductions and scans there are."""
+        return sum(op.name in REDUCTIONS for op in self.func.walk())
+
+    @cached_property
+    def remakes(self) -> bool:
+        """Whether a tile is loaded or converted more than once, as `remake_tiles` makes it."""
+        ops = [op for op in self.func.body.ops if plain(op) in ("load_view", "ftof", "itof")]
+        made = [(op.operands[0], op.all("index") if len(op.operands) > 1 else ()) for op in ops]
+        return len(set(made)) < len(made)
+
+    @cached_property
+    def largest_tile(self) -> int:
+        """The most elements that are loaded or stored at once."""
+        return max((kind.size for kind in self._tile_types()), default=0)
+
+    @cached_property
+    def has_rows(self) -> bool:
+        """Whether a largest tile has several rows."""
+        most = self.largest_tile
+        return any(kind.shape[-1] < most for kind in self._tile_types() if kind.size == most)
+
+    def _tile_types(self) -> list[TileType]:
+        """The types of all tiles that are loaded or stored."""
+        values = [v for op in self.accesses for v in (*op.results, *op.operands)]
+        return [v.type for v in values if isinstance(v.type, TileType)]
+
+    # --- memory --------------------------------------------------------------------------------
+
+    @cached_property
+    def is_bulk(self) -> bool:
+        """Whether bulk copies bring all that is multiplied: rows must begin at 16 bytes."""
+        return all(self.is_aligned(op) for op in self.loads)
+
+    def is_aligned(self, op: Op) -> bool:
+        """Whether every row of what is accessed begins at a multiple of 16 bytes."""
+        spec = self.spec_of(op)
+        return spec is not None and _is_aligned(spec)
+
+    def is_in_vectors(self, op: Op) -> bool:
+        """Whether rows of what is accessed begin at multiples of 16 bytes, and end there."""
+        spec = self.spec_of(op)
+        if spec is None or not _is_aligned(spec):
+            return False
+        known, vector = spec.facts.extents, POINTER_ALIGNMENT // spec.dtype.itemsize
+        return bool(known) and known[-1] >= vector
+
+    def spec_of(self, op: Op) -> TensorSpec | OutputSpec | None:
+        """The parameter that an access is of; None for memory of other origin."""
+        name: str | None = op.one("view").view.tensor.param
+        found = [spec for spec in self.func.signature.params if spec.name == name]
+        return next((s for s in found if isinstance(s, TensorSpec | OutputSpec)), None)
+
+    # --- the grid ------------------------------------------------------------------------------
+
+    @cached_property
+    def block_axes(self) -> tuple[int, ...]:
+        """The grid axes that the kernel looks at."""
+        found = {op.attrs["axis"] for op in self.func.walk() if op.name == "block_id"}
+        return tuple(sorted(found))
+
+
+def _is_aligned(spec: TensorSpec | OutputSpec) -> bool:
+    size, facts = spec.dtype.itemsize, spec.facts
+    steps = [
+        stride is None and k < len(facts.strides) and facts.strides[k] * size >= POINTER_ALIGNMENT
+        for k, stride in enumerate(spec.strides)
+        if stride != 1
+    ]
+    return facts.alignment >= POINTER_ALIGNMENT and all(steps)

@@ -1,0 +1,110 @@
+"""How memory is reached: as tiles or element by element, in bulk, under masks, how far ahead."""
+
+from __future__ import annotations
+
+import tilewright as tw
+import tilewright.lang as tl
+from benchmarks import kernels
+from support.cuda import cuda_ir, lowered
+from support.decided import copied, copy, product
+from tilewright import f32
+from tilewright.backend.tileir.encoding.versions import V13_3
+
+
+def test_one_shot_copies_are_not_bulk_copies():
+    assert [a.allow_tma for a in copied((4, 64)).accesses.values()] == [False, False]
+    assert [a.allow_tma for a in copied((4, 64), allow_tma=True).accesses.values()] == [True, True]
+
+
+def test_products_may_use_bulk_copies():
+    assert {a.allow_tma for a in product((16, 16)).accesses.values()} == {None}
+
+
+def test_old_architectures_have_none():
+    assert {a.allow_tma for a in copied((4, 64), "sm_80").accesses.values()} == {None}
+
+
+def test_visits_load_far_ahead():
+    z = tw.meta((4096, 4096), tw.bf16)
+    func = cuda_ir(kernels.persistent_gemm, z.partition_mut((128, 256)).map((8, 1), 132), z, z)
+    for wishes, expected in (({}, 6), ({"latency": 2}, 2)):
+        accesses = lowered(func, **wishes).choices.accesses
+        assert {a.latency for op, a in accesses.items() if op.name == "load_view"} == {expected}
+    assert {a.latency for a in product((16, 16)).accesses.values()} == {None}
+
+
+def test_rows_that_begin_anywhere_are_read_under_a_mask():
+    odd, even = tw.meta((4095, 4095), tw.bf16), tw.meta((4095, 4096), tw.bf16)
+    func = cuda_ir(kernels.gemm, even.partition_mut((128, 256)), odd, odd)
+    found = lowered(func).choices.accesses
+    assert [(op.one("view").view.tensor.param, a.masked) for op, a in found.items()] == [
+        ("x", True), ("y", True), ("z", False)
+    ]  # fmt: skip
+    assert not any(a.masked for a in lowered(func, whole_first=True).choices.accesses.values())
+    beside_bulk_copies = cuda_ir(kernels.gemm, even.partition_mut((128, 256)), odd, even)
+    assert not any(a.masked for a in lowered(beside_bulk_copies).choices.accesses.values())
+
+
+@tw.entry(unsafe=True)
+def by_pointers(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn], y: tl.Ptr[f32]) -> None:
+    rows, columns = tl.arange(32).reshape(32, 1), tl.arange(32).reshape(1, 32)
+    acc = tl.zeros((32, 32), f32)
+    for k in range(x.partition((32, 32)).num_tiles(1)):
+        i, _, _ = tl.get_tile_block_id()
+        other = tl.load_ptr(y + ((k * 32 + rows) * 64 + columns))
+        acc = tl.mma(x.load_tile((32, 32), (i, k)), other, acc)
+    z.store(acc)
+
+
+def test_loops_that_load_by_addresses_have_no_bulk_copies():
+    z, x = tw.meta((64, 32)), tw.meta((64, 64))
+    with tw.unsafe():
+        func = cuda_ir(by_pointers, z.partition_mut((32, 32)), x, z.device_pointer())
+    found = lowered(func).choices.accesses
+    loads = [a for op, a in found.items() if op.name.startswith("load_view")]
+    assert [a.allow_tma for a in loads] == [False]
+
+
+def test_offsets_of_very_large_tensors_have_no_mask():
+    """They do not fit in 31 bits."""
+    z, y = tw.meta((1 << 17, 257), tw.bf16), tw.meta(((1 << 15) + 1, 257), tw.bf16)
+    func = cuda_ir(
+        kernels.gemm, z.partition_mut((128, 256)), tw.meta((1 << 17, (1 << 15) + 1), tw.bf16), y
+    )
+    found = lowered(func).choices.accesses
+    assert [a.masked for op, a in found.items() if op.name == "load_view"] == [False, True]
+
+
+def test_whole_tiles_as_asked_for():
+    assert [a.whole_first for a in copied((4, 64)).accesses.values()] == [True, False]
+    assert not any(a.whole_first for a in copied((4, 64), whole_first=False).accesses.values())
+    assert not any(a.whole_first for a in product((16, 16)).accesses.values())
+
+
+def test_stores_are_whole_where_one_question_is_asked_for_all():
+    for length, expected in ((8192, [True, True]), (4096, [True, False])):
+        x = tw.meta((64, length), tw.bf16)
+        found = lowered(cuda_ir(kernels.softmax, x.partition_mut((1, length)), x)).choices
+        assert [a.whole_first for a in found.accesses.values()] == expected
+
+
+def test_older_assemblers_cannot_promise_whole_tiles():
+    z = tw.meta((4096, 4096))
+    made = lowered(cuda_ir(copy, z.partition_mut((4, 64)), z), version=V13_3)
+    assert not any(a.whole_first for a in made.choices.accesses.values())
+
+
+@tw.entry(unsafe=True)
+def reckless(z: tl.TensorMut, x: tl.Tensor, n: tw.i32) -> None:
+    parts = z.partition_mut((4,))
+    tile = x.partition((4,)).load_unchecked([n])
+    parts.store_unchecked(tile, [n])
+    parts.store_unchecked(tile, [1])
+
+
+def test_what_nobody_checked_is_accessed_element_by_element():
+    z = tw.meta((64,))
+    with tw.unsafe():
+        func = cuda_ir(reckless, z.partition_mut((8,)), z, 3)
+    load, outside, inside = lowered(func).choices.accesses.values()
+    assert load.view is None and outside.view is None and inside.view is not None
