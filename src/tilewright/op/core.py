@@ -20,23 +20,18 @@ from weakref import WeakKeyDictionary
 from ..driver.protocol import Device
 from .awaiting import current_task
 from .context import ExecutionContext
-from .endings import Endings
 from .gate import Gate, Sharing, half, shared_result
 from .lazy import Lazy, is_lazy
 from .picture import svg_of
 from .place import Spot, here
 from .recipes import continued, followed, followed_unchecked, inspected, mapped, with_its_context
+from .result_methods import ResultMethods
 from .running import Steps, run_here
 from .slips import Slips
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..array.arc import Arc
-    from ..array.partition import Partition
-    from ..array.shape import ShapeLike
     from ..array.tensor import Tensor
-    from ..array.views import Range
     from ..base.dtypes import DType
 
     E = TypeVar("E", bound=DType)
@@ -60,7 +55,7 @@ Recipe: TypeAlias = (
 to that, the result of the op before it, and the context."""
 
 
-class DeviceOp(Endings[T_co]):
+class DeviceOp(ResultMethods[T_co]):
     """Work that has not run. Building one does nothing; an ending runs it, once.
 
     Subclasses write `execute(ctx)`, which puts the work on `ctx.stream` and returns the result.
@@ -213,91 +208,12 @@ class DeviceOp(Endings[T_co]):
         """As `map`, under another name; for methods of ops that are functions of the result."""
         return Linked.of(self, verb, mapped, function, extra)
 
-    # What only forwards to the result
-
-    def unwrap_arc(self: DeviceOp[Arc[E]]) -> DeviceOp[Tensor[E]]:
-        """The tensor of the resulting Arc, which must be its only owner."""
-        return self._forward("unwrap_arc")
-
-    def partition(self: DeviceOp[Tensor[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]:
-        """The resulting tensor, given over to a partition into tiles."""
-        return self._forward("partition", tile)
-
-    @overload
-    def try_partition(self: DeviceOp[Tensor[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]: ...
-    @overload
-    def try_partition(self: DeviceOp[Arc[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]: ...
-    def try_partition(self: DeviceOp[Any], tile: ShapeLike) -> DeviceOp[Any]:
-        """As `partition`; also of an `Arc`, which must then be the only owner of its tensor."""
-        return self._forward("try_partition", tile)
-
-    def unpartition(self: DeviceOp[Partition[E]]) -> DeviceOp[Tensor[E]]:
-        """The tensor of the resulting partition."""
-        return self._forward("unpartition")
-
-    def reshape(self: DeviceOp[Tensor[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]:
-        """The resulting tensor with another shape; it is handed over, not borrowed."""
-        return self._forward("into_shape", shape, verb="reshape")
-
-    def view(self: DeviceOp[Tensor[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]:
-        """A view of the resulting tensor with another shape."""
-        return self._forward("view", shape)
-
-    def slice(self: DeviceOp[Tensor[E]], *ranges: Range) -> DeviceOp[Tensor[E]]:
-        """A view of a rectangular part of the resulting tensor."""
-        return self._forward("slice", *ranges)
-
-    @overload
-    def reinterpret(
-        self: DeviceOp[Tensor[Any]], dtype: type[E], shape: ShapeLike | None = None
-    ) -> DeviceOp[Tensor[E]]: ...
-    @overload
-    def reinterpret(
-        self: DeviceOp[Tensor[Any]], dtype: Any, shape: ShapeLike | None = None
-    ) -> DeviceOp[Tensor[Any]]: ...
-    def reinterpret(
-        self: DeviceOp[Tensor[Any]], dtype: Any, shape: ShapeLike | None = None
-    ) -> DeviceOp[Tensor[Any]]:
-        """The resulting tensor's bytes as another type; it is handed over, not borrowed."""
-        return self._forward("into_type", dtype, shape, verb="reinterpret")
-
-    def dup(self: DeviceOp[Tensor[E]]) -> DeviceOp[Tensor[E]]:
-        """A copy of the resulting tensor."""
-        return self._follow("dup")
-
-    def to(self: DeviceOp[Tensor[E]], device: Device | str) -> DeviceOp[Tensor[E]]:
-        """A copy of the resulting tensor on a device."""
-        return self._follow("to", device)
-
-    def to_numpy(self: DeviceOp[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
-        """A copy of the resulting tensor in a NumPy array; what follows runs when it is there."""
-        return self._fetch("copy_to_host", "to_numpy")
-
-    def to_host_vec(self: DeviceOp[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
-        """As `to_numpy`, with all elements along one axis."""
-        return self._fetch("to_host_vec")
-
-    def item(self: DeviceOp[Tensor[E]]) -> DeviceOp[E]:
-        """The only element of the resulting tensor as a Python number."""
-        return self._fetch("copy_item", "item")
-
-    def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
-        return self.derived(methodcaller(method, *args), verb or method)
-
     def _follow(self, method: str, *args: Any, verb: str | None = None) -> Linked[Any]:
         """The op that a method of the result gives."""
         called = methodcaller(method, *args)
         op = Linked.of(self, verb or method, continued, called)
         op.leads = True
         return op
-
-    def _fetch(self, method: str, verb: str | None = None) -> DeviceOp[Any]:
-        """As `_follow`, where the op gives host data."""
-        op = self._follow(method, verb=verb)
-        op.host_data = True
-        return op
-
-    # How they are made
 
     def _led(
         self, verb: str, recipe: Recipe, function: Callable[..., Any], extra: tuple[Any, ...]
