@@ -75,10 +75,9 @@ class Flight:
         tell_put()
 
     def end(self) -> None:
-        """The device has passed it, and all went well."""
-        if not self.is_over:
-            self.is_over = True
-            self._leave()
+        """The device has passed it, and all went well. May be called again, as may `fail`."""
+        self.is_over = True
+        self._leave()
 
     def fail(self, writes: Iterable[Region], reads: Iterable[Region]) -> None:
         """The device has passed it, and it has failed: whoever looks at its memory shall hear."""

@@ -107,7 +107,8 @@ def leave_behind(flight: Flight, stream: Stream, kept: object) -> None:
 
 def _end(flight: Flight, kept: object) -> None:
     """Until now this call has kept it."""
-    flight.end()
+    if flight.outcome is None or flight.outcome.error is None:
+        flight.end()
 
 
 def let_go(kept: object) -> None:

@@ -1,4 +1,8 @@
-"""Calls that fall due as a stream advances: kept in order, each made once."""
+"""Calls that fall due as a stream advances: kept in order, each made once.
+
+But one that an interrupt leaves, which may come when all of it is done, is made again from its
+beginning. Whoever wants a call made sees to it that this does no harm.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +28,15 @@ class Dues:
     `sweep` returns all that were due have been made; unless it is inside such a call itself.
     """
 
-    __slots__ = ("_items", "_turn", "append")
+    __slots__ = ("_failed", "_items", "_turn", "append")
 
     def __init__(self) -> None:
         self._items: deque[Due] = deque()
         self.append = self._items.append
         """As `add`, of a `Due`; no function of Python, so no signal is noticed before that."""
         self._turn = threading.RLock()
+        self._failed: Callable[[], None] | None = None
+        """A call that has raised an error: its own, or that of the handler of a signal."""
 
     def __bool__(self) -> bool:
         return bool(self._items)
@@ -38,6 +44,16 @@ class Dues:
     def add(self, number: int, callback: Callable[[], None] | None, kept: object = None) -> None:
         """Make a call, and keep an object, when the stream has passed `number` pieces of work."""
         self.append((number, callback, kept))
+
+    def make(self, number: int, callback: Callable[[], None]) -> None:
+        """Make a call that is due when it is wanted; it stays due where an interrupt leaves it."""
+        try:
+            callback()
+        except BaseException as error:
+            if isinstance(error, Exception):
+                self._failed = callback
+            self.append((number, callback, None))
+            raise
 
     def sweep(self, completed: int) -> None:
         """Make the calls that are due when so many pieces of work have passed."""
@@ -55,9 +71,13 @@ class Dues:
         items = self._items
         while items and items[0][0] <= completed:
             callback = items[0][1]
-            try:
-                if callback is not None:
+            if callback is not None:
+                try:
                     callback()
-            finally:
-                # Not before: whoever finds nothing due may rely on the call having been made.
-                items.popleft()
+                except Exception:
+                    if self._failed is callback:  # it is its own
+                        items.popleft()
+                    self._failed = callback
+                    raise
+            # Not before: whoever finds nothing due may rely on the call having been made.
+            items.popleft()

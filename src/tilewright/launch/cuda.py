@@ -168,7 +168,7 @@ class CudaRun:
                 stream.keep(None, kept)
             raise
         if self._reports:
-            return partial(self._later, record)
+            return AskedLater(self, record)
         self._idle.append(record)  # the driver has read it
         return self._quiet
 
@@ -240,14 +240,43 @@ class CudaRun:
         lost = self._loaded.device.context.lost
         return QUIET if lost is None else Report(error=lost)
 
-    def _later(self, record: Record) -> Report:
+    def read(self, record: Record) -> Report:
+        """What a launch that has passed has left in its record."""
         assert record.report is not None
-        raw = record.report.take()
-        self._idle.append(record)
+        raw = record.report.read()
         return self._quiet() if raw is None else self._report(raw)
+
+    def recycle(self, record: Record) -> None:
+        """A record that was read may be used again."""
+        assert record.report is not None
+        record.report.clear()
+        self._idle.append(record)
 
     def _report(self, raw: RawReport) -> Report:
         return report_of(self._loaded.artifact, self._grid, raw)
+
+
+class AskedLater:
+    """What a launch reports, once its stream has passed it; may be asked again."""
+
+    __slots__ = ("_found", "_record", "_run")
+
+    def __init__(self, run: CudaRun, record: Record) -> None:
+        self._run = run
+        self._record: Record | None = record
+        self._found: Report | None = None
+
+    def __call__(self) -> Report:
+        """It, as it was when it was first asked for."""
+        found, record = self._found, self._record
+        if found is None:
+            assert record is not None
+            self._found = found = self._run.read(record)
+        # Where an interrupt comes behind this, it is lost, and another one is made.
+        self._record = None
+        if record is not None:
+            self._run.recycle(record)
+        return found
 
 
 def _host_arrays(bound: Bound, device: Device) -> bool:

@@ -85,16 +85,16 @@ class CpuShot(PlainShot):
     def _put(self, held: Held, given: bytes, stream: CpuStream, use: AnyUse) -> bool:
         """Put one on its stream, where memory needs no closer look."""
         native, record = firing().start, self._launcher.record()
-        passed = partial(self._passed, record, held, stream.lane)
+        passed = partial(self._passed, [record], held, stream.lane)
         begun = stream.begin(native, record, use, self.given, held[-2], given, passed)
         if not begun:
             self._idle.append(record)
         return begun != 0
 
-    def _passed(self, record: Record, held: Held, lane: Lane, number: int) -> None:
-        """The stream has passed one; its memory was kept until now."""
+    def _passed(self, run: list[Record], held: Held, lane: Lane, number: int) -> None:
+        """The stream has passed one; its memory was kept until now. May be called again."""
         try:
-            self.hear(record)
+            self._tell_of(self._launcher.report_again(run))
         except Exception as error:  # all is being stopped: it was not run
             outcome = Outcome(((self._kernel, held[-3].spot),))
             outcome.settle(error)
@@ -104,7 +104,9 @@ class CpuShot(PlainShot):
 
     def hear(self, record: Record) -> None:
         """Tell what a launch that is over reported, if it was anything."""
-        report = self._launcher.report(record)
+        self._tell_of(self._launcher.report(record))
+
+    def _tell_of(self, report: RawReport) -> None:
         if report is not NOTHING_SAID:
             self._tell(report)
 

@@ -94,7 +94,7 @@ class NativeRun:
         record = launcher.record()
         self._fill(record, bound)
         if not stream.launch(record, inline=inline, keep=(self, bound)):
-            return partial(self._later, record)
+            return partial(self._later, [record])
         raw = launcher.report(record)
         return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
@@ -141,8 +141,8 @@ class NativeRun:
         for (place, dtype), number in zip(self._numbers, numbers, strict=True):
             words[place] = slot_of(dtype, number)
 
-    def _later(self, record: Record) -> Report:
-        raw = self._launcher.report(record)
+    def _later(self, run: list[Record]) -> Report:
+        raw = self._launcher.report_again(run)
         return QUIET if raw is DRIVER_QUIET else self._report(raw)
 
     def _report(self, raw: RawReport) -> Report:

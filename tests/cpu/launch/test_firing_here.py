@@ -438,7 +438,7 @@ def test_one_that_was_not_run_as_all_is_stopped_tells_who_reads(fired: list[bool
     assert were_fired(fired, 1)
     if fired[0]:
         passed: Any = stream._dues._items[-1][1]
-        passed.args[0].words[CANCELLED] = 1  # its record
+        passed.args[0][0].words[CANCELLED] = 1  # its record
         with pytest.raises(tw.DriverError, match="was cancelled before all its blocks") as raised:
             out.to_numpy()
         assert "while running `scaled`, built at" in raised.value.__notes__[0]

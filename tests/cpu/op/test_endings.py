@@ -6,17 +6,20 @@ Python raises it where a function of Python is entered, so it is raised at each 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from support.interrupts import MOST_POINTS, raise_at
+from support.interrupts import MOST_POINTS, raise_at, raise_behind
 from tilewright import f32, simt
 from tilewright.array import flight
 from tilewright.driver.cpu.calling import OFTEN
 from tilewright.driver.host import CPU
+from tilewright.driver.lane import ISSUED, OVER
 from tilewright.op.nesting import THREAD
 
 SIZES = (1, 17, 100)
@@ -49,6 +52,13 @@ class Place:
 
     def start(self) -> None:
         increment(self.z.partition_mut((16,)), self.x).start_on(self.stream)
+
+    def start_kernel(self, kernel: str, limit: float) -> tw.DeviceFuture[Any]:
+        """Start one that reports nothing, or prints and may fail."""
+        z = self.z.partition_mut((16,)) if kernel != "step" else self.z.borrow_mut()
+        if kernel == "checked":
+            return checked(z, self.x, limit).schedule(tw.SingleStream(self.stream))
+        return globals()[kernel](z, self.x).schedule(tw.SingleStream(self.stream))
 
     def launch_on_array(self) -> None:
         increment(self.z.partition_mut((16,)), self.numbers).sync_on(self.stream)
@@ -127,6 +137,46 @@ def test_so_can_what_is_done_so_often_that_it_takes_little_python(what, size):
         run()
     assert interrupted(place, run) > 1
     assert interrupted(place, run, after=place.copy) > 5  # whose memory is looked at closer
+
+
+@tw.entry
+def checked(z: tl.TensorMut[f32], x: tl.Tensor[f32], limit: f32) -> None:
+    print("seen")
+    assert limit > 1.0, "too large"
+    z.store(tl.load_tile_like(x, z) + 1.0)
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("interrupt", [raise_at, raise_behind])
+@pytest.mark.parametrize("limit", [2.0, 0.0])
+@pytest.mark.parametrize("kernel", ["increment", "checked", "step"])
+def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit, interrupt, capsys):
+    """The stream has passed it, and makes the calls that are due: one is left in the middle."""
+    place = Place(16)
+    fails = kernel == "checked" and limit == 0.0
+    for _ in range(OFTEN + 2):  # then it is put on its stream by native code, if it can be
+        place.start_kernel(kernel, 2.0).result()
+    capsys.readouterr()
+    for point in range(1, MOST_POINTS):
+        started = [place.start_kernel(kernel, limit), place.start_kernel(kernel, limit)]
+        while not place.stream.idle():
+            pass
+        is_over = not interrupt(point, place.stream.sweep)
+        for future in started:
+            with pytest.raises(tw.LaunchError, match="too large") if fails else nullcontext():
+                future.result()
+        place.stream.synchronize()
+        assert not place.stream._dues, point
+        place.launch()
+        assert np.array_equal(place.z.to_numpy(), place.numbers + 1), point
+        assert place.stream.lane.words[OVER] == place.stream.lane.words[ISSUED], point
+        assert not place.stream.lane.flights, point
+        if kernel == "checked":
+            assert capsys.readouterr().out.count("seen") >= 2, point
+        if is_over:
+            break
+    assert 1 < point < MOST_POINTS - 1
 
 
 def interrupted(

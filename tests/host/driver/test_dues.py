@@ -1,4 +1,7 @@
-"""Calls that fall due: in order, once, one thread at a time, complete when a sweep returns."""
+"""Calls that fall due: in order, once, one thread at a time, complete when a sweep returns.
+
+Where an interrupt comes they are made again.
+"""
 
 from __future__ import annotations
 
@@ -71,15 +74,62 @@ def test_a_sweep_waits_for_the_calls_of_another_thread():
     thread.join()
 
 
-def test_a_call_that_raises_is_not_made_again():
-    dues, seen = Dues(), []
+class Raising:
+    """A call that raises something a few times."""
 
-    def fail():
-        raise KeyboardInterrupt
+    def __init__(self, times, error):
+        self.times, self.error, self.seen = times, error, []
 
-    dues.add(1, fail)
-    dues.add(1, lambda: seen.append("next"))
-    with pytest.raises(KeyboardInterrupt):
-        dues.sweep(1)
+    def __call__(self):
+        self.seen.append("begun")
+        if self.times:
+            self.times -= 1
+            raise self.error
+        self.seen.append("made")
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+@pytest.mark.parametrize("is_due", [False, True])
+def test_a_call_that_was_interrupted_is_made_again(times, is_due):
+    """Before all others, and however often that happens."""
+    dues, call = Dues(), Raising(times, KeyboardInterrupt)
+    if is_due:
+        with pytest.raises(KeyboardInterrupt):
+            dues.make(1, call)
+    else:
+        dues.add(1, call)
+    dues.add(1, lambda: call.seen.append("next"))
+    for _ in range(times - is_due):
+        with pytest.raises(KeyboardInterrupt):
+            dues.sweep(1)
+        assert dues
     dues.sweep(1)
-    assert seen == ["next"] and not dues
+    assert call.seen == ["begun"] * (times + 1) + ["made", "next"] and not dues
+
+
+@pytest.mark.parametrize("is_due", [False, True])
+def test_a_call_that_raises_an_error_is_made_once_more(is_due):
+    """The error may be that of the handler of a signal; or its own, and then it always raises."""
+    dues, once, always = Dues(), Raising(1, TimeoutError), Raising(9, ValueError)
+    for call in (once, always):
+        if is_due:
+            with pytest.raises(call.error):
+                dues.make(1, call)
+        else:
+            dues.add(1, call)
+    dues.add(1, lambda: once.seen.append("next"))
+    raised = 0
+    while dues:
+        try:
+            dues.sweep(1)
+        except (TimeoutError, ValueError):
+            raised += 1
+    assert once.seen == ["begun", "begun", "made", "next"]
+    assert len(always.seen) == 2
+    assert raised == (1 if is_due else 3)
+
+
+def test_a_call_that_is_due_is_made_at_once():
+    dues, call = Dues(), Raising(0, None)
+    dues.make(1, call)
+    assert call.seen == ["begun", "made"] and not dues

@@ -1,14 +1,16 @@
-"""Grids of tile kernels as the driver launches them."""
+"""Grids of tile kernels as the driver launches them, and what these report."""
 
 from __future__ import annotations
 
 import pytest
 
+from support.interrupts import MOST_POINTS, raise_at, raise_behind
 from tilewright.base.cuda_abi import MAX_GRID
 from tilewright.base.errors import LaunchError
 from tilewright.base.shapes import size
-from tilewright.launch.cuda import hardware_grid
+from tilewright.launch.cuda import AskedLater, hardware_grid
 from tilewright.launch.grid import is_folded
+from tilewright.launch.report import Report
 
 LONG = (1 << 31) - 1
 
@@ -35,3 +37,32 @@ def test_more_blocks_than_the_hardware_counts_are_refused():
     assert caught.value.expected == f"at most {size(MAX_GRID)} blocks in all"
     assert caught.value.got == str((LONG, LONG, 1))
     assert "larger tiles" in caught.value.hint
+
+
+class Run:
+    """Reads a record, which says something until it is used again."""
+
+    def __init__(self):
+        self.left, self.idle = "said", []
+
+    def read(self, record):
+        len(record)
+        return Report(printed=(self.left,))
+
+    def recycle(self, record):
+        self.left = ""
+        self.idle.append(record)
+
+
+@pytest.mark.parametrize("interrupt", [raise_at, raise_behind])
+def test_a_report_is_the_same_when_it_is_asked_for_again(interrupt):
+    """Wherever an interrupt came; its record is used again at most once."""
+    for point in range(1, MOST_POINTS):
+        run = Run()
+        asked = AskedLater(run, "record")
+        is_over = not interrupt(point, asked)
+        assert [asked().printed for _ in range(2)] == [("said",)] * 2, point
+        assert run.idle in ([], ["record"]), point
+        if is_over:
+            break
+    assert run.idle == ["record"] and 1 < point < MOST_POINTS - 1

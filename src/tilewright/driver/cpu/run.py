@@ -109,6 +109,18 @@ class Launcher:
         self.idle.append(record)
         return QUIET
 
+    def report_again(self, run: list[Record]) -> RawReport:
+        """As `report`, for the one record in a list, which is taken out of it where that is as good
+        as new; so this may be called again."""
+        if not run:
+            return QUIET
+        record = run[0]
+        words = record.words
+        if words[TAKEN] or words[USED] or words[CANCELLED] or words[STARVED]:
+            return self._read(record)
+        self.idle.append(run.pop())
+        return QUIET
+
     def _read(self, record: Record) -> RawReport:
         words = record.words
         failure = FailureWords(*words[FAILURE]) if words[TAKEN] else None

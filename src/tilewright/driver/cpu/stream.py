@@ -334,11 +334,16 @@ class CpuStream(Capturing[Node], JobStream):
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all work put here so far has passed."""
         number = self._words[SUBMITTED]
-        if self.reached(number) and not self._dues:
-            callback()
-        else:
-            self._dues.add(number, callback)
-            self._pool.waiting.add(self)
+        dues, waiting = self._dues, self._pool.waiting
+        if not self.reached(number) or dues:
+            dues.add(number, callback)
+            waiting.add(self)
+            return
+        try:
+            dues.make(number, callback)
+        finally:
+            if dues:
+                waiting.add(self)
 
     def sweep(self) -> None:
         """Make the calls that have fallen due."""

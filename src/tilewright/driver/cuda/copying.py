@@ -97,7 +97,7 @@ def _download(stream: CudaStream, target: Block, source: Block) -> None:
                stream.handle)  # fmt: skip
     write = partial(_take_down, target, staged, memory)
     if stream.is_capturing:
-        stream.arriving.append(target)
+        stream.arriving[id(target)] = target
         stream.add_hooks(None, write)
     else:
         _write_later(stream, target, write)
@@ -119,7 +119,7 @@ def _write_later(stream: CudaStream, target: Block, write: Callable[[], None]) -
         finally:
             forget()
 
-    stream.arriving.append(target)
+    stream.arriving[id(target)] = target
     try:
         stream.after(arrive)
     except BaseException:  # an interrupt: nobody may have to call that
@@ -129,13 +129,12 @@ def _write_later(stream: CudaStream, target: Block, write: Callable[[], None]) -
 
 def _forget(stream: CudaStream, target: Block) -> None:
     """Nothing has yet to be written to memory of the host, as far as one copy is concerned."""
-    if target in stream.arriving:
-        stream.arriving.remove(target)
+    stream.arriving.pop(id(target), None)
 
 
 def _await_source(stream: CudaStream, source: Block) -> None:
     """Wait for what has yet to be written to memory of the host that is about to be read."""
-    if not any(overlap(target, source) for target in tuple(stream.arriving)):
+    if not any(overlap(target, source) for target in tuple(stream.arriving.values())):
         return
     if stream.is_capturing:
         raise DriverError(

@@ -90,22 +90,27 @@ class PinnedReport:
         ctypes.memset(memory.address, 0, REPORT_BYTES + capacity)
         self._words[CAPACITY] = capacity
 
-    def take(self) -> RawReport | None:
-        """What a launch that is over has left here, if anything; it is as good as new then."""
+    def read(self) -> RawReport | None:
+        """What a launch that is over has left here, if anything."""
         words = self._words
         taken, used = words[TAKEN], words[USED]
         if not taken and not used:
             return None
         failure = FailureWords(*words[FAILURE]) if taken else None
         printed = self._printed(min(used, self._capacity))
-        words[TAKEN] = words[USED] = 0
         return RawReport(failure, printed, truncated=used > self._capacity)
+
+    def clear(self) -> None:
+        """Forget that: it is as good as new then."""
+        words = self._words
+        if used := words[USED]:
+            ctypes.memset(self.address + REPORT_BYTES, 0, min(used, self._capacity))
+        words[TAKEN] = words[USED] = 0
 
     def _printed(self, nbytes: int) -> bytes:
         """The records up to the first that did not fit, where zeros remain."""
         start = self.address + REPORT_BYTES
         text = ctypes.string_at(start, nbytes)
-        ctypes.memset(start, 0, nbytes)
         end = 0
         while end < nbytes and (length := int.from_bytes(text[end : end + 8], "little")) > 0:
             end += length

@@ -49,28 +49,41 @@ class Node:
         assert replay is not None, "the capture has ended, and its graph is there"
         replay.set_node(self.handle, record)
 
+    def end(self) -> None:
+        """A run is over, and what it reported was read."""
+        if self.report is not None:
+            self.report.clear()
+        if self.after is not None:
+            self.after()
+
 
 class ReplayRun:
     """One run of recorded work."""
 
-    __slots__ = ("_found", "_nodes")
+    __slots__ = ("_found", "_left")
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self._nodes = nodes
+        self._left = list(nodes)
+        """Those with which something is still to be done, the next one last."""
+        self._left.reverse()
         self._found: list[tuple[int, RawReport]] | None = None
 
     def reports(self) -> list[tuple[int, RawReport]]:
-        """What was reported, by number of node, once the run is over."""
-        if self._found is None:
-            self._found = [
+        """What was reported, by number of node, once the run is over; may be asked again."""
+        found, left = self._found, self._left
+        if found is None:
+            read = [
                 (node.number, raw)
-                for node in self._nodes
-                if node.report is not None and (raw := node.report.take()) is not None
+                for node in reversed(left)
+                if node.report is not None and (raw := node.report.read()) is not None
             ]
-            for node in self._nodes:
-                if node.after is not None:
-                    node.after()
-        return self._found
+            found = self._found = read if self._found is None else self._found
+        while left:
+            node = left[-1]
+            node.end()
+            if left and left[-1] is node:  # no other thread runs between this and what follows
+                left.pop()
+        return found
 
 
 class CudaReplay:

@@ -79,8 +79,8 @@ class CudaStream:
         """How many things have been dropped from the front of this list, and of those before."""
         self._waiting = device.waiting
         self._last = Mark(0, self._events, 0)
-        self.arriving: list[Block] = []
-        """Memory of the host that what was put here has yet to be written to."""
+        self.arriving: dict[int, Block] = {}
+        """Memory of the host that what was put here has yet to be written to, by its object."""
 
     # What has been put here, and how far it is
 
@@ -389,11 +389,16 @@ class CudaStream:
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all work put here so far has passed."""
         with self._turn:
-            over = self.completed >= self.submitted and not self._dues
+            submitted, dues = self.submitted, self._dues
+            over = self.completed >= submitted and not dues
             if not over:
                 self._owe(callback)
         if over:
-            callback()
+            try:
+                dues.make(submitted, callback)
+            finally:
+                if dues:
+                    self._waiting.add(self)
         elif len(self._marks) > MANY:  # if nobody waits, what has passed is let go of
             self.sweep()
 

@@ -129,10 +129,8 @@ class NullStream(Capturing[tuple[str, str]]):
 
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all that was put here so far has passed."""
-        if self.idle() and not self._dues:
-            callback()
-        else:
-            self._dues.add(self.submitted, callback)
+        due = self._dues.make if self.idle() and not self._dues else self._dues.add
+        due(self.submitted, callback)
 
     def sweep(self) -> None:
         """Make the calls that have fallen due."""

@@ -162,6 +162,19 @@ def test_a_launcher_forgets_failures():
     assert [run(fine, np.zeros(40, np.int64)) for _ in range(3)] == [QUIET] * 3
 
 
+def test_a_report_can_be_asked_for_again():
+    """The record is used again at most once; it is not looked at when others may have it."""
+    for blocks, fails in ((40, True), (17, False)):
+        launcher, out = Launcher(kernel(FAIL_AT_17), [0], (blocks,)), np.zeros(40, np.int64)
+        record = launcher.record()
+        record.words[SLOTS] = out.ctypes.data
+        assert CPU.new_stream().launch(record, inline=True)
+        asked = [record]
+        reports = [launcher.report_again(asked) for _ in range(3)]
+        assert [report.failure is not None for report in reports] == [fails] * 3
+        assert launcher.idle == ([] if fails else [record])
+
+
 def test_a_launcher_prints_each_time():
     launcher = Launcher(kernel(PRINT), [0], (3,))
     assert [len(run(launcher, np.zeros(3, np.int64)).printed) for _ in range(3)] == [96] * 3

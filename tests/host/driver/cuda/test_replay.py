@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.fake_cuda import names
-from support.interrupts import MOST_POINTS, raise_at
+from support.interrupts import MOST_POINTS, raise_at, raise_behind
 from tilewright.base.cuda_abi import LaunchWord
 from tilewright.base.errors import ContextError, DriverError
 from tilewright.driver.cpu.run import FailureWords
@@ -91,6 +91,30 @@ def test_each_run_has_its_own_reports(device, fake):
         ((number, raw),) = run.reports()
         assert number == 0
         assert raw.failure == FailureWords(0, 7, 9, 4)
+
+
+@pytest.mark.usefixtures("in_finalizers_too")
+@pytest.mark.parametrize("interrupt", [raise_at, raise_behind])
+def test_reports_are_read_wherever_an_interrupt_comes(device, fake, interrupt):
+    stream, seen = device.new_stream(), []
+    stream.begin_capture()
+    for number in range(3):
+        node = stream.launch(reporting(device, kernel(device, fake, fails, 0)), "`work`")
+        node.after = partial(seen.append, number)
+    replay = stream.end_capture()
+    for point in range(1, MOST_POINTS):
+        fake.hold(stream)
+        run = replay.put_on(stream)
+        fake.release()
+        is_over = not interrupt(point, stream.synchronize)
+        stream.synchronize()
+        failures = [(number, raw.failure) for number, raw in run.reports()]
+        assert failures == [(number, FailureWords(0, 7, 9, 4)) for number in range(3)], point
+        assert list(dict.fromkeys(seen)) == [0, 1, 2] and len(seen) <= 4, point
+        seen.clear()
+        if is_over:
+            break
+    assert 10 < point < MOST_POINTS - 1
 
 
 def test_a_graph_reads_the_host_at_each_run(device, fake):
