@@ -17,6 +17,7 @@ from ..lang.synonyms import SYNONYMS
 from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
 from .calls import Method, binary, call, eval_call, is_structure, unary
+from .comparisons import eval_compare
 from .emit import describe
 from .frame import Closure, closure
 from .interpret import Evaluate, Interpreter, suggestion
@@ -39,14 +40,6 @@ BINARY: dict[type[ast.operator], str] = {
     ast.BitXor: "xor",
     ast.LShift: "lshift",
     ast.RShift: "rshift",
-}
-COMPARE: dict[type[ast.cmpop], str] = {
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
 }
 UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
 
@@ -73,73 +66,6 @@ def _unaryop(it: Interpreter, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.Not):
         return eval_not(it, value)
     return unary(it, UNARY[type(node.op)], value)
-
-
-def _compare(it: Interpreter, node: ast.Compare) -> Any:
-    left = it.eval(node.left)
-    result: Any = None
-    for op, right_node in zip(node.ops, node.comparators, strict=True):
-        right = it.eval(right_node)
-        it.mark(node)
-        part = _compare_one(it, op, left, right)
-        result = part if result is None else _both(it, result, part)
-        left = right
-    return result
-
-
-def _both(it: Interpreter, a: Any, b: Any) -> Any:
-    """`a < b < c`: both comparisons hold, element by element for tiles."""
-    if isinstance(a, bool) and isinstance(b, bool):
-        return a and b
-    if isinstance(a, bool):
-        return b if a else a
-    if isinstance(b, bool):
-        return a if b else b
-    return it.apply("operator.and_", [a, b])
-
-
-def _compare_one(it: Interpreter, op: ast.cmpop, left: Any, right: Any) -> Any:
-    if isinstance(op, ast.Is | ast.IsNot):
-        same = left is right
-        return same if isinstance(op, ast.Is) else not same
-    if isinstance(op, ast.In | ast.NotIn):
-        return _contains(it, left, right) if isinstance(op, ast.In) else _not_in(it, left, right)
-    return binary(it, COMPARE[type(op)], left, right)
-
-
-def _contains(it: Interpreter, item: Any, among: Any) -> Any:
-    """`item in (a, b)`: a constant where all are, else whether a scalar equals one of them."""
-    if isinstance(among, RangeOf):
-        return _in_range(it, item, among)
-    scalars = [x for x in (item, *among) if isinstance(x, Value)] if _items(among) else [item]
-    if not _items(among) or any(receiver_class(x) != "Tile" or x.tile.rank for x in scalars):
-        it.em.fail(
-            Code.TYPE,
-            "`in` looks for a constant or a scalar in a tuple",
-            got=f"{describe(item)} in {describe(among)}",
-            hint="compare tiles element by element: (x == a) | (x == b)",
-        )
-    if not scalars:
-        return item in among
-    found: Any = False
-    for other in among:
-        same = binary(it, "eq", item, other)
-        found = same if found is False else binary(it, "or_", found, same)
-    return found
-
-
-def _in_range(it: Interpreter, item: Any, among: RangeOf) -> Any:
-    if isinstance(among.step, int) and among.step == 1:
-        return _both(it, binary(it, "le", among.start, item), binary(it, "lt", item, among.stop))
-    return _contains(it, item, it.unroll(among.static(it)))
-
-
-def _items(among: Any) -> bool:
-    return isinstance(among, tuple | list | str | range)
-
-
-def _not_in(it: Interpreter, item: Any, among: Any) -> Any:
-    return eval_not(it, _contains(it, item, among))
 
 
 def _tuple(it: Interpreter, node: ast.Tuple | ast.List) -> Any:
@@ -337,7 +263,7 @@ EXPRESSIONS: dict[type[ast.AST], Evaluate] = {
     ast.BinOp: _binop,
     ast.UnaryOp: _unaryop,
     ast.BoolOp: eval_boolop,
-    ast.Compare: _compare,
+    ast.Compare: eval_compare,
     ast.IfExp: eval_ifexp,
     ast.Call: eval_call,
     ast.Attribute: _attribute,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from ..base.errors import Code
@@ -66,13 +67,23 @@ def _expr(it: Interpreter, node: ast.Expr) -> Flow:
 
 
 def _assert(it: Interpreter, node: ast.Assert) -> Flow:
-    condition = it.eval(node.test)
-    message = it.eval(node.msg) if node.msg is not None else ast.unparse(node.test)
-    it.mark(node)
-    if not isinstance(message, str):
-        it.em.fail(Code.NOT_STATIC, "the message of an assert must be a constant text")
-    assert_condition(it.em, condition, message)
+    """`assert a and b` is two of them: the launch may know one, and a block the other."""
+    message = it.eval(node.msg) if node.msg is not None else None
+    for part in _conjuncts(node.test):
+        condition = it.eval(part)
+        it.mark(node)
+        if not isinstance(message, str | None):
+            it.em.fail(Code.NOT_STATIC, "the message of an assert must be a constant text")
+        assert_condition(it.em, condition, ast.unparse(part) if message is None else message)
     return Flow.NEXT
+
+
+def _conjuncts(test: ast.expr) -> Iterator[ast.expr]:
+    if not (isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)):
+        yield test
+        return
+    for part in test.values:
+        yield from _conjuncts(part)
 
 
 def _functiondef(it: Interpreter, node: ast.FunctionDef) -> Flow:

@@ -43,7 +43,7 @@ def known(condition, expected=True):
          "ceil_div(x.shape[1], 4) == 2"),
         (lambda z, x, n, m: min(n, 4) == 4, "min(n, 4) == 4"),
         (lambda z, x, n, m: max(n, x.shape[0]) == 12, "max(n, x.shape[0]) == 12"),
-        (lambda z, x, n, m: (n > 0) & (m > 2), "(n > 0) and (m > 2)"),
+        (lambda z, x, n, m: ~((n > 0) & (m > 9)), "not ((n > 0) and (m > 9))"),
         (lambda z, x, n, m: (n < 0) | (m > 2), "(n < 0) or (m > 2)"),
         (lambda z, x, n, m: ~(n < 0), "not (n < 0)"),
         (lambda z, x, n, m: tl.ceil_div(x.shape[0], 5) == 3, None),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...base.errors import Code
 from ...ir import LaunchCheck, TileType, Value
-from ...ir.launch_expr import show
+from ...ir.launch_expr import Expr, show
 from ..emit import Emitter, describe
 from ..launch_known import expression
 from ..operands import parts
@@ -171,13 +171,24 @@ def assert_condition(em: Emitter, condition: Any, message: str) -> None:
         return
     value = _condition(em, condition)
     known = expression(em, value) if em.surely_runs else None
-    if known is not None and known[0] == "const":
-        _static(em, bool(known[1]), message)
-    elif known is not None:
-        text = message if message else f"assertion failed: {show(known)}"
-        em.require_at_launch(LaunchCheck(known, text, em.span))
-    else:
+    if known is None:
         em.op("assert", value, message=message)
+        return
+    for part in _conjuncts(known):
+        if part[0] == "const":
+            _static(em, bool(part[1]), message)
+        else:
+            text = message if message else f"assertion failed: {show(part)}"
+            em.require_at_launch(LaunchCheck(part, text, em.span))
+
+
+def _conjuncts(expr: Expr) -> Iterator[Expr]:
+    """The parts of a condition, so that an error can name the one that fails."""
+    if expr[0] != "and":
+        yield expr
+        return
+    for part in expr[1:]:
+        yield from _conjuncts(part)
 
 
 def _static(em: Emitter, holds: bool, message: str) -> None:

@@ -11,6 +11,7 @@ from tilewright.base.dtypes import bool_, f32, i32
 from tilewright.base.errors import Code, CompileError
 from tilewright.frontend.rules.debug import assert_condition
 from tilewright.frontend.values import FormatString
+from tilewright.ir.launch_expr import show
 
 
 def printed(*args, **keywords):
@@ -162,6 +163,29 @@ def test_extents_are_checked_at_launch_on_the_way_every_block_goes():
     func = ir_of(sometimes, out((4,)), tensor(1))
     assert func.launch_checks == ()
     assert [op.attrs["message"] for op in func.walk() if op.name == "assert"] == ["too short"]
+
+
+def test_each_part_of_a_conjunction_is_checked_where_it_is_known():
+    def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+        assert x.shape[0] > 3 and (tl.block_id(0) < 2 and x.shape[0] % 4 == 0)
+
+    func = ir_of(kernel, out((4,)), tensor(1))
+    checks = {show(check.expr): check.message for check in func.launch_checks}
+    assert checks == {
+        "x.shape[0] > 3": "x.shape[0] > 3",
+        "(x.shape[0] % 4) == 0": "x.shape[0] % 4 == 0",
+    }
+    (left,) = (op for op in func.walk() if op.name == "assert")
+    assert left.attrs["message"] == "tl.block_id(0) < 2"
+
+
+def test_a_message_is_that_of_every_part():
+    def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+        assert x.shape[0] > 3 and tl.block_id(0) < 2, "too much"
+
+    func = ir_of(kernel, out((4,)), tensor(1))
+    assert [check.message for check in func.launch_checks] == ["too much"]
+    assert [op.attrs["message"] for op in func.walk() if op.name == "assert"] == ["too much"]
 
 
 def test_a_tile_of_conditions_must_hold_everywhere():
