@@ -142,6 +142,16 @@ def persistent_batch_gemm(
 LOG2_E = 1.4426950408889634
 
 
+def _weigh(
+    score: tl.Tile[f32], peak: tl.Tile[f32], total: tl.Tile[f32], acc: tl.Tile[f32], factor: float
+) -> tuple[tl.Tile[f32], tl.Tile[f32], tl.Tile[f32], tl.Tile[f32]]:
+    """Weights of scores as powers of two, and what was added up before, as they make it fade."""
+    higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True) * factor)
+    p = tl.exp2(score * factor - higher)
+    fade = tl.exp2(peak - higher)
+    return p, higher, total * fade + tl.reduce_sum(p, 1, keepdims=True), acc * fade
+
+
 @tw.entry
 def attention(
     out: tl.TensorMut,
@@ -151,41 +161,48 @@ def attention(
     scale: f32,
     *,
     BN: tl.Const[int] = 64,
+    LAST: tl.Const[int] = 64,
     CAUSAL: tl.Const[bool] = False,
     GROUP: tl.Const[int] = 1,
 ) -> None:
     """Attention of (heads, tokens, depth) in one pass over the keys; a block owns BM queries.
 
-    GROUP heads of queries share one of keys. Scores are kept as powers of two.
+    Steps have BN keys, and LAST where some keys do not count. GROUP heads of queries share one of
+    keys.
     """
     _, BM, D = out.shape
+    assert BN % LAST == 0
+    assert k.shape == v.shape == (q.shape[0] // GROUP, k.shape[1], D)
     head, block, _ = tl.get_tile_block_id()
     query = tl.load_tile_like(q, out).reshape(BM, D)
     keys, values = k.partition((1, BN, D)), v.partition((1, BN, D))
-    rows, columns = (tl.arange(BM) + block * BM)[:, None], tl.arange(BN)[None, :]
+    last_keys, last_values = k.partition((1, LAST, D)), v.partition((1, LAST, D))
+    rows, columns = (tl.arange(BM) + block * BM)[:, None], tl.arange(LAST)[None, :]
     factor = scale * LOG2_E
     peak = tl.full((BM, 1), tl.neg_inf, f32)
     total = tl.zeros((BM, 1), f32)
     acc = tl.zeros((BM, D), f32)
-    stop, whole = tl.num_tiles(keys, 1), k.shape[1] // BN
+    stop, whole = tl.num_tiles(last_keys, 1), k.shape[1] // BN
     if CAUSAL:  # no key after the last query of this block counts
-        stop = min(stop, tl.ceil_div((block + 1) * BM, BN))
+        stop = min(stop, tl.ceil_div((block + 1) * BM, LAST))
         whole = min(whole, block * BM // BN)
-    for j in range(stop):
+    for j in range(whole):
         key = keys.load([head // GROUP, j, 0]).reshape(BN, D)
         score = tl.mma(query, key.T, tl.zeros((BM, BN), f32))
-        if j >= whole:  # the compiler makes this a loop of its own
-            seen = columns + j * BN < k.shape[1]
-            if CAUSAL:
-                seen = seen & (columns + j * BN <= rows)
-            score = tl.where(seen, score, tl.neg_inf)
-        higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True) * factor)
-        p = tl.exp2(score * factor - higher)
-        fade = tl.exp2(peak - higher)
-        peak = higher
-        total = total * fade + tl.reduce_sum(p, 1, keepdims=True)
+        p, peak, total, acc = _weigh(score, peak, total, acc, factor)
         value = values.load([head // GROUP, j, 0]).reshape(BN, D)
-        acc = tl.mma(p.astype(v.dtype), value, acc * fade)
+        acc = tl.mma(p.astype(v.dtype), value, acc)
+    # By itself, `whole` would tell the assembler how few rounds there are, and it makes four loops.
+    for j in range(max(whole, 0) * (BN // LAST), stop):
+        key = last_keys.load([head // GROUP, j, 0]).reshape(LAST, D)
+        score = tl.mma(query, key.T, tl.zeros((BM, LAST), f32))
+        seen = columns + j * LAST < k.shape[1]
+        if CAUSAL:
+            seen = seen & (columns + j * LAST <= rows)
+        score = tl.where(seen, score, tl.neg_inf)
+        p, peak, total, acc = _weigh(score, peak, total, acc, factor)
+        value = last_values.load([head // GROUP, j, 0]).reshape(LAST, D)
+        acc = tl.mma(p.astype(v.dtype), value, acc)
     out.store((acc / total).astype(out.dtype).reshape(1, BM, D))
 
 

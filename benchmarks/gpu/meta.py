@@ -53,7 +53,7 @@ CALLS: dict[str, Call] = {
         kernels.persistent_batch_gemm, BATCH, (1, 128, 256), [BATCH] * 2, (), {"BK": 32}, (1, 8, 1)
     ),
     "attention": Call(
-        kernels.attention, HEADS, (1, 64, 128), [HEADS] * 3, [SCALE], {"BN": 128}
+        kernels.attention, HEADS, (1, 64, 128), [HEADS] * 3, [SCALE], {"BN": 128, "LAST": 128}
     ),
     "attention, causal": Call(
         kernels.attention, HEADS, (1, 64, 128), [HEADS] * 3, [SCALE], {"BN": 128, "CAUSAL": True}

@@ -272,10 +272,11 @@ def _attention(
     common: Mapping[str, Any] = {"CAUSAL": causal, "GROUP": group}
 
     def ours() -> list[Entry]:
-        """Of a few numbers of queries and keys per step."""
+        """Of a few numbers of queries, and of keys per step and in the last ones."""
+        steps = ((64, 64), (128, 128), *([(128, 64)] if causal else []))
         made = [
-            _ours(kernels.attention, q, q, k, v, scale, tiles=tiles, **common, BN=step)
-            for step in (64, 128)
+            _ours(kernels.attention, q, q, k, v, scale, tiles=tiles, **common, BN=step, LAST=last)
+            for step, last in steps
         ]
         return [one for settings in made for one in settings()]
 

@@ -280,7 +280,7 @@ def test_attention(kind, tokens, causal):
     v = KINDS[kind](rng, shape)
     args = (q, k, v, 0.35)
     got, expected = on_both(
-        kernels.attention, f32, shape, (1, 16, depth), *args, BN=16, CAUSAL=causal
+        kernels.attention, f32, shape, (1, 16, depth), *args, BN=16, LAST=16, CAUSAL=causal
     )
     with np.errstate(all="ignore"):
         score = np.abs(wide(q)) @ np.abs(wide(k)).transpose(0, 2, 1) * 0.35
@@ -315,7 +315,12 @@ FORMS = {
     "quotients": Form(quotients, ROWS, (4, 64), (ROWS, (67,))),
     "product": Form(kernels.gemm, (67, 50), (16, 16), (ROWS, (61, 50)), (), (("BK", 16),)),
     "attention": Form(
-        kernels.attention, (3, 40, 8), (1, 16, 8), ((3, 40, 8),) * 3, (0.3,), (("BN", 16),)
+        kernels.attention,
+        (3, 40, 8),
+        (1, 16, 8),
+        ((3, 40, 8),) * 3,
+        (0.3,),
+        (("BN", 16), ("LAST", 16)),
     ),
 }
 
