@@ -29,8 +29,8 @@ from ..driver.dues import Dues
 from ..driver.lane import Lane
 from ..driver.protocol import Stream
 from ..driver.stub.lanes import LANES
+from ..driver.stub.python import at
 from ..driver.stub.shots import FAILED
-from ..driver.stub.spots import at
 from ..op.ambient import choose_stream
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD

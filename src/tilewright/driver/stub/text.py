@@ -18,9 +18,12 @@ from __future__ import annotations
 from .binding import BIND
 from .excluding import EXCLUDE
 from .lanes import LANES
+from .locking import LOCKING
+from .python import PYTHON
 from .records import RECORDS, UNCLEAR
 from .shapes import counted
-from .spots import LOCKING, NOTE_FIRST, PYTHON, SPOTS, USES
+from .spots import SPOTS
+from .uses import FIRST_USE, NOTE_FIRST, USES
 from .words import ALL, READERS, LaneWord, Look, StorageWord, TensorWord
 
 CLOSER = -1
@@ -309,7 +312,7 @@ NOTE_USES = counted(
 )
 """Notes who wrote memory last."""
 
-NOTING = "".join((PYTHON, RECORDS, SPOTS, NOTE_FIRST, LOCKING, USES, NOTE_USES))
+NOTING = "".join((PYTHON, RECORDS, SPOTS, FIRST_USE, NOTE_FIRST, LOCKING, USES, NOTE_USES))
 """What notes who does something, and where."""
 
 BEGIN = "".join((NOTING, LANES, CLAIM, FREE, RESERVE, PLACE))

@@ -10,7 +10,7 @@ from typing import Any
 from ....base.forking import llvm_lock
 from ..calling import Kind, Signature, builtin, wrapped, wrappers
 from ..native import NativeFunction, initialize, link, llvm
-from . import common, moving, queueing, running, serving, waiting
+from . import common, moving, queueing, running, serving, stopping, waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ DIRECT = ("put", "seize", "occupy", "let_go", "resume")
 
 def text() -> str:
     """The whole module, for this machine."""
-    roles = (moving, running, queueing, waiting, serving)
+    roles = (moving, running, queueing, stopping, waiting, serving)
     return "".join((common.text(), *(role.TEXT for role in roles)))
 
 

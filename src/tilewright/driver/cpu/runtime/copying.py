@@ -46,8 +46,8 @@ declare i64 @llvm.smin.i64(i64, i64)
 """
 
 
-def _row(size: int) -> str:
-    """A row of elements of one size, any strides."""
+def _fill(size: int) -> str:
+    """A row of elements of one size, side by side, that are all the same: whole vectors first."""
     kind = f"i{8 * size}"
     lanes = VECTOR // size
     vector = f"<{lanes} x {kind}>"
@@ -80,7 +80,13 @@ single:
 out:
   ret void
 }}
+"""
 
+
+def _move(size: int) -> str:
+    """A row of elements of one size, any strides."""
+    kind = f"i{8 * size}"
+    return f"""
 define internal void @move{size}(ptr %target, ptr %source, i64 %count, i64 %step, i64 %stride) {{
 entry:
   %dense = icmp eq i64 %step, {size}
@@ -241,4 +247,4 @@ out:
 }}
 """
 
-TEXT = DECLARATIONS + "".join(map(_row, SIZES)) + ROW + TILE + BLOCK
+TEXT = DECLARATIONS + "".join(_fill(size) + _move(size) for size in SIZES) + ROW + TILE + BLOCK

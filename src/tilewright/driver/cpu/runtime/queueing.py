@@ -7,9 +7,6 @@
     i64 tw_seize(queue)                          let no thread put anything there, if it is idle
     void tw_occupy(queue, job)                   put a job there after that, to be resumed
     void tw_let_go(queue)                        put nothing there after all
-    void tw_give_up(entry)                       have a job, or a list of jobs, not run to its end
-    void tw_cancel(queue)                        the same for all that is there
-    void tw_stop(state)                          run nothing any more, send workers home
 
 A stream that is not empty is in one of three places: in the list of those whose head is ready, in
 the list of those whose head waits, or with a thread that runs its head. Every move of a stream may
@@ -18,7 +15,6 @@ end the waits of others, so these are looked at again then.
 
 from __future__ import annotations
 
-from ....base.cpu_abi import LaunchWord
 from .common import OF_QUEUE, words
 from .words import JOB_WORDS, Job, Queue, State
 
@@ -127,6 +123,25 @@ look:
   br i1 %go, label %take, label %out
 take:
   call void @release(ptr %state, ptr %blocked_at)
+  br label %look
+out:
+  ret void
+}}
+
+; Look at all streams of a list once more. The lock is held.
+define internal void @release(ptr %state, ptr %place) {{
+entry:
+  %first = load ptr, ptr %place
+  store ptr null, ptr %place
+  br label %look
+look:
+  %queue = phi ptr [ %first, %entry ], [ %next, %each ]
+  %none = icmp eq ptr %queue, null
+  br i1 %none, label %out, label %each
+each:
+  %link_at = getelementptr i64, ptr %queue, i64 {Queue.LINK.value}
+  %next = load ptr, ptr %link_at
+  call void @advance(ptr %state, ptr %queue)
   br label %look
 out:
   ret void
@@ -294,102 +309,4 @@ out:
 }}
 """
 
-ENDING = f"""
-; Ask a job to stop where it is.
-define internal void @give_up(ptr %job) {{
-{words("job", Job, "LAUNCH", "CANCELLED")}
-  store atomic i64 1, ptr %cancelled_at monotonic, align 8
-  %launch = load ptr, ptr %launch_at
-  %none = icmp eq ptr %launch, null
-  br i1 %none, label %out, label %tell
-tell:
-  %cancel_at = getelementptr i64, ptr %launch, i64 {LaunchWord.CANCEL.value}
-  store atomic i64 1, ptr %cancel_at monotonic, align 8
-  br label %out
-out:
-  ret void
-}}
-
-; The same for an entry: of a list, the node that may be running too.
-define void @tw_give_up(ptr %entry) {{
-start:
-{words("entry", Job, "NODES", "COUNT", "AT")}
-  call void @give_up(ptr %entry)
-  %nodes = load ptr, ptr %nodes_at
-  %list = icmp ne ptr %nodes, null
-  %at = load i64, ptr %at_at
-  %count = load i64, ptr %count_at
-  %left = icmp slt i64 %at, %count
-  %go = and i1 %list, %left
-  br i1 %go, label %inner, label %out
-inner:
-  %node_at = getelementptr ptr, ptr %nodes, i64 %at
-  %node = load ptr, ptr %node_at
-  %launch_at = getelementptr i64, ptr %node, i64 {Job.LAUNCH.value}
-  %launch = load ptr, ptr %launch_at
-  %cancel_at = getelementptr i64, ptr %launch, i64 {LaunchWord.CANCEL.value}
-  store atomic i64 1, ptr %cancel_at monotonic, align 8
-  br label %out
-out:
-  ret void
-}}
-
-define void @tw_cancel(ptr %queue) {{
-entry:
-{OF_QUEUE}
-{words("queue", Queue, "HEAD")}
-  call void @lock(ptr %state)
-  %head = load ptr, ptr %head_at
-  br label %look
-look:
-  %job = phi ptr [ %head, %entry ], [ %next, %some ]
-  %none = icmp eq ptr %job, null
-  br i1 %none, label %out, label %some
-some:
-  call void @tw_give_up(ptr %job)
-  %next_at = getelementptr i64, ptr %job, i64 {Job.NEXT.value}
-  %next = load ptr, ptr %next_at
-  br label %look
-out:
-  call void @unlock(ptr %state)
-  ret void
-}}
-"""
-
-STOPPING = f"""
-; Look at all streams of a list once more. The lock is held.
-define internal void @release(ptr %state, ptr %place) {{
-entry:
-  %first = load ptr, ptr %place
-  store ptr null, ptr %place
-  br label %look
-look:
-  %queue = phi ptr [ %first, %entry ], [ %next, %each ]
-  %none = icmp eq ptr %queue, null
-  br i1 %none, label %out, label %each
-each:
-  %link_at = getelementptr i64, ptr %queue, i64 {Queue.LINK.value}
-  %next = load ptr, ptr %link_at
-  call void @advance(ptr %state, ptr %queue)
-  br label %look
-out:
-  ret void
-}}
-
-define void @tw_stop(ptr %state) {{
-{words("state", State, "GENERATION", "READY", "READY_END", "READY_COUNT", "BLOCKED")}
-{words("state", State, "STOP", "WORK")}
-  call void @lock(ptr %state)
-  store i64 1, ptr %stop_at
-  call void @release(ptr %state, ptr %ready_at)
-  store ptr null, ptr %ready_end_at
-  store i64 0, ptr %ready_count_at
-  call void @release(ptr %state, ptr %blocked_at)
-  atomicrmw add ptr %generation_at, i64 1 release
-  call i32 @pthread_cond_broadcast(ptr %work_at)
-  call void @unlock(ptr %state)
-  ret void
-}}
-"""
-
-TEXT = MOVING + PUTTING + ENDING + STOPPING
+TEXT = MOVING + PUTTING
