@@ -11,7 +11,8 @@ from ..base.errors import Code
 from ..base.shapes import Shape, broadcast, ceil_div
 from ..ir import TileType, Value, ViewType
 from . import promote
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .operands import parts
 from .values import MappedRef, OutputRef, TensorRef
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.errors import Code
 from ..ir import Value
-from .emit import describe
+from .describe import describe
 from .interpret import Interpreter
 from .values import Indexed, SharedRef, receiver_class
 

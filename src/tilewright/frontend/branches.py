@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.errors import Code
 from ..ir import I1, Block, TileType, Value
-from .emit import describe
+from .describe import describe
 from .interpret import Flow, Interpreter
 from .joins import Conflict, coerce, join_type, leaves, replace_leaves, same_structure
 from .values import Memory

@@ -17,7 +17,7 @@ from ..base.errors import Code
 from ..ir import TileType, Value
 from ..lang.marker import declared_name
 from ..lang.synonyms import SYNONYMS
-from .emit import describe
+from .describe import describe
 from .frame import Closure
 from .inline import inline
 from .interpret import Interpreter

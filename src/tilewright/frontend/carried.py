@@ -15,7 +15,7 @@ from typing import Any
 from ..base.errors import Code, CompileError
 from ..ir import Block, TileType, Value
 from .branches import fill
-from .emit import describe
+from .describe import describe
 from .frame import assigned_names
 from .interpret import Exit, Interpreter, Target
 from .joins import Conflict, coerce, is_number, join_type, leaves, replace_leaves, same_structure

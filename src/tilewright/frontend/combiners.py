@@ -8,7 +8,8 @@ from typing import Any
 from ..base.dtypes import AnyDType
 from ..base.errors import Code
 from ..ir import Block, TileType, Value
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .operands import parts
 
 

@@ -9,7 +9,7 @@ from ..base.errors import Code
 from ..ir import Value
 from .branches import eval_not
 from .calls import binary
-from .emit import describe
+from .describe import describe
 from .interpret import Interpreter
 from .loops import RangeOf
 from .values import receiver_class

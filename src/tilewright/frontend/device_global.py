@@ -9,7 +9,8 @@ from ..base.errors import Code
 from ..base.shapes import Shape, is_power_of_two, size
 from ..ir import GlobalSpec, PtrType, TileType, Value
 from ..lang.device_global import Global
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .pointers import add_pointer
 
 

@@ -8,7 +8,8 @@ from ..base.dtypes import AnyDType, i32
 from ..base.errors import Code
 from ..ir import Value
 from . import promote
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .values import RunRef, RunsRef, SliceRef
 
 

@@ -6,34 +6,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ..base.dtypes import AnyDType, DType, DTypeMeta, as_dtype, bool_, i32, is_dtype
+from ..base.dtypes import AnyDType, DTypeMeta, as_dtype, bool_, i32, is_dtype
 from ..base.errors import Code, CompileError, PaddingWarning, render
 from ..base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
 from ..base.source import Span
-from ..ir import Block, GlobalSpec, LaunchCheck, Op, PtrType, Signature, TileType, Value
+from ..ir import Block, GlobalSpec, LaunchCheck, Op, Signature, TileType, Value
 from ..ir.builder import Builder, Given
 from ..ir.launch_expr import Expr
 from ..lang.device_global import Global
 from . import promote
-from .values import (
-    Cut,
-    ElementRef,
-    ElementsRef,
-    Indexed,
-    MappedRef,
-    Memory,
-    MintedIndex,
-    OutputRef,
-    PartitionRef,
-    RunRef,
-    RunsRef,
-    SharedRef,
-    SliceRef,
-    Space,
-    TensorRef,
-    TileRef,
-    TilesRef,
-)
+from .describe import describe
+from .values import Cut, Indexed, MappedRef, Memory, OutputRef, Space, TensorRef
 
 INSERT_AXES = "insert axes with x[:, None] or x[None, :], or use keepdims=True"
 
@@ -347,59 +330,6 @@ class Emitter(Builder):
     def cast(self, value: Value, dtype: AnyDType) -> Value:
         """Convert the elements, whatever the two types are."""
         return promote.cast(self, value, dtype)
-
-
-def describe(x: Any) -> str:
-    """Say in a user's words what a value of the kernel is."""
-    if isinstance(x, Value) and isinstance(x.type, TileType):
-        elem = x.type.elem
-        name = f"pointer to {elem.to.name}" if isinstance(elem, PtrType) else elem.name
-        scalar = not x.type.shape
-        return f"a scalar {name}" if scalar else f"{article(name)} tile of shape {x.type.shape}"
-    if isinstance(x, TensorRef):
-        return f"tensor `{x.name}`"
-    if isinstance(x, OutputRef):
-        return f"output `{x.name}`"
-    if isinstance(x, PartitionRef):
-        return f"a partition of `{x.name}`"
-    if isinstance(x, MappedRef):
-        return f"mapped output `{x.name}`"
-    if isinstance(x, MintedIndex):
-        return f"an index of {' and '.join(f'`{out.name}`' for out in x.origin.outputs)}"
-    if isinstance(x, SliceRef):
-        return f"slice `{x.name}`"
-    if isinstance(x, SharedRef):
-        return f"shared memory `{x.name}`"
-    if isinstance(x, ElementsRef):
-        return f"the elements of {describe(x.slice)}"
-    if isinstance(x, RunsRef):
-        return f"the runs of {describe(x.slice)}"
-    if isinstance(x, RunRef):
-        return f"a run of {describe(x.runs.slice)}"
-    if isinstance(x, TilesRef):
-        return f"the tiles of {describe(x.slice)}"
-    if isinstance(x, TileRef):
-        return f"a tile of {describe(x.tiles.slice)}"
-    if isinstance(x, ElementRef):
-        return f"an element of {describe(x.memory)}"
-    if isinstance(x, Global):
-        name = x.memory.dtype.name
-        return f"a global of shape {x.shape}, {name}" if x.shape else f"a global {name}"
-    if isinstance(x, DTypeMeta):
-        return f"the element type {x.name}" if x is not DType else "the class DType"
-    if isinstance(x, bool | int | float | str) or x is None:
-        return repr(x)
-    if isinstance(x, tuple | list):
-        inner = ", ".join(describe(v) for v in x)
-        return f"({inner})" if isinstance(x, tuple) else f"[{inner}]"
-    label = getattr(x, "__name__", None)
-    return f"`{label}`" if label else article(type(x).__name__)
-
-
-def article(noun: str) -> str:
-    """A noun with its article, as it is said: an f32, an i32, a bf16."""
-    said_with_vowel = noun[:1] in "aeio" or (noun[:1] == "f" and noun[1:2].isdigit())
-    return f"{'an' if said_with_vowel else 'a'} {noun}"
 
 
 def _power_hint(n: int, what: str) -> str:

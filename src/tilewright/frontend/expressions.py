@@ -18,7 +18,7 @@ from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
 from .calls import Method, binary, call, eval_call, is_structure, unary
 from .comparisons import eval_compare
-from .emit import describe
+from .describe import describe
 from .frame import Closure, closure
 from .interpret import Evaluate, Interpreter, suggestion
 from .joins import leaves

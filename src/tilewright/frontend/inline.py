@@ -10,7 +10,7 @@ from typing import Any
 from ..base.errors import Code
 from ..ir import Block, TileType, Value
 from .branches import fill
-from .emit import describe
+from .describe import describe
 from .frame import Frame
 from .interpret import MAX_DEPTH, Exit, Flow, Interpreter, Target
 from .joins import Conflict, coerce, join_type, leaves, replace_leaves, same_structure

@@ -24,7 +24,8 @@ from ..base.errors import Code
 from ..ir import Block, Value
 from ..ir.opdef import TypeRuleError
 from ..lang.device_global import Global
-from .emit import Emitter, article, describe
+from .describe import article, describe
+from .emit import Emitter
 from .frame import Frame, assigned_names
 from .joins import children
 from .rules import RULES

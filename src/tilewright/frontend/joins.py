@@ -14,7 +14,8 @@ from ..base.dtypes import DTypeMeta
 from ..base.errors import Code
 from ..ir import TileType, Value
 from . import promote
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .values import (
     ElementRef,
     ElementsRef,

@@ -24,7 +24,7 @@ from .carried import (
     settle,
     values,
 )
-from .emit import describe
+from .describe import describe
 from .interpret import Flow, Interpreter, Target
 from .minted import Indices, bounds_of, minted
 from .rules.debug import assert_condition

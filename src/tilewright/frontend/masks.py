@@ -6,7 +6,8 @@ from ..base.dtypes import bool_, i32, i64
 from ..base.errors import Code
 from ..ir import Op, Value, ViewType
 from ..ir.attrs import Predicate
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .padding import padded_axes
 
 

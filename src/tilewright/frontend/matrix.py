@@ -8,7 +8,8 @@ from ..base.dtypes import i32
 from ..base.errors import Code
 from ..ir import Value
 from ..ir.attrs import Place, Rounding
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .launch_known import expression
 from .operands import parts
 from .values import TileRef, TilesRef

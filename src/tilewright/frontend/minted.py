@@ -15,7 +15,8 @@ from typing import Any
 from ..base.errors import Code
 from ..ir import Block, Op, TensorType, Value
 from .access import make_view, tile_count
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .launch_known import expression
 from .rules.debug import assert_condition
 from .values import Extent, MappedRef, MintedIndex, Origin, Space

@@ -10,7 +10,8 @@ from ..base.dtypes import AnyDType, f32, f64
 from ..base.errors import Code
 from ..ir import TileType, Value
 from ..ir.attrs import Rounding
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .promote import is_weak
 
 Word = TypeVar("Word", bound=StrEnum)

@@ -9,7 +9,8 @@ from ..base.errors import Code
 from ..base.shapes import Shape
 from ..ir import PtrType, TileType, Value
 from ..ir.attrs import Ordering, Scope
-from .emit import Emitter, describe
+from .describe import describe
+from .emit import Emitter
 from .operands import word
 
 LOAD_ORDERS = (Ordering.WEAK, Ordering.RELAXED, Ordering.ACQUIRE)

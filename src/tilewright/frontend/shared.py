@@ -7,8 +7,9 @@ from typing import Any
 from ..base.errors import Code
 from ..ir import Block, SharedType, Value
 from ..ir.types import DYNAMIC
+from .describe import describe
 from .elements import stored_element
-from .emit import Emitter, describe
+from .emit import Emitter
 from .operands import parts
 from .values import ElementRef, SharedRef
 

@@ -10,7 +10,8 @@ from ...base.errors import Code
 from ...base.shapes import ceil_div as static_ceil_div
 from ...ir import Value
 from ...ir.attrs import Overflow, Predicate, Rounding
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..operands import (
     DIRECTED,
     arithmetic_pair,

@@ -9,7 +9,8 @@ from ...base.dtypes import AnyDType
 from ...base.errors import Code
 from ...ir import Value
 from ...ir.attrs import Overflow
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..operands import word
 
 Rule = Callable[..., Any]

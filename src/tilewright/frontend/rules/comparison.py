@@ -9,7 +9,8 @@ from ...base.dtypes import bool_
 from ...base.errors import Code
 from ...ir import TileType, Value
 from ...ir.attrs import Predicate
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..operands import arithmetic_hint, float_pair, word
 
 Rule = Callable[..., Any]

@@ -10,7 +10,8 @@ from ...base.errors import Code
 from ...ir import Value
 from ...ir.attrs import Overflow, Rounding
 from .. import promote
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..operands import word
 
 Rule = Callable[..., Any]

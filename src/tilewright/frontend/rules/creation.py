@@ -10,7 +10,8 @@ from ...base.errors import Code
 from ...base.shapes import is_power_of_two
 from ...ir import Value
 from .. import promote
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 
 
 def zeros(em: Emitter, shape: Any, dtype: Any = f32) -> Value:

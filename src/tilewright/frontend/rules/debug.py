@@ -9,7 +9,8 @@ from typing import Any
 from ...base.errors import Code
 from ...ir import LaunchCheck, TileType, Value
 from ...ir.launch_expr import Expr, show
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..launch_known import expression
 from ..operands import parts
 from ..values import FormatString, Memory

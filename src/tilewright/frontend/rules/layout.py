@@ -9,8 +9,9 @@ from ...base.errors import Code
 from ...base.shapes import Shape, size
 from ...ir import Value
 from .. import promote
+from ..describe import describe
 from ..elements import runs_in
-from ..emit import Emitter, describe
+from ..emit import Emitter
 from ..matrix import tiles_in
 from ..operands import parts
 from ..shared import length_of

@@ -13,7 +13,8 @@ from ...base.errors import Code
 from ...base.shapes import Shape, ceil_div
 from ...ir import LaunchCheck, Value
 from ..access import access_hints, checked_part, load, make_view, store
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..minted import Indices, whole, within
 from ..values import MappedRef, MintedIndex, Origin
 

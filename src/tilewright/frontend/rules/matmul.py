@@ -10,7 +10,8 @@ from ...base.errors import Code
 from ...base.shapes import Shape
 from ...ir import TileType, Value
 from ...ir.ops.matmul import FLOAT_ACCUMULATORS
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 
 _BYTES: tuple[AnyDType, ...] = (i8, u8)
 

@@ -19,7 +19,8 @@ from ..access import (
     tile_count,
     unchecked_index,
 )  # fmt: skip
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..masks import mask_of
 from ..values import MappedRef, OutputRef, PartitionRef, TensorRef
 

@@ -13,8 +13,9 @@ from ...base.errors import Code
 from ...base.shapes import Shape
 from ...ir import Value
 from ..access import access_hints
+from ..describe import describe
 from ..device_global import address_of, elements_of
-from ..emit import Emitter, describe
+from ..emit import Emitter
 from ..operands import parts
 from ..pointers import (
     LOAD_ORDERS,

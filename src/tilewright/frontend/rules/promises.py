@@ -10,7 +10,8 @@ from typing import Any
 
 from ...base.errors import Code
 from ...ir import Value
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..values import OutputRef, TensorRef
 
 

@@ -13,7 +13,8 @@ from ...base.dtypes import i64
 from ...base.errors import Code
 from ...ir import Value
 from ..access import access_hints, checked_index, load, make_view, store, unchecked_index
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..operands import parts
 from ..pointers import only_pointer
 from ..values import OutputRef, PartitionRef, TensorRef

@@ -16,7 +16,8 @@ from ...ir.attrs import Predicate
 from .. import promote
 from ..access import Number
 from ..combiners import Body, op_body, user_body
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..operands import parts
 from ..padding import shown, warn_if_not_neutral
 

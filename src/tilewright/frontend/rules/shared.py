@@ -8,8 +8,9 @@ from typing import Any
 from ...base.dtypes import AnyDType
 from ...base.errors import Code
 from ...ir import LaunchCheck, Value
+from ..describe import describe
 from ..elements import stored_element
-from ..emit import Emitter, describe
+from ..emit import Emitter
 from ..operands import parts
 from ..shared import place_in
 from ..values import ElementRef, SharedRef

@@ -9,8 +9,9 @@ from ...base.dtypes import i32
 from ...base.errors import Code
 from ...ir import Value
 from ...ir.launch_expr import show
+from ..describe import describe
 from ..elements import inside, place_in_run, run_at, stored_element
-from ..emit import Emitter, describe
+from ..emit import Emitter
 from ..launch_known import expression
 from ..matrix import place_in_tile, tile_at, tile_by_number, tiles_across, width_expression
 from ..operands import parts

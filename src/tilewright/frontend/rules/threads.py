@@ -8,7 +8,8 @@ from typing import Any
 from ...base.errors import Code
 from ...ir import Value
 from ...ir.attrs import Place
-from ..emit import Emitter, describe
+from ..describe import describe
+from ..emit import Emitter
 from ..launch_known import expression
 from ..matrix import along
 
