@@ -143,13 +143,13 @@ LOG2_E = 1.4426950408889634
 
 
 def _weigh(
-    score: tl.Tile[f32], peak: tl.Tile[f32], total: tl.Tile[f32], acc: tl.Tile[f32], factor: float
+    score: tl.Tile[f32], peak: tl.Tile[f32], total: tl.Tile[f32], factor: float
 ) -> tuple[tl.Tile[f32], tl.Tile[f32], tl.Tile[f32], tl.Tile[f32]]:
-    """Weights of scores as powers of two, and what was added up before, as they make it fade."""
+    """Weights of scores as powers of two, their peak and total, and how sums before them fade."""
     higher = tl.maximum(peak, tl.reduce_max(score, 1, keepdims=True) * factor)
     p = tl.exp2(score * factor - higher)
     fade = tl.exp2(peak - higher)
-    return p, higher, total * fade + tl.reduce_sum(p, 1, keepdims=True), acc * fade
+    return p, higher, total * fade + tl.reduce_sum(p, 1, keepdims=True), fade
 
 
 @tw.entry
@@ -186,13 +186,13 @@ def attention(
     if CAUSAL:  # no key after the last query of this block counts
         stop = min(stop, tl.ceil_div((block + 1) * BM, LAST))
         whole = min(whole, block * BM // BN)
-    for j in range(whole):
+    # `whole` lies in 0..stop; said here, it keeps the assembler from copies of the loops.
+    for j in range(min(whole, stop)):
         key = keys.load([head // GROUP, j, 0]).reshape(BN, D)
         score = tl.mma(query, key.T, tl.zeros((BM, BN), f32))
-        p, peak, total, acc = _weigh(score, peak, total, acc, factor)
+        p, peak, total, fade = _weigh(score, peak, total, factor)
         value = values.load([head // GROUP, j, 0]).reshape(BN, D)
-        acc = tl.mma(p.astype(v.dtype), value, acc)
-    # By itself, `whole` would tell the assembler how few rounds there are, and it makes four loops.
+        acc = tl.mma(p.astype(v.dtype), value, acc * fade)
     for j in range(max(whole, 0) * (BN // LAST), stop):
         key = last_keys.load([head // GROUP, j, 0]).reshape(LAST, D)
         score = tl.mma(query, key.T, tl.zeros((BM, LAST), f32))
@@ -200,9 +200,9 @@ def attention(
         if CAUSAL:
             seen = seen & (columns + j * LAST <= rows)
         score = tl.where(seen, score, tl.neg_inf)
-        p, peak, total, acc = _weigh(score, peak, total, acc, factor)
+        p, peak, total, fade = _weigh(score, peak, total, factor)
         value = last_values.load([head // GROUP, j, 0]).reshape(LAST, D)
-        acc = tl.mma(p.astype(v.dtype), value, acc)
+        acc = tl.mma(p.astype(v.dtype), value, acc * fade)
     out.store((acc / total).astype(out.dtype).reshape(1, BM, D))
 
 
