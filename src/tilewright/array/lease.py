@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple
@@ -80,12 +79,6 @@ class Holder:
     def __init__(self, interface: dict[str, object], keep: object) -> None:
         self.__array_interface__ = interface
         self.keep = keep
-
-
-def lend_while_alive(kind: Kind, state: BorrowState, user: object, spot: Spot) -> None:
-    """Lease memory for as long as an object lives, which may be the last of several users."""
-    ref = weakref.ref(user)
-    state.lease(Lease(kind, spot, lambda: ref() is None))
 
 
 def refuse_leased(state: BorrowState, act: Act, who: str, thing: object) -> None:

@@ -25,6 +25,11 @@ def size(shape: Sequence[int]) -> int:
     return prod(shape)
 
 
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as people say it: 4x64; nothing for that of a scalar."""
+    return "x".join(map(str, shape))
+
+
 def broadcast(a: Shape, b: Shape) -> Shape | None:
     """Broadcast two shapes as NumPy does; None where they do not fit."""
     rank = max(len(a), len(b))

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..base.dtypes import as_dtype
 from ..base.errors import Code
-from ..ir import Block, Value
+from ..ir import Block
 from ..ir.opdef import TypeRuleError
 from ..lang.device_global import Global
 from .describe import article, describe
@@ -321,11 +321,6 @@ def suggestion(name: str, known: Sequence[str]) -> str | None:
     """A hint naming what the user may have meant."""
     close = difflib.get_close_matches(name, [k for k in known if not k.startswith("__")], 1, 0.75)
     return f"did you mean `{close[0]}`?" if close else None
-
-
-def is_dynamic(x: Any) -> bool:
-    """Whether x is only known when the kernel runs."""
-    return isinstance(x, Value)
 
 
 SYNTAX: dict[type[ast.AST], tuple[str, str | None]] = {

@@ -31,6 +31,7 @@ from collections.abc import Iterator, Sequence
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import f32
 from ..ir.core import Block, Func, Op, Value
+from ..ir.ops.matmul import PRODUCTS
 from ..ir.rewrite import Rewriter, rewrite
 from ..ir.types import TileType
 
@@ -40,7 +41,6 @@ SEVERAL = 2
 """Reductions of such tiles in one block that are several."""
 NARROW = f32.itemsize // 2
 """Bytes of elements that are kept."""
-PRODUCTS = ("mmaf", "mmai", "mmaf_scaled")
 
 
 def remake_tiles(func: Func) -> Func:

@@ -1,20 +1,13 @@
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
 from tilewright.array.borrow import BorrowState
 from tilewright.array.extent import Extent
-from tilewright.array.lease import (
-    EXPORT,
-    EXPORT_MUT,
-    HOST_WRITE,
-    VIEW,
-    Act,
-    Lease,
-    lend_while_alive,
-    refuse_leased,
-)
+from tilewright.array.lease import EXPORT, EXPORT_MUT, HOST_WRITE, VIEW, Act, Lease, refuse_leased
 from tilewright.base.errors import BorrowError
 from tilewright.op.place import here
 
@@ -26,9 +19,14 @@ def state():
     return BorrowState()
 
 
+def lend_while_alive(state, user):
+    ref = weakref.ref(user)
+    state.lease(Lease(VIEW, here(), lambda: ref() is None))
+
+
 def test_a_lease_lives_as_long_as_its_user(state):
     user = np.zeros(1)
-    lend_while_alive(VIEW, state, user, here())
+    lend_while_alive(state, user)
     assert len(state.live_leases()) == 1
     del user
     assert state.live_leases() == []
@@ -37,7 +35,7 @@ def test_a_lease_lives_as_long_as_its_user(state):
 def test_what_overlaps_leased_memory_is_leased(state):
     other, user = BorrowState(), np.zeros(1)
     state.meet(other, Extent(0, 8), Extent(4, 12))
-    lend_while_alive(VIEW, other, user, here())
+    lend_while_alive(other, user)
     assert len(state.live_leases()) == 1
     del user
     assert state.live_leases() == []

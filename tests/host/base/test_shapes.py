@@ -13,6 +13,7 @@ from tilewright.base.shapes import (
     grid_of,
     is_power_of_two,
     row_major_strides,
+    shape_text,
     size,
 )  # fmt: skip
 
@@ -59,3 +60,8 @@ def test_grid_needs_one_tile_extent_per_axis():
 
 def test_powers_of_two():
     assert [n for n in range(-4, 20) if is_power_of_two(n)] == [1, 2, 4, 8, 16]
+
+
+@pytest.mark.parametrize(("shape", "said"), [((), ""), ((7,), "7"), ((4, 64, 1), "4x64x1")])
+def test_shapes_are_said_with_an_x(shape, said):
+    assert shape_text(shape) == said

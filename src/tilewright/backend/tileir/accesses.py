@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ...analysis.ranges import Ranges, ranges
 from ...analysis.structure import LOOPS
+from ...base.shapes import shape_text
 from ...base.source import where
 from ...ir.artifact import reporting_ops
 from ...ir.core import Op, Value
@@ -84,7 +85,7 @@ def _line(op: Op, access: Access) -> str:
     view: ViewType = op.one("view").view
     verb = VERBS[plain(op)]
     name = view.tensor.param or "memory"
-    shape = "x".join(map(str, view.tile)) or "one element"
+    shape = shape_text(view.tile) or "one element"
     how = "element by element" if access.view is None else "as tiles"
     if access.masked:
         how = "by the addresses of its elements, under a mask"

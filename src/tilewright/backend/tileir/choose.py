@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ...analysis.growth import axis_of_growing_loops
 from ...analysis.narrowing import seen_in_full
 from ...base.dtypes import f32, f64
-from ...base.shapes import Shape
+from ...base.shapes import Shape, shape_text
 from ...base.source import where
 from ...ir.artifact import reporting_ops
 from ...ir.core import Func, Op, Value
@@ -89,7 +89,7 @@ def _order_line(order: Shape) -> str:
 
 
 def _scaled_line(op: Op) -> str:
-    shape = "x".join(map(str, op.result.tile.shape)) or "one element"
+    shape = shape_text(op.result.tile.shape) or "one element"
     how = "as exp2" if op.name == "exp" else "as one instruction"
     return f"{op.name} of {shape} {how}, for it is only seen in 16 bits{where(op.span)}"
 

@@ -10,10 +10,10 @@ from functools import cached_property
 from ...analysis.structure import LOOPS, Structure, structure
 from ...base.cuda_abi import POINTER_ALIGNMENT
 from ...ir.core import Func, Op
+from ...ir.ops.matmul import PRODUCTS
 from ...ir.signature import OutputSpec, TensorSpec
 from ...ir.types import TileType
 
-PRODUCTS = ("mmaf", "mmai", "mmaf_scaled")
 REDUCTIONS = ("reduce", "scan")
 ACCESSES = ("load_view", "store_view", "atomic_red_view")
 

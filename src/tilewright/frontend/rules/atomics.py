@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from ...base.dtypes import AnyDType, bf16, f16, f32, f64, i32, i64, u32, u64
 from ...base.errors import Code
@@ -49,21 +49,45 @@ def atomic_rmw(
     return _combine(em, kind, pointers, value, mask, ordering, scope)
 
 
+class _Kind(NamedTuple):
+    """An atomic operation: its ops, how it is called, and the elements it takes."""
+
+    op: str
+    in_shared: str
+    said: str
+    elements: tuple[AnyDType, ...]
+
+
+def _update(
+    em: Emitter,
+    kind: _Kind,
+    x: Any,
+    values: Mapping[str, Any],
+    mask: Any,
+    ordering: Any,
+    scope: Any,
+    **attrs: Any,
+) -> Value:
+    """Change what pointers, or an element of memory, stand for; the old values."""
+    em.require_unsafe("an atomic operation")
+    attrs |= memory_order(em, ordering, scope, ATOMIC_ORDERS)
+    if isinstance(x, ElementRef):
+        _accept(em, kind.said, x.memory.type.dtype, kind.elements)
+        if isinstance(x.memory, SharedRef):
+            return update_element(em, x, tuple(values.values()), mask, kind.in_shared, **attrs)
+        x, mask = _of_slice(em, x.memory, x, mask)
+    target = as_pointers(em, x)
+    _accept(em, kind.said, pointee(target), kind.elements)
+    given = [value_for(em, value, target, what) for what, value in values.items()]
+    where = mask_for(em, mask, target.tile.shape)
+    return em.emit(kind.op, target, *given, where, **attrs)
+
+
 def _combine(
     em: Emitter, mode: AtomicMode, x: Any, value: Any, mask: Any, ordering: Any, scope: Any
 ) -> Value:
-    em.require_unsafe("an atomic operation")
-    attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
-    if isinstance(x, ElementRef):
-        _accept(em, f"atomic {mode.value}", x.memory.type.dtype, ELEMENTS[mode])
-        if isinstance(x.memory, SharedRef):
-            return update_element(em, x, (value,), mask, "atomic_shared", mode=mode, **attrs)
-        x, mask = _of_slice(em, x.memory, x, mask)
-    target = as_pointers(em, x)
-    _accept(em, f"atomic {mode.value}", pointee(target), ELEMENTS[mode])
-    given = value_for(em, value, target, "value")
-    where = mask_for(em, mask, target.tile.shape)
-    return em.emit("atomic_rmw", target, given, where, mode=mode, **attrs)
+    kind = _Kind("atomic_rmw", "atomic_shared", f"atomic {mode.value}", ELEMENTS[mode])
+    return _update(em, kind, x, {"value": value}, mask, ordering, scope, mode=mode)
 
 
 def _convenience(mode: AtomicMode) -> Callable[..., Value]:
@@ -98,18 +122,9 @@ def atomic_cas(
     scope: Any = "device",
 ) -> Value:
     """Replace where memory equals `compare`; the old values."""
-    em.require_unsafe("an atomic operation")
-    attrs = memory_order(em, ordering, scope, ATOMIC_ORDERS)
-    if isinstance(pointers, ElementRef):
-        _accept(em, "atomic compare-and-swap", pointers.memory.type.dtype, _ANY)
-        if isinstance(pointers.memory, SharedRef):
-            return update_element(em, pointers, (compare, value), mask, "cas_shared", **attrs)
-        pointers, mask = _of_slice(em, pointers.memory, pointers, mask)
-    target = as_pointers(em, pointers)
-    _accept(em, "atomic compare-and-swap", pointee(target), _ANY)
-    old, new = value_for(em, compare, target, "compare"), value_for(em, value, target, "value")
-    where = mask_for(em, mask, target.tile.shape)
-    return em.emit("atomic_cas", target, old, new, where, **attrs)
+    kind = _Kind("atomic_cas", "cas_shared", "atomic compare-and-swap", _ANY)
+    values = {"compare": compare, "value": value}
+    return _update(em, kind, pointers, values, mask, ordering, scope)
 
 
 def _of_slice(em: Emitter, ref: SliceRef, element: ElementRef, mask: Any) -> tuple[Value, Value]:

@@ -78,3 +78,6 @@ OPS = (
     declare("mmaf_scaled", "tile", "lhs rhs acc lhs_scale rhs_scale", _scaled,
             "acc + (lhs * lhs_scale) @ (rhs * rhs_scale); one scale for a run of K elements."),
 )  # fmt: skip
+
+PRODUCTS = tuple(op.name for op in OPS)
+"""The names of all ops that multiply matrices."""

@@ -44,7 +44,7 @@ def test_products_of_many_visits():
 
 
 def test_products_of_one_round_are_a_chain():
-    assert attention(64, 32, 128).chain == 64 * 32 + 64 * 128
+    assert attention(64, 64, 128).chain == 64 * 64 + 64 * 128
 
 
 def test_a_kernel_without_products_has_no_chain_and_no_loops_around_them():

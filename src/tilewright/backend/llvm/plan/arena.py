@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....base.cpu_abi import SCRATCH_ALIGNMENT
 from ....base.errors import Code, CompileError
-from ....base.shapes import ceil_div
+from ....base.shapes import ceil_div, shape_text
 from ....base.source import where
 from .liveness import Graph, copied_from, interference
 from .nodes import Matmul, Plan, Print, Stmt, Turn, bodies, buffers_of, walk
@@ -62,7 +62,7 @@ def _too_large(plan: Plan, limit: int) -> CompileError:
 
 def _describe(buffer: Buffer) -> str:
     elem = str(getattr(buffer.elem, "name", buffer.elem))
-    shape = "x".join(map(str, buffer.shape))
+    shape = shape_text(buffer.shape)
     return f"{_size(buffer.bytes)}: {elem} {shape}, because {buffer.why}{where(buffer.span)}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....base.shapes import shape_text
 from ....base.source import where
 from ..target import CpuTarget
 from .ahead import fetches
@@ -38,11 +39,11 @@ def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
             case Shared():
                 lines.append(_shared(statement))
             case Turn():
-                lines.append(f"turn {_shape(statement.source.shape)} by {statement.order}")
+                lines.append(f"turn {shape_text(statement.source.shape)} by {statement.order}")
             case _:
                 pass
     for buffer in buffers_of(plan):
-        shape = _shape(buffer.shape)
+        shape = shape_text(buffer.shape)
         lines.append(f"keep {shape} in {buffer.bytes} bytes: {buffer.why}{where(buffer.span)}")
     for name in dict.fromkeys(write.access.view.tensor.param for write in streams(plan)):
         lines.append(f"stream {name} past the caches where outputs are large")
@@ -56,14 +57,10 @@ def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
     return lines
 
 
-def _shape(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape))
-
-
 def _nest(nest: Nest) -> str:
     words = [word for statement in (*nest.reads, *nest.effects) for word in _words(statement)]
     shown = ", ".join(words[:SHOWN]) + (", ..." if len(words) > SHOWN else "")
-    sizes = _shape(tuple(loop.size for loop in nest.loops))
+    sizes = shape_text(tuple(loop.size for loop in nest.loops))
     return f"one loop nest {sizes}, {lanes_text(nest)} lanes: {shown}{where(nest.span)}"
 
 
@@ -92,7 +89,7 @@ def _words(statement: object) -> list[str]:
 def _shared(statement: Shared) -> str:
     buffer = statement.buffer
     whose = "the tiles that a block visits" if statement.visited else "blocks"
-    tiles = f"{buffer.copies} tiles {_shape(buffer.shape)}"
+    tiles = f"{buffer.copies} tiles {shape_text(buffer.shape)}"
     return f"share up to {tiles} between {whose}{where(buffer.span)}"
 
 

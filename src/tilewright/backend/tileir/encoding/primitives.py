@@ -39,11 +39,6 @@ def i64s(numbers: Sequence[int]) -> bytes:
     return varint(len(numbers)) + struct.pack(f"<{len(numbers)}q", *numbers)
 
 
-def varints(numbers: Sequence[int]) -> bytes:
-    """A list of unsigned numbers."""
-    return varint(len(numbers)) + b"".join(map(varint, numbers))
-
-
 def filled(data: bytes, alignment: int) -> bytes:
     """Data brought to a multiple of some length."""
     return data + FILLER * (-len(data) % alignment)
