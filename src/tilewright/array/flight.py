@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from ..base.errors import ContextError
 from ..driver.lane import OVER, Lane
 from ..driver.stub.calls import stub
 from .borrow import LOCK
@@ -35,7 +36,9 @@ LOOK_AGAIN = 0.001
 class Flight:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
-    __slots__ = ("_event", "begun", "is_over", "is_put", "lane", "number", "outcome", "stream")
+    __slots__ = (
+        "_event", "_starter", "begun", "is_over", "is_put", "lane", "number", "outcome", "stream",
+    )  # fmt: skip
 
     begun: Stamp | None
     """When the device began with it; there while a trace is recorded."""
@@ -53,6 +56,7 @@ class Flight:
         self._event: Event | None = None
         self.is_put = False
         """Whether it is on its stream, or will not be: others need not wait for that any more."""
+        self._starter = threading.get_ident()
 
     def put(self, event: Event | None) -> None:
         """The work is on its stream and has passed with this event; None: it is over already.
@@ -105,8 +109,18 @@ class Flight:
     def event(self) -> Event | None:
         """The point behind it. Waits for the moment in which another thread puts it there."""
         if not self.is_put:
+            self.refuse_own()
             _wait_until(lambda: self.is_put)
         return self._event
+
+    def refuse_own(self) -> None:
+        """Raise if this very thread is about to put it there: this is the handler of a signal."""
+        if not self.is_put and self._starter == threading.get_ident():
+            raise ContextError(
+                "work is being started by this very thread, which a signal has interrupted",
+                expected="work to have been started before its memory is waited for",
+                hint="in the handler of a signal note what is to be done, and do it afterwards",
+            )
 
     def follows(self, other: Flight) -> bool:
         """Whether it is passed after the other for certain: that is on its stream already."""
@@ -156,6 +170,8 @@ class Numbered(Flight):
         assert self.stream is not None
         if self._event is None:
             if lane.all_put() is None:
+                for flight in tuple(lane.flights.values()):
+                    flight.refuse_own()
                 _wait_until(lambda: lane.all_put() is not None)
             self._event = self.stream.record()
         return self._event

@@ -5,6 +5,7 @@ Python raises it where a function of Python is entered, so it is raised at each 
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -14,9 +15,11 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from cpu.driver.cpu.gate import Gate
 from support.interrupts import MOST_POINTS, raise_at, raise_behind
-from tilewright import f32, simt
+from tilewright import f32, i32, simt
 from tilewright.array import flight
+from tilewright.base.errors import ContextError
 from tilewright.driver.cpu.calling import OFTEN
 from tilewright.driver.host import CPU
 from tilewright.driver.lane import ISSUED, OVER
@@ -139,6 +142,90 @@ def test_so_can_what_is_done_so_often_that_it_takes_little_python(what, size):
     assert interrupted(place, run, after=place.copy) > 5  # whose memory is looked at closer
 
 
+@simt.kernel
+def lasting(z: simt.DisjointSlice[f32], x: simt.Slice[f32], rounds: i32) -> None:
+    i = simt.index_1d()
+    if i < len(z):
+        total = x[i]
+        for _ in range(rounds):
+            total = total * 0.5 + 1.0
+        z[i] = total
+
+
+class Interrupted:
+    """A launch that lasts until it is interrupted by a signal, whose handler does something."""
+
+    def __init__(self, place: Place, function: Callable[[], object]) -> None:
+        self.place, self.function = place, function
+        self.found: list[object] = []
+        self.z = tw.zeros((1 << 14,)).sync()
+        self.x: Any = tw.full((1 << 14,), 1.0).sync()
+
+    def run(self, rounds: int) -> None:
+        lasting(self.z.borrow_mut(), self.x, rounds).sync_on(self.place.stream)
+
+    def handle(self, *given: object) -> None:
+        if self.found or self.place.stream.idle():  # between two launches
+            return
+        try:
+            self.found.append(self.function())
+        except tw.Error as error:
+            self.found.append(error)
+
+    def result(self) -> object:
+        before, rounds = signal.signal(signal.SIGALRM, self.handle), 1
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        try:
+            while not self.found:
+                self.run(rounds)
+                rounds *= 2
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        return self.found[0]
+
+
+PATIENCE = 60.0
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_the_handler_of_a_signal_can_wait_for_a_launch_behind_what_it_interrupts(size, elsewhere):
+    """On the same stream, or on another one that comes after it."""
+    place = Place(size)
+
+    def launch() -> bool:
+        source = interrupted.z[:size] if elsewhere else place.x
+        op = increment(place.z.partition_mut((16,)), source)
+        stream = CPU.new_stream() if elsewhere else place.stream
+        op.schedule(tw.SingleStream(stream)).result(PATIENCE)
+        return True
+
+    interrupted = Interrupted(place, launch)
+    for _ in range(2 * OFTEN + 2):  # else it is Python that starts the launch, and no other then
+        interrupted.run(1)
+    assert interrupted.result() is True
+    last = interrupted.z.to_numpy()
+    expected = last[:size] if elsewhere else place.numbers
+    assert np.array_equal(place.z.to_numpy(), expected + 1)
+    np.testing.assert_allclose(last, 2.0)
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.usefixtures("no_waiting")
+def test_the_handler_of_a_signal_cannot_read_what_a_launch_writes_that_it_interrupts():
+    """Where Python starts that launch, and would have to say that it is on its stream."""
+    place = Place(5)
+    interrupted = Interrupted(place, lambda: interrupted.z.to_numpy())
+    interrupted.x = np.ones(1 << 14, np.float32)  # of arrays Python starts all launches
+    error = interrupted.result()
+    assert isinstance(error, ContextError) and "afterwards" in str(error.hint)
+    assert "by this very thread, which a signal has interrupted" in str(error)
+    place.launch()
+    assert np.array_equal(place.z.to_numpy(), place.numbers + 1)
+
+
 @tw.entry
 def checked(z: tl.TensorMut[f32], x: tl.Tensor[f32], limit: f32) -> None:
     print("seen")
@@ -159,7 +246,10 @@ def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit,
         place.start_kernel(kernel, 2.0).result()
     capsys.readouterr()
     for point in range(1, MOST_POINTS):
+        gate = Gate()
+        gate.put_on(place.stream)
         started = [place.start_kernel(kernel, limit), place.start_kernel(kernel, limit)]
+        gate.open()
         while not place.stream.idle():
             pass
         is_over = not interrupt(point, place.stream.sweep)
@@ -176,7 +266,7 @@ def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit,
             assert capsys.readouterr().out.count("seen") >= 2, point
         if is_over:
             break
-    assert 1 < point < MOST_POINTS - 1
+    assert 5 < point < MOST_POINTS - 1
 
 
 def interrupted(

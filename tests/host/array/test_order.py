@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tilewright.array.flight import Flight
 from tilewright.array.order import flights_over, hosts_turn, is_in_flight, reserve, wait_on_host
 from tilewright.array.region import region_of_array
+from tilewright.base.errors import ContextError
 from tilewright.driver.host import REFERENCE
 from tilewright.op.outcome import Outcome
 
@@ -141,10 +143,28 @@ def test_reading_on_the_host_does_not_wait_for_readers():
 
 def test_another_thread_s_work_is_waited_for_until_it_is_put():
     one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
-    flight, event = reserved(one, [a], []), SlowEvent(one)
-    threading.Timer(0.01, lambda: flight.put(event)).start()
+    event, is_reserved = SlowEvent(one), threading.Event()
+
+    def begin():
+        flight = reserved(one, [a], [])
+        is_reserved.set()
+        time.sleep(0.01)
+        flight.put(event)
+
+    threading.Thread(target=begin).start()
+    assert is_reserved.wait(60.0)
     start(two, reads=[a])
     assert two.waits == [event]
+
+
+def test_a_thread_does_not_wait_for_its_own_work_to_be_put():
+    """That would be the handler of a signal: it has interrupted what would put it."""
+    one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
+    flight = reserved(one, [a], [])
+    with pytest.raises(ContextError, match="this very thread") as caught:
+        start(two, reads=[a])
+    assert "afterwards" in caught.value.hint
+    flight.put(SlowEvent(one))
 
 
 def test_work_that_is_refused_leaves_no_trace():

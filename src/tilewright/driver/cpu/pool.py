@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from ctypes import c_int64
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakSet
@@ -22,7 +23,7 @@ from ...base.forking import llvm_lock
 from .memory import Bytes, address_of, allocate
 from .runtime.calls import calls
 from .runtime.serving import KEPT_SCRATCH
-from .runtime.words import STATE_WORDS, State
+from .runtime.words import JOB_WORDS, STATE_WORDS, Job, State
 
 if TYPE_CHECKING:
     from .stream import CpuStream
@@ -101,6 +102,21 @@ class Pool:
     def trim(self) -> None:
         """Keep only a little of the calling thread's scratch memory."""
         self._local.arena.trim(KEPT_SCRATCH)
+
+    def go_on(self, nanoseconds: int) -> bool:
+        """Go on, for some time, with what this thread runs and has left; whether there is such.
+
+        For the handler of a signal that waits: what it waits for may come after that.
+        """
+        if not self._words[State.OWNED]:
+            return False
+        for stream in list(self.streams):
+            if job := self.calls.mine(stream.address):
+                needed = (c_int64 * JOB_WORDS).from_address(job)[Job.SCRATCH]
+                scratch, _kept = self.reserve(needed)
+                self.calls.resume(stream.address, job, scratch, nanoseconds)
+                return True
+        return False
 
     def have(self, workers: int) -> None:
         """Have at least so many workers."""

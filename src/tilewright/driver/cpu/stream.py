@@ -364,6 +364,10 @@ class CpuStream(Capturing[Node], JobStream):
         end = FOREVER if timeout is None else time.monotonic_ns() + int(timeout * 1e9)
         while (left := end - time.monotonic_ns()) > 0:
             # An interrupt is raised here, between two calls.
+            if self._pool.go_on(min(left, threads.SLICE)):
+                if self.reached(number):
+                    return True
+                continue
             status = self._calls.wait(self.address, number, min(left, threads.SLICE))
             if status == FORKED:
                 self._pool.refuse()

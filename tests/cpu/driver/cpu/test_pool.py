@@ -1,15 +1,18 @@
-"""The pool: threads, Ctrl-C, fork, exit, several launches at once."""
+"""The pool: threads, Ctrl-C, signals, fork, exit, several launches at once."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
+from cpu.driver.cpu.gate import PATIENCE
 from cpu.driver.cpu.kernels import (
     MEET,
     SCRATCH_SUM,
@@ -29,6 +32,8 @@ from tilewright.base.errors import DriverError
 from tilewright.driver.cpu import pool
 from tilewright.driver.cpu.pool import Arena, Pool
 from tilewright.driver.cpu.record import LONG, Record
+from tilewright.driver.cpu.run import Launcher
+from tilewright.driver.cpu.runtime.words import State
 from tilewright.driver.cpu.stream import CpuStream
 from tilewright.driver.host import CPU
 
@@ -374,3 +379,91 @@ def test_stop_is_final_and_can_be_repeated(own):
     own.stop()
     own.stop()
     assert not any(thread.is_alive() for thread in own.workers)
+
+
+def launcher_of(body, out, blocks, scratch_bytes=0):
+    return Launcher(kernel(body), slots(out).tolist(), (blocks,), scratch_bytes, 0)
+
+
+def waits_by_launch(stream, launcher, record):
+    """It is put behind what the stream does."""
+    assert not stream.launch(record, inline=True, keep=launcher)
+    return stream.record().wait(PATIENCE)
+
+
+def waits_elsewhere(stream, launcher, record):
+    """On another stream, which waits for that one."""
+    other = CPU.new_stream()
+    other.wait_for(stream.record())
+    return waits_by_launch(other, launcher, record)
+
+
+def waits_shortly(stream, launcher, record):
+    stream.launch(record, keep=launcher)
+    last, end = stream.record(), time.monotonic() + PATIENCE
+    while not (is_over := last.wait(1e-3)) and time.monotonic() < end:
+        pass
+    return is_over
+
+
+@pytest.mark.parametrize("wait_for_it", [waits_by_launch, waits_elsewhere, waits_shortly])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("scratch_bytes", [0, 1 << 20])
+@pytest.mark.parametrize("raises", [False, True])
+def test_the_handler_of_a_signal_can_wait_for_what_it_interrupts(
+    wait_for_it, threads, scratch_bytes, raises
+):
+    """It goes on with that: no other thread would."""
+    stream, word, out = CPU.new_stream(), np.zeros(1, np.int64), np.full(3, 5)
+    long = launcher_of(UNTIL_OPEN, word, 50_000_000, scratch_bytes)
+    behind, waited = launcher_of(WRITE_BLOCK, out, 2, 2 * scratch_bytes), []
+
+    def handle(number, frame):
+        word[0] = 1
+        waited.append(wait_for_it(stream, behind, behind.record()))
+        if raises:
+            raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        with config.override(num_threads=threads):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            with pytest.raises(TimeoutError) if raises else nullcontext():
+                record = long.record()
+                assert stream.launch(record, inline=True)
+                assert long.report(record).problem is None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert waited == [True] and out.tolist() == [5, 6, 5]
+    assert stream.record().wait(PATIENCE)
+    assert stream.launch(behind.record(), inline=True), "the stream is idle"
+    assert stream._pool._words[State.OWNED] == 0
+
+
+def test_who_goes_on_with_something_has_left_it():
+    """What another thread runs, and has left, is not this one's."""
+    stream, word = CPU.new_stream(), np.zeros(1, np.int64)
+    long, seen = launcher_of(UNTIL_OPEN, word, 50_000_000), []
+    its, left, go = stream._pool, threading.Event(), threading.Event()
+
+    def run():
+        record = long.record()
+        scratch, _ = its.reserve(0)
+        assert its.calls.inline(stream.address, record.address, scratch, 1) == 1
+        seen.append(its.calls.mine(stream.address) == record.address)
+        left.set()
+        assert go.wait(PATIENCE)
+        while its.go_on(10**6):
+            pass
+        seen.append(stream.idle())
+        seen.append(its.calls.resume(stream.address, record.address, scratch, 1))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert left.wait(PATIENCE)
+    assert its.calls.mine(stream.address) == 0 and not its.go_on(1)
+    word[0] = 1
+    go.set()
+    thread.join(PATIENCE)
+    assert seen == [True, True, 0] and its._words[State.OWNED] == 0

@@ -24,6 +24,7 @@ class Calls:
     put_wait: Callable[[int, int, int], int]
     inline: Callable[[int, int, int, int], int]
     resume: Callable[[int, int, int, int], int]
+    mine: Callable[[int], int]
     give_up: Callable[[int], int]
     cancel: Callable[[int], int]
     wait: Callable[[int, int, int], int]
@@ -44,6 +45,7 @@ SIGNATURES: dict[str, Signature] = {
     "put_wait": Signature((_A, _A, _N)),
     "inline": Signature((_A, _A, _A, _N), releases=True),
     "resume": Signature((_A, _A, _A, _N), releases=True),
+    "mine": Signature((_A,)),
     "give_up": Signature((_A,), gives=None),
     "cancel": Signature((_A,), gives=None, releases=True),
     "wait": Signature((_A, _N, _N), releases=True),

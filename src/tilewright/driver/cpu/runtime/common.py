@@ -42,6 +42,7 @@ OF_QUEUE = f"""
 DECLARATIONS = """
 declare i32 @clock_gettime(i32, ptr)
 declare i32 @sched_yield()
+declare i64 @pthread_self()
 declare i32 @pthread_mutex_init(ptr, ptr)
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)

@@ -3,7 +3,8 @@
     i64 tw_put(queue, job)                       its number in the stream
     i64 tw_put_wait(queue, completed, number)       put a wait for another stream there
     i64 tw_inline(queue, job, scratch, budget)   run it here and now, if the stream is idle
-    i64 tw_resume(queue, job, scratch, budget)   go on with that
+    i64 tw_resume(queue, job, scratch, budget)   go on with that, unless it is over
+    i64 tw_mine(queue)                           what this thread runs there, and has left
     i64 tw_seize(queue)                          let no thread put anything there, if it is idle
     void tw_occupy(queue, job)                   put a job there after that, to be resumed
     void tw_let_go(queue)                        put nothing there after all
@@ -168,8 +169,9 @@ define internal void @call_workers(ptr %state) {{
 ; Put a job at the end of a stream, as good as new but for its launch words. The lock is held.
 define internal i64 @append(ptr %queue, ptr %job) {{
 {words("queue", Queue, "SUBMITTED", "HEAD", "TAIL")}
-{words("job", Job, "NEXT", "COUNTER", "SHARED", "AT", "BEGUN", "LASTED")}
+{words("job", Job, "NEXT", "COUNTER", "SHARED", "AT", "BEGUN", "LASTED", "OWNER")}
   store i64 0, ptr %lasted_at
+  store i64 0, ptr %owner_at
   store ptr null, ptr %next_at
   store i64 0, ptr %counter_at
   store i64 0, ptr %shared_at
@@ -292,11 +294,20 @@ define void @tw_let_go(ptr %queue) {{
   ret void
 }}
 
+; Python may run the handler of a signal where this was left, and that may have gone on with it.
 define i64 @tw_resume(ptr %queue, ptr %job, ptr %scratch, i64 %budget) {{
 entry:
 {OF_QUEUE}
+{words("queue", Queue, "HEAD")}
+  %head = load atomic ptr, ptr %head_at monotonic, align 8
+  %there = icmp eq ptr %head, %job
+  br i1 %there, label %run, label %gone
+gone:
+  ret i64 {DONE}
+run:
   %more = call i64 @run_entry(ptr %state, ptr %job, ptr %scratch, i64 %budget)
   %late = icmp ne i64 %more, 0
+  call void @note_leaving(ptr %state, ptr %job, i1 %late)
   br i1 %late, label %out, label %over
 over:
   call void @lock(ptr %state)
@@ -306,6 +317,48 @@ over:
   br label %out
 out:
   ret i64 %more
+}}
+
+; Note that this thread leaves a job, or that nobody does any more.
+define internal void @note_leaving(ptr %state, ptr %job, i1 %leaves) alwaysinline {{
+entry:
+{words("state", State, "OWNED")}
+{words("job", Job, "OWNER")}
+  %owner = load i64, ptr %owner_at
+  %owned = icmp ne i64 %owner, 0
+  %same = icmp eq i1 %owned, %leaves
+  br i1 %same, label %out, label %change
+change:
+  %me = call i64 @pthread_self()
+  %mine = select i1 %leaves, i64 %me, i64 0
+  store i64 %mine, ptr %owner_at
+  %more = select i1 %leaves, i64 1, i64 -1
+  atomicrmw add ptr %owned_at, i64 %more monotonic
+  br label %out
+out:
+  ret void
+}}
+
+define i64 @tw_mine(ptr %queue) {{
+entry:
+{OF_QUEUE}
+{words("queue", Queue, "HEAD")}
+  call void @lock(ptr %state)
+  %head = load ptr, ptr %head_at
+  %none = icmp eq ptr %head, null
+  br i1 %none, label %out, label %look
+look:
+  %owner_at = getelementptr i64, ptr %head, i64 {Job.OWNER.value}
+  %owner = load i64, ptr %owner_at
+  %me = call i64 @pthread_self()
+  %mine = icmp eq i64 %owner, %me
+  %its = select i1 %mine, ptr %head, ptr null
+  br label %out
+out:
+  %job = phi ptr [ null, %entry ], [ %its, %look ]
+  call void @unlock(ptr %state)
+  %answer = ptrtoint ptr %job to i64
+  ret i64 %answer
 }}
 """
 

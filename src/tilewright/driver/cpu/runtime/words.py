@@ -55,6 +55,8 @@ class Job(IntEnum):
     """How many blocks in a row a thread had better run, since they share work."""
     LASTED = 33
     """How many nanoseconds were spent in it when it ran."""
+    OWNER = 34
+    """The thread that runs it by `tw_resume` and has left that, as time was up; 0: none."""
 
 
 JOB_WORDS = 40
@@ -93,6 +95,8 @@ class State(IntEnum):
     """How many workers there are."""
     USUAL = 11
     """How many threads a launch may use, where no `with` block has other settings in force."""
+    OWNED = 12
+    """How many jobs have an owner that has left them."""
     READY = 16
     """The first stream whose head can run."""
     READY_END = 17
