@@ -6,6 +6,7 @@ computed in f64 and the bound follows from the error bounds of the operations (s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -135,6 +136,9 @@ DERIVATIVES: dict[str, tuple[Rule, Rule]] = {
     # A function, and a bound of its slope between a - e and a + e.
     "exp": (np.exp, lambda a, e: np.exp(a + e)),
     "exp2": (np.exp2, lambda a, e: np.log(2) * np.exp2(a + e)),
+    "expm1": (np.expm1, lambda a, e: np.exp(a + e)),
+    "erf": (np.vectorize(math.erf, [float]), lambda a, e: np.full_like(a, 2 / math.sqrt(math.pi))),
+    "log1p": (np.log1p, lambda a, e: 1 / _away(1 + a, e)),
     "log": (np.log, lambda a, e: 1 / _away(a, e)),
     "log2": (np.log2, lambda a, e: 1.4427 / _away(a, e)),
     "sqrt": (np.sqrt, lambda a, e: 0.5 / np.sqrt(_away(a, e))),

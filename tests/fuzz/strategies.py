@@ -253,8 +253,11 @@ def exact_programs(draw: Any) -> Program:
 
 # --- rounded ---------------------------------------------------------------------------------
 
-FUNCTIONS = ["exp", "exp2", "sin", "cos", "tanh", "sinh", "cosh", "log", "log2", "sqrt", "rsqrt"]
-POSITIVE_ONLY = ("log", "log2", "sqrt", "rsqrt")
+FUNCTIONS = [
+    "exp", "exp2", "expm1", "sin", "cos", "tanh", "sinh", "cosh", "erf", "log", "log1p", "log2",
+    "sqrt", "rsqrt",
+]  # fmt: skip
+POSITIVE_ONLY = ("log", "log1p", "log2", "sqrt", "rsqrt")
 
 
 def function(g: Grower) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,9 @@ DOMAINS = {
     "rsqrt": (lambda x: 1 / np.sqrt(x), TINY, LARGEST),
     "exp": (np.exp, -90, 89),
     "exp2": (np.exp2, -130, 128),
+    "expm1": (np.expm1, -90, 89),
     "log": (np.log, TINY, LARGEST),
+    "log1p": (np.log1p, -1.0, LARGEST),
     "log2": (np.log2, TINY, LARGEST),
     "sin": (np.sin, -LARGEST, LARGEST),
     "cos": (np.cos, -LARGEST, LARGEST),
@@ -31,6 +35,7 @@ DOMAINS = {
     "sinh": (np.sinh, -90, 90),
     "cosh": (np.cosh, -90, 90),
     "tanh": (np.tanh, -20, 20),
+    "erf": (np.vectorize(math.erf, [float]), -7, 7),
 }
 """Each function in NumPy, and where its argument lies."""
 

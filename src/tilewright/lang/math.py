@@ -78,8 +78,20 @@ def exp(x: N, *, precise: bool = False) -> N:
 
 
 @declared
+def expm1(x: N, *, precise: bool = False) -> N:
+    """Compute e to the power `x`, minus 1; no digits are lost where `x` is small."""
+    ...
+
+
+@declared
 def log(x: N, *, precise: bool = False) -> N:
     """Compute the natural logarithm."""
+    ...
+
+
+@declared
+def log1p(x: N, *, precise: bool = False) -> N:
+    """Compute the natural logarithm of 1 + `x`; no digits are lost where `x` is small."""
     ...
 
 
@@ -107,6 +119,12 @@ def sqrt(x: N, *, precise: bool = False, rounding: Rounding | None = None, ftz: 
 @declared
 def rsqrt(x: N, *, precise: bool = False, ftz: bool = False) -> N:
     """Compute 1 / sqrt(x)."""
+    ...
+
+
+@declared
+def erf(x: N, *, precise: bool = False) -> N:
+    """Compute the error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to `x`."""
     ...
 
 

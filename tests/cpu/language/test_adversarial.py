@@ -184,7 +184,10 @@ def test_extremes_are_exact(numbers, shape, axis):
 # Functions and quotients.
 
 
-FUNCTIONS = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sinh"]
+FUNCTIONS = [
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sinh",
+    "erf",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

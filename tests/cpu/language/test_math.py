@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from support.expressions import BOUNDARY, assert_all, run
+from support.functions import erf
 from support.numbers import float_values, wide
 from tilewright.base.dtypes import FLOATS, bf16, f16, f32, f64
 
@@ -14,7 +15,8 @@ ONE = {
     "log2": (np.log2, (1e-3, 1e3)), "sin": (np.sin, (-20, 20)), "cos": (np.cos, (-20, 20)),
     "tan": (np.tan, (-20, 20)), "sinh": (np.sinh, (-20, 20)), "cosh": (np.cosh, (-20, 20)),
     "tanh": (np.tanh, (-5, 5)), "sqrt": (np.sqrt, (0, 1e4)),
-    "rsqrt": (lambda x: 1 / np.sqrt(x), (1e-3, 1e3)),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), (1e-3, 1e3)), "expm1": (np.expm1, (-3, 3)),
+    "log1p": (np.log1p, (-0.99, 5)), "erf": (erf, (-4, 4)),
 }  # fmt: skip
 """Functions of one number with the same in NumPy, and where they are tried."""
 

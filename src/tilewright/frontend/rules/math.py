@@ -186,7 +186,9 @@ def _builtin_pow(em: Emitter, base: Any, exp: Any) -> Value:
     return power(em, base, exp)
 
 
-FUNCTIONS = ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "log2")
+FUNCTIONS = (
+    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "log", "log1p", "log2", "erf",
+)  # fmt: skip
 
 RULES: dict[str, Rule] = {
     **{name: _function(name) for name in FUNCTIONS},

@@ -12,7 +12,8 @@ from tilewright.ir import TileType
 from tilewright.ir.attrs import Rounding
 
 FUNCTIONS = [
-    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "log2", "rsqrt",
+    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log", "log1p", "log2",
+    "rsqrt", "erf",
 ]  # fmt: skip
 
 

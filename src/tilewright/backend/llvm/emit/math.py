@@ -8,8 +8,8 @@ from .emitter import Compute
 from .floats import intrinsic, library, simple
 
 OWN = (
-    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "log2", "rsqrt", "pow",
-    "atan2",
+    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log", "log1p", "log2",
+    "rsqrt", "erf", "pow", "atan2",
 )  # fmt: skip
 
 TABLE: dict[str, Compute] = {

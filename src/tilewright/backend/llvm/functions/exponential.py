@@ -1,33 +1,22 @@
-"""exp and exp2: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial for e^r, then a shift by n.
-
-The polynomials minimize the relative error (found by Remez exchange in 70 digits, then rounded).
-"""
+"""exp, expm1 and exp2: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial for e^r, a shift by n."""
 
 from __future__ import annotations
 
-from .scaling import Exponent, nearest, scale
-from .text import Function, Value, constant, fma, horner, where
+from ....base.polynomials import EXP, LN2, LOG2E
+from .scaling import Exponent, half_power, nearest, scale
+from .text import MANGLED, Function, Value, absolute, constant, fma, horner, where
 
-LN2 = {"float": (0.6931471824645996, -1.9046542121259336e-09),
-       "double": (0.6931471805599453, 2.3190468138462996e-17)}  # fmt: skip
-"""The natural logarithm of 2 as a sum of two floats."""
-LOG2E = 1.4426950408889634
-
-EXP_F32 = (
-    0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.008368716575205326,
-    0.0013814626727253199,
-)  # fmt: skip
-"""(e^r - 1 - r) / r^2."""
-EXP_F64 = (
-    0.5, 0.16666666666666682, 0.041666666666666095, 0.008333333333317039, 0.0013888888889115993,
-    0.00019841269896375582, 2.4801586925946926e-05, 2.7557234868898975e-06,
-    2.7557582404382636e-07, 2.5112034758079434e-08, 2.082646429836284e-09,
-)  # fmt: skip
 EXP2_F32 = (
     0.6931471824645996, 0.24022647738456726, 0.055503323674201965, 0.009618442505598068,
     0.001339888316579163, 0.00015352187620010227,
 )  # fmt: skip
 """(2^r - 1) / r."""
+
+
+EXPM1_ENDS = {"float": (-30.0, 89.0), "double": (-60.0, 710.0)}
+"""Where e^x - 1 is -1 and infinity."""
+EXPM1_SMALL = {"float": 2.0**-25, "double": 2.0**-54}
+"""Below it e^x - 1 rounds to x, or to its neighbour."""
 
 
 def clamp(x: Value, low: float, high: float) -> Value:
@@ -38,12 +27,12 @@ def clamp(x: Value, low: float, high: float) -> Value:
 
 def exp_reduced(r: Value) -> Value:
     """e^r for |r| <= ln 2 / 2."""
-    return horner(r, (1.0, 1.0, *(EXP_F32 if r.elem == "float" else EXP_F64)))
+    return horner(r, (1.0, 1.0, *EXP[MANGLED[r.elem]]))
 
 
 def exp_parts(x: Value) -> tuple[Value, Exponent]:
     """e^x as a float near 1 and the exponent of a power of two to multiply it with."""
-    high, low = LN2[x.elem]
+    high, low = LN2[MANGLED[x.elem]]
     exponent = nearest(x, LOG2E)
     n = exponent.number
     # The first product cancels against x without error, so r is as exact as a float can be.
@@ -52,7 +41,7 @@ def exp_parts(x: Value) -> tuple[Value, Exponent]:
 
 def exp2_reduced_f64(r: Value, low: Value | None = None) -> Value:
     """2^(r + low) for |r| <= 1/2 and a tiny low."""
-    high, rest = LN2["double"]
+    high, rest = LN2["f64"]
     tail = r * rest
     return exp_reduced(fma(r, high, tail if low is None else fma(low, high, tail)))
 
@@ -65,6 +54,23 @@ def exp_f32(x: Value) -> Value:
 def exp_f64(x: Value) -> Value:
     """e^x."""
     return scale(*exp_parts(clamp(x, -746.0, 710.0)))
+
+
+def expm1(x: Value) -> Value:
+    """e^x - 1 = 2^n (e^r - 1) + (2^n - 1), in halves, since 2^n may overflow where that does not.
+
+    r has a part that is exact, and a small one that enters the sum with all that is small.
+    """
+    high, low = LN2[MANGLED[x.elem]]
+    inside = clamp(x, *EXPM1_ENDS[x.elem])
+    exponent = nearest(inside, LOG2E)
+    n = exponent.number
+    exact, rest = fma(n, -high, inside), n * -low
+    r = exact + rest
+    small = fma(r * r, horner(r, EXP[MANGLED[x.elem]]), rest)
+    factor = half_power(exponent)
+    half = fma(factor, small, fma(factor, exact, factor - 0.5))
+    return where(absolute(x) < EXPM1_SMALL[x.elem], x, half + half)
 
 
 def exp2_f32(x: Value) -> Value:
@@ -84,5 +90,6 @@ def exp2_f64(x: Value) -> Value:
 
 FUNCTIONS = {
     "exp": Function(1, {"f32": exp_f32, "f64": exp_f64}, {"f32": 1.1, "f64": 1.1}),
+    "expm1": Function(1, {"f32": expm1, "f64": expm1}, {"f32": 1.3, "f64": 1.3}),
     "exp2": Function(1, {"f32": exp2_f32, "f64": exp2_f64}, {"f32": 1.1, "f64": 1.1}),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import exponential, hyperbolic, logarithm, power, remainder, trigonometric
+from . import error, exponential, hyperbolic, logarithm, power, remainder, trigonometric
 from .conversion import ELEMENT, FLOATS, converter
 from .text import Function, Writer, define
 
@@ -29,6 +29,7 @@ FUNCTIONS = _merge(
     trigonometric.FUNCTIONS,
     hyperbolic.FUNCTIONS,
     power.FUNCTIONS,
+    error.FUNCTIONS,
     remainder.FUNCTIONS,
 )
 BOUNDS = {name: function.bound for name, function in FUNCTIONS.items()}

@@ -1,29 +1,28 @@
-"""log and log2: x = 2^e m with m in [sqrt(1/2), sqrt(2)), a polynomial for log m, then e added.
+"""log, log1p, log2: x = 2^e m with m in [sqrt(1/2), sqrt(2)), a polynomial for log m, e added.
 
 log(1 + f) is f plus a small correction, so that its rounding errors hardly count near x = 1.
 """
 
 from __future__ import annotations
 
-from .exponential import LN2
-from .text import BIAS, FRACTION_BITS, Function, Value, constant, float_of, fma, horner, where
+from ....base.polynomials import LN2, LOG_F32, LOG_F64
+from .text import (
+    BIAS,
+    FRACTION_BITS,
+    MANGLED,
+    Function,
+    Value,
+    constant,
+    float_of,
+    fma,
+    horner,
+    where,
+)
 
 SQRT_HALF = 0.7071067811865476
 LOG2E_PARTS = {"float": (1.4426950216293335, 1.925963033500011e-08),
                "double": (1.4426950408889634, 2.0355273740931033e-17)}  # fmt: skip
 """1 / ln 2 as a sum of two floats."""
-
-LOG_F32 = (
-    0.3333331346511841, -0.25000008940696716, 0.2000211775302887, -0.1666800081729889,
-    0.1421956717967987, -0.12405499815940857, 0.11887994408607483, -0.11676158010959625,
-    0.06747590005397797,
-)  # fmt: skip
-"""(log(1 + f) - f + f^2 / 2) / f^3."""
-LOG_F64 = (
-    0.6666666666666666, 0.40000000000006286, 0.2857142856907296, 0.2222222264875403,
-    0.18181775508093162, 0.15387097674553601, 0.13249961409446992, 0.13252761013740555,
-)  # fmt: skip
-"""(2 atanh(s) - 2 s) / s^3, in s^2."""
 
 
 def split(x: Value) -> tuple[Value, Value]:
@@ -61,11 +60,12 @@ def with_special_cases(x: Value, result: Value) -> Value:
     return where(x.compare("ult", "ult", 0.0), constant(x, float("nan")), result)
 
 
-def log_positive(x: Value) -> Value:
-    """The natural logarithm of a positive finite number."""
-    high, low = LN2[x.elem]
+def log_positive(x: Value, more: Value | None = None) -> Value:
+    """The natural logarithm of a positive finite number; `more` is a small summand."""
+    high, low = LN2[MANGLED[x.elem]]
     e, f = split(x)
-    return fma(e, high, f + fma(e, low, CORRECTION[x.elem](f)))
+    correction = CORRECTION[x.elem](f)
+    return fma(e, high, f + fma(e, low, correction if more is None else correction + more))
 
 
 def log2_positive(x: Value) -> Value:
@@ -80,6 +80,16 @@ def log(x: Value) -> Value:
     return with_special_cases(x, log_positive(x))
 
 
+def log1p(x: Value) -> Value:
+    """The natural logarithm of 1 + x: what that sum had to leave out counts by its quotient."""
+    total = x + 1.0
+    added = total - 1.0
+    rest = (1.0 - (total - added)) + (x - added)
+    result = with_special_cases(total, log_positive(total, rest / total))
+    # Adding up loses the sign of zero.
+    return where(x.eq(0.0), x, result)
+
+
 def log2(x: Value) -> Value:
     """The logarithm to base 2."""
     return with_special_cases(x, log2_positive(x))
@@ -87,5 +97,6 @@ def log2(x: Value) -> Value:
 
 FUNCTIONS = {
     "log": Function(1, {"f32": log, "f64": log}, {"f32": 1.0, "f64": 1.0}),
+    "log1p": Function(1, {"f32": log1p, "f64": log1p}, {"f32": 1.0, "f64": 1.0}),
     "log2": Function(1, {"f32": log2, "f64": log2}, {"f32": 1.1, "f64": 1.2}),
 }

@@ -51,6 +51,12 @@ def scale_normal(x: Value, exponent: Exponent) -> Value:
     return x * ((exponent.bits - BIAS[x.elem]) << place).as_float()
 
 
+def half_power(exponent: Exponent) -> Value:
+    """Half of 2^exponent, where that is a normal number."""
+    elem = exponent.number.elem
+    return ((exponent.bits - (BIAS[elem] + 1)) << FRACTION_BITS[elem]).as_float()
+
+
 # One instruction, where the target has it.
 
 

@@ -1,4 +1,4 @@
-"""Functions of floats: one to one, but for exponentials, and for what Tile IR has too roughly."""
+"""Functions of floats: one to one, but for exponentials and what Tile IR lacks or has roughly."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ....ir.core import Op
 from ..program.core import Val
 from .accurate import in_f64, power_of_two
 from .arithmetic import ROUNDINGS, plain, rounded
+from .composed import COMPOSED
 from .emitter import Emitter, Rule, tile
 
 NEAREST = 0
@@ -57,4 +58,5 @@ RULES: dict[str, Rule] = {
     "exp2": _exp2,
     "rsqrt": _flushing,
     "sqrt": rounded,
+    **COMPOSED,
 }

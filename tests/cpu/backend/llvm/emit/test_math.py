@@ -10,7 +10,10 @@ from support.numbers import float_values, fresh_rng, wide
 from tilewright.backend.llvm.functions import BOUNDS
 from tilewright.base.dtypes import FLOATS, f32, f64
 
-ONE = ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "log2", "rsqrt")
+ONE = (
+    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log", "log1p", "log2",
+    "rsqrt", "erf",
+)  # fmt: skip
 TWO = ("pow", "atan2")
 
 

@@ -1,11 +1,17 @@
-"""exp and exp2 over the whole range, subnormal results included."""
+"""exp, expm1 and exp2 over the whole range, subnormal results included."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from cpu.backend.llvm.functions.harness import assert_same, check, check_unary, values_at
+from cpu.backend.llvm.functions.harness import (
+    CARRIER_OF,
+    assert_same,
+    check,
+    check_unary,
+    values_at,
+)
 from support.numbers import fresh_rng
 
 INF, NAN = np.inf, np.nan
@@ -13,7 +19,9 @@ INF, NAN = np.inf, np.nan
 
 @pytest.mark.parametrize("lanes", [1, 8])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-@pytest.mark.parametrize(("name", "reference"), [("exp", np.exp), ("exp2", np.exp2)])
+@pytest.mark.parametrize(
+    ("name", "reference"), [("exp", np.exp), ("exp2", np.exp2), ("expm1", np.expm1)]
+)
 def test_error_bound(name, reference, dtype, lanes):
     check_unary(name, dtype, reference, lanes)
 
@@ -30,6 +38,26 @@ def test_special_values(dtype):
     points = [(INF,), (-INF,), (NAN,), (0.0,), (-0.0,)]
     for name in ("exp", "exp2"):
         assert_same(values_at(name, dtype, *points), [INF, 0.0, NAN, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_expm1_near_zero_and_where_powers_of_two_change(dtype):
+    rng, kind = fresh_rng(), CARRIER_OF[dtype]
+    tiny = np.finfo(kind).smallest_subnormal * rng.integers(-(2**22), 2**22, 5_000)
+    small = rng.standard_normal(20_000) * 2.0 ** rng.integers(-60, 2, 20_000)
+    turns = (
+        np.log(2) * (rng.integers(-40, 120, 20_000) + 0.5) * (1 + rng.uniform(-1e-3, 1e-3, 20_000))
+    )
+    for x in (tiny.astype(kind), small.astype(kind), turns.astype(kind)):
+        with np.errstate(all="ignore"):
+            check("expm1", dtype, (x,), np.expm1(x.astype(np.longdouble)))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_special_values_of_expm1(dtype):
+    points = [(INF,), (-INF,), (NAN,), (0.0,), (-0.0,), (-100.0,), (711.0,), (1e-320,)]
+    least = float(CARRIER_OF[dtype](1e-320))
+    assert_same(values_at("expm1", dtype, *points), [INF, -1.0, NAN, 0.0, -0.0, -1.0, INF, least])
 
 
 @pytest.mark.parametrize(("dtype", "low", "high"), [("f32", -149, 127), ("f64", -1074, 1023)])
