@@ -151,6 +151,13 @@ class Ticket:
         """
         return self.state.reborrow(self, use, extent)
 
+    def hand_back(self) -> None:
+        """It will not be used any more: the borrow that it came out of stands again, if any."""
+        state = self.state
+        with LOCK:
+            if state.exclusive is self:
+                state.exclusive = self.parent
+
 
 def mark(words: Words, what: Look, is_so: bool) -> None:
     """Tell launches whether something about memory needs a closer look."""

@@ -53,9 +53,14 @@ class Lent:
         return "it borrows the tensor it " + ("writes" if self.written else "reads")
 
     def settle(self) -> None:
-        """The work has been started: what was written holds values from now on."""
+        """The work has been started: what was written holds values from now on.
+
+        Nothing comes out of the borrow any more, so nobody needs to end it: launches that read the
+        memory next would look closer for that.
+        """
         if self.written:
             self.region.mark_written()
+            self.ticket.hand_back()
         self.handle.settle(failed=False)
 
 

@@ -282,6 +282,20 @@ def _take(flight: Flight, regions: Sequence[Region], writes: bool, found: list[F
             order.mark()
 
 
+def forget_over(flight: Flight, regions: Iterable[Region]) -> None:
+    """Work that was put on its stream is over already: leave nothing for others to look through.
+
+    But where there is other work, it is forgotten with that.
+    """
+    with LOCK:
+        for region in regions:
+            order = region.storage.order
+            spans = order.spans
+            if len(spans) == 1 and spans[0][0] is flight:
+                order.spans = []
+                order.mark()
+
+
 def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:
     """Block until the host may read memory, or write it; raises if what wrote it failed."""
     some = list(regions)

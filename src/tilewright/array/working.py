@@ -18,7 +18,7 @@ from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_put
 from .borrow import EPOCH, LOCK, OWNER
 from .flight import Flight, tell_put
-from .order import begin, reserve
+from .order import begin, forget_over, reserve
 from .recording import Node
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def put_work(
         given = work()
         on_its_way(flight, outcome)
         stream.after(partial(_settle, flight, outcome, partial(_asked, report, given), kept))
+        if flight.is_over:
+            forget_over(flight, (*writes, *reads))
     except BaseException:
         outcome.settle()
         leave_behind(flight, stream, kept)

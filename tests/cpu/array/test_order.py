@@ -9,6 +9,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.gates import PATIENCE, new_gate
 from tilewright import f32
+from tilewright.array.borrow import LOOK, Look
 
 N = 4096
 A_WHILE = 0.02
@@ -105,3 +106,44 @@ def test_random_work_on_random_streams_means_one_after_the_other(streams, seed):
         gates[i].open()
     for tensor, value in zip(tensors, expected, strict=True):
         all_are(tensor, value)
+
+
+@pytest.mark.cpu_alone  # a GPU may not be done when the copy has been put there
+@pytest.mark.parametrize("from_host", [False, True])
+@pytest.mark.parametrize("borrowed", [False, True])
+def test_a_copy_that_is_over_leaves_nothing_to_be_looked_at(streams, from_host, borrowed):
+    """So launches and replays that follow are as quick as others."""
+    x, y, z = (tw.full((N,), value).sync() for value in (1.0, 2.0, float("nan")))
+    target = x.borrow_mut() if borrowed else x
+    target.copy_from(np.full(N, 2.0, "f4") if from_host else y).sync_on(streams[0])
+    looks = [tensor.region.storage.state.words[LOOK] for tensor in (x, y)]
+    assert looks[0] == (Look.EXCLUSIVE if borrowed else 0)
+    assert not looks[1] & Look.FLIGHTS
+    launch(z, x, 3.0).sync_on(streams[1])
+    all_are(z, 6.0)
+
+
+@pytest.mark.parametrize("from_host", [False, True])
+def test_launches_come_after_a_copy_that_is_held_up(streams, from_host):
+    x, y, z = (tw.full((N,), value).sync() for value in (1.0, 2.0, float("nan")))
+    graph = launch(z, x, 3.0).graph_on(streams[1])
+    gate = new_gate()
+    gate.put_on(streams[0])
+    x.copy_from(np.full(N, 2.0, "f4") if from_host else y).start_on(streams[0])
+    graph.launch().start_on(streams[1])
+    y.copy_from(np.full(N, 7.0, "f4")).start_on(streams[2])  # not before it has been read
+    assert not streams[1].record().wait(A_WHILE)
+    gate.open()
+    all_are(z, 6.0)
+    all_are(y, 7.0)
+
+
+def test_a_borrow_can_be_used_after_a_copy_into_it(streams):
+    x, z = tw.full((N,), 1.0).sync(), tw.full((N,), float("nan")).sync()
+    borrow = z.borrow_mut()
+    borrow.copy_from(x).start_on(streams[0])
+    borrow.copy_from(np.full(N, 5.0, "f4")).start_on(streams[1])
+    launch(x, z, 2.0).start_on(streams[2])
+    with pytest.raises(tw.BorrowError):
+        borrow.copy_from(x).sync()
+    all_are(x, 10.0)

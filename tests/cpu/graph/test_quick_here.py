@@ -82,8 +82,7 @@ def test_graphs_are_launched_in_native_code_once_they_were_often(
 
     monkeypatch.setattr(CpuReplay, "hasten", note)
     _, x = counter(77)
-    # Memory has an account of work that is over until then, so that the first is looked at twice.
-    assert [compiled[0]] == compiled and len(looked_at) == compiled[0] + 2
+    assert [compiled[0]] == compiled and len(looked_at) == compiled[0] + 1
     was_run(x, 0)
 
 
@@ -104,11 +103,28 @@ def test_memory_that_was_used_otherwise_is_looked_at_until_that_is_forgotten(
     graph, x = counter(50)
     for _ in range(3):
         x.copy_from(np.full(50, 4.0 * (WARM - 3), "f4")).sync()
+        borrow = x.borrow_mut()
         for is_known in (False, False, True):
             del looked_at[:]
             graph.launch().sync()
             assert is_known == (not looked_at)
+        with pytest.raises(tw.BorrowError):
+            borrow.copy_from(np.zeros(50, "f4"))
         was_run(x, 0)
+
+
+def test_memory_that_was_copied_to_and_from_needs_no_look(looked_at: list[CpuReplay]) -> None:
+    graph, x = counter(50)
+    other = tw.zeros((50,)).sync()
+    del looked_at[:]
+    for _ in range(3):
+        x.copy_from(np.full(50, 4.0 * (WARM - 2), "f4")).sync()
+        graph.launch().sync()
+        other.copy_from(x).sync()
+        graph.launch().sync()
+        was_run(x, 0)
+        was_run(other, -1)
+    assert not looked_at
 
 
 def test_settings_of_a_block_are_looked_at(looked_at: list[CpuReplay]) -> None:

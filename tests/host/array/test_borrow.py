@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tilewright.array.borrow import BorrowState, Use, refuse_ended
+from tilewright.array.borrow import LOOK, OWNER, BorrowState, Use, refuse_ended
 from tilewright.array.extent import Extent
 from tilewright.base.errors import BorrowError
 from tilewright.op.place import here
@@ -50,6 +50,31 @@ def test_a_reborrow_comes_back(state):
     again = outer.reborrow(use("given to k again"))
     assert inner.ended_by().what == "given to k again"
     assert again.ended_by() is None
+
+
+def test_a_borrow_that_is_handed_back_needs_no_ending(state):
+    before, reader = state.exclude(use("written")), state.share(use("read"))
+    writer = state.exclude(use("written again"))
+    writer.hand_back()
+    assert state.exclusive is None and not state.words[LOOK] and not state.words[OWNER]
+    assert before.ended_by() is not None and reader.ended_by() is not None, "they do not revive"
+
+
+def test_the_borrow_that_one_came_out_of_gets_it_back(state):
+    parent = state.exclude(use("partitioned"))
+    child = parent.reborrow(use("copied into"))
+    child.hand_back()
+    assert state.exclusive is parent and state.words[OWNER] == id(parent)
+    assert parent.ended_by() is None
+    state.share(use("read"))
+    assert parent.ended_by().what == "read"
+
+
+def test_what_is_no_longer_the_latest_borrow_is_not_handed_back(state):
+    first = state.exclude(use("written"))
+    second = state.exclude(use("written again"))
+    first.hand_back()
+    assert state.exclusive is second and second.ended_by() is None
 
 
 def test_a_reborrow_ends_with_its_parent(state):
