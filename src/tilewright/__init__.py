@@ -59,6 +59,7 @@ from .base.errors import (
     PaddingWarning,
     SchedulingError,
     ShapeError,
+    UnwrittenWarning,
 )
 from .base.tile_order import OWNED
 from .compile.options import CompileOptions
@@ -178,6 +179,7 @@ __all__ = [
     "StreamPoolRoundRobin",
     "Tensor",
     "Trace",
+    "UnwrittenWarning",
     "arange",
     "as_op",
     "asarray",

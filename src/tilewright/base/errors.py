@@ -56,6 +56,7 @@ class Code(StrEnum):
     WITNESS = "not-a-witness"
     DIVERGENT = "not-reached-by-all-threads"
     PADDING = "padding-not-neutral"
+    UNWRITTEN = "output-never-written"
     ASSERTION = "assertion"
     RESOURCES = "too-large"
     TARGET = "not-on-this-target"
@@ -146,6 +147,10 @@ class InternalError(DeviceError):
 
 class PaddingWarning(UserWarning):
     """A reduction runs over elements that padding may have filled."""
+
+
+class UnwrittenWarning(UserWarning):
+    """A kernel writes nothing to one of its outputs."""
 
 
 def render(error: Error) -> str:

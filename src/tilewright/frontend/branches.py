@@ -58,6 +58,7 @@ def run_if(it: Interpreter, node: ast.If) -> Flow:
     cond = truth(it, it.eval(node.test))
     it.mark(node)
     if isinstance(cond, bool):
+        it.em.left_out |= bool(node.orelse if cond else node.body)
         return it.run(node.body if cond else node.orelse)
     before = it.frame.snapshot()
     then = _branch(it, node.body)

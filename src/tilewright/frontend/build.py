@@ -35,6 +35,7 @@ from .shared import refuse_large_shared
 from .sources import KernelSource
 from .statements import STATEMENTS
 from .threads import refuse_tiles
+from .unwritten import warn_of_unwritten
 from .values import MappedRef, OutputRef, SliceRef, TensorRef
 
 
@@ -76,6 +77,7 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
         it.mark(node)
         em.op("return")
     refuse_meeting(em, body)
+    warn_of_unwritten(it, kernel, body, params)
     if em.is_simt:
         refuse_tiles(em, body)
         refuse_large_shared(em, body)

@@ -35,7 +35,8 @@ class Emitter(Builder):
     parameter for the memory of each global in use; `global_names` says how globals were found.
     `witnesses` has the values that are a thread's own index, with the width of those in two
     dimensions; `widths` the one that each slice is written with. `shared_arrays` counts those in
-    the memory of a block; `cuts` has what of each slice a witness stands for.
+    the memory of a block; `cuts` has what of each slice a witness stands for. `left_out` says that
+    constants have decided against some statements.
     """
 
     inline: Callable[[Any, Sequence[Any]], Any]
@@ -48,6 +49,7 @@ class Emitter(Builder):
         self.unsafe_depth = 0
         self.depth = 0
         self.left = False
+        self.left_out = False
         self.launch_checks: list[LaunchCheck] = []
         self.warned: set[str] = set()
         self.scalars: dict[Value, str] = {}
@@ -108,13 +110,19 @@ class Emitter(Builder):
         where = span or self.span
         raise CompileError(message, expected=expected, got=got, hint=hint, span=where, code=code)
 
-    def warn(self, message: str, hint: str) -> None:
+    def warn(
+        self,
+        message: str,
+        hint: str,
+        code: Code = Code.PADDING,
+        category: type[Warning] = PaddingWarning,
+    ) -> None:
         """Warn at the current place, once per text."""
-        text = render(CompileError(message, hint=hint, span=self.span, code=Code.PADDING))
+        text = render(CompileError(message, hint=hint, span=self.span, code=code))
         if text not in self.warned:
             self.warned.add(text)
             name, line = (self.span.file.name, self.span.line) if self.span else ("<kernel>", 1)
-            warnings.warn_explicit(text, PaddingWarning, name, line)
+            warnings.warn_explicit(text, category, name, line)
 
     def require_unsafe(self, what: str) -> None:
         """Refuse what needs an unsafe entry, or `with tw.unsafe():`, outside of one."""

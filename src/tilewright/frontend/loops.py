@@ -197,6 +197,7 @@ def _bounds(
 
 def _run_unrolled(it: Interpreter, node: ast.For, items: Sequence[Any]) -> Flow:
     target = Target("unrolled", depth=it.em.depth)
+    it.em.left_out |= not items
     for item in items:
         assign(it, node.target, item)
         flow = _run_round(it, node, target)

@@ -79,6 +79,8 @@ class KernelSource:
     doc: str | None = None
     dialect: Dialect = "tile"
     terms: Terms = PLAIN
+    warned: set[str] = field(default_factory=set[str], repr=False)
+    """Outputs that it was warned of already."""
 
 
 def function_source(function: Callable[..., Any], text: str | None = None) -> FunctionSource:
