@@ -172,7 +172,7 @@ def attention(
     """
     _, BM, D = out.shape
     assert BN % LAST == 0
-    assert k.shape == v.shape == (q.shape[0] // GROUP, k.shape[1], D)
+    assert k.shape == v.shape == (tl.ceil_div(q.shape[0], GROUP), k.shape[1], D)
     head, block, _ = tl.get_tile_block_id()
     query = tl.load_tile_like(q, out).reshape(BM, D)
     keys, values = k.partition((1, BN, D)), v.partition((1, BN, D))
