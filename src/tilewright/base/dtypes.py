@@ -218,7 +218,7 @@ def int_range(dtype: AnyDType) -> tuple[int, int]:
 
 def round_to(dtype: AnyDType, value: float) -> float:
     """Round a Python float to the nearest value of a float type (ties to even)."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # a NaN that signals is a NaN
         if dtype is tf32:
             return float(round_tf32(np.asarray(_to_odd_f32(value))))
         # ml_dtypes rounds f64 to f32 first: an odd last bit there keeps that step harmless.

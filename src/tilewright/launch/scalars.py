@@ -121,7 +121,7 @@ def slot_of(dtype: AnyDType, value: Any) -> int:
     if not dtype.is_float:
         return int(value) & MASK
     pack = _PACK.get(dtype)
-    if pack is not None:
+    if pack is not None and not math.isnan(value):  # `struct` may drop the bits that tell NaN apart
         return int.from_bytes(pack(value), "little")
     held = np.asarray(round_to(dtype, value)).astype(dtype.np)
     return int(held.view(_UNSIGNED[dtype.itemsize]))
