@@ -111,9 +111,10 @@ class Binder:
     ) -> NoReturn:
         """A name is not a constant's, and was not placed: it, or another one, is wrong."""
         kernel, places = self._kernel.name, [*self._named]
-        if name not in places:
+        unknown = [other for other in keywords if other not in (*places, *self._known)]
+        if unknown:  # which may be another name, misspelt: so it comes first
             listed = ", ".join([*places, *sorted(self._known)]) or "none"
-            raise TypeError(f"`{kernel}` has no parameter `{name}`; it has {listed}")
+            raise TypeError(f"`{kernel}` has no parameter `{unknown[0]}`; it has {listed}")
         alone = [other for other in keywords if not self._named.get(other, True)]
         if alone:
             raise TypeError(

@@ -63,6 +63,7 @@ WRONG = {
     "nameless": lambda o: nameless(o.p, x=o.x),
     "nameless-and-named": lambda o: nameless(factor=2.0, z=o.p, x=o.x),
     "unknown-and-placed": lambda o: neg(o.p, x=o.x, y=o.x),
+    "misspelt": lambda o: neg(z=o.p, y=o.x),
     "unknown-keyword": lambda o: neg(o.p, o.x, BM=4),
     "other-keyword": lambda o: gemm(o.p, o.x, BK=4, BN=4),
     "missing-constant": lambda o: gemm(o.p, o.x),
