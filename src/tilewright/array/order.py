@@ -106,9 +106,11 @@ class Order:
         return self.joined is None and all(flight.is_on(stream) for flight, *_ in spans)
 
     def has_plain(self) -> bool:
-        """Whether plain launches have used the memory since it was last found that none does."""
-        words = self.words
-        return words[WRITE] != 0 or words[READ] != 0
+        """Whether plain launches have used the memory since it was last found that none does.
+
+        Any place may hold the only read: native code takes whichever is free.
+        """
+        return any(self.words[WRITE:STORAGE_WORDS])
 
     def writers(self) -> list[Flight]:
         """The plain launch that wrote last, if somebody must know of it."""
