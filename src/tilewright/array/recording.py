@@ -81,8 +81,10 @@ class PlainMemory:
 
     __slots__ = ("_kept", "address", "records")
 
-    def __init__(self, writing: str, writes: Sequence[Region], reads: Sequence[Region]) -> None:
-        """`writing` says what is done to what is written, in words."""
+    def __init__(
+        self, writing: str, writes: Sequence[Region], reads: Sequence[Region], keep: object
+    ) -> None:
+        """`writing` says what is done to what is written, in words; `keep` lives as long."""
         self.records = tuple([TensorRecord.of(region) for region in (*writes, *reads)])
         count, written = len(self.records), len(writes)
         row, words = new_words(2 * count + written), new_words(MEMORY_WORDS)
@@ -96,4 +98,4 @@ class PlainMemory:
         ]
         self.address = ctypes.addressof(words)
         """Where native code finds all of this."""
-        self._kept = writing, row, words
+        self._kept = writing, row, words, keep

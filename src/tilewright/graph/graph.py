@@ -7,6 +7,7 @@ captured op makes is filled on the stream the user named, at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 from weakref import ref
@@ -66,6 +67,9 @@ class CudaGraph(Generic[T]):
         self._output = output
         self._taken: Spot = None
         self._is_taken = False
+        self.kept: tuple[Replay, tuple[Node, ...]]
+        """What a launch in flight keeps. Not the graph: one that its user has dropped cannot be
+        launched again, so its memory may be given away."""
         self.prepared: list[Outcome] = []
         """What became of filling memory for it; the first launch looks after that."""
         self._gather()
@@ -78,7 +82,10 @@ class CudaGraph(Generic[T]):
             storage.graphs = (*[known for known in storage.graphs if known()], ref(self))
         regions = (*self.writes, *self.reads)
         whole = all(region.is_whole and region.storage.device is self.device for region in regions)
-        self._memory = PlainMemory(self.writing, self.writes, self.reads) if whole else None
+        self.kept = (self._replay, tuple(self._nodes))
+        self._memory = (
+            PlainMemory(self.writing, self.writes, self.reads, self.kept) if whole else None
+        )
 
     @overload
     @staticmethod
@@ -161,7 +168,7 @@ class CudaGraph(Generic[T]):
         memory, replay = self._memory, self._replay
         if memory is None or self.prepared or not (waits or replay.starts):
             return False
-        fired = replay.fire(stream, memory.address, use, built, (self, memory), waits)
+        fired = replay.fire(stream, memory.address, use, built, memory, waits)
         if fired is False:
             return tidy(memory.records) and self.fire(stream, use, built, waits)
         if PUTS.waiting:
@@ -180,13 +187,22 @@ class CudaGraph(Generic[T]):
 
     def read(self, run: ReplayRun) -> Exception | None:
         """After a replay: why it failed, if it did."""
-        reports = run.reports()
-        nodes = {node.number: node for node in self._nodes} if reports else {}
-        errors = [_read(nodes[number], raw) for number, raw in reports]
-        return next((error for error in errors if error is not None), None)
+        return read_run(self.kept[1], run)
+
+    def reader(self) -> Callable[[ReplayRun], Exception | None]:
+        """As `read`, for a launch in flight."""
+        return partial(read_run, self.kept[1])
 
     def __repr__(self) -> str:
         return f"CudaGraph(`{self.name}`, {len(self._nodes)} nodes, {self.device!r})"
+
+
+def read_run(nodes: Sequence[Node], run: ReplayRun) -> Exception | None:
+    """Deliver what the nodes of a replay report; gives the first error."""
+    reports = run.reports()
+    by_number = {node.number: node for node in nodes} if reports else {}
+    errors = [_read(by_number[number], raw) for number, raw in reports]
+    return next((error for error in errors if error is not None), None)
 
 
 def _read(node: Node, raw: object) -> Exception | None:

@@ -81,7 +81,7 @@ class GraphLaunch(DeviceOp[None]):
         ctx.outcomes += prepared
         put_work(
             ctx, self, lambda: graph.put_on(ctx.stream, inline=ctx.waits),
-            writes=graph.writes, reads=graph.reads, keep=graph, report=graph.read,
+            writes=graph.writes, reads=graph.reads, keep=graph.kept, report=graph.reader(),
         )  # fmt: skip
         for region in graph.writes:
             region.mark_written()

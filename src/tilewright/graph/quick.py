@@ -86,7 +86,7 @@ def _heard(op: GraphLaunch, graph: CudaGraph[Any], run: ReplayRun) -> None:
 
 def _left(
     label: str,
-    keep: tuple[CudaReplay, Any, Any],
+    keep: tuple[CudaReplay, Any],
     stream: CudaStream,
     others: int,
     kept: Any,

@@ -108,7 +108,7 @@ entry:
   %none = icmp eq ptr %fire, null
   br i1 %none, label %closer, label %make
 make:
-  %keep = call ptr @PyTuple_New(i64 3)
+  %keep = call ptr @PyTuple_New(i64 2)
   %full = icmp eq ptr %keep, null
   br i1 %full, label %failed, label %go
 closer:
@@ -118,10 +118,8 @@ failed:
 go:
   %its_replay = call ptr @own(ptr %replay)
   %first = call i32 @PyTuple_SetItem(ptr %keep, i64 0, ptr %its_replay)
-  %its_graph = call ptr @own(ptr %graph)
-  %second = call i32 @PyTuple_SetItem(ptr %keep, i64 1, ptr %its_graph)
   %its_memory = call ptr @own(ptr %memory)
-  %third = call i32 @PyTuple_SetItem(ptr %keep, i64 2, ptr %its_memory)
+  %second = call i32 @PyTuple_SetItem(ptr %keep, i64 1, ptr %its_memory)
   %label = call ptr @own({GRAPH})
   %no_event = call ptr @own(ptr @_Py_NoneStruct)
   call void @give(ptr %replay, i64 {replay_last}, ptr %no_event)
