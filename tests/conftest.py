@@ -47,6 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--mutants", type=int, default=60, help="damaged programs that assemblers and loaders get"
     )
+    parser.addoption(
+        "--programs", type=int, default=20_000, help="random host programs that are run"
+    )
     parser.addoption("--on", default="", help="a device to run tests on that are run on the CPU")
     parser.addoption(
         "--suite-logs", default="build/gpu-suites", help="where tests/gpu logs the files it runs"

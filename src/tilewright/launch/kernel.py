@@ -34,7 +34,7 @@ from .hidden import hidden_memory
 from .links import Generics, link
 from .plain import PlainBinder
 from .recent import Recent
-from .run import loader_for
+from .run import LOADERS, loader_for
 from .specialize import Specializer, cuda_facts, refuse_unhashable
 from .watching import note
 
@@ -149,7 +149,7 @@ class Kernel:
         given, processors = request.const_grid or request.grid, device.blocks_at_once
         grid = launch_grid(self.name, form.args, given, processors)
         note(self, form, request, grid, addresses)
-        if device.host_visible:
+        if device.target in LOADERS:
             signature = self.signature(form, request, len(grid))
         else:
             refuse_unknown_target(self.name, device)

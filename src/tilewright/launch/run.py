@@ -11,7 +11,7 @@ from ..array.region import Region
 from ..backend import reference
 from ..base.shapes import Shape
 from ..driver.immediate import ImmediateStream
-from ..driver.null import NullStream
+from ..driver.null import MemoryUse, NullStream
 from ..driver.protocol import Device, Stream
 from ..ir.artifact import Artifact
 from ..ir.core import Func
@@ -73,7 +73,10 @@ class Noted:
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Note it; it is over when the stream passes it."""
         assert isinstance(stream, NullStream)
-        stream.launch(self._text)
+        written = [*bound.written, *[pointer.region for pointer in bound.pointers]]
+        uses = [MemoryUse(region.start, region.end, writes=True) for region in written]
+        uses += [MemoryUse(region.start, region.end, writes=False) for region in bound.read]
+        stream.launch(self._text, uses)
         return lambda: QUIET
 
     def is_brief(self) -> bool:

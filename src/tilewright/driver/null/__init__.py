@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from .device import NullDevice
+from .happens_before import HappensBefore, MemoryUse, Race
 from .stream import Entry, NullEvent, NullStream
 
-__all__ = ["Entry", "NullDevice", "NullEvent", "NullStream"]
+__all__ = [
+    "Entry", "HappensBefore", "MemoryUse", "NullDevice", "NullEvent", "NullStream", "Race",
+]  # fmt: skip

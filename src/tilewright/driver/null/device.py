@@ -7,31 +7,50 @@ from collections.abc import Sequence
 
 from ..cpu.caching import HostMemory, HostPool
 from ..progress import HostProgress
+from ..protocol import Event
+from .happens_before import HappensBefore, Race
 from .module import NullModule
-from .stream import Entry, NullStream
+from .stream import Entry, NullEvent, NullStream
 
 STREAMS = 4
+
+
+class NullProgress(HostProgress):
+    """Progress of the null device: who watches an event waits for it."""
+
+    __slots__ = ()
+
+    def watch(self, event: Event) -> bool:
+        """Have the count rise once an event has passed."""
+        if isinstance(event, NullEvent):
+            event.demand()
+        return super().watch(event)
 
 
 class NullDevice:
     """A device on which nothing is done. What would have been is in `entries`.
 
     Events pass at once. Between `hold()` and `release()` none does, so a test can look at work in
-    flight for as long as it likes.
+    flight for as long as it likes. After `defer()` an event passes when the host waits for it, and
+    not before: then all order is what the program, and nothing else, has asked for.
     """
 
-    def __init__(self, name: str = "null") -> None:
+    def __init__(self, name: str = "null", *, host_visible: bool = True) -> None:
         self.name = name
         self.target = "null"
-        self.host_visible = True
+        self.host_visible = host_visible
+        self.order = HappensBefore()
+        """What happens before what, by waits alone."""
         self.blocks_at_once = 1
         self.pool = HostPool()
-        self.progress = HostProgress()
+        self.progress = NullProgress()
         self.entries: list[Entry] = []
         """All that was put on its streams, in the order it was put there."""
         self.moved = threading.Condition()
         """Notified when streams have moved."""
         self._all: list[NullStream] = []
+        self.is_deferring = False
+        """Whether work passes only when the host waits for it."""
         self._holds_all = False
         self._held: set[NullStream] = set()
         self._streams = [self.new_stream() for _ in range(STREAMS)]
@@ -64,9 +83,20 @@ class NullDevice:
             self._holds_all |= not streams
             self._held.update(streams)
 
+    @property
+    def races(self) -> list[Race]:
+        """Conflicting uses of memory that were put on streams without an order between them."""
+        return self.order.races
+
+    def defer(self) -> None:
+        """Let work pass when the host waits for it, and not before, until `release`."""
+        with self.moved:
+            self.is_deferring = True
+
     def release(self, *streams: NullStream) -> None:
         """Let all pass on these streams, or on all, now and later."""
         with self.moved:
+            self.is_deferring = False
             if self._holds_all and streams:
                 self._held.update(self._all)
             self._holds_all = False
@@ -81,7 +111,8 @@ class NullDevice:
     def _move(self) -> None:
         """Let streams pass what they can, as long as that lets others pass more."""
         with self.moved:
-            free = [] if self._holds_all else [s for s in self._all if s not in self._held]
+            held = self._holds_all or self.is_deferring
+            free = [] if held else [s for s in self._all if s not in self._held]
             while any(stream.advance() for stream in free):
                 self.moved.notify_all()
         self.progress.look()

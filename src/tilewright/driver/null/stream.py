@@ -7,13 +7,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..blocks import check_element
 from ..capturing import Capturing, Unfired
 from ..dues import Dues
 from ..lane import Lane
 from ..protocol import Block, Event, Stream
+from .happens_before import Clock, MemoryUse
 
 if TYPE_CHECKING:
     from .device import NullDevice
@@ -39,19 +40,32 @@ class Entry:
 class NullEvent:
     """A point of a null stream."""
 
-    __slots__ = ("number", "stream")
+    __slots__ = ("clock", "number", "stream")
 
-    def __init__(self, stream: NullStream, number: int) -> None:
+    def __init__(self, stream: NullStream, number: int, clock: Clock) -> None:
         self.stream = stream
         self.number = number
+        self.clock = clock
 
     def done(self) -> bool:
         """Whether it has passed."""
-        return self.stream.completed >= self.number
+        passed = self.stream.completed >= self.number
+        if passed:
+            self.stream.device.order.seen(self.clock)
+        return passed
+
+    def demand(self) -> None:
+        """Let it pass if the device has deferred it until somebody waits."""
+        device = self.stream.device
+        with device.moved:
+            if device.is_deferring:
+                self.stream.advance_to(self.number)
+                device.moved.notify_all()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until it has passed, or so many seconds; True: it has."""
         moved = self.stream.device.moved
+        self.demand()
         with moved:
             passed = moved.wait_for(self.done, timeout)
         if passed:
@@ -62,7 +76,15 @@ class NullEvent:
         return f"Event(stream={self.stream.number}, number={self.number})"
 
 
-class NullStream(Capturing[tuple[str, str]]):
+class NullNode(NamedTuple):
+    """What was recorded instead of put on a stream."""
+
+    kind: str
+    text: str
+    uses: tuple[MemoryUse, ...]
+
+
+class NullStream(Capturing[NullNode]):
     """Notes in order what is put here."""
 
     __slots__ = ("_dues", "_waits", "completed", "device", "lane", "number", "submitted")
@@ -73,12 +95,15 @@ class NullStream(Capturing[tuple[str, str]]):
         self.number = number
         self.lane = Lane()
         self.submitted = self.completed = 0
-        self._waits: deque[tuple[int, Event]] = deque()
+        self._waits: deque[tuple[int, NullEvent]] = deque()
         self._dues = Dues()
 
     def idle(self) -> bool:
         """Whether all that was put here has passed."""
-        return self.completed >= self.submitted
+        is_idle = self.completed >= self.submitted
+        if is_idle:
+            self.device.order.seen(self.device.order.clock(self.number))
+        return is_idle
 
     def full(self) -> bool:
         """Never: what is held is only noted."""
@@ -86,37 +111,49 @@ class NullStream(Capturing[tuple[str, str]]):
 
     def record(self) -> NullEvent:
         """The point behind all that was put here so far."""
-        return NullEvent(self, self.submitted)
+        with self.device.moved:
+            return NullEvent(self, self.submitted, self.device.order.clock(self.number))
 
-    def launch(self, text: str) -> None:
-        """Note a launch, in words."""
-        self.note("launch", text)
+    def launch(self, text: str, uses: Sequence[MemoryUse] = ()) -> None:
+        """Note a launch, in words, and the memory it uses."""
+        self.note("launch", text, uses)
 
     def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
         """Note a copy."""
-        self.note("copy", f"{_shown(source)} to {_shown(target)}")
+        uses = (_use_of(target, writes=True), _use_of(source, writes=False))
+        self.note("copy", f"{_shown(source)} to {_shown(target)}", uses)
 
     def fill(self, target: Block, element: bytes, *, inline: bool = False) -> None:
         """Note a fill."""
         check_element(target, element)
-        self.note("fill", f"{_shown(target)} with {element.hex()}")
+        uses = (_use_of(target, writes=True),)
+        self.note("fill", f"{_shown(target)} with {element.hex()}", uses)
 
     def wait_for(self, event: Event) -> None:
         """Note a wait, which holds up what follows; the host waits for events of other drivers."""
         if not isinstance(event, NullEvent):
             event.wait()
         elif event.stream is not self and not event.done():
-            self.note("wait", f"for {event!r}", event)
+            self.note("wait", f"for {event!r}", event=event)
 
-    def note(self, kind: str, text: str, event: Event | None = None) -> None:
+    def note(
+        self,
+        kind: str,
+        text: str,
+        uses: Sequence[MemoryUse] = (),
+        event: NullEvent | None = None,
+    ) -> None:
         """Put an entry here that passes at once, or after an event, or when released."""
         if self._nodes is not None:
-            self._nodes.append((kind, text))
+            self._nodes.append(NullNode(kind, text, tuple(uses)))
             return
+        order = self.device.order
         with self.device.moved:
             self.submitted += 1
             if event is not None:
+                order.wait(self.number, event.clock)
                 self._waits.append((self.submitted, event))
+            order.put(self.number, uses, f"{kind} {text}")
         self.device.note(Entry(self.number, kind, text))
 
     def advance(self) -> bool:
@@ -126,6 +163,14 @@ class NullStream(Capturing[tuple[str, str]]):
             waits.popleft()
         self.completed = waits[0][0] - 1 if waits else self.submitted
         return self.completed > before
+
+    def advance_to(self, number: int) -> None:
+        """Pass all entries up to a number, and those of other streams they wait for."""
+        waits = self._waits
+        while waits and waits[0][0] <= number:
+            _, event = waits.popleft()
+            event.stream.advance_to(event.number)
+        self.completed = max(self.completed, number)
 
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all that was put here so far has passed."""
@@ -153,9 +198,9 @@ class NullReplay(Unfired):
 
     __slots__ = ("_last", "_turn", "entries")
 
-    def __init__(self, entries: list[tuple[str, str]]) -> None:
+    def __init__(self, entries: list[NullNode]) -> None:
         self.entries = tuple(entries)
-        """Kind and text of each."""
+        """What was recorded."""
         self._last: Event | None = None
         self._turn = threading.Lock()
 
@@ -178,7 +223,8 @@ class NullReplay(Unfired):
         with self._turn:
             if self._last is not None:
                 stream.wait_for(self._last)
-            stream.note("replay", f"of {self.nodes} nodes")
+            uses = [use for entry in self.entries for use in entry.uses]
+            stream.note("replay", f"of {self.nodes} nodes", uses)
             self._last = stream.record()
         return NullRun()
 
@@ -191,6 +237,16 @@ class NullRun:
     def reports(self) -> Sequence[tuple[int, object]]:
         """Nothing."""
         return ()
+
+
+def _use_of(block: Block, *, writes: bool) -> MemoryUse:
+    """The bytes from a block's first to its last."""
+    if 0 in block.shape:
+        return MemoryUse(block.address, block.address, writes)
+    steps = [(n - 1) * stride for n, stride in zip(block.shape, block.strides, strict=True)]
+    low = block.address + sum(min(step, 0) for step in steps)
+    high = block.address + sum(max(step, 0) for step in steps) + block.itemsize
+    return MemoryUse(low, high, writes)
 
 
 def _shown(block: Block) -> str:

@@ -147,7 +147,7 @@ def test_captured_work_is_noted_at_each_replay():
     stream.copy(block(), block())
     assert stream.captured == 2
     replay = stream.end_capture()
-    assert device.entries == [] and replay.nodes == 2 and replay.entries[0] == ("launch", "a")
+    assert device.entries == [] and replay.nodes == 2 and replay.entries[0] == ("launch", "a", ())
     with pytest.raises(DriverError, match="not being captured"):
         stream.end_capture()
     device.hold()

@@ -1,0 +1,1 @@
+"""Random host programs beside a sequential model: order by memory, whatever the streams."""

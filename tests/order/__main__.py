@@ -1,0 +1,64 @@
+"""Runs many random host programs in several processes, with a count of what is done.
+
+PYTHONPATH=src:tests python -m order --device cuda --programs 50000 --jobs 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from typing import Any
+
+from order.running import Bench
+
+LONG = {"cpu": (0, 1, 60, 1000), "cuda": (0, 1, 300, 20_000)}
+"""Iterations of the long kernel that last up to hundreds of microseconds."""
+
+
+def work(device: str, seeds: range, told: Any) -> None:
+    """Run the programs of some seeds; tell of each that is done, and of failures."""
+    failures = Bench(device, LONG.get(device, LONG["cpu"])).try_all(seeds, lambda: told.put(1))
+    told.put(failures)
+
+
+def main() -> int:
+    """Run them all; the exit status says whether one failed."""
+    parser = argparse.ArgumentParser(prog="order", description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--programs", type=int, default=20_000)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
+    asked = parser.parse_args()
+    context = multiprocessing.get_context("spawn")
+    told: Any = context.Queue()
+    seeds = range(asked.first, asked.first + asked.programs)
+    workers = [
+        context.Process(target=work, args=(asked.device, seeds[k :: asked.jobs], told))
+        for k in range(asked.jobs)
+    ]
+    for worker in workers:
+        worker.start()
+    begun, done, ended = time.monotonic(), 0, 0
+    failures: list[str] = []
+    while ended < asked.jobs:
+        news = told.get()
+        if isinstance(news, list):
+            failures += news
+            ended += 1
+            continue
+        done += 1
+        if done % 100 == 0 or done == asked.programs:
+            rate = done / (time.monotonic() - begun)
+            print(f"\r{done} of {asked.programs} programs, {rate:.0f}/s", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    print("\n".join(failures))
+    print(
+        f"{done} programs on {asked.device}: {done - len(failures)} passed, {len(failures)} failed"
+    )
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

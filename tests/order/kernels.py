@@ -1,0 +1,114 @@
+"""The kernels of random programs, of very different length, each with its meaning in NumPy.
+
+A launch that does not wait where it must shows only while the work it should wait for runs: so some
+kernels last hundreds of microseconds and others none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tilewright as tw
+import tilewright.lang as tl
+from tilewright import i32, simt
+
+Array = np.ndarray[Any, Any]
+TILE = 256
+FIXED = 800
+"""Iterations of the kernel whose length is a constant."""
+MASK = (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel under test."""
+
+    entry: Any
+    meaning: Callable[..., Array]
+    """Gives the output from what it was, the inputs and the numbers."""
+    inputs: int
+    numbers: int
+    threads: bool = False
+    """Whether it is a SIMT kernel, whose output is a whole tensor."""
+    whole: bool = False
+    """Whether its inputs must be whole tensors."""
+
+
+def wrapped(values: Array) -> Array:
+    """Integers modulo 2^32."""
+    return (values & MASK).astype(np.uint32).view(np.int32)
+
+
+def iterated(x: Array, count: int) -> Array:
+    """x = 5 x + 1, `count` times, modulo 2^32."""
+    factor, total = pow(5, count, 1 << 32), (pow(5, count, 1 << 34) - 1) // 4
+    return wrapped(x.astype(np.int64) * factor + total)
+
+
+def axpy_of(_: Array, x: Array, y: Array, a: int) -> Array:
+    return wrapped(x.astype(np.int64) * a + y)
+
+
+def bump_of(z: Array, a: int) -> Array:
+    return wrapped(z.astype(np.int64) * 3 + a)
+
+
+def pick_of(z: Array, x: Array, y: Array) -> Array:
+    chosen = int(y[0] & 1)
+    return np.resize(x[chosen * TILE : (chosen + 1) * TILE], len(z))
+
+
+def new_kernels() -> dict[str, Kernel]:
+    """All kernels, as nobody has launched them yet: how a launch is made may depend on that."""
+
+    @tw.entry
+    def lengthy(z: tl.TensorMut[i32], x: tl.Tensor[i32], n: i32) -> None:
+        t = tl.load_tile_like(x, z)
+        for _ in range(n):
+            t = t * 5 + 1
+        z.store(t)
+
+    @tw.entry
+    def lasting(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
+        t = tl.load_tile_like(x, z)
+        for _ in range(FIXED):
+            t = t * 5 + 1
+        z.store(t)
+
+    @tw.entry
+    def axpy(z: tl.TensorMut[i32], x: tl.Tensor[i32], y: tl.Tensor[i32], a: i32) -> None:
+        z.store(tl.load_tile_like(x, z) * a + tl.load_tile_like(y, z))
+
+    @tw.entry
+    def bump(z: tl.TensorMut[i32], a: i32) -> None:
+        z.store(z.load() * 3 + a)
+
+    @tw.entry
+    def seven(z: tl.TensorMut[i32]) -> None:
+        z.store(tl.full(z.shape, 7, i32))
+
+    @tw.entry
+    def pick(z: tl.TensorMut[i32], x: tl.Tensor[i32, tl.Dyn], y: tl.Tensor[i32, tl.Dyn]) -> None:
+        chosen = y.load_tile((1,), [0]).item() & 1  # its check stays in the kernel
+        z.store(x.load_tile((TILE,), [chosen]))
+
+    @simt.kernel
+    def scale(out: simt.DisjointSlice[i32], x: simt.Slice[i32], a: i32) -> None:
+        assert len(x) >= len(out)
+        i = simt.index_1d()
+        if i < len(out):
+            out[i] = x[i] * a
+
+    return {
+        "lengthy": Kernel(lengthy, lambda _, x, n: iterated(x, n), 1, 1),
+        "lasting": Kernel(lasting, lambda _, x: iterated(x, FIXED), 1, 0),
+        "axpy": Kernel(axpy, axpy_of, 2, 1),
+        "bump": Kernel(bump, bump_of, 0, 1),
+        "seven": Kernel(seven, lambda z: np.full_like(z, 7), 0, 0),
+        "pick": Kernel(pick, pick_of, 2, 0, whole=True),
+        "scale": Kernel(scale, lambda _, x, a: wrapped(x.astype(np.int64) * a), 1, 1, threads=True),
+    }

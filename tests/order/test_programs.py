@@ -1,0 +1,50 @@
+"""Random host programs give what their sequential model says, on the device under test."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from order.drawing import Draw
+from order.kernels import iterated
+from order.running import Bench, minimized
+from order.steps import Ending, Launch, WrongValueError
+
+SHARDS = 10
+DEVICE = os.environ.get("TILEWRIGHT_DEVICE", "cpu")
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_programs_agree_with_the_model(shard, pytestconfig):
+    count = pytestconfig.getoption("--programs")
+    seeds = range(shard, count, SHARDS)
+    failures = Bench(DEVICE).try_all(seeds)
+    assert not failures, "\n".join(failures)
+
+
+def test_a_seed_is_always_the_same_program():
+    assert Draw(17).program() == Draw(17).program()
+    assert Draw(17).program() != Draw(18).program()
+
+
+def test_the_model_of_the_long_kernel_is_its_loop():
+    x = expected = np.array([0, 1, -1, 2**31 - 1, -(2**31)], np.int32)
+    for _ in range(7):
+        expected = ((expected.astype(np.int64) * 5 + 1) & 0xFFFFFFFF).astype(np.uint32)
+        expected = expected.view(np.int32)
+    assert np.array_equal(iterated(x, 7), expected)
+
+
+def test_a_wrong_value_is_found():
+    class Wrong(Launch):
+        def model(self, model, kernels):
+            model.arrays[self.out][3] ^= 1
+
+    steps = [Wrong("seven", 0, "mut", None, (), (), Ending("start_on", 1))]
+    assert isinstance(Bench(DEVICE).run(steps), WrongValueError)
+
+
+def test_failing_programs_are_shrunk():
+    assert minimized(list("abcdefgh"), lambda steps: {"c", "g"} <= set(steps)) == ["c", "g"]
