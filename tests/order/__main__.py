@@ -6,9 +6,11 @@ PYTHONPATH=src:tests python -m order --device cuda --programs 50000 --jobs 8
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
 import sys
 import time
+from itertools import takewhile
 from typing import Any
 
 from order.running import Bench
@@ -17,10 +19,11 @@ LONG = {"cpu": (0, 1, 60, 1000), "cuda": (0, 1, 300, 20_000)}
 """Iterations of the long kernel that last up to hundreds of microseconds."""
 
 
-def work(device: str, seeds: range, told: Any) -> None:
-    """Run the programs of some seeds; tell of each that is done, and of failures."""
-    failures = Bench(device, LONG.get(device, LONG["cpu"])).try_all(seeds, lambda: told.put(1))
-    told.put(failures)
+def work(device: str, seeds: range, seconds: float, told: Any) -> None:
+    """Run the programs of some seeds, or as many as time allows; tell of each, and of failures."""
+    bench, end = Bench(device, LONG.get(device, LONG["cpu"])), time.monotonic() + seconds
+    in_time = takewhile(lambda _: time.monotonic() < end, seeds)
+    told.put(bench.try_all(in_time, lambda: told.put(1)))
 
 
 def main() -> int:
@@ -30,12 +33,15 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=20_000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so many")
     asked = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     told: Any = context.Queue()
     seeds = range(asked.first, asked.first + asked.programs)
     workers = [
-        context.Process(target=work, args=(asked.device, seeds[k :: asked.jobs], told))
+        context.Process(
+            target=work, args=(asked.device, seeds[k :: asked.jobs], asked.seconds, told)
+        )
         for k in range(asked.jobs)
     ]
     for worker in workers:

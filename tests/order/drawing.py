@@ -38,9 +38,14 @@ READS = ("to_numpy", "to_numpy", "asarray", "view", "item", "op", "future")
 class Draw:
     """Draws the steps of one program, and knows what each leaves allowed."""
 
-    def __init__(self, seed: int, lengths: tuple[int, ...] = LENGTHS) -> None:
+    def __init__(
+        self,
+        seed: int,
+        lengths: tuple[int, ...] = LENGTHS,
+        kernels: tuple[str, ...] = LAUNCHES,
+    ) -> None:
         self.random = random.Random(seed)
-        self.lengths = lengths
+        self.lengths, self.kernels = lengths, kernels
         self.shared: set[int] = set()
         self.graphs: dict[int, tuple[Launch, ...]] = {}
 
@@ -75,7 +80,7 @@ class Draw:
         rng = self.random
         if not outs:
             return None
-        out, kernel = rng.choice(outs), rng.choice(LAUNCHES)
+        out, kernel = rng.choice(outs), rng.choice(self.kernels)
         sources = [t for t in (range(TENSORS) if reads is None else reads) if t != out]
         if INPUTS[kernel] and not sources:
             return None

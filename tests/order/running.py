@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import tilewright as tw
-from order.drawing import LENGTHS, TENSORS, Draw
+from order.drawing import LAUNCHES, LENGTHS, TENSORS, Draw
 from order.kernels import Array, Kernel, new_kernels
 from order.steps import LENGTH, Step, World
 
@@ -22,14 +22,20 @@ ATTEMPTS = 25
 class Bench:
     """Runs programs on one device."""
 
-    def __init__(self, device: Any, lengths: tuple[int, ...] = LENGTHS) -> None:
-        self.device, self.lengths = device, lengths
+    def __init__(
+        self,
+        device: Any,
+        lengths: tuple[int, ...] = LENGTHS,
+        drawn: tuple[str, ...] = LAUNCHES,
+    ) -> None:
+        """`drawn` are the kernels that programs launch, the more often the more often named."""
+        self.device, self.lengths, self.drawn = device, lengths, drawn
         self.kernels: dict[str, Kernel] = {}
         self._run = 0
 
     def draw(self, seed: int) -> list[Step]:
         """The program of a seed."""
-        return Draw(seed, self.lengths).program()
+        return Draw(seed, self.lengths, self.drawn).program()
 
     def run(self, steps: Sequence[Step]) -> Exception | None:
         """Run a program; what went wrong, if anything did."""
@@ -62,7 +68,7 @@ class Bench:
         lines += [f"  {step}" for step in self.shrunk(steps, error)]
         return "\n".join(lines)
 
-    def try_all(self, seeds: Sequence[int], passed: Callable[[], None] = lambda: None) -> list[str]:
+    def try_all(self, seeds: Iterable[int], passed: Callable[[], None] = lambda: None) -> list[str]:
         """Run the programs of some seeds; what failed, in words."""
         failures: list[str] = []
         for seed in seeds:

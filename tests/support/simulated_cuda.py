@@ -52,7 +52,6 @@ class SimulatedCuda(FakeCuda):
         super().__init__()
         self.pinned = _Pinned()
         self._codes: dict[int, bytes] = {}
-        self._funcs: dict[str, Func] = {}
         for name in dir(FakeCuda):
             if (
                 not name.startswith("_")
@@ -88,8 +87,12 @@ class SimulatedCuda(FakeCuda):
         self._codes[number] = code
         return number
 
+    def func_of(self, module: int) -> Func | None:
+        """The IR that a module was made of, if it is one of ours."""
+        return MADE.get(sha256(self._codes[module]).digest())
+
     def find_function(self, module: int, name: str) -> int:
-        func = MADE.get(sha256(self._codes[module]).digest())
+        func = self.func_of(module)
         if func is None:
             return super().find_function(module, name)
         number = next(self._numbers)
@@ -100,11 +103,9 @@ class SimulatedCuda(FakeCuda):
         return number
 
     def _interpret(self, func: Func, values: list[int], grid: tuple[int, int, int]) -> None:
-        signature = func.signature
-        wanted = slots(signature, reports=bool(sites_of(func)))
-        given = dict(zip(wanted, values, strict=True))
+        given = _given(func, values)
         logical = tuple(n for slot, n in given.items() if slot.what == "grid") or grid
-        arguments = list(_arguments(func, given))
+        arguments = arguments_of(func, values)
         memory = [array_of(Block(a, 1, (len(b) - 256,), (1,), host=True))
                   for a, b in tuple(self.memory.items())]  # fmt: skip
         outcome = reference.run(func, arguments, logical, reachable=memory)
@@ -115,6 +116,17 @@ class SimulatedCuda(FakeCuda):
 
 MADE: dict[bytes, Func] = {}
 """The IR of every cubin of this process, by its hash."""
+
+
+def _given(func: Func, values: list[int]) -> dict[Slot, int]:
+    """The parameters of a launch by what they are."""
+    wanted = slots(func.signature, reports=bool(sites_of(func)))
+    return dict(zip(wanted, values, strict=True))
+
+
+def arguments_of(func: Func, values: list[int]) -> list[Any]:
+    """What a launch was given, as the reference takes it: arrays and numbers."""
+    return list(_arguments(func, _given(func, values)))
 
 
 def _arguments(func: Func, given: dict[Slot, int]) -> Iterator[Any]:

@@ -102,6 +102,11 @@ class HappensBefore:
             host = self._host
             self._accesses = [a for a in self._accesses if a.number > host.get(a.stream, 0)]
 
+    def has_seen(self, clock: Clock) -> bool:
+        """Whether the host knows that a point has passed."""
+        with self._lock:
+            return all(self._host.get(stream, 0) >= number for stream, number in clock.items())
+
     def forget(self, start: int, end: int) -> None:
         """These bytes are no longer the device's: what comes there next is other memory."""
         with self._lock:
