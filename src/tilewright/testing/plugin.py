@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 
 from ..driver.host import NULL
-from ..driver.null import NullDevice
+from ..driver.null import HappensBefore, NullDevice
 from ..op.ambient import device
 
 
@@ -16,11 +16,15 @@ def null_device() -> Generator[NullDevice, None, None]:
     """The null device, as the default one: it records what is put on its streams and runs nothing.
 
     `null_device.entries` is what would have been done; between `hold()` and `release()` nothing
-    passes, so work in flight can be looked at.
+    passes, so work in flight can be looked at; after `defer()` work passes where the program waits
+    for it. Two conflicting uses of memory without an order between them fail the test.
     """
     NULL.entries.clear()
+    NULL.order = HappensBefore()
     with device(NULL):
         yield NULL
+    races = list(map(str, NULL.races))
     NULL.release()
     NULL.synchronize()
     NULL.entries.clear()
+    assert not races, races

@@ -304,3 +304,29 @@ def test_what_fills_memory_at_capture_is_heard_of_at_the_first_launch(device):
     with pytest.raises(tw.LaunchError, match="the filling failed"):
         graph.launch().sync()
     graph.launch().sync()
+
+
+@tw.entry
+def later(z: tl.TensorMut[i32], x: tl.Tensor[i32], n: i32) -> None:
+    t = tl.load_tile_like(x, z)
+    for _ in range(n):
+        t = t * 5 + 1
+    z.store(t)
+
+
+def test_memory_of_a_dropped_graph_in_flight_may_be_given_away(device):
+    busy = 200_000 if device.name == "cpu" else 20  # lasts a thousand times as long as the test
+    x = tw.from_numpy(np.arange(64, dtype=np.int32)).sync()
+    z = tw.zeros((64,), i32).sync()
+    stream = device.new_stream()
+    with tw.CudaGraph.scope(stream) as scope:
+        scope.record(later(z.partition_mut((64,)), x, busy))
+    graph = scope.graph
+    graph.launch().start_on(stream)
+    with pytest.raises(tw.BorrowError, match="the graph of"):
+        tw.Arc(z)
+    del graph, scope
+    shared = tw.Arc(z)
+    factor, total = pow(5, busy, 1 << 32), (pow(5, busy, 1 << 34) - 1) // 4 % (1 << 32)
+    expected = np.arange(64, dtype=np.uint64) * np.uint64(factor) + np.uint64(total)
+    assert np.array_equal(shared.to_numpy().view(np.uint32), expected.astype(np.uint32))
