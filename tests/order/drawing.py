@@ -29,10 +29,14 @@ STREAMS = 3
 GRAPHS = 2
 LENGTHS = (0, 1, 60, 1000)
 """Iterations of the kernel that is told how many."""
-LAUNCHES = ("lengthy", "lengthy", "lasting", "axpy", "axpy", "bump", "seven", "pick", "scale")
-INPUTS = {"lengthy": 1, "lasting": 1, "axpy": 2, "bump": 0, "seven": 0, "pick": 2, "scale": 1}
+LAUNCHES = (
+    "lengthy", "lengthy", "lasting", "axpy", "axpy", "bump", "seven", "pick", "scale", "visit",
+)  # fmt: skip
+INPUTS = {
+    "lengthy": 1, "lasting": 1, "axpy": 2, "bump": 0, "seven": 0, "pick": 2, "scale": 1, "visit": 0,
+}  # fmt: skip
 INPUT_FORMS = ("plain",) * 8 + ("view", "array", "dup", "value")
-READS = ("to_numpy", "to_numpy", "asarray", "view", "item", "op", "future")
+READS = ("to_numpy", "to_numpy", "asarray", "dlpack", "view", "item", "op", "future")
 
 
 class Draw:
@@ -93,6 +97,7 @@ class Draw:
             "axpy": (rng.randint(-4, 4),),
             "bump": (rng.randint(-9, 9),),
             "scale": (rng.randint(-5, 5),),
+            "visit": (rng.randint(-5, 5),),
         }.get(kernel, ())
         form = "part" if part else "mut"
         return Launch(kernel, out, form, part, inputs, numbers, self._ending())
@@ -126,6 +131,9 @@ class Draw:
             return [*self._let_go(launch.out), replace(launch, form="given")]
         if launch.kernel == "bump":
             return [launch]
+        owns = all(i.tensor in self.shared and i.form == "plain" for i in launch.inputs)
+        if owns and self.random.random() < 0.5:
+            launch = replace(launch, ending=Ending("spawn"))
         return [*self._let_go(launch.out), replace(launch, form="fresh")]
 
     def _chain(self) -> list[Step]:

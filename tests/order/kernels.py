@@ -36,6 +36,8 @@ class Kernel:
     """Whether it is a SIMT kernel, whose output is a whole tensor."""
     whole: bool = False
     """Whether its inputs must be whole tensors."""
+    mapped: bool = False
+    """Whether its blocks visit several tiles each."""
 
 
 def wrapped(values: Array) -> Array:
@@ -96,6 +98,11 @@ def new_kernels() -> dict[str, Kernel]:
         chosen = y.load_tile((1,), [0]).item() & 1  # its check stays in the kernel
         z.store(x.load_tile((TILE,), [chosen]))
 
+    @tw.entry
+    def visit(z: tl.MappedPartitionMut[i32], a: i32) -> None:
+        for index in z.iter_indices():
+            z.store(tl.full(z.shape, a, i32), index)
+
     @simt.kernel
     def scale(out: simt.DisjointSlice[i32], x: simt.Slice[i32], a: i32) -> None:
         assert len(x) >= len(out)
@@ -110,5 +117,6 @@ def new_kernels() -> dict[str, Kernel]:
         "bump": Kernel(bump, bump_of, 0, 1),
         "seven": Kernel(seven, lambda z: np.full_like(z, 7), 0, 0),
         "pick": Kernel(pick, pick_of, 2, 0, whole=True),
+        "visit": Kernel(visit, lambda z, a: np.full_like(z, a), 0, 1, mapped=True),
         "scale": Kernel(scale, lambda _, x, a: wrapped(x.astype(np.int64) * a), 1, 1, threads=True),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from order.steps import LENGTH, Step, World
 
 RENEWED = 400
 """Programs after which kernels are made anew: how a launch is made may depend on how often."""
+TRACED = 25
+"""One program in so many is traced, which takes other paths."""
 ATTEMPTS = 25
 """Runs after which a program that failed once counts as one that does not."""
 
@@ -42,7 +45,8 @@ class Bench:
         if self._run % RENEWED == 0:
             self.kernels = new_kernels()
         self._run += 1
-        with tw.device(self.device) as device:
+        traced = tw.trace() if self._run % TRACED == 0 else nullcontext()
+        with tw.device(self.device) as device, traced:
             world = World(device, self.kernels, start_values())
             try:
                 for step in steps:

@@ -100,6 +100,8 @@ class Ending:
             return getattr(op, kind)(stream)
         if kind == "await":
             return asyncio.run(_awaited(op))
+        if kind == "spawn":
+            return tw.spawn(op).result()
         future = op.schedule(world.policy) if kind == "schedule" else op.into_future()
         if needed or kind == "result":
             return future.result()
@@ -171,12 +173,15 @@ class Launch:
         if kernel.threads:
             return tw.empty((LENGTH,), i32) if self.form == "fresh" else tensor.borrow_mut()
         if self.form == "fresh":
-            return tw.empty((LENGTH,), i32).partition((TILE,))
+            cut = tw.empty((LENGTH,), i32).partition((TILE,))
+            return cut.map(lambda cut: cut.map((1,), 2)) if kernel.mapped else cut
         if self.form == "given":
-            return tensor.partition((TILE,))
-        if self.part is not None:
-            return tensor.borrow_mut()[slice(*self.part)].partition((TILE,))
-        return tensor.partition_mut((TILE,))
+            cut = tensor.partition((TILE,))
+        elif self.part is not None:
+            cut = tensor.borrow_mut()[slice(*self.part)].partition((TILE,))
+        else:
+            cut = tensor.partition_mut((TILE,))
+        return cut.map((1,), 2) if kernel.mapped else cut
 
     def run(self, world: World) -> None:
         op = self.op(world)
@@ -303,8 +308,9 @@ class Read:
             got = tw.value(tensor).to_numpy().sync()
         elif self.how == "future":
             got = tensor.to_host_vec().into_future().result()
-        elif self.how == "asarray" and world.device.host_visible:
-            got = np.array(np.asarray(tensor))
+        elif self.how in ("asarray", "dlpack") and world.device.host_visible:
+            seen = np.asarray(tensor) if self.how == "asarray" else np.from_dlpack(tensor)
+            got = np.array(seen)
         else:
             got = tensor.to_numpy()
         world.expect(got, expected, f"t{self.tensor} read by {self.how}")
