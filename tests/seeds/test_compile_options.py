@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -42,9 +43,13 @@ def fresh():
     return scale
 
 
+SCALE = fresh()
+
+
+@cache
 def tile_ir(options):
-    stages = fresh().inspect(META.partition_mut((256,)), META, 2.0, device="sm_90", options=options)
-    return stages["tile_ir"]
+    given = META.partition_mut((256,)), META, 2.0
+    return SCALE.inspect(*given, device="sm_90", options=options)["tile_ir"]
 
 
 def test_b080_compile_options_are_keywords():
@@ -187,18 +192,13 @@ def test_b091_a_raw_launch_is_built_step_by_step(scale_function, rng):
 
 
 @pytest.mark.parametrize("name", ["occupancy", "num_cta_in_cga"])
-def test_b092_hints_reach_the_program(name):
+def test_b092_hints_reach_the_program(name, assembler):
     """Occupancy and cluster hints are in the program that the assembler gets."""
     assert f"{name} = 4" in tile_ir(tw.CompileOptions(**{name: 4}))
     assert f"{name} = 4" not in tile_ir(None)
 
 
-def test_b093_divisibility_can_be_limited():
+def test_b093_divisibility_can_be_limited(assembler):
     """`max_divisibility` limits what code assumes of addresses and strides."""
-    kernel = fresh()
-    wide, narrow = (
-        kernel.inspect(META.partition_mut((256,)), META, 2.0, device="sm_90",
-                       options=tw.CompileOptions(max_divisibility=bytes_))["tile_ir"]
-        for bytes_ in (16, 4)
-    )  # fmt: skip
+    wide, narrow = (tile_ir(tw.CompileOptions(max_divisibility=n)) for n in (16, 4))
     assert "div_by<16>" in wide and "div_by<16>" not in narrow

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import weakref
 
 import numpy as np
 import pytest
 
 import tilewright as tw
 from seeds.conftest import PTX
-from seeds.foreign import ScaleKernel, pushed
-from seeds.kernels import numbers, put, same
-from tilewright.driver.cuda.results import INVALID_IMAGE, INVALID_PTX
+from seeds.foreign import pushed
+from seeds.kernels import numbers, put, same, scale
+from support.elf import cubin
+from tilewright.driver.cuda.results import INVALID_PTX, NO_BINARY_FOR_GPU
 from tilewright.interop import cuda
 
-CUBIN = b"\x7fELF" + bytes(60)
+CUBIN = cubin()
 SOURCE = """
 extern "C" __global__ void scale(unsigned n, float factor, const float *x, float *out) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -82,17 +82,17 @@ def test_a05_cuda_source_becomes_ptx_for_an_architecture():
 def test_a06_cuda_source_becomes_a_cubin_for_one_architecture():
     """For a real architecture it is compiled to machine code."""
     try:
-        cubin = cuda.compile_cuda(SOURCE, arch="sm_90")
+        code = cuda.compile_cuda(SOURCE, arch="sm_90")
     except tw.CompileError as error:
         pytest.skip(str(error.got))
-    assert bytes(cubin[:4]) == b"\x7fELF"
+    assert bytes(code[:4]) == b"\x7fELF"
 
 
 def test_a07_a_cubin_of_another_architecture_is_refused(fake_gpu, fake_cuda, tmp_path):
     """Machine code for another architecture does not load; the error comes from the driver."""
     path = tmp_path / "kernel.cubin"
     path.write_bytes(CUBIN)
-    fake_cuda.fail("try_out", INVALID_IMAGE)
+    fake_cuda.fail("try_out", NO_BINARY_FOR_GPU)
     with pytest.raises(tw.DriverError):
         tw.load_module_from_file(path)
 
@@ -102,9 +102,9 @@ def test_a08_modules_are_loaded_from_files(fake_gpu, fake_cuda, tmp_path):
     for name, content in (("kernel.cubin", CUBIN), ("kernel.ptx", PTX.encode())):
         path = tmp_path / name
         path.write_bytes(content)
-        for where in (None, 1, "cuda:1"):
-            module = tw.load_module_from_file(path, where)
-            assert module.load_function("scale").name == "scale"
+        for where, device in ((None, "cuda:0"), (1, "cuda:1"), ("cuda:1", "cuda:1")):
+            function = tw.load_module_from_file(path, where).load_function("scale")
+            assert function.name == "scale" and function.context.name == device
 
 
 def test_a09_modules_are_loaded_from_ptx_text(fake_gpus):
@@ -211,16 +211,16 @@ def test_a19_memory_lives_until_the_launch_is_over(scale_function, rng, fake_gpu
     """
     data = numbers(rng, 300)
     x, out = put(data), tw.zeros((300,)).sync()
-    stream, gone = fake_gpu.new_stream(), weakref.ref(x)
+    stream = fake_gpu.new_stream()
     fake_cuda.hold(stream)
     future = pushed(scale_function, 4.0, x, out).schedule(tw.SingleStream(stream))
     del x
     gc.collect()
-    filler = [tw.full((300,), 9.0).start() for _ in range(4)]
+    filler = [put(numbers(rng, 300)) for _ in range(4)]
     fake_cuda.release()
     future.result(timeout=60)
     same(out, np.float32(4) * data)
-    del filler, gone
+    assert len(filler) == 4
 
 
 def test_a20_ops_behind_each_other_see_what_was_written(scale_function, rng):
@@ -259,9 +259,6 @@ def test_a22_what_cannot_be_right_is_refused(scale_function, rng, fake_cuda):
 def test_a23_kernels_of_tilewright_need_no_unsafe_block(rng, device):
     """Launches of tile kernels are safe: memory and its use are known on both sides."""
     data, z = numbers(rng, 64), tw.zeros((64,)).sync()
-    ScaleKernel  # noqa: B018 - the op around foreign code, which is safe to call as well
-    from seeds.kernels import scale
-
     scale(z.partition_mut((64,)), put(data), 2.0).sync()
     same(z, np.float32(2) * data)
 
