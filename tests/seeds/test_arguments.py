@@ -37,6 +37,7 @@ def test_c18_a_tensor_that_is_given_away_is_read(rng, device):
 
 def test_c19_inputs_are_read_only(rng, device):
     """A kernel cannot write its inputs."""
+
     @tw.entry
     def wrong(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
         x.store(tl.load_tile_like(x, z))
@@ -49,6 +50,7 @@ def test_c19_inputs_are_read_only(rng, device):
 
 def test_c20_a_block_sees_one_tile_of_an_output(rng, device):
     """Of an output a block has one region of the tile's shape."""
+
     @tw.entry
     def extents(z: tl.TensorMut[i32]) -> None:
         BM, BN = z.shape
@@ -69,6 +71,7 @@ def test_c21_scalars_are_passed_as_they_are(rng, device):
 @pytest.mark.parametrize("extents", [(8, 8), (7, 9), (1, 33), (16, 5)])
 def test_c22_partitions_are_disjoint_and_cover(extents, device):
     """Regions of a partition do not overlap, and together they are the tensor."""
+
     @tw.entry
     def count(z: tl.TensorMut[i32]) -> None:
         z.store(z.load() + 1)

@@ -127,3 +127,14 @@ def test_b114_zipped_ops_share_a_stream():
     """The parts of a composition run where the whole was sent."""
     first, second = tw.zip(stream_of_op(), stream_of_op()).sync()
     assert first is second
+
+
+def test_b211_several_results_are_several_arguments(rng):
+    """A function in a chain gets the result of the op before it.
+
+    Differs: results-as-arguments
+    """
+    pair = tw.zip(tw.value(2), tw.value(5))
+    assert pair.map(lambda a, b: a - b).sync() == -3
+    assert tw.value((2, 5)).then(lambda a, b: tw.value(a * b)).sync() == 10
+    assert tw.value([2, 5]).map(len).sync() == 2, "only tuples are taken apart"

@@ -174,7 +174,11 @@ def test_b089_the_assembler_is_named_by_a_setting(tmp_path):
 def test_b090_launch_config():
     """`LaunchConfig` has a grid, a block and bytes of shared memory, for raw kernels."""
     config = tw.LaunchConfig(grid_dim=(4, 1, 1), block_dim=(256, 1, 1), shared_mem_bytes=0)
-    assert (config.grid_dim, config.block_dim, config.shared_mem_bytes) == ((4, 1, 1), (256, 1, 1), 0)
+    assert (config.grid_dim, config.block_dim, config.shared_mem_bytes) == (
+        (4, 1, 1),
+        (256, 1, 1),
+        0,
+    )
 
 
 def test_b091_a_raw_launch_is_built_step_by_step(scale_function, rng):

@@ -139,7 +139,9 @@ def test_a36_tile_kernels_and_foreign_ones_in_one_pipeline(assembler, simulated_
     x, y = Arc(put(a)), Arc(put(b))
 
     async def main():
-        z_part, _x, _y = await tile_add(tw.zeros((512,)).sync().partition((256,)), x.clone(), y.clone())
+        z_part, _x, _y = await tile_add(
+            tw.zeros((512,)).sync().partition((256,)), x.clone(), y.clone()
+        )
         z = z_part.unpartition()
         w = await tw.zeros((512,))
         return await ScaleKernel(function, 3.0, Arc(z), w)

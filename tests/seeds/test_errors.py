@@ -64,7 +64,10 @@ def test_b184_a_context_error_names_its_device(fake_gpus):
 
 
 def test_b185_a_kernel_that_cannot_be_compiled_is_a_device_error(rng, device):
-    """A failed compilation is caught with the other errors of a launch."""
+    """A failed compilation is caught with the other errors of a launch.
+
+    Differs: errors-of-compilation
+    """
     data = numbers(rng, 4)
     x, z = put(data), tw.zeros((4,)).sync()
     with pytest.raises(tw.DeviceError) as caught:

@@ -88,6 +88,7 @@ def test_c06_extents_of_inputs_are_open(rng, device):
 
 def test_c07_fixed_extents_are_checked(rng, device):
     """An extent that the annotation fixes is the only one that a launch takes."""
+
     @tw.entry
     def fixed(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, Literal[8]]) -> None:
         z.store(tl.load_tile_like(x, z))

@@ -43,7 +43,9 @@ def test_a02_they_share_streams_with_other_ops(scale_function, rng, fake_gpu, fa
     """Foreign launches in a chain are on the stream of the chain, one behind the other."""
     x, a, b = put(numbers(rng, 500)), tw.zeros((500,)).sync(), tw.zeros((500,)).sync()
     stream = fake_gpu.new_stream()
-    pushed(scale_function, 2.0, x, a).then(lambda _: pushed(scale_function, 3.0, a, b)).sync_on(stream)
+    pushed(scale_function, 2.0, x, a).then(lambda _: pushed(scale_function, 3.0, a, b)).sync_on(
+        stream
+    )
     assert [entry[-1] for entry in launches(fake_cuda)] == [stream.handle] * 2
     same(b, np.float32(3) * (np.float32(2) * x.to_numpy()))
 

@@ -27,7 +27,9 @@ def test_c30_tensors_and_tiles_have_shape_and_dtype(rng, device):
     def facts(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn]) -> None:
         tile = tl.load_tile_like(x, z)
         rows, columns = tile.shape
-        z.store(tl.full(z.shape, rows * 10 + columns, tile.dtype) + tl.full((1, 1), x.shape[0], f32))
+        z.store(
+            tl.full(z.shape, rows * 10 + columns, tile.dtype) + tl.full((1, 1), x.shape[0], f32)
+        )
 
     x = put(numbers(rng, 7, 9))
     assert x.shape == (7, 9) and x.dtype is f32
@@ -129,7 +131,9 @@ def test_c38_products_of_matrices(rng, device):
         z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn, tl.Dyn], y: tl.Tensor[f32, tl.Dyn, tl.Dyn]
     ) -> None:
         M, N = z.shape
-        z.store(tl.mma(x.load_tile((M, 8), [0, 0]), y.load_tile((8, N), [0, 0]), tl.zeros((M, N), f32)))
+        z.store(
+            tl.mma(x.load_tile((M, 8), [0, 0]), y.load_tile((8, N), [0, 0]), tl.zeros((M, N), f32))
+        )
 
     a, b = numbers(rng, 16, 8), numbers(rng, 8, 16)
     z = tw.zeros((16, 16)).sync()

@@ -81,7 +81,10 @@ def test_b054_views_are_inputs_of_kernels(rng):
     """Views and slices go where a kernel reads a tensor, sub-matrices too."""
     data = numbers(rng, 30, 40)
     t = put(data)
-    for part, expected in [(t[3:19, 5:21], data[3:19, 5:21]), (t.view((40, 30)), data.reshape(40, 30))]:
+    for part, expected in [
+        (t[3:19, 5:21], data[3:19, 5:21]),
+        (t.view((40, 30)), data.reshape(40, 30)),
+    ]:
         out = tw.zeros(expected.shape).sync()
         copy(out.partition_mut((8, 8)), part).sync()
         same(out, expected)
