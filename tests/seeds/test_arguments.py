@@ -135,7 +135,7 @@ def test_c27_a_chain_passes_a_buffer_on(rng, device):
 
 
 def test_c28_arrays_of_other_libraries_are_arguments(rng, device):
-    """Tensors of other libraries are given to kernels without a copy."""
+    """Arrays of other libraries are arguments of kernels."""
     data = numbers(rng, 16)
     same(scale(tw.empty((16,)).partition((16,)), data, 2.0).out().sync(), np.float32(2) * data)
 

@@ -1,4 +1,4 @@
-"""The list of claims says what the tests say, and the page for people from Rust every difference."""
+"""The list of claims says what the tests say, the page for people from Rust each difference."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DOCUMENTS = {
     "c": "The introduction",
     "d": "Tile and SIMT kernels in one program",
 }
-HEAD = """\
-# Claims
+HEAD = """# Claims
 
-What the four documents of cuTile Rust and cuda-oxide that define the system say, claim by claim, in our own
-words, and whether it holds as documented or in another way on purpose. Each claim has a test of its number.
-This list is written by `pytest --accept tests/seeds/test_claims.py`.
+What the four documents of cuTile Rust and cuda-oxide that define the system say, and what follows
+from it, claim by claim and in our own words; and whether it holds as documented or differs on
+purpose. Each claim has a test of its number. This list is written by `pytest --accept
+tests/seeds/test_claims.py`.
 """
 DIFFERENT_PARTS = (
     "Names and arguments", "Tensors and devices", "Running and sharing",

@@ -104,7 +104,7 @@ def test_b111_shared_wraps_an_arc_that_is_there(rng):
 
 
 def test_b112_boxed_ops_of_all_kinds_fit_into_one_list(rng):
-    """`boxed()` lets ops of different kinds stand in one list.
+    """`boxed()` erases the type of an op, so that ops of different kinds fit into one list.
 
     Differs: boxed-ops
     """
@@ -130,7 +130,7 @@ def test_b114_zipped_ops_share_a_stream():
 
 
 def test_b211_several_results_are_several_arguments(rng):
-    """A function in a chain gets the result of the op before it.
+    """A function in a chain gets a result of several parts as one tuple.
 
     Differs: results-as-arguments
     """

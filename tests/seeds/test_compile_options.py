@@ -53,7 +53,7 @@ def tile_ir(options):
 
 
 def test_b080_compile_options_are_keywords():
-    """`CompileOptions` holds occupancy, blocks of a cluster and divisibility.
+    """`CompileOptions` has a setter for each of occupancy, cluster size and divisibility.
 
     Differs: compile-options
     """
@@ -137,7 +137,7 @@ def test_b086_the_grid_follows_from_the_output(rng, device):
 
 
 def test_b087_generics_are_named(rng, device):
-    """`.generics(...)` binds types and constants that no argument tells.
+    """`.generics([...])` binds types and constants by texts, in the order of declaration.
 
     Differs: generic-arguments
     """
@@ -161,7 +161,7 @@ def test_b088_generics_are_part_of_the_key(rng):
 
 
 def test_b089_the_assembler_is_named_by_a_setting(tmp_path):
-    """The assembler is found on its own, or named by a variable of the environment.
+    """The assembler is the one on `PATH`, or named by a variable of the environment.
 
     Differs: names-of-variables
     """

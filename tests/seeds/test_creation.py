@@ -51,7 +51,7 @@ def test_b003_ones(rng):
 
 
 def test_b004_full_takes_the_shape_first(rng):
-    """`full` makes a tensor filled with one value.
+    """`full(value, shape)` makes a tensor filled with one value.
 
     Differs: order-of-arguments
     """
@@ -126,7 +126,7 @@ def test_b012_without_a_seed_numbers_are_new_each_time():
 
 
 def test_b013_randn_takes_mean_and_std_by_keyword(rng):
-    """`randn` gives normal numbers of a mean and a standard deviation.
+    """`randn(mean, std, shape, seed)` gives normal numbers.
 
     Differs: order-of-arguments
     """
@@ -147,7 +147,7 @@ def test_b014_randn_f16_rounds_normal_numbers_of_f32(rng):
 
 
 def test_b015_all_shapes_are_given_alike():
-    """Creation functions take shapes of any number of axes.
+    """Most functions take shapes of any rank; of random tensors the rank is in the type.
 
     Differs: shapes-of-new-tensors
     """
@@ -183,7 +183,7 @@ def test_b018_the_sample_of_creation(device):
 
 
 def test_b019_random_numbers_are_the_same_on_every_device():
-    """Random numbers come from a generator that is known by its seed.
+    """Random numbers come from the library of the GPU.
 
     Differs: random-numbers
     """

@@ -55,7 +55,7 @@ def test_a27_execute_puts_work_on_the_stream_of_its_context(rng, device):
 
 
 def test_a28_execute_does_not_wait(scale_function, rng, fake_gpu, fake_cuda):
-    """`execute` enqueues; what it gives may be in flight.
+    """`execute` enqueues without waiting, and is therefore unsafe to call.
 
     Differs: execute-is-safe
     """
@@ -81,7 +81,7 @@ def test_a29_execute_runs_other_ops_in_its_context(rng, device):
 
 
 def test_a30_no_boilerplate_is_needed(rng, device):
-    """Ops of one's own are awaited, and are futures.
+    """An op of one's own implements the conversion to a future, so that it can be awaited.
 
     Differs: ops-of-ones-own
     """

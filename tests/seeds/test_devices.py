@@ -30,7 +30,7 @@ def test_b071_devices_know_their_numbers(fake_gpus):
 
 
 def test_b072_devices_know_what_hardware_they_are(fake_gpus):
-    """The name of the hardware can be asked for.
+    """`name()` of a device is that of the hardware.
 
     Differs: names-of-devices
     """
@@ -95,7 +95,7 @@ def test_b078_borrowed_handles_are_never_destroyed(fake_gpu, fake_cuda):
 
 
 def test_b079_there_is_always_a_device():
-    """A program begins with a device and streams of it.
+    """A program begins with a GPU and streams of it.
 
     Differs: devices-without-a-gpu
     """

@@ -30,7 +30,7 @@ def stream_handle(fake_gpu, fake_cuda):
 
 
 def test_a38_with_context_gives_the_stream(device):
-    """`with_context(f)` calls f with the context when the op runs, and runs the op that f gives.
+    """`with_context(f)` calls f with the context, of which `get_cuda_stream()` is the stream.
 
     Differs: other-names
     """
@@ -89,7 +89,7 @@ def test_a41_with_context_composes(rng, device):
 
 
 def test_a42_host_data_is_read_before_the_call_returns(fake_gpu, fake_cuda, rng):
-    """The host's data outlives an asynchronous copy.
+    """The host's data has to outlive an asynchronous copy.
 
     Differs: host-data
     """
@@ -182,7 +182,7 @@ def test_a49_modules_and_functions_are_borrowed(fake_gpu, fake_cuda):
 
 
 def test_a50_an_owner_is_kept_alive(fake_gpu, stream_handle):
-    """The other library keeps its handles alive.
+    """Whoever lends a handle keeps it valid while it is borrowed.
 
     Differs: owners-of-borrowed-handles
     """

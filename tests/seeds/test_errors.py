@@ -64,7 +64,7 @@ def test_b184_a_context_error_names_its_device(fake_gpus):
 
 
 def test_b185_a_kernel_that_cannot_be_compiled_is_a_device_error(rng, device):
-    """A failed compilation is caught with the other errors of a launch.
+    """A failed compilation is the error of the kernel cache, one of the errors of devices.
 
     Differs: errors-of-compilation
     """
@@ -110,18 +110,18 @@ def test_b188_bugs_have_an_error_of_their_own():
 
 
 def test_b189_errors_of_host_functions_pass_as_they_are(device):
-    """Errors of another kind travel through a chain.
+    """Errors of other libraries are wrapped in a variant of their own.
 
     Differs: exceptions-of-host-functions
     """
 
-    class Mine(Exception):
+    class MineError(Exception):
         pass
 
     def fails(_):
-        raise Mine("of the program")
+        raise MineError("of the program")
 
-    with pytest.raises(Mine, match="of the program"):
+    with pytest.raises(MineError, match="of the program"):
         tw.ones((4,)).map(fails).sync()
 
 

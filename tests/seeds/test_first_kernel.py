@@ -144,7 +144,7 @@ def test_c11_the_stages_of_a_compilation_can_be_read(assembler):
 
 
 def test_c12_no_module_has_to_be_marked(device):
-    """Kernels live among the other functions of a module.
+    """A module with kernels is marked.
 
     Differs: modules
     """

@@ -56,7 +56,7 @@ def test_b197_replays_compile_nothing(rng, stream):
 
 
 def test_b198_buffers_of_a_captured_op_may_be_borrowed(rng, stream):
-    """Buffers that several ops of a captured chain use are shared.
+    """Buffers of a captured op are shared through `Arc` and partitioned by `try_partition`.
 
     Differs: buffers-of-graphs
     """
@@ -114,7 +114,7 @@ ALLOCATING = {
 
 @pytest.mark.parametrize("name", ALLOCATING)
 def test_b201_ops_that_allocate_are_no_nodes(name, rng, device):
-    """What allocates cannot be recorded in a scope, as its address would change.
+    """What allocates cannot be recorded in a scope: the compiler refuses it.
 
     Differs: checked-while-running
     """
@@ -182,7 +182,7 @@ def test_b206_input_varies_through_a_buffer(rng, stream):
 
 
 def test_b207_capturing_launches_nothing(rng, stream):
-    """A graph has its output from the moment it is captured.
+    """Capturing runs the work once; `take_output` gives what that run made.
 
     Differs: capturing-launches-nothing
     """
@@ -207,9 +207,13 @@ def test_b208_data_is_not_read_while_a_graph_is_captured(read, rng):
     op = scale(tw.zeros((4,)).partition((4,)), x, 2.0).out().map(READS[read])
     with pytest.raises(tw.Error):
         op.graph()
-    with pytest.raises(tw.Error), tw.CudaGraph.scope(tw.default_device().new_stream()) as s:
+
+    def body(s):
         s.record(scale(z.partition_mut((4,)), x, 2.0))
         READS[read](z)
+
+    with pytest.raises(tw.Error):
+        tw.CudaGraph.scope(tw.default_device().new_stream(), body)
 
 
 def test_b209_host_data_is_no_part_of_a_graph(rng, stream):

@@ -51,7 +51,7 @@ def test_b097_zip_fans_in_and_unzip_fans_out(rng, device):
 
 
 def test_b098_results_come_as_exceptions_or_values(device):
-    """An ending gives the result or the error.
+    """Endings give a `Result`: the value or a `DeviceError`.
 
     Differs: results-and-exceptions
     """
@@ -61,7 +61,7 @@ def test_b098_results_come_as_exceptions_or_values(device):
 
 
 def test_b099_a_future_asks_whether_the_device_is_done(null_device):
-    """`into_future()` pushes the work; the future only asks whether it is over.
+    """A future asks whether the device is done; its work starts when it is first polled.
 
     Differs: futures-start-at-once
     """

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("device")
 
 
 def test_b033_shape(rng):
-    """A tensor knows the extents of its axes.
+    """`shape()` gives the extents of a tensor.
 
     Differs: facts-are-attributes
     """
@@ -72,7 +72,7 @@ def test_b039_device_pointers_are_typed_and_own_nothing(rng):
 
 
 def test_b040_facts_wait_for_nothing(null_device):
-    """None of these waits for the device.
+    """None of these waits for the device; a tensor that was moved cannot be asked.
 
     Differs: facts
     """
@@ -120,7 +120,7 @@ def test_b044_the_alignment_of_a_reinterpretation_fits(rng):
 
 
 def test_b045_tensors_are_reinterpreted_as_well(rng):
-    """Reinterpreting copies nothing.
+    """`reinterpret` is there for an `Arc` alone.
 
     Differs: reinterpreting-tensors
     """

@@ -55,7 +55,7 @@ BORROWING = {
 
 @pytest.mark.parametrize("form", BORROWING)
 def test_b140_what_borrows_cannot_be_spawned(form, rng):
-    """An op that borrows cannot be spawned, whatever it is wrapped in.
+    """An op that borrows cannot be spawned: the compiler refuses it.
 
     Differs: checked-while-running
     """
@@ -136,7 +136,7 @@ def test_b147_a_launch_borrows_where_it_is_written(rng, device):
 
 
 def test_b148_borrowed_memory_outlives_the_launch(rng, device):
-    """What a launch borrows is there until it is over.
+    """The compiler sees to it that a borrowed tensor outlives the launch.
 
     Differs: lifetimes
     """
@@ -158,7 +158,7 @@ def test_b149_an_input_and_an_output_are_never_the_same_memory(rng, device):
 
 
 def test_b150_what_was_given_comes_back_after_an_error(rng, device):
-    """A launch that fails loses nothing of what it was given.
+    """What was moved into an op belongs to the op.
 
     Differs: moves-that-did-not-happen
     """
@@ -173,7 +173,7 @@ def test_b150_what_was_given_comes_back_after_an_error(rng, device):
 
 
 def test_b151_started_work_is_ordered(rng, device):
-    """Two futures of one tensor are two borrows of it.
+    """Two futures cannot borrow one tensor, one for writing and one for reading.
 
     Differs: work-in-flight
     """
@@ -186,7 +186,7 @@ def test_b151_started_work_is_ordered(rng, device):
 
 
 def test_b152_disjoint_parts_are_borrowed_apart(rng, device):
-    """Parts of one tensor that share no element are written side by side.
+    """While a part of a tensor is borrowed for writing, nothing else of it is.
 
     Differs: parts
     """
@@ -197,7 +197,7 @@ def test_b152_disjoint_parts_are_borrowed_apart(rng, device):
 
 
 def test_b153_passing_an_arc_does_not_use_it_up(rng, device):
-    """An `Arc` is cloned for each kernel that gets it.
+    """An `Arc` is cloned for each kernel that takes it.
 
     Differs: arcs
     """

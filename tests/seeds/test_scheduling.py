@@ -156,7 +156,7 @@ def test_b178_then_unchecked_lets_its_function_run_ops(device):
 
 
 def test_b179_streams_that_share_memory_wait_for_each_other(rng, device):
-    """Work on different streams has no order of its own.
+    """Work on different streams is ordered by the program alone.
 
     Differs: order-between-streams
     """
@@ -170,7 +170,7 @@ def test_b179_streams_that_share_memory_wait_for_each_other(rng, device):
 
 
 def test_b180_the_default_holds_for_a_task_or_thread(device):
-    """Device and policy can be chosen for a stretch of the program.
+    """Defaults are those of the thread, each of which has streams of its own.
 
     Differs: defaults-of-a-task
     """

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("device")
 
 
 def test_b020_reshape_of_a_tensor_is_a_view(rng):
-    """`tensor.reshape(shape)` gives the tensor with another shape.
+    """`tensor.reshape(shape)` consumes a tensor and gives it with another shape.
 
     Differs: views-that-do-not-consume
     """
@@ -89,7 +89,7 @@ def test_b027_reshaping_copies_nothing(rng):
 
 
 def test_b028_a_reshaped_arc_is_an_owner(rng):
-    """What is shared in a second shape can be partitioned once the first is gone.
+    """An `Arc` in another shape is partitioned while the first one is there.
 
     Differs: an-arc-in-another-shape
     """

@@ -35,7 +35,7 @@ def test_b155_every_clone_gets_the_same_result(rng):
 
 
 def test_b156_the_result_of_a_shared_op_is_an_arc(rng):
-    """A shared op of a tensor gives an `Arc`; other results come as they are.
+    """A shared op gives an `Arc` of whatever its source gives.
 
     Differs: what-shared-ops-give
     """
@@ -61,7 +61,7 @@ def test_b158_unwrap_arc_gives_the_tensor(rng):
 
 
 def test_b159_unwrap_arc_needs_the_only_owner(rng):
-    """An `Arc` with other owners cannot be unwrapped.
+    """`unwrap_arc` panics if there are other owners.
 
     Differs: panics
     """
@@ -74,7 +74,7 @@ def test_b159_unwrap_arc_needs_the_only_owner(rng):
 
 
 def test_b160_halves_of_an_unzip_are_plain(rng):
-    """`unzip` gives ops of the single results.
+    """`unzip` gives ops whose results are in an `Arc`.
 
     Differs: what-unzip-gives
     """
@@ -122,7 +122,7 @@ def test_b164_a_shared_op_may_be_two_arguments(rng):
 
 
 def test_b165_a_shared_op_may_borrow(rng):
-    """A shared op lives as long as its users.
+    """A shared op must own all it uses.
 
     Differs: shared-ops
     """

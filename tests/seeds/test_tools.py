@@ -95,7 +95,7 @@ def test_d18_both_kinds_are_compiled_to_a_folder(options, tmp_path, assembler, c
 
 
 def test_d20_nothing_is_fetched():
-    """The program needs the packages that are installed.
+    """The sources of the library are fetched when the program is first built.
 
     Differs: what-is-needed
     """

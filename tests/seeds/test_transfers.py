@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("device")
 
 
 def test_b057_host_data_becomes_a_tensor(rng):
-    """An op copies data of the host into a new tensor.
+    """`copy_host_vec_to_device` is an op that copies data of the host into a new tensor.
 
     Differs: other-names
     """
@@ -24,7 +24,7 @@ def test_b057_host_data_becomes_a_tensor(rng):
 
 
 def test_b058_tensors_are_copied_to_the_host_by_an_op(rng):
-    """An op copies a tensor to the host, as a flat vector.
+    """`copy_device_to_host_vec` is an op that copies a tensor to the host, as a flat vector.
 
     Differs: other-names
     """
@@ -50,7 +50,7 @@ def test_b060_to_host_vec_of_an_op(rng):
 
 
 def test_b061_dup_makes_a_new_tensor(rng):
-    """`tensor.dup()` allocates a tensor and copies on the device.
+    """`dup`, a function or a method, allocates a tensor and copies on the device.
 
     Differs: other-names
     """
@@ -73,7 +73,7 @@ def test_b062_memcpy_overwrites_a_tensor(rng):
 
 
 def test_b063_memcpy_asks_for_one_shape(rng):
-    """Target and source of a copy have the same number of elements.
+    """A copy between tensors asks for the same number of elements.
 
     Differs: copies-of-another-shape
     """
@@ -99,7 +99,7 @@ def test_b064_copies_happen_when_their_ops_run(rng):
 
 
 def test_b065_host_data_may_change_once_the_copy_has_started(rng):
-    """The host's data is kept until the copy is over.
+    """The program keeps the host's data alive, unchanged, until the copy is over.
 
     Differs: host-data
     """

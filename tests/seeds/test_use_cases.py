@@ -39,7 +39,7 @@ def test_c47_execution_is_asynchronous(null_device):
 
 
 def test_c48_one_answer_on_all_devices(rng):
-    """Kernels run on NVIDIA GPUs.
+    """Kernels run on NVIDIA GPUs alone.
 
     Differs: devices-without-a-gpu
     """
@@ -76,7 +76,9 @@ def test_c50_tensors_of_other_libraries_come_by_dlpack(rng):
 
     data = numbers(rng, 64)
     with tw.device("cpu"):
-        same(scaled(tw.asarray(Other(data)), 2.0).sync(), np.float32(2) * data)
+        t = tw.asarray(Other(data))
+        assert t.device_pointer().address == data.ctypes.data
+        same(scaled(t, 2.0).sync(), np.float32(2) * data)
 
 
 def test_c51_safety_holds_without_a_word_of_unsafe(rng, device):

@@ -27,7 +27,7 @@ def test_b048_a_view_keeps_the_number_of_elements(rng):
 
 
 def test_b049_slices_are_rectangles(rng):
-    """`tensor.slice(...)` is a part, by a range for each axis.
+    """`tensor.slice(&[ranges])` is a part, by a list with a range for each axis.
 
     Differs: ranges-of-slices
     """
@@ -54,7 +54,7 @@ def test_b051_slices_of_slices_add_their_offsets(rng):
 
 
 def test_b052_a_view_borrows_its_tensor(rng):
-    """The tensor cannot be written while a view is in use.
+    """While a view exists its tensor cannot be changed.
 
     Differs: how-a-borrow-ends
     """
