@@ -48,6 +48,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     ),
     "language": ("tests/cpu/language",),
     "numbers": ("tests/cpu/test_numbers.py",),
+    "seeds": ("tests/seeds",),
 }  # fmt: skip
 """Tests that `tests/gpu` runs on a GPU: they use the default device, or one they are given."""
 GROUPS: dict[str, tuple[str, ...]] = {

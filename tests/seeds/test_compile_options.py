@@ -195,6 +195,7 @@ def test_b091_a_raw_launch_is_built_step_by_step(scale_function, rng):
     same(out, np.float32(1.5) * data)
 
 
+@pytest.mark.cpu_alone
 @pytest.mark.parametrize("name", ["occupancy", "num_cta_in_cga"])
 def test_b092_hints_reach_the_program(name, assembler):
     """Occupancy and cluster hints are in the program that the assembler gets."""
@@ -202,6 +203,7 @@ def test_b092_hints_reach_the_program(name, assembler):
     assert f"{name} = 4" not in tile_ir(None)
 
 
+@pytest.mark.cpu_alone
 def test_b093_divisibility_can_be_limited(assembler):
     """`max_divisibility` limits what code assumes of addresses and strides."""
     wide, narrow = (tile_ir(tw.CompileOptions(max_divisibility=n)) for n in (16, 4))

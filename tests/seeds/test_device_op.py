@@ -132,6 +132,7 @@ def test_a35_a_future_that_has_failed():
         future.result()
 
 
+@pytest.mark.cpu_alone
 def test_a36_tile_kernels_and_foreign_ones_in_one_pipeline(assembler, simulated_gpu, rng):
     """A tile kernel adds, a foreign one scales what it wrote, on one stream and one memory."""
     a, b = numbers(rng, 512), numbers(rng, 512)
@@ -150,6 +151,7 @@ def test_a36_tile_kernels_and_foreign_ones_in_one_pipeline(assembler, simulated_
     same(w, np.float32(3) * (a + b))
 
 
+@pytest.mark.cpu_alone
 def test_a37_one_chain_of_both_kinds(assembler, simulated_gpu, rng):
     """The same pipeline as one chain needs no wait in between."""
     a, b = numbers(rng, 512), numbers(rng, 512)

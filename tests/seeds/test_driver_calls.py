@@ -88,21 +88,26 @@ def test_a41_with_context_composes(rng, device):
     same(found[0], data)
 
 
-def test_a42_host_data_is_read_before_the_call_returns(fake_gpu, fake_cuda, rng):
+def test_a42_host_data_is_kept_until_the_copy_is_over(fake_gpu, fake_cuda, rng):
     """The host's data has to outlive an asynchronous copy.
 
-    Differs: host-data
+    Differs: lifetimes
     """
     stream, data, back = fake_gpu.new_stream(), numbers(rng, 64), np.zeros(64, "f4")
     expected = data.copy()
     with tw.unsafe():
         address = cuda.malloc_async(data.nbytes, stream)
+        fake_cuda.hold(stream)
         cuda.memcpy_htod_async(address, data, stream)
-        data[:] = 0
+        del data
+        gc.collect()
+        filler = [np.zeros(64, "f4") for _ in range(20)]
+        fake_cuda.release()
         cuda.memcpy_dtoh_async(back, address, stream)
         cuda.free_async(address, stream)
     stream.synchronize()
     np.testing.assert_array_equal(back, expected)
+    assert not any(array.any() for array in filler)
 
 
 def test_a43_a_device_is_borrowed_by_its_context(fake_gpus):
@@ -141,6 +146,7 @@ def test_a46_borrowing_handles_is_unsafe(fake_gpu, stream_handle):
             borrow()
 
 
+@pytest.mark.cpu_alone
 def test_a47_kernels_run_on_a_borrowed_stream(assembler, simulated_gpu, rng):
     """Tile kernels run on the borrowed stream."""
     driver, data = simulated_gpu._driver, numbers(rng, 64)

@@ -36,12 +36,14 @@ def stages(**options):
     return gemm.inspect(*given, BK=16, device="sm_90", options=tw.CompileOptions(**options))
 
 
+@pytest.mark.cpu_alone
 def test_a51_the_compiler_stages_memory(assembler):
     """A kernel loads tiles; shared memory, copies and pipelines are the compiler's affair."""
     text = stages()["tile_ir"]
     assert "load_view_tko" in text and "shared" not in text
 
 
+@pytest.mark.cpu_alone
 def test_a52_products_are_one_operation(assembler):
     """`mma` is one operation of the tile program, which becomes tensor core instructions."""
     assert "mmaf" in stages()["tile_ir"]
@@ -56,6 +58,7 @@ def test_a53_products_are_right(rng, device):
     np.testing.assert_allclose(z.to_numpy(), a.astype("f4") @ b.astype("f4"), rtol=1e-2, atol=1e-2)
 
 
+@pytest.mark.cpu_alone
 def test_a54_occupancy_and_clusters_are_hints(assembler):
     """Occupancy and blocks of a cluster are hints; warps and stages are not the user's."""
     text = stages(occupancy=2, num_cta_in_cga=2)["tile_ir"]
@@ -133,6 +136,7 @@ def test_a60_a_launch_is_an_op_that_is_awaited(rng, device):
     same(z, np.float32(0.5) * data)
 
 
+@pytest.mark.cpu_alone
 def test_a61_kernels_go_through_tile_ir(assembler):
     """Kernels become Tile IR, as those of cuTile Python, and a cubin by NVIDIA's assembler."""
     assert "cubin" in stages() and "entry @gemm" in stages()["tile_ir"]

@@ -146,6 +146,7 @@ def test_d08_the_simt_stage_branches_for_each_thread(rng, device):
     same(found, np.where(data > 0, 1, -1))
 
 
+@pytest.mark.cpu_alone
 def test_d13_the_simt_stage_may_come_from_a_file_of_ptx(assembler, simulated_gpu, tmp_path, capsys):
     """The host program reads the PTX of the SIMT stage from disk when it runs."""
     driver = simulated_gpu._driver
@@ -159,6 +160,7 @@ def test_d13_the_simt_stage_may_come_from_a_file_of_ptx(assembler, simulated_gpu
         from_ptx.main(str(tmp_path / "missing.ptx"))
 
 
+@pytest.mark.cpu_alone
 def test_d14_both_are_one_chain(assembler, threshold_scale, rng):
     """A tile kernel and a PTX kernel are launched as one chain of ops."""
     x, out = numbers(rng, 4, 8), tw.zeros((4, 8)).sync()
@@ -169,6 +171,7 @@ def test_d14_both_are_one_chain(assembler, threshold_scale, rng):
     np.testing.assert_allclose(found.to_numpy(), gated(softmax(x)), rtol=0, atol=1e-5)
 
 
+@pytest.mark.cpu_alone
 def test_d16_then_keeps_the_context(assembler, threshold_scale, rng, simulated_gpu):
     """`then` executes both in one context, so both launches are on one stream, in order."""
     x, out, made = numbers(rng, 4, 8), tw.zeros((4, 8)).sync(), []
@@ -186,6 +189,7 @@ def test_d16_then_keeps_the_context(assembler, threshold_scale, rng, simulated_g
     assert streams == [stream.handle] * 2
 
 
+@pytest.mark.cpu_alone
 def test_d17_the_address_of_a_tensor_is_all_that_is_passed(assembler, threshold_scale, rng):
     """A SIMT kernel gets the raw address of the tensor that a tile kernel wrote."""
     x = numbers(rng, 4, 8)
@@ -200,6 +204,7 @@ def test_d17_the_address_of_a_tensor_is_all_that_is_passed(assembler, threshold_
     np.testing.assert_allclose(out.to_numpy(), gated(softmax(x)), rtol=0, atol=1e-5)
 
 
+@pytest.mark.cpu_alone
 def test_d19_same_process_context_stream_and_memory(assembler, threshold_scale, simulated_gpu):
     """Nothing else is agreed on: process, context, stream and allocations are the same."""
     z = EXAMPLE.row_softmax(tw.zeros((4, 8)).partition((2, 8)), tw.ones((4, 8))).out().sync()
@@ -211,6 +216,7 @@ def test_d19_same_process_context_stream_and_memory(assembler, threshold_scale, 
     np.testing.assert_allclose(found.to_numpy(), np.full((4, 8), 0.5), rtol=0, atol=1e-5)
 
 
+@pytest.mark.cpu_alone
 def test_d22_ptx_of_the_simt_kernel_is_an_op(threshold_scale, rng):
     """PTX that was made from a SIMT kernel is launched as an op, away from its Python source."""
     x = rng.random((4, 8), np.float32) / 4

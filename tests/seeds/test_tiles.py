@@ -221,6 +221,7 @@ def test_c44_indices_from_data_are_checked(rng, device):
             pick(z.partition_mut((8,)), put(data), which).sync()
 
 
+@pytest.mark.cpu_alone
 def test_c45_tiles_are_registers(assembler):
     """Where a tile lives is the compiler's affair: there is no memory for it in the program."""
 

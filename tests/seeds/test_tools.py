@@ -41,6 +41,7 @@ def test_d06_an_example_runs_by_its_name(installed, tmp_path):
     assert done.stdout.splitlines()[-1].startswith("PASS")
 
 
+@pytest.mark.cpu_alone
 def test_d09_the_toolkit_is_named_or_found(assembler, capsys):
     """The assembler comes with a package or a toolkit; `tilewright doctor` says what was found."""
     main(["doctor"])
@@ -82,6 +83,7 @@ def test_d15_the_example_ends_with_pass(capsys):
     assert "PASS" in capsys.readouterr().out.splitlines()[-1]
 
 
+@pytest.mark.cpu_alone
 @pytest.mark.parametrize("options", [[], ["--export"]], ids=["plain", "exported"])
 def test_d18_both_kinds_are_compiled_to_a_folder(options, tmp_path, assembler, capsys):
     """All kernels of a file are compiled ahead of time, tile and SIMT kernels alike."""
