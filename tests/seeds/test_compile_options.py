@@ -208,3 +208,19 @@ def test_b093_divisibility_can_be_limited(assembler):
     """`max_divisibility` limits what code assumes of addresses and strides."""
     wide, narrow = (tile_ir(tw.CompileOptions(max_divisibility=n)) for n in (16, 4))
     assert "div_by<16>" in wide and "div_by<16>" not in narrow
+
+
+@pytest.mark.cpu_alone
+def test_b212_options_of_a_launch_go_before_those_of_the_entry(assembler):
+    """Hints stand at the kernel's entry; what a launch says instead counts for the launch."""
+
+    @tw.entry(hints=tw.CompileOptions(occupancy=8, num_cta_in_cga=2))
+    def hinted(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+        z.store(tl.load_tile_like(x, z))
+
+    given = META.partition_mut((256,)), META
+    plain = hinted.inspect(*given, device="sm_90")["tile_ir"]
+    options = tw.CompileOptions(occupancy=4)
+    other = hinted.inspect(*given, device="sm_90", options=options)["tile_ir"]
+    assert "occupancy = 8" in plain and "occupancy = 4" in other and "occupancy = 8" not in other
+    assert "num_cta_in_cga = 2" in plain and "num_cta_in_cga = 2" in other

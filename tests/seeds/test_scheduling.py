@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import numpy as np
 import pytest
@@ -190,3 +191,21 @@ def test_b180_the_default_holds_for_a_task_or_thread(device):
 
     mine, other = asyncio.run(both())
     assert mine is stream and other is not stream
+
+
+def test_b213_other_threads_run_ops_meanwhile(device):
+    """One op at a time is started on a thread; other threads are not held up by it."""
+    found = []
+
+    def elsewhere():
+        with tw.device(device):
+            found.append(tw.full((4,), 3.0).sync().to_numpy())
+
+    def function(t):
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join(timeout=60)
+        return tw.value(t)
+
+    same(tw.ones((4,)).then(function).sync(), np.ones(4))
+    np.testing.assert_array_equal(found, [np.full(4, 3)])

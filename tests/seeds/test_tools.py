@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from types import SimpleNamespace
 
 import pytest
 
 import tilewright as tw
 from source_tree import ROOT
 from tilewright.base.config import override
+from tilewright.tools import choosing
 from tilewright.tools.command import main
 
 EXAMPLE = str(ROOT / "examples" / "tile_to_simt.py")
@@ -59,15 +61,18 @@ def test_d10_the_architecture_of_a_run(tmp_path, capsys):
     assert capsys.readouterr().out == "sm_80\nsm_90\n"
 
 
-def test_d11_the_architecture_of_a_build(tmp_path):
-    """`build` takes its option, then the setting, then a default."""
-    built = tmp_path / "threshold_scale.ptx"
-    for target, option, expected in [("", [], "sm_80"), ("sm_120", [], "sm_120"),
-                                     ("sm_120", ["--arch", "sm_90"], "sm_90")]:  # fmt: skip
+def test_d11_the_architecture_of_a_build(monkeypatch, tmp_path):
+    """`build` takes its option, then the setting, then the GPU that is there."""
+    there = SimpleNamespace(gpus=[SimpleNamespace(arch="sm_103")])
+    monkeypatch.setattr(choosing, "ask_driver", lambda: there)
+    for target, option, expected in [
+        ("", [], "sm_103"),
+        ("sm_120", [], "sm_120"),
+        ("sm_120", ["--arch", "sm_100"], "sm_100"),
+    ]:
         with override(target=target):
             assert main(["build", EXAMPLE, "--emit", "ptx", *option, "-o", str(tmp_path)]) == 0
-        text = built.read_text()
-        assert f".target {expected}" in text or (not target and ".target sm_" in text)
+        assert f".target {expected}" in (tmp_path / "threshold_scale.ptx").read_text()
 
 
 def test_d12_the_simt_stage_is_built_as_ptx(tmp_path):
