@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from .operators import WithoutOperators
@@ -20,6 +21,11 @@ VALUE_WORDS = (
     "split", "strip", "real", "imag",
 )  # fmt: skip
 """Attributes people ask of other results."""
+
+
+SHOWING_TASKS = ("asyncio.base_tasks",)
+"""Modules that ask whether a task has a coroutine by its truth, as asyncio does to show one since
+Python 3.12. An op may be what a task runs; what it gives is not asked for there."""
 
 
 class _Word:
@@ -56,7 +62,9 @@ class Slips(WithoutOperators):
         def __len__(self) -> NoReturn:
             raise _not_run(self, "call .sync() before asking for the length of its result")
 
-        def __bool__(self) -> NoReturn:
+        def __bool__(self) -> bool:
+            if sys._getframe(1).f_globals.get("__name__") in SHOWING_TASKS:
+                return True
             raise _not_run(self, "call .sync() before asking for the truth of its result")
 
         def __float__(self) -> NoReturn:

@@ -210,6 +210,28 @@ def test_asyncio_run_create_task_gather_wait_for_and_groups():
     assert asyncio.run(main()) == [2, 3, 4, 5, 6, 7, "8"]
 
 
+def test_a_task_that_runs_an_op_can_be_shown():
+    """asyncio asks whether there is a coroutine by its truth, since Python 3.12."""
+
+    async def main():
+        task = asyncio.create_task(Give(2))
+        before = repr(task)
+        await task
+        return before, repr(task)
+
+    before, after = asyncio.run(main(), debug=True)
+    assert "pending" in before and "result=2" in after
+
+
+def test_only_asyncio_is_told_that_an_op_is_there():
+    op = Give(1)
+    asked = "bool(op)", vars(asyncio.base_tasks), {"op": op}
+    assert eval(*asked) is True
+    with pytest.raises(TypeError, match="before asking for the truth"):
+        bool(op)
+    op.close()
+
+
 def test_independent_ops_are_in_flight_together():
     streams = [HandStream(held=True, number=i) for i in range(3)]
 
