@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +37,10 @@ def product(c: simt.DisjointSlice[f32], a: simt.Slice[f32], m: i32, k: i32) -> N
 """
 OUR_OWN = ("fill_", "copy_")
 """Kernels that the device is prepared with."""
+
+KEEPING_CLASSES = ("_shadowed_dict_from_mro_tuple",)
+"""Functions of `inspect` in Python 3.12 that keep classes which were compared with a protocol, and
+with a class the names of its program."""
 
 
 class Machine:
@@ -71,6 +76,9 @@ class Machine:
 
     def memory(self) -> int:
         """Pieces of device memory that somebody has."""
+        for name in KEEPING_CLASSES:
+            if (keeping := getattr(inspect, name, None)) is not None:
+                keeping.cache_clear()
         gc.collect()
         for device in (self.gpu, self.other):
             device.synchronize()

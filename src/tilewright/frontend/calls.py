@@ -252,7 +252,8 @@ def _is_pure(callee: Any) -> bool:
 
 def _refuse(it: Interpreter, callee: Any, args: Args) -> NoReturn:
     module = getattr(callee, "__module__", None)
-    origin = f" from `{module}`" if module and module != "builtins" else ""
+    # A module of C is known by the name of the one that shows it: `open` is from `_io` or `io`.
+    origin = f" from `{module.removeprefix('_')}`" if module and module != "builtins" else ""
     it.em.fail(
         Code.CALL,
         f"{describe(callee)}{origin} cannot be called in a kernel",

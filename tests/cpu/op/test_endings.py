@@ -161,6 +161,7 @@ class Interrupted:
     def __init__(self, place: Place, function: Callable[[], object]) -> None:
         self.place, self.function = place, function
         self.found: list[object] = []
+        self.handling = False
         self.z = tw.zeros((1 << 14,)).sync()
         self.x: Any = tw.full((1 << 14,), 1.0).sync()
 
@@ -168,8 +169,9 @@ class Interrupted:
         lasting(self.z.borrow_mut(), self.x, rounds).sync_on(self.place.stream)
 
     def handle(self, *given: object) -> None:
-        if self.found or self.place.stream.idle():  # between two launches
+        if self.found or self.handling or self.place.stream.idle():  # between two launches
             return
+        self.handling = True  # the next signal may come before this one has been handled
         try:
             self.found.append(self.function())
         except tw.Error as error:
