@@ -15,7 +15,7 @@ from ..driver.lane import ISSUED
 from ..driver.stub.calls import stub
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
-from ..op.trace import Tracing, trace_put
+from ..op.trace import Tracing, trace_end, trace_put
 from .borrow import EPOCH, LOCK, OWNER
 from .flight import Flight, tell_put
 from .order import begin, forget_over, reserve
@@ -120,17 +120,18 @@ def let_go(kept: object) -> None:
 def on_its_way(flight: Flight, outcome: Outcome) -> None:
     """Work has been put on its stream: others can wait for it now."""
     assert flight.stream is not None  # the host's own work is not put anywhere
+    if Tracing.active is not None:  # before the event: who waits for the work waits for its time
+        trace_flight(outcome.name, flight)
     outcome.event = flight.stream.record()
     flight.outcome = outcome
     flight.put(outcome.event)
-    if Tracing.active is not None:
-        trace_flight(outcome.name, flight)
 
 
 def trace_flight(name: str, flight: Flight) -> None:
     """Let the trace that is recorded know of work that has been put on its stream."""
     assert flight.stream is not None
-    trace_put(name, flight.stream, getattr(flight, "begun", None))
+    begun = getattr(flight, "begun", None)
+    trace_put(name, flight.stream, begun, trace_end(flight.stream, begun))
 
 
 def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exception | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from threading import get_ident
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from ..base.errors import Error
@@ -151,13 +152,23 @@ class Progress(Generic[T]):
     def _resume(
         self, steps: Steps[Any], answer: Any, error: Exception | None
     ) -> tuple[Awaited | Lazy[Any] | None, Any, Exception | None]:
-        """Hand the innermost op what it asked for: gives what it asks next, or its end."""
+        """Hand the innermost op what it asked for: gives what it asks next, or its end.
+
+        A trace sees the last of its steps: with what it asked for it puts its own work there.
+        """
+        trace = Tracing.active
+        begun = 0 if trace is None else perf_counter_ns()
+        left: tuple[Any, Exception | None]
         try:
             return steps.send(answer) if error is None else steps.throw(error), None, None
         except StopIteration as stop:
-            return None, *self._left(stop.value, None)
+            left = stop.value, None
         except Exception as raised:
-            return None, *self._left(None, raised)
+            left = None, raised
+        if trace is not None:
+            op = self._running[-1]
+            trace.add("op", op.name, self.ctx.stream, begun, perf_counter_ns())
+        return None, *self._left(*left)
 
     def _pass_on(
         self, answer: Any, error: Exception | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,8 +56,17 @@ class Trace:
     """What happened while it was recorded. `entries` is the list; `save` writes it."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self._entries: list[Entry] = []
+        self._streams: dict[Stream, None] = {}
+        """Where work was put: streams tell when it has passed, if they are asked to."""
         self.clocks = _Clocks()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What has happened so far, all work that devices have passed included."""
+        for stream in list(self._streams):
+            stream.sweep()
+        return self._entries
 
     @contextmanager
     def span(self, kind: str, name: str, stream: Stream | None) -> Generator[None, None, None]:
@@ -70,7 +79,12 @@ class Trace:
 
     def add(self, kind: str, name: str, stream: Stream | None, start: int, end: int) -> None:
         """Record something that has happened; from any thread."""
-        self.entries.append(Entry(kind, name, start, end, threading.current_thread().name, stream))
+        self._entries.append(Entry(kind, name, start, end, threading.current_thread().name, stream))
+
+    def put(self, name: str, stream: Stream, times: Callable[[], tuple[int, int]]) -> None:
+        """Record work once its stream has passed it; `times` says then how long it took."""
+        self._streams[stream] = None
+        stream.after(lambda: self.add("work", name, stream, *times()))
 
     def save(self, path: str | Path) -> None:
         """Write a trace that chrome://tracing and Perfetto show."""
@@ -78,8 +92,9 @@ class Trace:
 
     def _events(self) -> list[dict[str, Any]]:
         lanes = _Lanes()
-        begin = min((entry.start for entry in self.entries), default=0)
-        shown = [_shown(entry, begin, lanes) for entry in list(self.entries)]
+        entries = list(self.entries)
+        begin = min((entry.start for entry in entries), default=0)
+        shown = [_shown(entry, begin, lanes) for entry in entries]
         return [*lanes.names(), *shown]
 
 
@@ -157,7 +172,16 @@ def trace_begin(stream: Stream) -> Stamp | None:
     return stream.stamp()
 
 
-def trace_put(name: str, stream: Stream, begun: Stamp | None = None) -> None:
+def trace_end(stream: Stream, begun: Stamp | None) -> Stamp | None:
+    """The time at which the device ends what was begun; before others can wait for that."""
+    if Tracing.active is None or begun is None or not isinstance(stream, TimedStream):
+        return None
+    return stream.stamp()
+
+
+def trace_put(
+    name: str, stream: Stream, begun: Stamp | None = None, ended: Stamp | None = None
+) -> None:
     """Record work that was put on a stream: how long the device takes for it.
 
     Of a device that cannot tell it is recorded how long the host knows of it.
@@ -165,13 +189,12 @@ def trace_put(name: str, stream: Stream, begun: Stamp | None = None) -> None:
     active = Tracing.active
     if active is None:
         return
-    if begun is None or not isinstance(stream, TimedStream):
+    if begun is None or ended is None:
         start = time.perf_counter_ns()
-        stream.after(lambda: active.add("work", name, stream, start, time.perf_counter_ns()))
+        active.put(name, stream, lambda: (start, time.perf_counter_ns()))
         return
-    ended = stream.stamp()
     of = active.clocks.time_of
-    stream.after(lambda: active.add("work", name, stream, of(begun, stream), of(ended, stream)))
+    active.put(name, stream, lambda: (of(begun, stream), of(ended, stream)))
 
 
 def trace_wait(stream: Stream, event: Event) -> None:

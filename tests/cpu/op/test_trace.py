@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 import tilewright as tw
 import tilewright.lang as tl
 
@@ -35,3 +37,24 @@ def test_work_is_timed_where_it_is_done():
     # A device's clock is compared with the host's once, when the host has heard of it.
     late = 0 if tw.default_device().name == "cpu" else LATE
     assert before <= times[0] and times[-1] <= after + late
+
+
+def negated(x):
+    return negate(tw.empty_like(x).partition((256,)), x).out()
+
+
+ENDINGS = {
+    "sync": lambda op: op.sync(),
+    "start, then read": lambda op: op.start().to_numpy(),
+    "future": lambda op: op.into_future().result(),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_launches_in_chains_are_recorded_as_ops_and_as_work(ending):
+    x = tw.ones((1000,)).sync()
+    with tw.trace() as found:
+        ENDINGS[ending](tw.value(x).then(negated).then(negated))
+    entries = [entry for entry in found.entries if entry.name == "negate"]
+    assert sorted(entry.kind for entry in entries) == ["op", "op", "work", "work"]
+    assert all(entry.start <= entry.end for entry in entries)

@@ -7,9 +7,12 @@ import pytest
 
 import tilewright as tw
 from op_kit import Failing, Give, HandStream, HostData
+from tilewright.array.flight import Flight
+from tilewright.array.working import on_its_way
 from tilewright.driver.null import NullDevice
 from tilewright.op.core import value
-from tilewright.op.trace import Tracing, trace, trace_begin, trace_put, trace_wait
+from tilewright.op.outcome import Outcome
+from tilewright.op.trace import Tracing, trace, trace_begin, trace_end, trace_put, trace_wait
 
 
 def test_ops_and_host_waits_are_recorded():
@@ -20,7 +23,9 @@ def test_ops_and_host_waits_are_recorded():
         source.sync_on(stream)
         Give(2).sync_on(stream)
     kinds = [(entry.kind, entry.name) for entry in found.entries]
-    assert kinds == [("op", "Give"), ("host wait", "HostData"), ("op", "Give")]
+    assert kinds == [
+        ("op", "Give"), ("host wait", "HostData"), ("op", "HostData"), ("op", "Give")
+    ]  # fmt: skip
     assert all(entry.end >= entry.start for entry in found.entries)
     assert found.entries[0].stream is stream
     assert Tracing.active is None
@@ -120,9 +125,61 @@ def test_work_is_timed_by_the_device_where_it_can_tell():
     before = time.perf_counter_ns()
     with trace() as found:
         begun = trace_begin(stream)
-        trace_put("neg", stream, begun)
-        stream.sweep()
+        trace_put("neg", stream, begun, trace_end(stream, begun))
     (entry,) = found.entries
     assert entry.end - entry.start == 500_000_000
     assert before + 500_000_000 <= entry.start <= time.perf_counter_ns() + 500_000_000
     assert trace_begin(stream) is None
+
+
+@pytest.mark.parametrize("ending", ["entries", "save"])
+def test_work_that_has_passed_is_there_though_nobody_asked_its_stream(ending, tmp_path):
+    stream, path = HandStream(), tmp_path / "trace.json"
+    with trace() as found:
+        stream.hold()
+        trace_put("neg", stream)
+        assert found.entries == []
+        stream.release()
+    if ending == "save":
+        found.save(path)
+        names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
+        assert "neg" in names
+    else:
+        assert [entry.name for entry in found.entries] == ["neg"]
+
+
+def test_who_waits_for_work_waits_for_its_time():
+    """The event of a piece of work lies behind the stamp that says when it ended."""
+    order = []
+
+    class Watched(OwnClock):
+        def stamp(self):
+            order.append("stamp")
+            return super().stamp()
+
+        def record(self):
+            order.append("event")
+            return super().record()
+
+    stream = Watched()
+    with trace():
+        flight = Flight(stream)
+        flight.begun = trace_begin(stream)
+        order.clear()
+        on_its_way(flight, Outcome((("neg", None),)))
+    assert order == ["stamp", "event"]
+
+
+def test_an_op_with_argument_ops_is_recorded():
+    device = NullDevice()
+    with tw.device(device), trace() as found:
+        x = tw.zeros((4,)).sync()
+        tw.memcpy(x, tw.zeros((4,))).sync()
+    ops = [entry.name for entry in found.entries if entry.kind == "op"]
+    assert ops == ["zeros", "zeros", "memcpy"]
+
+
+def test_an_op_with_argument_ops_that_fails_is_recorded():
+    with trace() as found, pytest.raises(ValueError, match="no"):
+        tw.zip(Give(1), Failing()).sync()
+    assert [entry.name for entry in found.entries] == ["Give", "Failing", "zip"]
