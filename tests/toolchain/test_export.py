@@ -11,11 +11,10 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from tilewright import simt
 from tilewright.backend.tileir.abi import slots
-from tilewright.base.config import override
 from tilewright.base.cubin import sections
 from tilewright.base.cuda_abi import LaunchWord
-from tilewright.tools.command import main
 
 
 @tw.entry
@@ -78,6 +77,28 @@ def deep(z: tl.TensorMut) -> None:
     z.store(tl.zeros(z.shape, z.dtype))
 
 
+@simt.kernel
+def threads(z: simt.DisjointSlice[tw.f16], x: simt.Slice[tw.f64], k: tw.f32) -> None:
+    i = simt.index_1d()
+    if i < len(z):
+        z[i] = (x[i] * k).astype(tw.f16)
+
+
+@simt.kernel(domain=2, block=(16, 4))
+def square(z: simt.DisjointSlice[tw.f32], columns: tw.i32) -> None:
+    at = simt.index_2d(columns)
+    if at is not None:
+        z[at] = 1.0
+
+
+def simt_kernels():
+    z, x = tw.meta((100,), tw.f16), tw.meta((100,), tw.f64)
+    return {
+        "threads": (threads, (z.borrow_mut(), x, 1.0)),
+        "square": (square, (tw.meta((10, 10)).borrow_mut(), 10)),
+    }
+
+
 def kernels():
     t, h = tw.meta((1000, 512)), tw.meta((64, 100), tw.f16)
     wide, square, small = tw.meta((3, 5, 7, 11)), tw.meta((64, 64)), tw.meta((100,))
@@ -101,7 +122,7 @@ NAMES = ("add", "odd", "gemm", "many", "raw", "deep", "odd_names", "add_16x16", 
 def exported(tool, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     found = {}
-    for name, (kernel, args) in kernels().items():
+    for name, (kernel, args) in {**kernels(), **simt_kernels()}.items():
         files = kernel.export(folder, "sm_90", *args, name=name)
         found[name] = files, kernel.compile_for("sm_90", *args)
     return found
@@ -306,119 +327,41 @@ def test_only_cuda_is_exported(tool, tmp_path):
         kernel.export(tmp_path, "cpu", *args)
 
 
-FILE = """
-import tilewright as tw
-import tilewright.lang as tl
-
-@tw.entry
-def scale(z: tl.TensorMut, x: tl.Tensor, a: tw.f32) -> None:
-    z.store(tl.load_tile_like(x, z) * a)
-
-t = tw.meta((64, 64))
-scale.declare(t.partition_mut((8, 8)), t, 1.0)
-scale.declare(t.partition_mut((16, 16)), t, 1.0)
-"""
-
-
-def test_from_the_command_line(tool, tmp_path, capsys):
-    path = tmp_path / "kernels.py"
-    path.write_text(FILE)
-    out = tmp_path / "out"
-    assert main(["compile", str(path), "--arch", "sm_90", "-o", str(out), "--export"]) == 0
-    rows = capsys.readouterr().out.splitlines()
-    assert rows[0].split()[0] == "KERNEL" and [r.split()[:2] for r in rows[1:]] == [
-        ["scale", "sm_90"], ["scale", "sm_90"],
-    ]  # fmt: skip
-    assert sorted(p.name for p in out.iterdir()) == sorted(
-        f"{stem}{suffix}" for stem in ("scale", "scale_2")
-        for suffix in (".cubin", ".h", ".json", ".tileirbc")
-    )  # fmt: skip
-    both = ["--arch", "sm_90", "--arch", "sm_100"]
-    assert main(["compile", str(path), *both, "-o", str(tmp_path / "two")]) == 0
-    assert sorted(p.name for p in (tmp_path / "two").iterdir()) == [
-        "scale_sm_100.cubin", "scale_sm_100_2.cubin", "scale_sm_90.cubin", "scale_sm_90_2.cubin",
-    ]  # fmt: skip
+def test_simt_kernels_have_ptx_and_a_header(run_c, exported):
+    files, artifact = exported["threads"]
+    facts = json.loads(files.description.read_text())
+    assert files.code.suffix == ".ptx" and files.bytecode is None
+    assert files.code.read_bytes() == artifact.code
+    assert sorted(facts["files"]) == ["threads.h", "threads.ptx"]
+    assert facts["launch"]["grid"] == ["ceil_div(len(z), 256)", "1", "1"]
+    assert facts["launch"]["block"] == [256, 1, 1] and facts["resources"] is None
+    body = """
+    struct threads_arguments a;
+    uint32_t grid[3];
+    void *p[THREADS_PARAMETERS];
+    memset(&a, 0, sizeof a);
+    a.z = 2; a.x = 8; a.z_extent_0 = 1000; a.x_extent_0 = 1000; a.k = 2.5f;
+    printf("%d ", threads_check(&a));
+    threads_parameters(&a, p);
+    printf("%d ", p[4] == (void *)&a.k);
+    threads_grid(&a, grid);
+    printf("%u %u %u ", grid[0], grid[1], grid[2]);
+    a.x_extent_0 = 999; printf("%d ", threads_check(&a) != 0); a.x_extent_0 = 1000;
+    a.z = 3; printf("%d ", threads_check(&a) != 0); a.z = 2;
+    a.x = 4; printf("%d ", threads_check(&a) != 0); a.x = 8;
+    a.z_extent_0 = a.x_extent_0 = 1LL << 31; printf("%d ", threads_check(&a) != 0);
+    printf("%d %d %s", THREADS_BLOCK_X, THREADS_SHARED_BYTES, THREADS_ARCH);
+    """
+    expected = ["0", "1", "4", "1", "1", "1", "1", "1", "1", "256", "0", "sm_90"]
+    assert run_c(["threads"], body) == expected
 
 
-def test_without_a_folder_the_cache_is_filled(tool, tmp_path, capsys):
-    path = tmp_path / "kernels.py"
-    path.write_text(FILE)
-    with override(cache_dir=str(tmp_path / "cache")):
-        assert main(["compile", str(path), "--arch", "sm_90"]) == 0
-        assert f"kept in {tmp_path / 'cache'}" in capsys.readouterr().out
-        assert main(["cache", "ls"]) == 0
-        assert capsys.readouterr().out.count("sm_90") == 2
-
-
-def test_a_program_may_have_a_store_of_its_own(tool, tmp_path, capsys):
-    path = tmp_path / "kernels.py"
-    path.write_text(f"{FILE}\nfrom support.dict_store import DictStore\n"
-                    "tw.jit_cache.enable(DictStore())\n")  # fmt: skip
-    try:
-        assert main(["compile", str(path), "--arch", "sm_90"]) == 0
-        assert tw.jit_cache.stats().puts == 2
-    finally:
-        tw.jit_cache.enable_default()
-    assert "kept in DictStore" in capsys.readouterr().out
-
-
-def test_several_architectures_at_once(tool, tmp_path, capsys):
-    path = tmp_path / "kernels.py"
-    path.write_text(FILE)
-    words = ["--arch", "sm_80,sm_107", "--arch", "sm_80"]
-    assert main(["compile", str(path), *words, "-o", str(tmp_path / "two")]) == 0
-    rows = [row.split()[:2] for row in capsys.readouterr().out.splitlines()[1:]]
-    assert rows == [["scale", "sm_80"]] * 2 + [["scale", "sm_107"]] * 2
-
-
-def test_what_is_not_kept_is_said(tool, tmp_path, capsys):
-    path = tmp_path / "kernels.py"
-    path.write_text(FILE)
-    (tmp_path / "file").write_text("no directory")
-    with override(cache_dir=str(tmp_path / "file")), pytest.warns(RuntimeWarning):
-        assert main(["compile", str(path), "--arch", "sm_90"]) == 0
-    assert f"2 not kept in {tmp_path / 'file'}" in capsys.readouterr().out
-    with override(cache_dir="off"):
-        assert main(["compile", str(path), "--arch", "sm_90"]) == 0
-    assert "kept nowhere" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        (["--arch", "sm_75"], 2, "'sm_75' is no CUDA architecture"),
-        (["--arch", "sm_90a"], 2, "did you mean sm_90?"),
-        (["--arch", "cpu"], 2, "'cpu' is no CUDA architecture; there are sm_80,"),
-        (["--arch", "sm_90", "--export"], 2, "-o DIR"),
-        (["--arch", "sm_90", "-o", "/proc/none"], 1, "/proc/none"),
-    ],
-)
-def test_what_is_refused(tool, tmp_path, capsys, words, status, said):
-    path = tmp_path / "kernels.py"
-    path.write_text(FILE)
-    assert main(["compile", str(path), *words]) == status
-    assert said in capsys.readouterr().err
-
-
-SIMT = """
-import tilewright as tw
-from tilewright import simt
-
-@simt.kernel
-def halve(z: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32]) -> None:
-    i = simt.index_1d()
-    if i < len(z):
-        z[i] = x[i] * 0.5
-"""
-
-
-def test_simt_kernels(tool, tmp_path, capsys):
-    """They compile to PTX, which is neither exported nor listed as cubins are."""
-    path = tmp_path / "threads.py"
-    path.write_text(SIMT)
-    assert main(["compile", str(path), "--arch", "sm_90"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["halve", "sm_90"]
-    assert main(["explain", str(path), "--arch", "sm_90", "--stage", "ptx"]) == 0
-    assert ".visible .entry halve(" in capsys.readouterr().out
-    assert main(["compile", str(path), "--arch", "sm_90", "-o", str(tmp_path)]) == 1
-    assert "halve.ptx('sm_90')" in capsys.readouterr().err
+def test_of_several_axes_the_caller_decides_the_grid(run_c, exported):
+    facts = json.loads(exported["square"][0].description.read_text())
+    assert facts["launch"]["grid"] is None and facts["launch"]["block"] == [16, 4, 1]
+    body = """
+    struct square_arguments a; struct threads_arguments b;
+    memset(&a, 0, sizeof a); memset(&b, 0, sizeof b);
+    printf("%d %d", square_check(&a), SQUARE_BLOCK_X * SQUARE_BLOCK_Y * SQUARE_BLOCK_Z);
+    """
+    assert run_c(["square", "threads"], body, "c++17") == ["0", "64"]

@@ -36,6 +36,10 @@ NO_NAMES = ("_", "WARP_SZ")
 
 MAX_GRID = ((1 << 24) - 1, 65535, 65535)
 """The largest launch grid along x, y and z."""
+MAX_BLOCKS = ((1 << 31) - 1, 65535, 65535)
+"""The same for SIMT kernels."""
+MAX_INDEX = (1 << 31) - 1
+"""Indices of threads are 32-bit integers."""
 HARDWARE_RANK = 3
 POINTER_ALIGNMENT = 16
 """Bytes; what wide and bulk copies need of an address, of rows and of strides."""

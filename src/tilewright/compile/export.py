@@ -1,4 +1,4 @@
-"""A kernel compiled for a CUDA architecture together with its bytecode, for other programs."""
+"""A kernel compiled for a CUDA architecture with what it was made from, for other programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from ..backend.tileir import Lowered, find_toolchain
 from ..backend.tileir.encoding.versions import version_text
-from ..base.errors import ContextError
 from ..frontend.sources import KernelSource
 from ..ir import Signature
 from ..ir.artifact import Artifact
@@ -17,24 +16,22 @@ from .runner import Runner
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A kernel's cubin in its artifact, and what it was made from."""
+    """A tile kernel's cubin in its artifact, and what it was made from; or a SIMT kernel's PTX."""
 
     artifact: Artifact
-    bytecode: bytes
-    version: str
+    bytecode: bytes | None = None
+    """What the cubin was made from; None: there is PTX, of which drivers make code."""
+    version: str | None = None
     """The version of the bytecode."""
-    assembler: str
+    assembler: str | None = None
 
 
 def make(kernel: KernelSource, signature: Signature, arch: str, options: CompileOptions) -> Made:
     """Compile; the cubin may come from the disk."""
-    if kernel.dialect != "tile":
-        raise ContextError(
-            f"`{kernel.name}` is a SIMT kernel, which is exported as PTX alone",
-            hint=f"{kernel.name}.ptx({arch!r}) gives it",
-        )
     runner = Runner(kernel.name, results={})
     artifact, _ = compile_kernel(kernel, signature, arch, runner, options)
+    if kernel.dialect == "simt":
+        return Made(artifact)
     lowered = (runner.results or {})["tile_ir"]
     assert isinstance(lowered, Lowered), "the stage before the cubin"
     version = version_text(lowered.target.version)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..array.shape import ShapeLike, as_shape
+from ..base.cuda_abi import MAX_BLOCKS, MAX_INDEX
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, ceil_div, size
 
 MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024
 """In one block."""
-MAX_BLOCKS = ((1 << 31) - 1, 65535, 65535)
-MAX_INDEX = (1 << 31) - 1
-"""Indices are 32-bit integers."""
 DEFAULT_BLOCKS: dict[int, Shape] = {1: (256,), 2: (32, 8), 3: (8, 8, 4)}
 AXES = "xyz"
 MAX_SHARED = 227 << 10

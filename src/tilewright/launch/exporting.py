@@ -1,4 +1,4 @@
-"""Writes a compiled kernel for programs without Python: cubin, bytecode, C header, JSON."""
+"""Writes a compiled kernel for programs without Python: code, bytecode, C header, JSON."""
 
 from __future__ import annotations
 
@@ -10,38 +10,51 @@ from pathlib import Path
 from ..backend.tileir.export import describe, header
 from ..compile.export import Made
 
-CUBIN, BYTECODE, HEADER, DESCRIPTION = ".cubin", ".tileirbc", ".h", ".json"
+CUBIN, PTX, BYTECODE, HEADER, DESCRIPTION = ".cubin", ".ptx", ".tileirbc", ".h", ".json"
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
     """The files of one exported kernel; the description names the others and their hashes."""
 
-    cubin: Path
-    bytecode: Path
+    code: Path
+    """The cubin; of a SIMT kernel the PTX."""
+    bytecode: Path | None
+    """What the cubin was made from; a SIMT kernel has none."""
     header: Path
     description: Path
+
+    @property
+    def cubin(self) -> Path:
+        """The code of a tile kernel."""
+        return self.code
+
+
+def code_of(made: Made) -> tuple[str, bytes]:
+    """The code of a kernel, and how its file ends."""
+    assert isinstance(made.artifact.code, bytes), "code for CUDA is bytes"
+    return PTX if made.bytecode is None else CUBIN, made.artifact.code
 
 
 def write(made: Made, folder: Path, name: str) -> Exported:
     """Write the files `name.*` into a folder, which is made if needed."""
     folder.mkdir(parents=True, exist_ok=True)
-    assert isinstance(made.artifact.code, bytes), "code for CUDA is bytes"
-    contents = {
-        CUBIN: made.artifact.code,
-        BYTECODE: made.bytecode,
-        HEADER: header(made.artifact, name).encode(),
-    }
+    suffix, code = code_of(made)
+    contents = {suffix: code}
+    if made.bytecode is not None:
+        contents[BYTECODE] = made.bytecode
+    contents[HEADER] = header(made.artifact, name).encode()
     facts = {
         **describe(made.artifact),
         "tile_ir": made.version,
         "tileiras": made.assembler,
-        "files": {f"{name}{suffix}": _hash(data) for suffix, data in contents.items()},
+        "files": {f"{name}{ending}": _hash(data) for ending, data in contents.items()},
     }
     contents[DESCRIPTION] = (json.dumps(facts, indent=1) + "\n").encode()
-    for suffix, data in contents.items():
-        (folder / f"{name}{suffix}").write_bytes(data)
-    return Exported(*[folder / f"{name}{s}" for s in (CUBIN, BYTECODE, HEADER, DESCRIPTION)])
+    files = {suffix: folder / f"{name}{suffix}" for suffix in contents}
+    for ending, data in contents.items():
+        files[ending].write_bytes(data)
+    return Exported(files[suffix], files.get(BYTECODE), files[HEADER], files[DESCRIPTION])
 
 
 def _hash(data: bytes) -> str:

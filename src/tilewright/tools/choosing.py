@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.config import current
+from ..base.errors import Error
 from ..compile.options import CompileOptions
 from ..launch.definition import Declared, Entry
 from ..launch.inspection import Inspection
@@ -37,12 +38,31 @@ arguments are given in one of three ways:
   --launched             by running the file's program on the CPU: all that it launches"""
 
 
+HERE = "cpu"
+"""Where the program of a file is run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """A kernel with arguments, to be looked at for any target."""
 
     name: str
     look: Callable[[str], Inspection]
+    launched: bool = False
+    """Whether it was launched by the file's program, which may have caught its error."""
+
+    def leave_out(self, error: Error) -> None:
+        """Leave out what failed in the program as well, which went on; else raise the error."""
+        if self.launched:
+            try:
+                self.look(HERE).artifact()
+            except Error:
+                sys.stderr.write(
+                    f"left out: a launch of {self.name} that failed in the program, too:"
+                    f" {error.message}\n"
+                )
+                return
+        raise error
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -148,7 +168,7 @@ def _launched(path: Path, name: str | None, *, own: bool) -> list[Chosen]:
         seen = [n for n in seen if Path(n.kernel.source.source.file.name).name == path.name]
     if not seen:
         raise UsageError(f"{path} launches no kernel{f' `{name}`' if name else ' of its own'}")
-    return [Chosen(n.kernel.name, partial(Inspection.of_launch, n)) for n in seen]
+    return [Chosen(n.kernel.name, partial(Inspection.of_launch, n), launched=True) for n in seen]
 
 
 def _options(words: list[str]) -> CompileOptions | None:

@@ -11,9 +11,12 @@ from pathlib import Path
 
 from ..backend.tileir import ARCHITECTURES, is_architecture
 from ..backend.tileir.cubin import is_cubin, resources
+from ..backend.tileir.export import header
+from ..base.errors import Error
+from ..compile.export import Made
 from ..compile.store import Stats, current_store, stats
 from ..ir.artifact import Artifact
-from ..launch.exporting import CUBIN, write
+from ..launch.exporting import code_of, write
 from . import choosing
 from .choosing import Chosen, calls, target_of
 from .subcommand import FINE, Subcommand, UsageError, aligned, in_bytes, say
@@ -25,7 +28,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     choosing.add_arguments(parser)
     parser.add_argument("--arch", action="extend", default=[], type=_names,
                         help="what to compile for: sm_90, or sm_90,sm_100")  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the cubins there")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the code there")
     parser.add_argument("--export", action="store_true",
                         help="write bytecode, a C header and JSON too")  # fmt: skip
 
@@ -36,14 +39,19 @@ def _run(given: Namespace) -> int:
     archs = _known(given.arch or [target_of(None)])
     wanted = calls(given)
     rows: list[tuple[str, ...]] = [COLUMNS]
-    names: Counter[str] = Counter()
-    before = stats()
+    before, written = stats(), _Written(given.output, whole=given.export)
     for arch in archs:
         for call in wanted:
             start = time.perf_counter()
-            suffix = f"_{arch}" if len(archs) > 1 else ""
-            artifact = _compile(call, arch, given, names, suffix)
-            rows.append(_row(artifact, time.perf_counter() - start))
+            try:
+                made = _make(call, arch, given.output)
+            except Error as error:
+                call.leave_out(error)
+                continue
+            if written.add(made, f"_{arch}" if len(archs) > 1 else ""):
+                rows.append(_row(made.artifact, time.perf_counter() - start))
+    if len(rows) == 1:
+        raise UsageError(f"no launch of {given.file} went well")
     for line in aligned(rows):
         say(line)
     if given.output is None:
@@ -75,24 +83,42 @@ def _say_where(count: int, before: Stats) -> None:
     say(f"kept in {store.place}" if kept >= count else f"{count - kept} not kept in {store.place}")
 
 
-def _compile(
-    call: Chosen, arch: str, given: Namespace, names: Counter[str], suffix: str
-) -> Artifact:
-    """Compile one kernel, and write what is wanted of it under a name of its own."""
+def _make(call: Chosen, arch: str, output: Path | None) -> Made:
+    """Compile one kernel; for files, with what they hold besides its code."""
     inspection = call.look(arch)
-    if given.output is None:
-        return inspection.artifact()
-    made = inspection.made()
-    stem = f"{made.artifact.name}{suffix}"
-    names[stem] += 1
-    name = stem if names[stem] == 1 else f"{stem}_{names[stem]}"
-    if given.export:
-        write(made, given.output, name)
-    else:
-        given.output.mkdir(parents=True, exist_ok=True)
-        assert isinstance(made.artifact.code, bytes), "code for CUDA is bytes"
-        (given.output / f"{name}{CUBIN}").write_bytes(made.artifact.code)
-    return made.artifact
+    return Made(inspection.artifact()) if output is None else inspection.made()
+
+
+class _Written:
+    """The kernels that were compiled, and their files if there are any; those alike are one."""
+
+    def __init__(self, folder: Path | None, *, whole: bool) -> None:
+        self._folder, self._whole = folder, whole
+        self._found: set[tuple[str, object, str]] = set()
+        self._names: Counter[str] = Counter()
+
+    def add(self, made: Made, suffix: str) -> bool:
+        """Write what is wanted of a kernel under a name of its own; False: it is there already."""
+        artifact = made.artifact
+        stem = f"{artifact.name}{suffix}"
+        about = header(artifact, stem) if self._whole else ""
+        alike = (stem, artifact.code, about)
+        if alike in self._found:
+            return False
+        self._found.add(alike)
+        self._names[stem] += 1
+        number = self._names[stem]
+        if self._folder is not None:
+            self._write(made, self._folder, stem if number == 1 else f"{stem}_{number}")
+        return True
+
+    def _write(self, made: Made, folder: Path, name: str) -> None:
+        if self._whole:
+            write(made, folder, name)
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        ending, code = code_of(made)
+        (folder / f"{name}{ending}").write_bytes(code)
 
 
 def _row(artifact: Artifact, seconds: float) -> tuple[str, ...]:

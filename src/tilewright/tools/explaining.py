@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
 
 from ..backend.tileir.listing import WHEEL
+from ..base.errors import Error
+from ..launch.inspection import Inspection
 from . import choosing
-from .choosing import calls
+from .choosing import HERE, Chosen, calls
 from .subcommand import FINE, Subcommand, UsageError, say
-
-HERE = "cpu"
-"""What is explained unless something else is asked for."""
 
 STAGES = "show the kernel at this stage: frontend, llvm, tile_ir, ptx, sass ...; `list` names them"
 
@@ -23,19 +21,27 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(given: Namespace) -> int:
-    for number, call in enumerate(calls(given, explaining=True)):
-        inspection = call.look(given.arch or HERE)
-        if number:
-            say()
-        if given.stage is None:
-            say(inspection.decisions())
-            continue
-        stages = inspection.stages()
-        say(f"{call.name}: {', '.join(stages)}" if given.stage == "list" else _text(given, stages))
+    told: dict[str, None] = {}
+    for call in calls(given, explaining=True):
+        try:
+            told[_told(call, given)] = None  # launches of other shapes may be told alike
+        except Error as error:
+            call.leave_out(error)
+    if not told:
+        raise UsageError(f"no launch of {given.file} went well")
+    say("\n\n".join(told))
     return FINE
 
 
-def _text(given: Namespace, stages: Mapping[str, str]) -> str:
+def _told(call: Chosen, given: Namespace) -> str:
+    inspection = call.look(given.arch or HERE)
+    return inspection.decisions() if given.stage is None else _stage(call, given, inspection)
+
+
+def _stage(call: Chosen, given: Namespace, inspection: Inspection) -> str:
+    stages = inspection.stages()
+    if given.stage == "list":
+        return f"{call.name}: {', '.join(stages)}"
     if given.stage in stages:
         return stages[given.stage]
     fix = f"; pip install {WHEEL}" if given.stage == "sass" and given.arch else ""

@@ -15,8 +15,8 @@ from ..op.ambient import device
 from .loading import first_on_path
 from .subcommand import FINE, WRONG, Subcommand, UsageError
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
-"""Those of the source tree; an installed package has none."""
+EXAMPLES = (Path(__file__).parents[1] / "examples", Path(__file__).parents[3] / "examples")
+"""Where they are: in the installed package, or beside the sources it is run from."""
 
 
 OPTIONS = ("--device", "--arch")
@@ -25,15 +25,20 @@ OPTIONS = ("--device", "--arch")
 
 def find_program(name: str) -> Path:
     """A file, a folder with a `main.py`, or an example, with or without `.py`."""
-    given = Path(name)
-    examples = EXAMPLES / given.name
-    for path in (given, given.with_suffix(".py"), given / "main.py",
-                 examples.with_suffix(".py"), examples / "main.py"):  # fmt: skip
+    given, known = Path(name), examples()
+    for path in (given, given.with_suffix(".py"), given / "main.py"):
         if path.is_file():
             return path
-    known = ", ".join(sorted(p.stem for p in EXAMPLES.glob("*.py")))
-    listed = f"; examples: {known}" if known else ""
+    if given.stem in known:
+        return known[given.stem]
+    listed = f"; examples: {', '.join(known)}" if known else "; no examples are installed here"
     raise UsageError(f"there is no program {name}{listed}")
+
+
+def examples() -> dict[str, Path]:
+    """The examples by name, those that need another library included."""
+    folder = next((folder for folder in EXAMPLES if folder.is_dir()), None)
+    return {} if folder is None else {path.stem: path for path in sorted(folder.rglob("*.py"))}
 
 
 def run_program(path: Path, arguments: Sequence[str]) -> int:

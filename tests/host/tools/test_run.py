@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
+import tilewright as tw
+from source_tree import ROOT
 from tilewright.base.config import override
+from tilewright.tools import run
 from tilewright.tools.command import main
 
 PROGRAM = """
@@ -39,6 +45,29 @@ def test_a_folder_with_a_main(folder, capsys):
 def test_an_example_by_its_name(name, capsys):
     assert main(["run", "--device", "reference", name]) == 0
     assert capsys.readouterr().out.startswith("Hello, I am tile <0, 0, 0>")
+
+
+def test_examples_of_an_installed_package(tmp_path, monkeypatch, capsys):
+    """A wheel has them inside the package, where the command looks first."""
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    assert wheel["targets"]["wheel"]["force-include"] == {"examples": "tilewright/examples"}
+    assert run.EXAMPLES[0] == Path(tw.__file__).parent / "examples"
+    (tmp_path / "interop").mkdir()
+    (tmp_path / "interop" / "guest.py").write_text("print('found')\n")
+    monkeypatch.setattr(run, "EXAMPLES", (tmp_path, tmp_path / "none"))
+    assert main(["run", "guest"]) == 0
+    assert capsys.readouterr().out == "found\n"
+
+
+@pytest.mark.parametrize(
+    ("folders", "said"),
+    [((ROOT / "examples",), "there is no program sofmax; examples: activations, "),
+     ((ROOT / "none",), "there is no program sofmax; no examples are installed here")],
+)  # fmt: skip
+def test_what_is_no_program(folders, said, monkeypatch, capsys):
+    monkeypatch.setattr(run, "EXAMPLES", folders)
+    assert main(["run", "sofmax"]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_the_target_is_a_setting(folder, capsys):

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from ....analysis.ladder import shown
-from ....base.cuda_abi import LAUNCH_WORDS, MAX_GRID, LaunchWord
+from ....base.cuda_abi import LAUNCH_WORDS, MAX_BLOCKS, MAX_GRID, LaunchWord
 from ....ir.artifact import Artifact
 from ....ir.launch_expr import show
 from ....ir.signature import OutputSpec, ParamSpec, ScalarSpec, TensorSpec
 from ..abi import Slot
-from ..cubin import resources
+from ..cubin import is_cubin, resources
 from .grid import logical_grid
 from .naming import field_names, slots_of
 
@@ -37,7 +37,7 @@ def describe(artifact: Artifact) -> dict[str, Any]:
         "checks": [shown(check) for check in artifact.launch_checks],
         "record": _record() if artifact.sites else None,
         "sites": [f"{s.kind} {s.tensor or s.message}".strip() for s in artifact.sites],
-        "resources": asdict(resources(artifact.code)),
+        "resources": asdict(resources(artifact.code)) if is_cubin(artifact.code) else None,
     }
 
 
@@ -73,9 +73,9 @@ def _launch(artifact: Artifact) -> dict[str, Any]:
         "grid_rank": signature.grid_rank,
         "folded": signature.folded,
         "turned": artifact.turned,
-        "largest_grid": list(MAX_GRID),
-        "block": [1, 1, 1],
-        "dynamic_shared_bytes": 0,
+        "largest_grid": list(MAX_GRID if signature.block is None else MAX_BLOCKS),
+        "block": [1, 1, 1] if signature.block is None else list(signature.block_dims),
+        "dynamic_shared_bytes": signature.shared_bytes,
     }
 
 

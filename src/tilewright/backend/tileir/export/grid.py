@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
+from ....base.shapes import Shape
 from ....ir.launch_expr import Expr
 from ....ir.signature import OutputSpec, Signature
 
 
 def logical_grid(signature: Signature) -> tuple[Expr, ...] | None:
     """The number of blocks along each logical axis; None where the caller decides."""
+    if signature.block is not None:
+        return _grid_of_threads(signature, signature.block)
     if signature.grid is not None:
         return tuple(("const", n) for n in signature.grid)
     outputs = [spec for spec in signature.params if isinstance(spec, OutputSpec)]
@@ -19,3 +24,18 @@ def logical_grid(signature: Signature) -> tuple[Expr, ...] | None:
         for axis, tile in enumerate(chosen.tile)
     ]
     return (*blocks, *[("const", 1)] * (signature.grid_rank - len(blocks)))
+
+
+def _grid_of_threads(signature: Signature, block: Shape) -> tuple[Expr, ...] | None:
+    """Of a SIMT kernel, along x, y and z: as of launches that say nothing of it.
+
+    A thread for each element of the longest slice that is written. How slices are rows and columns
+    is not known here.
+    """
+    lengths: list[Expr] = [
+        ("length", spec.name) for spec in signature.params if isinstance(spec, OutputSpec)
+    ]
+    if not lengths or len(block) > 1:
+        return None
+    longest = reduce(lambda a, b: ("max", a, b), lengths)
+    return ("ceildiv", longest, ("const", block[0])), ("const", 1), ("const", 1)

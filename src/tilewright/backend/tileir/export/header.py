@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from ....analysis.ladder import shown
-from ....base.cuda_abi import LAUNCH_WORDS, MAX_GRID, LaunchWord
+from ....base.cuda_abi import LAUNCH_WORDS, MAX_GRID, MAX_INDEX, LaunchWord
 from ....base.dtypes import AnyDType
 from ....ir.artifact import Artifact
 from ....ir.launch_expr import Expr, leaves, parts
-from ....ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
+from ....ir.signature import OutputSpec, ParamSpec, ScalarSpec, Signature, TensorSpec
 from ..abi import Slot, symbol
 from .grid import logical_grid
 from .naming import extent_name, field_names, plain, slots_of
@@ -80,9 +80,7 @@ def header(artifact: Artifact, name: str) -> str:
 def _opening(artifact: Artifact, name: str, guard: str) -> Iterator[str]:
     yield f"/* How to launch `{artifact.name}`, compiled by Tilewright for {artifact.target}."
     yield " *"
-    yield " * Load the cubin (cuLibraryLoadData), get the kernel by its symbol, fill the arguments,"
-    yield f" * check them, and launch it with blocks of one thread:  {name}_parameters(&a, p);"
-    yield " * cuLaunchKernel(f, grid[0], grid[1], grid[2], 1, 1, 1, 0, stream, p, 0);"
+    yield from _usage(artifact.signature, name)
     yield " */"
     yield f"#ifndef {guard}"
     yield f"#define {guard}"
@@ -92,9 +90,25 @@ def _opening(artifact: Artifact, name: str, guard: str) -> Iterator[str]:
     yield HELPERS
     yield f'#define {name.upper()}_SYMBOL "{artifact.name}"'
     yield f'#define {name.upper()}_ARCH "{artifact.target}"'
+    if artifact.signature.block is not None:
+        for axis, threads in zip("XYZ", artifact.signature.block_dims, strict=True):
+            yield f"#define {name.upper()}_BLOCK_{axis} {threads}"
+        yield f"#define {name.upper()}_SHARED_BYTES {artifact.signature.shared_bytes}"
     if artifact.sites:
         yield from _record(name)
     yield ""
+
+
+def _usage(signature: Signature, name: str) -> Iterator[str]:
+    """How a program goes about it."""
+    big, code, threads, shared = name.upper(), "cubin", "1, 1, 1", "0"
+    if signature.block is not None:
+        code, shared = "PTX", f"{big}_SHARED_BYTES"
+        threads = f"{big}_BLOCK_X, {big}_BLOCK_Y, {big}_BLOCK_Z"
+    yield f" * Load the {code} (cuLibraryLoadData), get the kernel by its symbol, fill the"
+    yield f" * arguments, check them, and launch it:  {name}_parameters(&a, p);"
+    yield " * cuLaunchKernel(f, grid[0], grid[1], grid[2],"
+    yield f" *                {threads}, {shared}, stream, p, 0);"
 
 
 def _record(name: str) -> Iterator[str]:
@@ -135,7 +149,7 @@ def _about(signature: Signature, slot: Slot) -> str:
         return f"blocks along logical axis {slot.axis}"
     spec = signature.params[slot.param]
     if slot.what == "address":
-        aligned = spec.facts.alignment if isinstance(spec, TensorSpec | OutputSpec) else 1
+        aligned = _alignment(signature, spec)
         promise = f", a multiple of {aligned}" if aligned > 1 else ""
         return f"device address, {slot.dtype.name}{promise}"
     if slot.what == "scalar":
@@ -188,8 +202,9 @@ def _promises(signature: Signature) -> Iterator[tuple[str, str]]:
         if not isinstance(spec, TensorSpec | OutputSpec):
             continue
         name = plain(spec.name)
-        if spec.facts.alignment > 1:
-            yield f"a->{name} % {spec.facts.alignment} == 0", f"`{spec.name}` is aligned"
+        aligned = _alignment(signature, spec)
+        if aligned > 1:
+            yield f"a->{name} % {aligned} == 0", f"`{spec.name}` is aligned"
         for what, dims, known in (("extent", spec.shape, spec.facts.extents),
                                   ("stride", spec.strides, spec.facts.strides)):  # fmt: skip
             for axis, (n, divisor) in enumerate(zip(dims, known, strict=False)):
@@ -198,6 +213,13 @@ def _promises(signature: Signature) -> Iterator[tuple[str, str]]:
                     yield text, f"{what} {axis} of `{spec.name}`"
         if spec.facts.near:
             yield f"{_farthest(name, spec)} <= INT32_MAX", f"`{spec.name}` is not too large"
+
+
+def _alignment(signature: Signature, spec: ParamSpec) -> int:
+    """What an address is a multiple of; SIMT kernels load whole elements."""
+    if not isinstance(spec, TensorSpec | OutputSpec):
+        return 1
+    return spec.facts.alignment if signature.block is None else spec.dtype.itemsize
 
 
 def _farthest(name: str, spec: TensorSpec | OutputSpec) -> str:
@@ -211,9 +233,15 @@ def _farthest(name: str, spec: TensorSpec | OutputSpec) -> str:
 
 
 def _limits(artifact: Artifact) -> Iterator[tuple[str, str]]:
-    """A grid that is not folded is launched as it is, or turned."""
+    """A grid that is not folded is launched as it is, or turned; threads have numbers."""
     signature = artifact.signature
     grid = logical_grid(signature)
+    if grid is not None and signature.block is not None:
+        for spec in signature.params:
+            if isinstance(spec, OutputSpec):
+                length = _c(("length", spec.name), signature)
+                yield f"{length} <= {MAX_INDEX}", f"threads for `{spec.name}`"
+        return
     if grid is not None and not signature.folded:
         for axis, most in enumerate(MAX_GRID[::-1] if artifact.turned else MAX_GRID):
             if grid[axis][0] != "const":
@@ -234,7 +262,7 @@ def expression(expr: Expr, signature: Signature) -> str | None:
     Launches compute in integers of any length, and in doubles; C does so in 64 bits.
     """
     grid = logical_grid(signature)
-    if any(leaf[0] == "grid" and grid is None for leaf in leaves(expr)):
+    if any(leaf[0] in ("grid", "grid_dim") and grid is None for leaf in leaves(expr)):
         return None
     types = {_scalar(signature, leaf[1]).dtype.name for leaf in leaves(expr) if leaf[0] == "scalar"}
     if not types <= COMPUTED.keys() or not all(map(_is_written, _constants(expr))):
@@ -244,8 +272,8 @@ def expression(expr: Expr, signature: Signature) -> str | None:
 
 
 def _constants(expr: Expr) -> list[float]:
-    if expr[0] == "const":
-        return [expr[1]]
+    if expr[0] in ("const", "given"):
+        return [expr[-1]]
     return [number for part in parts(expr) for number in _constants(part)]
 
 
@@ -266,14 +294,16 @@ def _c(expr: Expr, signature: Signature) -> str:
     if name in CALLS:
         return f"tilewright_{name}({_c(args[0], signature)}, {_c(args[1], signature)})"
     match name:
-        case "const":
-            return repr(int(args[0])) if isinstance(args[0], bool) else repr(args[0])
+        case "const" | "given":
+            return repr(int(args[-1])) if isinstance(args[-1], bool) else repr(args[-1])
         case "extent":
             return _extent(signature, args[0], int(args[1]))
+        case "length":
+            return _extent(signature, args[0], 0)
         case "scalar":
             cast = COMPUTED[_scalar(signature, args[0]).dtype.name]
             return f"({cast})a->{plain(args[0])}"
-        case "grid":
+        case "grid" | "grid_dim":  # of a SIMT kernel the grid is told from x on
             grid = logical_grid(signature)
             assert grid is not None, "asked for before"
             return _c(grid[int(args[0])], signature)
