@@ -63,6 +63,7 @@ from .base.errors import (
 )
 from .base.tile_order import OWNED
 from .compile.options import CompileOptions
+from .driver.devices import device_count
 from .driver.protocol import LaunchConfig
 from .frontend.preconditions import dim
 from .frontend.sources import execute as _execute
@@ -189,6 +190,7 @@ __all__ = [
     "default_device",
     "default_policy",
     "device",
+    "device_count",
     "devices",
     "dim",
     "empty",

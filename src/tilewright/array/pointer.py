@@ -26,6 +26,9 @@ class DevicePointer(Generic[E]):
         """The address as an int."""
         return self._region.address
 
+    def __int__(self) -> int:
+        return self._region.address
+
     @property
     def region(self) -> Region:
         """The memory the pointer points into."""

@@ -80,6 +80,7 @@ def _gpu(x: object, ordinal: int) -> CudaDevice:
             f"this {type(x).__name__} says that it is on a GPU that is not there",
             expected=f"one of {len(devices)}",
             got=f"cuda:{ordinal}",
+            device_id=ordinal,
         )
     return devices[ordinal]
 

@@ -77,6 +77,11 @@ class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
         return self.region.storage.device
 
     @property
+    def device_id(self) -> int | None:
+        """The number of the GPU the tensor lives on; None: it lives on the host."""
+        return self.region.storage.device.ordinal
+
+    @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.region.shape)

@@ -1,14 +1,14 @@
 """The exception tree and the one picture all diagnostics are drawn in.
 
     Error
-      CompileError       a kernel cannot be compiled; points at the source, has a `code`
       ShapeError         host shapes or dtypes do not fit          (also a ValueError)
       BorrowError        ownership rules were broken               (also a RuntimeError)
       DeviceError
         DriverError      the driver refused (out of memory, bad handle, ...)
-        ContextError     a device cannot be used
-        KernelCacheError the kernel cache failed
-        SchedulingError  no stream could be had
+        ContextError     a device cannot be used; has a `device_id`
+        KernelCacheError code for a kernel cannot be had, or kept
+          CompileError   a kernel cannot be compiled; points at the source, has a `code`
+        SchedulingError  an op cannot be run there: no stream, inside another op, ...
         LaunchError      a launch was refused, or a check in a kernel failed
         InternalError    a bug in Tilewright
 
@@ -105,10 +105,6 @@ def _rebuild(cls: type[Error], message: str, fields: dict[str, Any]) -> Error:
     return cls(message, **fields)
 
 
-class CompileError(Error):
-    """A kernel cannot be compiled; the text shows the source line and a caret."""
-
-
 class ShapeError(Error, ValueError):
     """Shapes, ranks or dtypes given on the host do not fit."""
 
@@ -126,15 +122,26 @@ class DriverError(DeviceError):
 
 
 class ContextError(DeviceError):
-    """A device cannot be found or used."""
+    """A device cannot be found or used; `device_id` is the number of the GPU, where it is one."""
+
+    def __init__(self, message: str, *, device_id: int | None = None, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.device_id = device_id
+
+    def _fields(self) -> dict[str, Any]:
+        return {**super()._fields(), "device_id": self.device_id}
 
 
 class KernelCacheError(DeviceError):
-    """The kernel cache failed in a way that cannot be passed over."""
+    """Code for a kernel cannot be had, or not be kept where it must be."""
+
+
+class CompileError(KernelCacheError):
+    """A kernel cannot be compiled; the text shows the source line and a caret."""
 
 
 class SchedulingError(DeviceError):
-    """No stream could be had for an operation."""
+    """An op cannot be run where it was asked to: there is no stream, or another op is starting."""
 
 
 class LaunchError(DeviceError):

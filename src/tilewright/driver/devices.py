@@ -87,9 +87,35 @@ def get_device(name: str) -> Device:
         found = known.get(f"{CUDA}:0" if name == CUDA else name)
         if found is None:
             names = [*HOST, CUDA, *known]
+            number = name.removeprefix(f"{CUDA}:")
             raise ContextError(
                 f"there is no device {name!r}",
                 expected=" or ".join(f'"{n}"' for n in names),
                 got=repr(name),
+                device_id=int(number) if number.isdecimal() else None,
             )
     return found
+
+
+def device_count() -> int:
+    """How many GPUs can be used here; 0 where there is no driver."""
+    try:
+        return len(gpus())
+    except NoDriverError:
+        return 0
+
+
+def gpu_of(number: int) -> CudaDevice:
+    """The GPU of a number, counted from 0; a ContextError says how many there are."""
+    try:
+        found = gpus()
+    except ContextError as error:
+        error.device_id = number
+        raise
+    if not 0 <= number < len(found):
+        raise ContextError(
+            f"there is no GPU of the number {number}",
+            expected=f"one of {len(found)}, counted from 0",
+            device_id=number,
+        )
+    return found[number]

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import itertools
 import os
+import platform
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from ..base.errors import DriverError
@@ -37,6 +41,20 @@ BLOCKS = 4
 """How many blocks share the tiles of a mapped partition where none run at the same time."""
 
 
+CPUINFO = Path("/proc/cpuinfo")
+MODEL_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
+
+
+@cache
+def processor_name() -> str:
+    """What the maker of this machine's processor calls it; its architecture if that is unknown."""
+    try:
+        found = MODEL_NAME.search(CPUINFO.read_text(errors="replace"))
+    except OSError:
+        found = None
+    return found[1].strip() if found else platform.machine()
+
+
 class HostDevice(ABC, Generic[S]):
     """A device in this process whose memory is the host's; compared by identity."""
 
@@ -44,6 +62,8 @@ class HostDevice(ABC, Generic[S]):
         "__weakref__", "_numbers", "_streams", "host_visible", "name", "pool", "progress",
         "target",
     )  # fmt: skip
+
+    ordinal = None
 
     def __init__(self, name: str, progress: Progress, pool: HostPool) -> None:
         self.name = name
@@ -56,6 +76,11 @@ class HostDevice(ABC, Generic[S]):
     def _fresh(self) -> None:
         self._streams: list[S] = []
         self._numbers = itertools.count(STREAMS)
+
+    @property
+    def model(self) -> str:
+        """The name of the processor."""
+        return processor_name()
 
     @property
     def blocks_at_once(self) -> int:

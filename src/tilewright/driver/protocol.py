@@ -361,6 +361,16 @@ class Device(Protocol):
         ...
 
     @property
+    def ordinal(self) -> int | None:
+        """The number of a GPU, counted from 0; None: it is no GPU."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """What the maker of the hardware calls it."""
+        ...
+
+    @property
     def host_visible(self) -> bool:
         """Whether the host reads and writes this device's memory directly."""
         ...

@@ -15,7 +15,7 @@ from weakref import ref
 from ..array.flight import PUTS, tell_put
 from ..array.order import tidy
 from ..array.recording import Node, PlainMemory, Recording, memory_of
-from ..base.errors import BorrowError, Error
+from ..base.errors import BorrowError, SchedulingError
 from ..driver.foreign import ForeignStream
 from ..driver.protocol import Device, FirstUse, Replay, ReplayRun, Stream
 from ..op.context import ExecutionContext
@@ -262,7 +262,7 @@ class Scope:
     def record(self, op: DeviceOp[T]) -> T:
         """Record an op's work; gives its result, which the next ops may use."""
         if self._session is None:
-            raise Error(f"`{op.name}` cannot be recorded: the graph scope is not open")
+            raise SchedulingError(f"`{op.name}` cannot be recorded: the graph scope is not open")
         op.claim("record()")
         return run_here(op, self._session.ctx)
 
@@ -270,7 +270,9 @@ class Scope:
     def graph(self) -> CudaGraph[Any]:
         """What was recorded; there once the scope has ended without an error."""
         if self._graph is None:
-            raise Error("there is no graph: the scope has not ended, or has ended with an error")
+            raise SchedulingError(
+                "there is no graph: the scope has not ended, or has ended with an error"
+            )
         return self._graph
 
     def __enter__(self) -> Self:

@@ -15,7 +15,7 @@ from ..base.errors import ContextError
 from ..driver import protocol
 from ..driver.cuda.borrowed import BorrowedFunction, BorrowedModule, BorrowedStream
 from ..driver.cuda.device import CudaDevice
-from ..driver.devices import gpus
+from ..driver.devices import gpu_of
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.place import here, place_of
 
@@ -68,6 +68,20 @@ def _gpu(device: protocol.Device | str) -> CudaDevice:
 
 
 class _DeviceName(ProtocolMeta):
+    def new(self, device: int | str | protocol.Device = 0) -> protocol.Device:
+        """The GPU of a number, counted from 0; or the device of a name. `Device(0)` is the same.
+
+        A device there is once: this gives the same object each time.
+        """
+        return as_device(device)
+
+    if not TYPE_CHECKING:  # a protocol cannot be called, as far as checkers know
+
+        def __call__(self, *given: Any, **named: Any) -> Any:
+            """A device, of the name itself; classes that implement it are made as all are."""
+            make = self.new if self is Device else super().__call__
+            return make(*given, **named)
+
     def borrow_raw(
         self, context: int, device: int, ordinal: int | None = None, *, owner: object = None
     ) -> CudaDevice:
@@ -77,12 +91,8 @@ class _DeviceName(ProtocolMeta):
         once more, for programs that have both.
         """
         _refuse_safe("context")
-        number, found = operator.index(device if ordinal is None else ordinal), gpus()
-        if not 0 <= number < len(found):
-            raise ContextError(
-                f"there is no GPU of the number {number}", expected=f"one of {len(found)}"
-            )
-        return found[number].borrow_context(_checked("context", context), owner)
+        found = gpu_of(operator.index(device if ordinal is None else ordinal))
+        return found.borrow_context(_checked("context", context), owner)
 
 
 class _StreamName(ProtocolMeta):

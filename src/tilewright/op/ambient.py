@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 from ..base.config import current
 from ..base.errors import ContextError
-from ..driver.devices import HOST, all_devices, best_device, get_device
+from ..driver.devices import HOST, all_devices, best_device, get_device, gpu_of
 from ..driver.protocol import Device, Stream
 from .policy import SchedulingPolicy, StreamPoolRoundRobin, stream_of
 
@@ -76,13 +76,15 @@ def _best() -> Device:
     return _Process.best
 
 
-def as_device(device: Device | str | None) -> Device:
-    """A device from its name; None is the default one."""
+def as_device(device: Device | str | int | None) -> Device:
+    """A device from its name, a GPU from its number; None is the default one."""
     if device is None:
         return default_device()
     if isinstance(device, str):
         return get_device(device)
-    if not hasattr(device, "host_visible"):
+    if isinstance(device, int) and not isinstance(device, bool):
+        return gpu_of(device)
+    if isinstance(device, int) or not hasattr(device, "host_visible"):
         raise ContextError(
             f"{device!r:.60} is no device", expected="a name such as 'cpu' or 'cuda:0', or a Device"
         )

@@ -17,13 +17,15 @@ from typing import (
 )
 from weakref import WeakKeyDictionary
 
+from ..base.errors import SchedulingError
 from ..driver.protocol import Device
+from .ambient import unsafe_allowed
 from .awaiting import current_task
 from .context import ExecutionContext
 from .gate import Gate, Sharing, half, shared_result
 from .lazy import Lazy, is_lazy
 from .picture import svg_of
-from .place import Spot, here
+from .place import Spot, here, place_of
 from .recipes import continued, followed, followed_unchecked, inspected, mapped, with_its_context
 from .result_methods import ResultMethods
 from .running import Steps, run_here
@@ -107,7 +109,17 @@ class DeviceOp(ResultMethods[T_co]):
     def then_unchecked(
         self, function: Callable[..., DeviceOp[Any]], /, *extra: Any
     ) -> DeviceOp[Any]:
-        """As `then`, but the function may run ops itself."""
+        """As `then`, but the function may run ops itself; built inside `tw.unsafe()`.
+
+        That what it runs does not meet work of this very op on another stream is up to the caller.
+        """
+        if not unsafe_allowed():
+            self.mark_refused()
+            raise SchedulingError(
+                f"`{self.name}.then_unchecked` is unsafe; it is built inside `tw.unsafe()`",
+                places=(("here", place_of(here())),),
+                hint="write `with tw.unsafe():` around it, or return the op and use `then`",
+            )
         return self._led("then_unchecked", followed_unchecked, function, extra)
 
     @overload

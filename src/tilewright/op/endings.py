@@ -9,7 +9,7 @@ from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from ..base.errors import BorrowError, Error, SchedulingError
+from ..base.errors import BorrowError, SchedulingError
 from ..driver.foreign import ForeignStream
 from ..driver.protocol import AnyUse, FirstUse, Stream
 from .ambient import choose_stream, is_prepared, prepare
@@ -193,7 +193,7 @@ class Endings(Lazy[T_co]):
     def _awaiting(self) -> Generator[Any, Any, T_co]:
         name = self.name
         if running_library() is None:
-            raise Error(
+            raise SchedulingError(
                 f"`{name}` cannot be awaited here: neither asyncio nor trio runs this code",
                 hint="outside of an async function call .sync()",
             )
@@ -232,7 +232,7 @@ def refuse_host_data(op: Lazy[Any]) -> None:
     """Raise if an op's result would not be there yet when it is given in flight."""
     if op.host_data:
         op.mark_refused()
-        raise Error(
+        raise SchedulingError(
             f"`{op.name}` gives host data, which cannot be given in flight",
             places=(("here", place_of(here())), ("built", place_of(op.built))),
             hint="use .into_future() and wait for its result, or .sync()",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..base.errors import Error
+from ..base.errors import SchedulingError
 from ..driver.protocol import Event
 from .awaiting import give_way, suspend_until
 from .context import ExecutionContext
@@ -148,13 +148,15 @@ class DeviceFuture(Generic[T_co]):
         if self.done():
             return
         if THREAD.starting is not None:
-            raise Error(
+            raise SchedulingError(
                 f"the future of `{self._name}` cannot be waited for here: `{THREAD.starting}` is"
                 " being started on this thread, and its function may only build ops",
                 hint="give what you wait for to the op, or wait before starting it",
             )
         if self._process != os.getpid():
-            raise Error(f"`{self._name}` was started by the parent process, which alone can wait")
+            raise SchedulingError(
+                f"`{self._name}` was started by the parent process, which alone can wait"
+            )
         waited_for = self._over if self._last is None else self._last
         if not waited_for.wait(timeout) or not self.done():
             raise TimeoutError(f"`{self._name}` is not done after {timeout} seconds")

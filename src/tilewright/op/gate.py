@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from ..base.errors import BorrowError, Error
+from ..base.errors import BorrowError, SchedulingError
 from ..driver.protocol import Event
 from .context import ExecutionContext
 from .lazy import Lazy, warn_never_run
@@ -91,7 +91,9 @@ class Gate(Generic[T]):
         except Exception as error:
             self._error = error
         except BaseException:
-            self._error = Error(f"`{self._of[0]}` was interrupted while it was being started")
+            self._error = SchedulingError(
+                f"`{self._of[0]}` was interrupted while it was being started"
+            )
             raise
         finally:
             ctx.lent = outer
@@ -100,7 +102,7 @@ class Gate(Generic[T]):
 
     def _refuse_itself(self, ctx: ExecutionContext) -> None:
         if self._first is ctx:
-            raise Error(
+            raise SchedulingError(
                 f"`{self._of[0]}` needs its own result: it is used inside the op that it is made of"
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import TypeVar, TypeVarTuple
 
-from ..base.errors import Error
+from ..base.errors import SchedulingError
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -50,7 +50,7 @@ def refuse_nested(name: str) -> None:
     """Raise if this thread is inside another op's start, where ops may be built but not run."""
     outer = THREAD.starting
     if outer is not None:
-        raise Error(
+        raise SchedulingError(
             f"`{name}` cannot be run here: `{outer}` is being started on this thread,"
             " and its function may only build ops",
             hint="return the op instead of running it",

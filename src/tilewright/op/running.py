@@ -10,7 +10,7 @@ from threading import get_ident
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from ..base.errors import Error
+from ..base.errors import SchedulingError
 from .context import MOST_NAMED, ExecutionContext
 from .nesting import THREAD
 from .outcome import Outcome, note_once, whereabouts
@@ -219,7 +219,7 @@ def run_here(op: Lazy[T], ctx: ExecutionContext) -> T:
     while (event := progress.advance()) is not None:
         if ctx.is_capturing:
             progress.abandon()
-            raise Error(
+            raise SchedulingError(
                 f"`{op.name}` gives host data, which a graph cannot wait for",
                 hint="end the captured part before it, and read the result after graph.launch()",
             )

@@ -25,6 +25,8 @@ def test_metadata(t):
     assert (t.ndim, t.size, t.num_bytes, t.nbytes, len(t)) == (2, 24, 96, 96, 4)
     assert t.is_contiguous
     assert t.device is default_device()
+    assert t.device_id == t.device.ordinal
+    assert zeros((1,), device="cpu").sync().device_id is None
 
 
 def test_metadata_and_repr_work_in_every_state(t, without_places):
@@ -173,6 +175,7 @@ def test_writing_needs_indices_that_do_not_share_memory():
 
 def test_a_device_pointer_knows_its_address(t):
     p = t[1:].device_pointer()
+    assert int(p) == p.address
     assert p.address == t.region.address + 24
     assert repr(p).startswith("DevicePointer(f32, 0x")
 

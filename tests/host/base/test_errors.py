@@ -110,7 +110,14 @@ def test_errors_can_be_caught_as_what_python_calls_them():
     assert issubclass(errors.ShapeError, ValueError)
     assert issubclass(errors.BorrowError, RuntimeError)
     assert issubclass(errors.LaunchError, errors.DeviceError)
-    assert not issubclass(CompileError, errors.DeviceError)
+    assert issubclass(CompileError, errors.KernelCacheError)
+    assert issubclass(errors.KernelCacheError, errors.DeviceError)
+
+
+def test_errors_of_devices_know_their_number():
+    assert errors.ContextError("message").device_id is None
+    after = pickle.loads(pickle.dumps(errors.ContextError("message", hint="c", device_id=3)))
+    assert (after.device_id, after.hint) == (3, "c")
 
 
 def test_the_tree_in_the_docstring_is_the_tree():

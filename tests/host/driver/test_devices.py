@@ -45,6 +45,45 @@ def test_without_a_gpu_the_cpu_is_best(driver):
         get_device("cuda")
 
 
+def test_devices_by_number(driver):
+    driver(FakeCuda(2))
+    first, second = devices.gpus()
+    assert tw.device_count() == 2
+    assert tw.Device(0) is tw.Device() is tw.Device.new(0) is first
+    assert tw.Device(1) is tw.Device("cuda:1") is tw.Device(second) is second
+    assert tw.Device("cpu") is CPU
+    assert [device.ordinal for device in (first, second)] == [0, 1]
+    assert (first.model, second.model) == ("Fake 0", "Fake 1")
+    for number in (2, -1):
+        with pytest.raises(ContextError, match=f"no GPU of the number {number}") as caught:
+            tw.Device(number)
+        assert caught.value.device_id == number
+    with pytest.raises(ContextError, match="there is no device 'cuda:7'") as caught:
+        get_device("cuda:7")
+    assert caught.value.device_id == 7
+    with pytest.raises(ContextError, match="True is no device"):
+        tw.Device(True)
+
+
+def test_numbers_of_devices_where_there_are_no_gpus(driver):
+    driver(NoDriverError("no driver"))
+    assert tw.device_count() == 0
+    with pytest.raises(NoDriverError) as caught:
+        tw.Device(0)
+    assert caught.value.device_id == 0
+    for device in (CPU, REFERENCE, NULL):
+        assert device.ordinal is None and device.model
+        assert isinstance(device, tw.Device)
+
+
+def test_a_class_that_is_a_device_is_made_as_all_are():
+    class Own(tw.Device):
+        def __init__(self, word: str) -> None:
+            self.word = word
+
+    assert Own("made").word == "made"
+
+
 def test_gpus_by_name(driver):
     driver(FakeCuda(2))
     first, second = devices.gpus()

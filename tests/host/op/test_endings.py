@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+import tilewright as tw
 from op_kit import (
     Borrowing,
     Effect,
@@ -82,7 +83,7 @@ NESTED = [
 @pytest.mark.parametrize("run", NESTED)
 def test_no_ending_inside_a_function(run):
     inner = Give(1)
-    with pytest.raises(Error, match=r"`Give` cannot be run here: `value\.map` is being started"):
+    with pytest.raises(tw.DeviceError, match=r"`Give` cannot be run here: `value\.map` is being"):
         value(1).map(lambda _: run(inner)).sync()
     assert THREAD.starting is None
     assert inner.ran == []
@@ -91,7 +92,17 @@ def test_no_ending_inside_a_function(run):
 @pytest.mark.parametrize("run", NESTED)
 def test_then_unchecked_lets_its_function_run_ops(run):
     inner = Give(1)
-    assert value(1).then_unchecked(lambda n: value(run(inner))).map(lambda _: n_ran(inner)).sync()
+    with tw.unsafe():
+        op = value(1).then_unchecked(lambda n: value(run(inner)))
+    assert op.map(lambda _: n_ran(inner)).sync()
+
+
+def test_then_unchecked_is_unsafe():
+    op = value(1)
+    with pytest.raises(tw.DeviceError, match=r"`value\.then_unchecked` is unsafe") as caught:
+        op.then_unchecked(value)
+    assert "then_unchecked(value)" in str(caught.value) and "tw.unsafe()" in str(caught.value.hint)
+    assert op.sync() == 1, "the op was not used by that"
 
 
 def n_ran(op):
@@ -99,13 +110,14 @@ def n_ran(op):
 
 
 def test_the_lock_holds_again_after_then_unchecked():
-    op = value(1).then_unchecked(value).then(lambda n: value(Give(n).sync()))
+    with tw.unsafe():
+        op = value(1).then_unchecked(value).then(lambda n: value(Give(n).sync()))
     with pytest.raises(Error, match="may only build ops"):
         op.sync()
 
 
 def test_a_refused_function_of_then_unchecked_leaves_the_lock_in_order():
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(ValueError, match="no"), tw.unsafe():
         value(1).then_unchecked(lambda n: Failing().sync()).sync()
     assert THREAD.starting is None
 

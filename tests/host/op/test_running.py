@@ -4,6 +4,7 @@ import weakref
 
 import pytest
 
+import tilewright as tw
 from op_kit import Failing, Give, HandEvent, HandStream, HostData, capturing
 from tilewright.base.errors import Error
 from tilewright.op.context import ExecutionContext
@@ -57,10 +58,10 @@ def test_a_function_that_stops_an_iteration_has_failed(method):
     def stop(n):
         raise StopIteration(n)
 
-    with pytest.raises(StopIteration) as caught:
+    with pytest.raises(StopIteration) as caught, tw.unsafe():
         getattr(value(7), method)(stop).map(str).sync()
     assert len(caught.value.__notes__) == 2
-    with pytest.raises((StopIteration, RuntimeError)):
+    with pytest.raises((StopIteration, RuntimeError)), tw.unsafe():
         zip(getattr(value(7), method)(stop), value(8)).sync()
 
 
@@ -97,7 +98,8 @@ def test_a_chain_keeps_no_result_that_it_has_passed_on(then):
         made.append(weakref.ref(thing))
         return thing
 
-    op = getattr(value(()).map(make), then)(lambda thing: Look())
+    with tw.unsafe():
+        op = getattr(value(()).map(make), then)(lambda thing: Look())
     assert op.then(lambda gone: value(gone)).sync()
 
 

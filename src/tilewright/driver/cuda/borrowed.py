@@ -72,12 +72,14 @@ def usable(device: CudaDevice, handle: int) -> int:
             "a stream of another device cannot be borrowed",
             expected=f"a stream of {device.name}",
             got=f"a stream of cuda:{ordinal}",
+            device_id=device.ordinal,
         )
     if its_context != context.handle:
         raise ContextError(
             f"a stream of another context of {device.name} cannot be borrowed",
             expected=f"one of the context {context.handle:#x}",
             got=f"one of the context {its_context:#x}",
+            device_id=device.ordinal,
             hint="borrow the context first: tw.Device.borrow_raw(...)",
         )
     return handle

@@ -86,6 +86,7 @@ class Context:
             raise ContextError(
                 f"{self.name} of the parent process cannot be used in a forked child",
                 hint=SPAWN,
+                device_id=self.ordinal,
             )
 
     def _again(self) -> DriverError:

@@ -55,6 +55,7 @@ def _refuse_elsewhere(stream: CudaStream, *blocks: Block) -> None:
             f"{stream!r} cannot be used for memory of another device",
             expected="a stream of the device that the memory is on",
             hint="leave the stream out: one of the right device is chosen then",
+            device_id=stream.device.ordinal,
         )
 
 

@@ -64,7 +64,9 @@ class CudaDevice:
         """Raise if nothing can be done on this device, or no more."""
         if self._is_parents:
             raise ContextError(
-                f"{self.name} of the parent process cannot be used in a forked child", hint=SPAWN
+                f"{self.name} of the parent process cannot be used in a forked child",
+                hint=SPAWN,
+                device_id=self.ordinal,
             )
         if self._opened is not None:
             self._opened.context.check()

@@ -151,6 +151,7 @@ class CudaFunction:
                 f"`{self.name}` cannot be launched there",
                 expected=f"a stream of {self.context.name}",
                 got=repr(stream),
+                device_id=self.context.ordinal,
             )
         return stream.launch(record, f"`{self.name}`", (self, keep))
 

@@ -218,4 +218,5 @@ def _of_context(stream: Stream, context: Context) -> CudaStream:
         f"work recorded on {context.name} cannot be put on a stream of another device",
         expected=f"a stream of {context.name}",
         got=repr(stream),
+        device_id=context.ordinal,
     )

@@ -41,6 +41,8 @@ class NullDevice:
         self.host_visible = host_visible
         self.order = HappensBefore()
         """What happens before what, by waits alone."""
+        self.ordinal = None
+        self.model = "none: work is noted, not done"
         self.blocks_at_once = 1
         self.pool = HostPool()
         self.progress = NullProgress()
