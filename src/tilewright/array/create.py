@@ -6,6 +6,7 @@ What needs a kernel to be written (`full`, `arange`, `rand`, ...) is in `tilewri
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -37,6 +38,23 @@ DTypeLike: TypeAlias = "npt.DTypeLike | type[DType]"
 DeviceLike: TypeAlias = Device | str | None
 
 
+def refuse_order(name: str, *given: Any, words: Sequence[str] = ()) -> NoReturn:
+    """Raise for extents that are arguments each, or for numbers before the shape.
+
+    `words` are the keywords that numbers go by.
+    """
+    if all(isinstance(each, int) for each in given):
+        raise TypeError(f"the shape of `{name}` is one argument: tw.{name}({given})")
+    shapes = [tuple(each) for each in given if isinstance(each, tuple | list)]
+    numbers = [each for each in given if isinstance(each, int | float)]
+    named = [f"{word}={number!r}" for word, number in zip(words, numbers, strict=False)]
+    example = ", ".join([str(shapes[0]) if shapes else "shape", *named])
+    raise TypeError(
+        f"`{name}` takes the shape first, then the element type, and all else by keyword:"
+        f" tw.{name}({example})"
+    )
+
+
 class Plan:
     """What is to be made: a name for messages, shape, element type, and where."""
 
@@ -44,6 +62,8 @@ class Plan:
 
     def __init__(self, name: str, shape: ShapeLike, dtype: DTypeLike, device: DeviceLike) -> None:
         self.name = name
+        if isinstance(dtype, int):
+            refuse_order(name, shape, dtype)
         self.shape: Shape = as_shape(shape)
         self.dtype: AnyDType = in_memory(dtype)
         self._named = device is not None
@@ -155,9 +175,11 @@ def empty(
     shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]: ...
 def empty(
-    shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None
+    shape: ShapeLike, dtype: DTypeLike = f32, *more: Any, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor for a kernel to write; reading it before that raises."""
+    if more:
+        refuse_order("empty", shape, dtype, *more)
     return Allocate(Plan("empty", shape, dtype, device), zeroed=False)
 
 
@@ -172,9 +194,11 @@ def zeros(
     shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]: ...
 def zeros(
-    shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None
+    shape: ShapeLike, dtype: DTypeLike = f32, *more: Any, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor of zeros."""
+    if more:
+        refuse_order("zeros", shape, dtype, *more)
     return Allocate(Plan("zeros", shape, dtype, device), zeroed=True)
 
 

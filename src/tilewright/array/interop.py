@@ -118,8 +118,6 @@ class Interop(Handle):
         return np.ndarray(region.shape, region.dtype.np, buffer, offset, strides)
 
     if not TYPE_CHECKING:
-        # For type checkers, arithmetic of NumPy arrays with a tensor is a plain error.
-        __array_ufunc__ = None
 
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -62,6 +62,9 @@ def sliced(region: Region, ranges: Sequence[Range]) -> Region:
 
 
 def _within(axis: int, shape: Shape, given: Any) -> slice_type:
+    if type(given) in (list, tuple):
+        raise TypeError("slice() takes a range per axis, each as an argument of its own:"
+                        " t.slice(range(1, 3), range(0, 2)), or t[1:3, :2]")  # fmt: skip
     if type(given) not in (range, slice_type):
         raise TypeError(
             f"slice() takes a range per axis, such as range(1, 3), got {type(given).__name__};"

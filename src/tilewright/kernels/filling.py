@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import numpy as np
 
 from .. import lang as tl
-from ..array.create import Creation, DeviceLike, DTypeLike, Plan, plan_like
+from ..array.create import Creation, DeviceLike, DTypeLike, Plan, plan_like, refuse_order
 from ..array.layout import layout_of
 from ..array.lending import Lent, lend_to_write, written_region
 from ..array.region import Region
@@ -59,9 +59,11 @@ def ones(
     shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]: ...
 def ones(
-    shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None
+    shape: ShapeLike, dtype: DTypeLike = f32, *more: Any, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor of ones."""
+    if more:
+        refuse_order("ones", shape, dtype, *more)
     plan = Plan("ones", shape, dtype, device)
     return _filled(plan, True if plan.dtype.is_bool else 1)
 
@@ -82,6 +84,8 @@ def full(
     shape: ShapeLike, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor filled with one value, whose type decides the dtype if none is given."""
+    if isinstance(value, tuple | list) and isinstance(shape, int | float):
+        raise TypeError(f"`full` takes the shape first: tw.full({tuple(value)}, {shape!r})")
     found = dtype_of(value) if dtype is None else dtype
     return _filled(Plan("full", shape, found, device), value)
 

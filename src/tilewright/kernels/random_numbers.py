@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
 
 from .. import lang as tl
-from ..array.create import DeviceLike, DTypeLike, Plan
+from ..array.create import DeviceLike, DTypeLike, Plan, refuse_order
 from ..array.shape import ShapeLike
 from ..array.tensor import Tensor
 from ..base.dtypes import (
@@ -233,12 +233,18 @@ def rand(
     shape: ShapeLike, dtype: DTypeLike, *, seed: int | None = None, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]: ...
 def rand(
-    shape: ShapeLike, dtype: DTypeLike = f32, *, seed: int | None = None, device: DeviceLike = None
+    shape: ShapeLike,
+    dtype: DTypeLike = f32,
+    *more: Any,
+    seed: int | None = None,
+    device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor of uniform random numbers, at least 0 and less than 1, f32 or f64.
 
     A seed gives the same numbers on every device; without one they differ each time.
     """
+    if more:
+        refuse_order("rand", shape, dtype, *more)
     plan = Plan("rand", shape, dtype, device)
     _refuse_dtype(plan, f32, f64)
     return _drawn(plan, seed, store_uniform32 if plan.dtype is f32 else store_uniform64)
@@ -276,13 +282,15 @@ def randn(
 def randn(
     shape: ShapeLike,
     dtype: DTypeLike = f32,
-    *,
+    *more: Any,
     mean: float = 0.0,
     std: float = 1.0,
     seed: int | None = None,
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor of normal random numbers, f16, f32 or f64."""
+    if more:
+        refuse_order("randn", shape, dtype, *more, words=("mean", "std"))
     return _normal(Plan("randn", shape, dtype, device), mean, std, seed)
 
 

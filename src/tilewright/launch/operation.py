@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Self, TypeVar, TypeVarTuple, cast, overload
+from typing import Any, Never, Self, TypeVar, TypeVarTuple, cast, overload
 
 from ..array.belonging import is_among, is_borrowed
 from ..array.partition import Partition
@@ -141,8 +141,11 @@ class Launch(Composite[R_co]):
         homes = [a.home for a in self._args if is_op(a)]
         return next((home for home in homes if home is not None), None)
 
-    def generics(self, **names: Any) -> Self:
+    def generics(self, *unnamed: Never, **names: Any) -> Self:
         """Say what TypeVars stand for where arguments cannot: `.generics(E=tw.f16, BM=128)`."""
+        if unnamed:
+            self.mark_refused()
+            raise TypeError("generics go by the name of their TypeVar: .generics(E=tw.f32, N=64)")
 
         def linked() -> Request:
             self._kernel.check_generics(names)

@@ -281,7 +281,9 @@ class Linked(Composite[T_co]):
     ) -> Linked[Any]:
         """Build one, for a method of its source. By itself: calling a class takes longer."""
         if not callable(function):
-            raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}")
+            shape = isinstance(function, tuple) and verb == "map"
+            more = f"; of a partition: .map(lambda p: p.map({function}))" if shape else ""
+            raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}{more}")
         name, spot = joined(source.name, verb), here(2)
         source.claim_at(name, spot)
         self: Linked[Any] = object.__new__(cls)

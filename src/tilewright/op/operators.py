@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+IDENTITY = {"equal": False, "not_equal": True}
+"""Comparisons with arrays, which are never what lives on a device."""
 
 
 class WithoutOperators:
@@ -24,3 +27,9 @@ class WithoutOperators:
         __rmatmul__ = __rpow__ = __rlshift__ = __rrshift__ = __rand__ = __ror__ = _refuse
         __rxor__ = __neg__ = __pos__ = __abs__ = __invert__ = _refuse
         __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+        def __array_ufunc__(self, ufunc: Any, method: str, *given: object, **named: object) -> bool:
+            """`array + x` and `np.sum(x)` are refused as `x + 1` is; equal is what is the same."""
+            if ufunc.__name__ in IDENTITY:
+                return IDENTITY[ufunc.__name__]
+            raise self._no_arithmetic()

@@ -50,7 +50,6 @@ class Slips(WithoutOperators):
     """Mixin of DeviceOp. Type checkers do not see it: for them these uses are plain errors."""
 
     if not TYPE_CHECKING:
-        __array_ufunc__ = None  # NumPy then leaves `array + op` to our own message
 
         def __iter__(self) -> NoReturn:
             advice = "call .sync() (or await it) before unpacking, or .unzip() to split it lazily"
