@@ -3,8 +3,9 @@
     python tools/overloads.py
 
 Type checkers cannot map a kernel's parameters to what the host passes for them, so there is one
-class per number of positional parameters. Its call gives back exactly what was passed. Their names
-are lost on the way, so a call by keywords alone is taken as it comes.
+class per number of positional parameters, and of outputs among the first of them: for these a
+partition must be given. Its call gives back exactly what was passed. Their names are lost on the
+way, so a call by keywords alone is taken as it comes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ FOLDER = Path(__file__).parent.parent / "src/tilewright/launch"
 NAMES = "ABCDEFGHJKMNQRST"
 """Of the type variables, one per argument; without the letters that look like digits, and P."""
 MOST = len(NAMES)
+OUTPUTS = "UVW"
+"""Of the type variables of outputs."""
 WIDTH = 100
 """Columns of a line; the formatter would give each parameter one of its own."""
 
@@ -58,6 +61,8 @@ class Kind:
     noun: str
     base: str
     launch: str
+    outputs: int
+    """How many outputs, first among the parameters, are told from others."""
     function: str
     """The decorator itself, with options."""
 
@@ -69,8 +74,11 @@ ENTRY = Kind(
 from ..compile.hints import GivenHints
 from ..frontend.preconditions import Asked, Preconditions
 from .definition import Entry, make_entry
-from .given import KernelArg
+from .given import KernelArg, OutputArg
 from .operation import Launch
+
+if TYPE_CHECKING:
+    from .outputs import Launch1, Launch2, Launch3, Written
 """,
     word="entry",
     written="@tw.entry",
@@ -78,6 +86,7 @@ from .operation import Launch
     noun="A kernel",
     base="Entry",
     launch="Launch",
+    outputs=len(OUTPUTS),
     function='''\
 @overload
 def entry(
@@ -134,6 +143,7 @@ from .simt import SimtEntry, SimtLaunch, make_kernel
     noun="A SIMT kernel",
     base="SimtEntry",
     launch="SimtLaunch",
+    outputs=0,
     function='''\
 @overload
 def kernel(
@@ -182,49 +192,64 @@ def wrapped(indent: str, items: Sequence[str]) -> str:
     return "".join(f"{indent}{line}\n" for line in lines).replace(UNBROKEN, " ")
 
 
-def kernel_class(kind: Kind, n: int) -> str:
-    """The class of kernels with n positional parameters."""
-    names = NAMES[:n]
+def shapes(kind: Kind) -> list[tuple[int, int]]:
+    """How many positional parameters, and how many outputs first; the narrowest comes first."""
+    most = range(MOST, -1, -1)
+    return [(n, k) for n in most for k in range(min(n, kind.outputs), -1, -1)]
+
+
+def suffix(n: int, k: int) -> str:
+    """How a name of n parameters ends, the first k of which are outputs."""
+    return f"{n}Out{k}" if k else str(n)
+
+
+def kernel_class(kind: Kind, n: int, k: int) -> str:
+    """The class of kernels with n positional parameters, of which the first k are outputs."""
+    names = OUTPUTS[:k] + NAMES[k:n]
     noun = "parameter" if n == 1 else "parameters"
+    outputs = f", {k} of them written" if k else ""
     given = [f"{x.lower()}: {x} | DeviceOp[{x}]" for x in names]
     taken = wrapped(" " * 12, ["self", *given, "/", "*args: P.args", "**constants: P.kwargs"])
-    result = ", ".join(names) if names else "()"
+    result, launch = ", ".join(names) if names else "()", f"{kind.launch}{k or ''}"
     mark, by_name = ("        @overload\n", BY_NAME.format(launch=kind.launch)) if n else ("", "")
     return f'''
 
-class {kind.prefix}{n}({kind.base}, Generic[P]):
-    """{kind.noun} of {n} positional {noun}; `P` are its keywords."""
+class {kind.prefix}{suffix(n, k)}({kind.base}, Generic[P]):
+    """{kind.noun} of {n} positional {noun}{outputs}; `P` are its keywords."""
 
     if TYPE_CHECKING:
 {mark}        def __call__(
-{taken}        ) -> {kind.launch}[tuple[{result}]]: ...
+{taken}        ) -> {launch}[tuple[{result}]]: ...
 {by_name}'''
 
 
-def kernel_type(n: int) -> str:
+def kernel_type(n: int, k: int) -> str:
     """The type of functions with n positional parameters, by name."""
     if n == 0:
         return "    Function0: TypeAlias = Callable[P, None]\n"
-    taken = wrapped(" " * 12, ["Any"] * n + ["P"])
-    return (
-        f"    Function{n}: TypeAlias = Callable[\n        Concatenate[\n{taken}        ], None]\n"
-    )
+    taken = wrapped(" " * 12, ["Written"] * k + ["Any"] * (n - k) + ["P"])
+    name = f"Function{suffix(n, k)}"
+    return f"    {name}: TypeAlias = Callable[\n        Concatenate[\n{taken}        ], None]\n"
 
 
-def overload(kind: Kind, indent: str, head: str, n: int) -> str:
-    """One overload of the decorator: for n positional parameters."""
-    line = f"{indent}def {head}function: Function{n}[P], /) -> {kind.prefix}{n}[P]: ..."
+def overload(kind: Kind, indent: str, head: str, ending: str) -> str:
+    """One overload of the decorator: for functions of one type."""
+    line = f"{indent}def {head}function: Function{ending}[P], /) -> {kind.prefix}{ending}[P]: ..."
     return f"{indent}@overload\n{line}\n"
 
 
 def generated(kind: Kind) -> str:
     """The whole file."""
-    order = range(MOST, -1, -1)
+    found = shapes(kind)
     variables = "".join(f'{x} = TypeVar("{x}", bound=KernelArg)\n' for x in NAMES)
-    types = "".join(kernel_type(n) for n in range(MOST + 1))
-    classes = "".join(kernel_class(kind, n) for n in range(MOST + 1))
-    methods = "".join(overload(kind, "    ", "__call__(self, ", n) for n in order)
-    functions = "".join(overload(kind, "", f"{kind.word}(", n) for n in order)
+    variables += "".join(
+        f'{x} = TypeVar("{x}", bound=OutputArg)\n' for x in OUTPUTS[: kind.outputs]
+    )
+    types = "".join(kernel_type(n, k) for n, k in reversed(found))
+    classes = "".join(kernel_class(kind, n, k) for n, k in reversed(found))
+    endings = [suffix(n, k) for n, k in found]
+    methods = "".join(overload(kind, "    ", "__call__(self, ", ending) for ending in endings)
+    functions = "".join(overload(kind, "", f"{kind.word}(", ending) for ending in endings)
     decorator = (
         f'\n\nclass Decorator(Protocol):\n    """What `{kind.written}(...)` with options gives."""'
         f"\n\n{methods}"

@@ -14,10 +14,13 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 PROGRAMS = HERE / "programs"
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+"""That which runs: the types of NumPy for another one may not be readable by it."""
 
 
 def errors_of_mypy(path: Path) -> dict[int, str]:
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(path)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--python-version",
+               PYTHON, str(path)]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     found = re.findall(rf"{path.name}:(\d+): error: (.*)", done.stdout)
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -28,7 +31,8 @@ def errors_of_pyright(path: Path) -> dict[int, str]:
     program = Path(sys.executable).with_name("pyright")
     if not program.exists() and shutil.which("pyright") is None:
         pytest.skip("pyright is not installed")
-    command = [str(program), "--outputjson", "--pythonpath", sys.executable, str(path)]
+    command = [str(program), "--outputjson", "--pythonpath", sys.executable, "--pythonversion",
+               PYTHON, str(path)]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)["generalDiagnostics"]
     return {

@@ -22,6 +22,7 @@ from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp
 from ..op.running import Steps, run_here
 from . import storage
+from .arraylike import ArrayLike
 from .elements import LENGTHY, as_elements, host_array, is_long
 from .foreign import aliased, is_array
 from .layout import layout_of, row_major
@@ -243,7 +244,7 @@ def from_numpy(
 
 
 def asarray(
-    array: np.ndarray[Any, Any], dtype: DTypeLike | None = None, *, device: DeviceLike = None
+    array: ArrayLike, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> Tensor[Any]:
     """A tensor that aliases the array's memory; kernels that write it write the array.
 

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ov
 from ..compile.hints import GivenHints
 from ..frontend.preconditions import Asked, Preconditions
 from .definition import Entry, make_entry
-from .given import KernelArg
+from .given import KernelArg, OutputArg
 from .operation import Launch
+
+if TYPE_CHECKING:
+    from .outputs import Launch1, Launch2, Launch3, Written
 
 if TYPE_CHECKING:
     from typing import Concatenate, TypeAlias
@@ -37,6 +40,9 @@ Q = TypeVar("Q", bound=KernelArg)
 R = TypeVar("R", bound=KernelArg)
 S = TypeVar("S", bound=KernelArg)
 T = TypeVar("T", bound=KernelArg)
+U = TypeVar("U", bound=OutputArg)
+V = TypeVar("V", bound=OutputArg)
+W = TypeVar("W", bound=OutputArg)
 
 if TYPE_CHECKING:
     Function0: TypeAlias = Callable[P, None]
@@ -44,65 +50,247 @@ if TYPE_CHECKING:
         Concatenate[
             Any, P
         ], None]
+    Function1Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, P
+        ], None]
     Function2: TypeAlias = Callable[
         Concatenate[
             Any, Any, P
+        ], None]
+    Function2Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, P
+        ], None]
+    Function2Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, P
         ], None]
     Function3: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, P
         ], None]
+    Function3Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, P
+        ], None]
+    Function3Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, P
+        ], None]
+    Function3Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, P
+        ], None]
     Function4: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, P
+        ], None]
+    Function4Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, P
+        ], None]
+    Function4Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, P
+        ], None]
+    Function4Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, P
         ], None]
     Function5: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, P
         ], None]
+    Function5Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, P
+        ], None]
+    Function5Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, P
+        ], None]
+    Function5Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, P
+        ], None]
     Function6: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function6Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, P
+        ], None]
+    Function6Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, P
+        ], None]
+    Function6Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, P
         ], None]
     Function7: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, P
         ], None]
+    Function7Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function7Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, P
+        ], None]
+    Function7Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, P
+        ], None]
     Function8: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function8Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function8Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function8Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, Any, P
         ], None]
     Function9: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, Any, Any, P
         ], None]
+    Function9Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function9Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function9Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, Any, Any, P
+        ], None]
     Function10: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function10Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function10Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function10Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, P
         ], None]
     Function11: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
         ], None]
+    Function11Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function11Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function11Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
     Function12: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function12Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function12Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function12Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
         ], None]
     Function13: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
         ], None]
+    Function13Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function13Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function13Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
     Function14: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function14Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function14Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function14Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
         ], None]
     Function15: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
         ], None]
+    Function15Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function15Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function15Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
     Function16: TypeAlias = Callable[
         Concatenate[
             Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function16Out1: TypeAlias = Callable[
+        Concatenate[
+            Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, P
+        ], None]
+    Function16Out2: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+            P
+        ], None]
+    Function16Out3: TypeAlias = Callable[
+        Concatenate[
+            Written, Written, Written, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any,
+            Any, P
         ], None]
 
 
@@ -128,6 +316,19 @@ class Entry1(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Entry1Out1(Entry, Generic[P]):
+    """A kernel of 1 positional parameter, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
 class Entry2(Entry, Generic[P]):
     """A kernel of 2 positional parameters; `P` are its keywords."""
 
@@ -136,6 +337,32 @@ class Entry2(Entry, Generic[P]):
         def __call__(
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry2Out1(Entry, Generic[P]):
+    """A kernel of 2 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry2Out2(Entry, Generic[P]):
+    """A kernel of 2 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -155,6 +382,48 @@ class Entry3(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Entry3Out1(Entry, Generic[P]):
+    """A kernel of 3 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry3Out2(Entry, Generic[P]):
+    """A kernel of 3 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry3Out3(Entry, Generic[P]):
+    """A kernel of 3 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
 class Entry4(Entry, Generic[P]):
     """A kernel of 4 positional parameters; `P` are its keywords."""
 
@@ -164,6 +433,48 @@ class Entry4(Entry, Generic[P]):
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry4Out1(Entry, Generic[P]):
+    """A kernel of 4 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry4Out2(Entry, Generic[P]):
+    """A kernel of 4 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry4Out3(Entry, Generic[P]):
+    """A kernel of 4 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -183,6 +494,48 @@ class Entry5(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Entry5Out1(Entry, Generic[P]):
+    """A kernel of 5 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry5Out2(Entry, Generic[P]):
+    """A kernel of 5 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry5Out3(Entry, Generic[P]):
+    """A kernel of 5 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
 class Entry6(Entry, Generic[P]):
     """A kernel of 6 positional parameters; `P` are its keywords."""
 
@@ -192,6 +545,48 @@ class Entry6(Entry, Generic[P]):
             self, a: A | DeviceOp[A], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
             e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry6Out1(Entry, Generic[P]):
+    """A kernel of 6 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry6Out2(Entry, Generic[P]):
+    """A kernel of 6 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry6Out3(Entry, Generic[P]):
+    """A kernel of 6 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -212,6 +607,51 @@ class Entry7(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Entry7Out1(Entry, Generic[P]):
+    """A kernel of 7 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry7Out2(Entry, Generic[P]):
+    """A kernel of 7 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry7Out3(Entry, Generic[P]):
+    """A kernel of 7 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
 class Entry8(Entry, Generic[P]):
     """A kernel of 8 positional parameters; `P` are its keywords."""
 
@@ -222,6 +662,51 @@ class Entry8(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry8Out1(Entry, Generic[P]):
+    """A kernel of 8 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G, H]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry8Out2(Entry, Generic[P]):
+    """A kernel of 8 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G, H]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry8Out3(Entry, Generic[P]):
+    """A kernel of 8 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G, H]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -242,6 +727,51 @@ class Entry9(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Entry9Out1(Entry, Generic[P]):
+    """A kernel of 9 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry9Out2(Entry, Generic[P]):
+    """A kernel of 9 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry9Out3(Entry, Generic[P]):
+    """A kernel of 9 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
 class Entry10(Entry, Generic[P]):
     """A kernel of 10 positional parameters; `P` are its keywords."""
 
@@ -252,6 +782,51 @@ class Entry10(Entry, Generic[P]):
             e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
             j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry10Out1(Entry, Generic[P]):
+    """A kernel of 10 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry10Out2(Entry, Generic[P]):
+    """A kernel of 10 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry10Out3(Entry, Generic[P]):
+    """A kernel of 10 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -273,6 +848,54 @@ class Entry11(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Entry11Out1(Entry, Generic[P]):
+    """A kernel of 11 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry11Out2(Entry, Generic[P]):
+    """A kernel of 11 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry11Out3(Entry, Generic[P]):
+    """A kernel of 11 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
 class Entry12(Entry, Generic[P]):
     """A kernel of 12 positional parameters; `P` are its keywords."""
 
@@ -284,6 +907,54 @@ class Entry12(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
             *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry12Out1(Entry, Generic[P]):
+    """A kernel of 12 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry12Out2(Entry, Generic[P]):
+    """A kernel of 12 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry12Out3(Entry, Generic[P]):
+    """A kernel of 12 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -305,6 +976,54 @@ class Entry13(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Entry13Out1(Entry, Generic[P]):
+    """A kernel of 13 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry13Out2(Entry, Generic[P]):
+    """A kernel of 13 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry13Out3(Entry, Generic[P]):
+    """A kernel of 13 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
 class Entry14(Entry, Generic[P]):
     """A kernel of 14 positional parameters; `P` are its keywords."""
 
@@ -316,6 +1035,54 @@ class Entry14(Entry, Generic[P]):
             j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
             q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
         ) -> Launch[tuple[A, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry14Out1(Entry, Generic[P]):
+    """A kernel of 14 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry14Out2(Entry, Generic[P]):
+    """A kernel of 14 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry14Out3(Entry, Generic[P]):
+    """A kernel of 14 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], /, *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R]]: ...
         @overload
         def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
@@ -338,6 +1105,57 @@ class Entry15(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Entry15Out1(Entry, Generic[P]):
+    """A kernel of 15 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry15Out2(Entry, Generic[P]):
+    """A kernel of 15 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry15Out3(Entry, Generic[P]):
+    """A kernel of 15 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], /, *args: P.args,
+            **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R, S]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
 class Entry16(Entry, Generic[P]):
     """A kernel of 16 positional parameters; `P` are its keywords."""
 
@@ -355,39 +1173,180 @@ class Entry16(Entry, Generic[P]):
         def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
 
 
+class Entry16Out1(Entry, Generic[P]):
+    """A kernel of 16 positional parameters, 1 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], b: B | DeviceOp[B], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch1[tuple[U, B, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry16Out2(Entry, Generic[P]):
+    """A kernel of 16 positional parameters, 2 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], c: C | DeviceOp[C], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch2[tuple[U, V, C, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
+class Entry16Out3(Entry, Generic[P]):
+    """A kernel of 16 positional parameters, 3 of them written; `P` are its keywords."""
+
+    if TYPE_CHECKING:
+        @overload
+        def __call__(
+            self, u: U | DeviceOp[U], v: V | DeviceOp[V], w: W | DeviceOp[W], d: D | DeviceOp[D],
+            e: E | DeviceOp[E], f: F | DeviceOp[F], g: G | DeviceOp[G], h: H | DeviceOp[H],
+            j: J | DeviceOp[J], k: K | DeviceOp[K], m: M | DeviceOp[M], n: N | DeviceOp[N],
+            q: Q | DeviceOp[Q], r: R | DeviceOp[R], s: S | DeviceOp[S], t: T | DeviceOp[T], /,
+            *args: P.args, **constants: P.kwargs
+        ) -> Launch3[tuple[U, V, W, D, E, F, G, H, J, K, M, N, Q, R, S, T]]: ...
+        @overload
+        def __call__(self, /, **by_name: Any) -> Launch[Any]: ...
+        def __call__(self, /, *args: Any, **constants: Any) -> Any: ...
+
+
 class Decorator(Protocol):
     """What `@tw.entry(...)` with options gives."""
 
     @overload
+    def __call__(self, function: Function16Out3[P], /) -> Entry16Out3[P]: ...
+    @overload
+    def __call__(self, function: Function16Out2[P], /) -> Entry16Out2[P]: ...
+    @overload
+    def __call__(self, function: Function16Out1[P], /) -> Entry16Out1[P]: ...
+    @overload
     def __call__(self, function: Function16[P], /) -> Entry16[P]: ...
+    @overload
+    def __call__(self, function: Function15Out3[P], /) -> Entry15Out3[P]: ...
+    @overload
+    def __call__(self, function: Function15Out2[P], /) -> Entry15Out2[P]: ...
+    @overload
+    def __call__(self, function: Function15Out1[P], /) -> Entry15Out1[P]: ...
     @overload
     def __call__(self, function: Function15[P], /) -> Entry15[P]: ...
     @overload
+    def __call__(self, function: Function14Out3[P], /) -> Entry14Out3[P]: ...
+    @overload
+    def __call__(self, function: Function14Out2[P], /) -> Entry14Out2[P]: ...
+    @overload
+    def __call__(self, function: Function14Out1[P], /) -> Entry14Out1[P]: ...
+    @overload
     def __call__(self, function: Function14[P], /) -> Entry14[P]: ...
+    @overload
+    def __call__(self, function: Function13Out3[P], /) -> Entry13Out3[P]: ...
+    @overload
+    def __call__(self, function: Function13Out2[P], /) -> Entry13Out2[P]: ...
+    @overload
+    def __call__(self, function: Function13Out1[P], /) -> Entry13Out1[P]: ...
     @overload
     def __call__(self, function: Function13[P], /) -> Entry13[P]: ...
     @overload
+    def __call__(self, function: Function12Out3[P], /) -> Entry12Out3[P]: ...
+    @overload
+    def __call__(self, function: Function12Out2[P], /) -> Entry12Out2[P]: ...
+    @overload
+    def __call__(self, function: Function12Out1[P], /) -> Entry12Out1[P]: ...
+    @overload
     def __call__(self, function: Function12[P], /) -> Entry12[P]: ...
+    @overload
+    def __call__(self, function: Function11Out3[P], /) -> Entry11Out3[P]: ...
+    @overload
+    def __call__(self, function: Function11Out2[P], /) -> Entry11Out2[P]: ...
+    @overload
+    def __call__(self, function: Function11Out1[P], /) -> Entry11Out1[P]: ...
     @overload
     def __call__(self, function: Function11[P], /) -> Entry11[P]: ...
     @overload
+    def __call__(self, function: Function10Out3[P], /) -> Entry10Out3[P]: ...
+    @overload
+    def __call__(self, function: Function10Out2[P], /) -> Entry10Out2[P]: ...
+    @overload
+    def __call__(self, function: Function10Out1[P], /) -> Entry10Out1[P]: ...
+    @overload
     def __call__(self, function: Function10[P], /) -> Entry10[P]: ...
+    @overload
+    def __call__(self, function: Function9Out3[P], /) -> Entry9Out3[P]: ...
+    @overload
+    def __call__(self, function: Function9Out2[P], /) -> Entry9Out2[P]: ...
+    @overload
+    def __call__(self, function: Function9Out1[P], /) -> Entry9Out1[P]: ...
     @overload
     def __call__(self, function: Function9[P], /) -> Entry9[P]: ...
     @overload
+    def __call__(self, function: Function8Out3[P], /) -> Entry8Out3[P]: ...
+    @overload
+    def __call__(self, function: Function8Out2[P], /) -> Entry8Out2[P]: ...
+    @overload
+    def __call__(self, function: Function8Out1[P], /) -> Entry8Out1[P]: ...
+    @overload
     def __call__(self, function: Function8[P], /) -> Entry8[P]: ...
+    @overload
+    def __call__(self, function: Function7Out3[P], /) -> Entry7Out3[P]: ...
+    @overload
+    def __call__(self, function: Function7Out2[P], /) -> Entry7Out2[P]: ...
+    @overload
+    def __call__(self, function: Function7Out1[P], /) -> Entry7Out1[P]: ...
     @overload
     def __call__(self, function: Function7[P], /) -> Entry7[P]: ...
     @overload
+    def __call__(self, function: Function6Out3[P], /) -> Entry6Out3[P]: ...
+    @overload
+    def __call__(self, function: Function6Out2[P], /) -> Entry6Out2[P]: ...
+    @overload
+    def __call__(self, function: Function6Out1[P], /) -> Entry6Out1[P]: ...
+    @overload
     def __call__(self, function: Function6[P], /) -> Entry6[P]: ...
+    @overload
+    def __call__(self, function: Function5Out3[P], /) -> Entry5Out3[P]: ...
+    @overload
+    def __call__(self, function: Function5Out2[P], /) -> Entry5Out2[P]: ...
+    @overload
+    def __call__(self, function: Function5Out1[P], /) -> Entry5Out1[P]: ...
     @overload
     def __call__(self, function: Function5[P], /) -> Entry5[P]: ...
     @overload
+    def __call__(self, function: Function4Out3[P], /) -> Entry4Out3[P]: ...
+    @overload
+    def __call__(self, function: Function4Out2[P], /) -> Entry4Out2[P]: ...
+    @overload
+    def __call__(self, function: Function4Out1[P], /) -> Entry4Out1[P]: ...
+    @overload
     def __call__(self, function: Function4[P], /) -> Entry4[P]: ...
+    @overload
+    def __call__(self, function: Function3Out3[P], /) -> Entry3Out3[P]: ...
+    @overload
+    def __call__(self, function: Function3Out2[P], /) -> Entry3Out2[P]: ...
+    @overload
+    def __call__(self, function: Function3Out1[P], /) -> Entry3Out1[P]: ...
     @overload
     def __call__(self, function: Function3[P], /) -> Entry3[P]: ...
     @overload
+    def __call__(self, function: Function2Out2[P], /) -> Entry2Out2[P]: ...
+    @overload
+    def __call__(self, function: Function2Out1[P], /) -> Entry2Out1[P]: ...
+    @overload
     def __call__(self, function: Function2[P], /) -> Entry2[P]: ...
+    @overload
+    def __call__(self, function: Function1Out1[P], /) -> Entry1Out1[P]: ...
     @overload
     def __call__(self, function: Function1[P], /) -> Entry1[P]: ...
     @overload
@@ -395,35 +1354,125 @@ class Decorator(Protocol):
 
 
 @overload
+def entry(function: Function16Out3[P], /) -> Entry16Out3[P]: ...
+@overload
+def entry(function: Function16Out2[P], /) -> Entry16Out2[P]: ...
+@overload
+def entry(function: Function16Out1[P], /) -> Entry16Out1[P]: ...
+@overload
 def entry(function: Function16[P], /) -> Entry16[P]: ...
+@overload
+def entry(function: Function15Out3[P], /) -> Entry15Out3[P]: ...
+@overload
+def entry(function: Function15Out2[P], /) -> Entry15Out2[P]: ...
+@overload
+def entry(function: Function15Out1[P], /) -> Entry15Out1[P]: ...
 @overload
 def entry(function: Function15[P], /) -> Entry15[P]: ...
 @overload
+def entry(function: Function14Out3[P], /) -> Entry14Out3[P]: ...
+@overload
+def entry(function: Function14Out2[P], /) -> Entry14Out2[P]: ...
+@overload
+def entry(function: Function14Out1[P], /) -> Entry14Out1[P]: ...
+@overload
 def entry(function: Function14[P], /) -> Entry14[P]: ...
+@overload
+def entry(function: Function13Out3[P], /) -> Entry13Out3[P]: ...
+@overload
+def entry(function: Function13Out2[P], /) -> Entry13Out2[P]: ...
+@overload
+def entry(function: Function13Out1[P], /) -> Entry13Out1[P]: ...
 @overload
 def entry(function: Function13[P], /) -> Entry13[P]: ...
 @overload
+def entry(function: Function12Out3[P], /) -> Entry12Out3[P]: ...
+@overload
+def entry(function: Function12Out2[P], /) -> Entry12Out2[P]: ...
+@overload
+def entry(function: Function12Out1[P], /) -> Entry12Out1[P]: ...
+@overload
 def entry(function: Function12[P], /) -> Entry12[P]: ...
+@overload
+def entry(function: Function11Out3[P], /) -> Entry11Out3[P]: ...
+@overload
+def entry(function: Function11Out2[P], /) -> Entry11Out2[P]: ...
+@overload
+def entry(function: Function11Out1[P], /) -> Entry11Out1[P]: ...
 @overload
 def entry(function: Function11[P], /) -> Entry11[P]: ...
 @overload
+def entry(function: Function10Out3[P], /) -> Entry10Out3[P]: ...
+@overload
+def entry(function: Function10Out2[P], /) -> Entry10Out2[P]: ...
+@overload
+def entry(function: Function10Out1[P], /) -> Entry10Out1[P]: ...
+@overload
 def entry(function: Function10[P], /) -> Entry10[P]: ...
+@overload
+def entry(function: Function9Out3[P], /) -> Entry9Out3[P]: ...
+@overload
+def entry(function: Function9Out2[P], /) -> Entry9Out2[P]: ...
+@overload
+def entry(function: Function9Out1[P], /) -> Entry9Out1[P]: ...
 @overload
 def entry(function: Function9[P], /) -> Entry9[P]: ...
 @overload
+def entry(function: Function8Out3[P], /) -> Entry8Out3[P]: ...
+@overload
+def entry(function: Function8Out2[P], /) -> Entry8Out2[P]: ...
+@overload
+def entry(function: Function8Out1[P], /) -> Entry8Out1[P]: ...
+@overload
 def entry(function: Function8[P], /) -> Entry8[P]: ...
+@overload
+def entry(function: Function7Out3[P], /) -> Entry7Out3[P]: ...
+@overload
+def entry(function: Function7Out2[P], /) -> Entry7Out2[P]: ...
+@overload
+def entry(function: Function7Out1[P], /) -> Entry7Out1[P]: ...
 @overload
 def entry(function: Function7[P], /) -> Entry7[P]: ...
 @overload
+def entry(function: Function6Out3[P], /) -> Entry6Out3[P]: ...
+@overload
+def entry(function: Function6Out2[P], /) -> Entry6Out2[P]: ...
+@overload
+def entry(function: Function6Out1[P], /) -> Entry6Out1[P]: ...
+@overload
 def entry(function: Function6[P], /) -> Entry6[P]: ...
+@overload
+def entry(function: Function5Out3[P], /) -> Entry5Out3[P]: ...
+@overload
+def entry(function: Function5Out2[P], /) -> Entry5Out2[P]: ...
+@overload
+def entry(function: Function5Out1[P], /) -> Entry5Out1[P]: ...
 @overload
 def entry(function: Function5[P], /) -> Entry5[P]: ...
 @overload
+def entry(function: Function4Out3[P], /) -> Entry4Out3[P]: ...
+@overload
+def entry(function: Function4Out2[P], /) -> Entry4Out2[P]: ...
+@overload
+def entry(function: Function4Out1[P], /) -> Entry4Out1[P]: ...
+@overload
 def entry(function: Function4[P], /) -> Entry4[P]: ...
+@overload
+def entry(function: Function3Out3[P], /) -> Entry3Out3[P]: ...
+@overload
+def entry(function: Function3Out2[P], /) -> Entry3Out2[P]: ...
+@overload
+def entry(function: Function3Out1[P], /) -> Entry3Out1[P]: ...
 @overload
 def entry(function: Function3[P], /) -> Entry3[P]: ...
 @overload
+def entry(function: Function2Out2[P], /) -> Entry2Out2[P]: ...
+@overload
+def entry(function: Function2Out1[P], /) -> Entry2Out1[P]: ...
+@overload
 def entry(function: Function2[P], /) -> Entry2[P]: ...
+@overload
+def entry(function: Function1Out1[P], /) -> Entry1Out1[P]: ...
 @overload
 def entry(function: Function1[P], /) -> Entry1[P]: ...
 @overload

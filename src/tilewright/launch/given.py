@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..array.arc import Arc
+from ..array.arraylike import SupportsCudaArrayInterface, SupportsDLPack
 from ..array.partition import Partition
 from ..array.pointer import DevicePointer
 from ..array.tensor import BorrowMut, Tensor
-
-
-class SupportsDLPack(Protocol):
-    """An array of another library, such as a torch tensor."""
-
-    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
-        """Export the array."""
-        ...
-
 
 KernelArg: TypeAlias = (
     Tensor[Any]
@@ -29,7 +21,11 @@ KernelArg: TypeAlias = (
     | np.ndarray[Any, Any]
     | np.generic
     | SupportsDLPack
+    | SupportsCudaArrayInterface
     | float
     | int
 )
 """A kernel's positional argument. An op that gives one is accepted as well."""
+
+OutputArg: TypeAlias = Partition[Any]
+"""What is given for an output of a tile kernel."""

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Never, Self, TypeVar, TypeVarTuple, cast, overload
+from typing import Any, Never, Self, TypeVar, TypeVarTuple, cast
 
 from ..array.belonging import is_among, is_borrowed
-from ..array.partition import Partition
 from ..array.shape import ShapeLike
-from ..array.tensor import Tensor
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
@@ -194,15 +192,7 @@ class Launch(Composite[R_co]):
             raise
         return self
 
-    @overload
-    def out(  # type: ignore[overload-overlap]
-        self: Launch[tuple[Partition[E], Partition[F], *Ts]],
-    ) -> DeviceOp[tuple[Tensor[E], Tensor[F]]]: ...
-    @overload
-    def out(self: Launch[tuple[Partition[E], *Ts]]) -> DeviceOp[Tensor[E]]: ...
-    @overload
-    def out(self) -> DeviceOp[Any]: ...
-    def out(self) -> DeviceOp[Any]:
+    def out(self: Launch[Any]) -> DeviceOp[Any]:
         """The outputs alone, unpartitioned: one tensor, or a tuple of them."""
         written = [i for i, p in enumerate(self._kernel.source.parameters) if p.kind == "output"]
         return self._then_outputs(written)

@@ -281,9 +281,7 @@ class Linked(Composite[T_co]):
     ) -> Linked[Any]:
         """Build one, for a method of its source. By itself: calling a class takes longer."""
         if not callable(function):
-            shape = isinstance(function, tuple) and verb == "map"
-            more = f"; of a partition: .map(lambda p: p.map({function}))" if shape else ""
-            raise TypeError(f"`{verb}` takes a function, got {type(function).__name__}{more}")
+            raise TypeError(f"`{verb}` takes a function, got {_no_function(verb, function)}")
         name, spot = joined(source.name, verb), here(2)
         source.claim_at(name, spot)
         self: Linked[Any] = object.__new__(cls)
@@ -466,6 +464,13 @@ def results_of(function: Callable[..., Any]) -> int | None:
     inner = function.func if isinstance(function, partial) else function
     count: int | None = getattr(inner, "result_count", None)
     return count
+
+
+def _no_function(verb: str, given: Any) -> str:
+    """What was given instead of a function, and what was meant by it."""
+    is_shape = verb == "map" and isinstance(given, tuple)
+    meant = f"; of a partition: .map(lambda p: p.map({given}))" if is_shape else ""
+    return f"{type(given).__name__}{meant}"
 
 
 def _first(*results: Any) -> Any:

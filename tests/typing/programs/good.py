@@ -84,9 +84,9 @@ p = z.partition_mut((64, 64))
 assert_type(p, tw.Partition[f32])
 
 launch = add(p, a, a)
-assert_type(launch, tw.Launch[tuple[tw.Partition[f32], Array, Array]])
+as_launch: tw.Launch[tuple[tw.Partition[f32], Array, Array]] = launch
 assert_type(launch.sync(), tuple[tw.Partition[f32], Array, Array])
-assert_type(double(p, a), tw.Launch[tuple[tw.Partition[f32], Array]])
+assert_type(double(p, a).sync(), tuple[tw.Partition[f32], Array])
 assert_type(add(p, z, 1).sync(), tuple[tw.Partition[f32], tw.Tensor[f32], int])
 assert_type(add(x=a, y=a, z=p), tw.Launch[Any])
 
@@ -94,12 +94,12 @@ probs = tw.empty((4096, 1000)).partition((8, 1024))
 assert_type(probs, tw.DeviceOp[tw.Partition[f32]])
 x = tw.ones((4096, 1000))
 softmax = row_softmax(probs, x)
-assert_type(softmax, tw.Launch[tuple[tw.Partition[f32], tw.Tensor[f32]]])
+as_op: tw.DeviceOp[tuple[tw.Partition[f32], tw.Tensor[f32]]] = softmax
 assert_type(softmax.out().sync(), tw.Tensor[f32])
 
 half = tw.full((64, 64), 0.5, f16).sync()
 product = gemm(tw.zeros((64, 64)).partition((32, 32)), half, half, BK=32)
-assert_type(product, tw.Launch[tuple[tw.Partition[f32], tw.Tensor[f16], tw.Tensor[f16]]])
+as_product: tw.Launch[tuple[tw.Partition[f32], tw.Tensor[f16], tw.Tensor[f16]]] = product
 assert_type(product.first().unpartition().to_numpy().sync(), Array)
 gemm(tw.zeros((64, 64)).partition((32, 32)), half, half).grid((2, 2)).close()
 

@@ -1,0 +1,57 @@
+"""Launches by the number of their outputs, as type checkers see them: what `.out()` gives.
+
+At run time all of them are a `Launch`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+
+if TYPE_CHECKING:
+    from ..array.partition import Partition
+    from ..array.tensor import Tensor
+    from ..base.dtypes import DType
+    from ..lang.mapped import MappedPartitionMut
+    from ..lang.tensor import TensorMut
+    from ..op.core import DeviceOp
+    from .operation import Launch
+
+    R_co = TypeVar("R_co", covariant=True)
+    E = TypeVar("E", bound=DType)
+    F = TypeVar("F", bound=DType)
+    G = TypeVar("G", bound=DType)
+    Ts = TypeVarTuple("Ts")
+
+    class Written(
+        TensorMut[Any, *tuple[Any, ...]],
+        MappedPartitionMut[Any, *tuple[Any, ...]],
+    ):
+        """What every parameter takes that is an output, and no other one does."""
+
+        load: Any  # the two have others
+        store: Any
+
+    class Launch1(Launch[R_co]):
+        """A launch whose kernel has one output first."""
+
+        def out(self: Launch1[tuple[Partition[E], *Ts]]) -> DeviceOp[Tensor[E]]:
+            """The output alone, unpartitioned."""
+            ...
+
+    class Launch2(Launch[R_co]):
+        """A launch whose kernel has two outputs first."""
+
+        def out(
+            self: Launch2[tuple[Partition[E], Partition[F], *Ts]],
+        ) -> DeviceOp[tuple[Tensor[E], Tensor[F]]]:
+            """The outputs alone, unpartitioned."""
+            ...
+
+    class Launch3(Launch[R_co]):
+        """A launch whose kernel has three outputs first, or more."""
+
+        def out(
+            self: Launch3[tuple[Partition[E], Partition[F], Partition[G], *Ts]],
+        ) -> DeviceOp[tuple[Tensor[E], Tensor[F], Tensor[G], *tuple[Any, ...]]]:
+            """The outputs alone, unpartitioned."""
+            ...
