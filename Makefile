@@ -9,9 +9,14 @@ BENCH_WITH ?=
 PACK_ARGS ?=
 FRAMEWORKS ?= $(VENV)/.frameworks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# The other Pythons that are here: `make test` runs the tests of SHORT with each; PYTHONS= leaves them out.
+PYTHONS ?= $(shell tools/pythons.sh $(PYTHON))
+PYTHON_NAME = $(notdir $(PYTHON))
+SHORT ?= tests/host/op tests/host/launch tests/host/array tests/cpu/op/test_awaiting.py tests/docs/test_pages.py \
+    tests/ownership/test_programs.py tests/errors
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check types format bench hostbench gpubench gpu-pack clean
+.PHONY: help demo test other check types format bench hostbench gpubench gpu-pack clean
 
 help:  ## print this help
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## /\1\t/' | \
@@ -20,8 +25,13 @@ help:  ## print this help
 demo: $(VENV)/.base  ## run several kernels on this machine and check them against NumPy
 	@$(BIN)/python examples/demo.py
 
-test: check $(FRAMEWORKS)  ## all checks, then all tests; FRAMEWORKS= leaves out torch, JAX, Triton and Numba
+test: $(FRAMEWORKS)  ## all checks, then all tests; FRAMEWORKS= leaves out torch, JAX, Triton and Numba
+	@$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
+	@for python in $(PYTHONS); do $(MAKE) --no-print-directory other PYTHON=$$python || exit 1; done
+
+other: build/.test-$(PYTHON_NAME)  ## a short run of the tests with another Python: make other PYTHON=python3.13
+	build/$(PYTHON_NAME)/bin/python -m pytest -q -n $(JOBS) $(SHORT) $(PYTEST_ARGS)
 
 check: $(VENV)/.dev  ## format, lint and types of the package, the examples and the docs
 	$(BIN)/ruff format --check .
@@ -68,6 +78,13 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	@echo "installing tilewright and the development tools into $(VENV)"
 	@$(PIP) install --editable '.[dev]'
 	@touch $(VENV)/.base $@
+
+# Environments of other Pythons, for `make other`.
+build/.test-%: pyproject.toml
+	@echo "installing tilewright and its tests into build/$*"
+	@$(PYTHON) -m venv build/$*
+	@build/$*/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[test]'
+	@touch $@
 
 # Large, so they have a stamp of their own. Where they are not to be had, the tests that need them are
 # skipped, and listed as such; all others run.

@@ -9,13 +9,17 @@ from pathlib import Path
 import pytest
 
 from source_tree import ROOT, relative
+from tilewright.backend.tileir.toolchain import find_toolchain
 from tilewright.base.config import table
+from tilewright.base.errors import CompileError
 
 sys.path.insert(0, str(ROOT / "tools"))
 import snippets
 
 PAGES = snippets.pages()
 NOT_HERE = ("skip", "gpu")
+WITH_ASSEMBLER = ("ahead_of_time.md", "cuda.md")
+"""Pages that compile for CUDA."""
 
 
 def programs(text: str) -> dict[snippets.Block, str]:
@@ -26,6 +30,13 @@ def programs(text: str) -> dict[snippets.Block, str]:
     found = {b: b.language.removeprefix("python").strip() for b in snippets.blocks(text)
              if b.language.startswith("python")}  # fmt: skip
     return {block: needed for block, needed in found.items() if needed not in NOT_HERE}
+
+
+def _skip_without_assembler() -> None:
+    try:
+        find_toolchain()
+    except CompileError as error:
+        pytest.skip(f"no CUDA assembler here ({error.got})")
 
 
 WITH_CODE = [page for page in PAGES if programs(page.read_text(encoding="utf-8"))]
@@ -39,6 +50,8 @@ def test_page_runs(page: Path, tmp_path, monkeypatch, capsys, request):
     runs = programs(text)
     for library in {needed for needed in runs.values() if needed}:
         pytest.importorskip(library)
+    if page.name in WITH_ASSEMBLER:
+        _skip_without_assembler()
     module = tmp_path / f"{page.stem}.py"
     module.write_text(snippets.lines_of(text, runs), encoding="utf-8")
     monkeypatch.chdir(tmp_path)

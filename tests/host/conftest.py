@@ -8,10 +8,21 @@ from pathlib import Path
 import pytest
 
 from support.fake_cuda import FakeCuda
+from tilewright.backend.tileir.toolchain import find_toolchain
+from tilewright.base.errors import CompileError
 from tilewright.driver import devices
 from tilewright.driver.cuda.device import CudaDevice
 
 HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def assembler():
+    """NVIDIA's assembler, or a reason to skip."""
+    try:
+        return find_toolchain()
+    except CompileError as error:
+        pytest.skip(f"no CUDA assembler here ({error.got}); {error.hint}")
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def refuse_order(name: str, *given: Any, words: Sequence[str] = ()) -> NoReturn:
     """
     if all(isinstance(each, int) for each in given):
         raise TypeError(f"the shape of `{name}` is one argument: tw.{name}({given})")
-    shapes = [tuple(each) for each in given if isinstance(each, tuple | list)]
+    shapes = [as_shape(each) for each in given if type(each) in (tuple, list)]
     numbers = [each for each in given if isinstance(each, int | float)]
     named = [f"{word}={number!r}" for word, number in zip(words, numbers, strict=False)]
     example = ", ".join([str(shapes[0]) if shapes else "shape", *named])

@@ -84,7 +84,7 @@ def full(
     shape: ShapeLike, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
     """A tensor filled with one value, whose type decides the dtype if none is given."""
-    if isinstance(value, tuple | list) and isinstance(shape, int | float):
+    if type(value) in (tuple, list) and isinstance(shape, int | float):
         raise TypeError(f"`full` takes the shape first: tw.full({tuple(value)}, {shape!r})")
     found = dtype_of(value) if dtype is None else dtype
     return _filled(Plan("full", shape, found, device), value)

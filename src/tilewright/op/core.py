@@ -468,9 +468,9 @@ def results_of(function: Callable[..., Any]) -> int | None:
 
 def _no_function(verb: str, given: Any) -> str:
     """What was given instead of a function, and what was meant by it."""
-    is_shape = verb == "map" and isinstance(given, tuple)
-    meant = f"; of a partition: .map(lambda p: p.map({given}))" if is_shape else ""
-    return f"{type(given).__name__}{meant}"
+    name: str = type(given).__name__
+    meant = f"; of a partition: .map(lambda p: p.map({given}))"
+    return f"{name}{meant}" if (verb, name) == ("map", "tuple") else name
 
 
 def _first(*results: Any) -> Any:

@@ -123,6 +123,7 @@ def test_a_type_with_another_memory_form_is_refused(device):
         tw.asarray(Theirs(tensor), tw.f16)
 
 
+@pytest.mark.usefixtures("assembler")
 def test_their_arrays_are_arguments_of_kernels(device, fake):
     seen = []
     fake.kernels["copy"] = lambda values, grid: seen.append(values)

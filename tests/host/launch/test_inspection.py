@@ -94,7 +94,7 @@ def test_arguments_go_by_keyword():
     z, x = meta(64, tile=(16,)), meta(64)
     assert kernel.ir(x=x, z=z) == kernel.ir(z, x)
     assert kernel.explain(z, x=x) == kernel.explain(z, x)
-    assert kernel.inspect(x=x, z=z, device="sm_90") == kernel.inspect(z, x, device="sm_90")
+    assert kernel.inspect(x=x, z=z, device="cpu") == kernel.inspect(z, x, device="cpu")
     by_position = kernel.compile_for("reference", z, x)
     assert kernel.compile_for("reference", z, x=x).signature == by_position.signature
     assert kernel.checks(x=x, z=z) == kernel.checks(z, x)

@@ -35,7 +35,7 @@ def _grid_of_threads(signature: Signature, block: Shape) -> tuple[Expr, ...] | N
     lengths: list[Expr] = [
         ("length", spec.name) for spec in signature.params if isinstance(spec, OutputSpec)
     ]
-    if not lengths or len(block) > 1:
+    if not lengths or len(block) != 1:
         return None
-    longest = reduce(lambda a, b: ("max", a, b), lengths)
-    return ("ceildiv", longest, ("const", block[0])), ("const", 1), ("const", 1)
+    longest, (threads,) = reduce(lambda a, b: ("max", a, b), lengths), block
+    return ("ceildiv", longest, ("const", threads)), ("const", 1), ("const", 1)
