@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,10 @@ class Interop(Handle):
         return np.ndarray(region.shape, region.dtype.np, buffer, offset, strides)
 
     if not TYPE_CHECKING:
+
+        def __jax_array__(self) -> Any:
+            """What `jnp.asarray(t)` takes: the tensor's memory, as by `jnp.from_dlpack(t)`."""
+            return sys.modules["jax"].numpy.from_dlpack(self)
 
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]:

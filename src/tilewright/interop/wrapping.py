@@ -133,7 +133,39 @@ def by_output(function: KernelFunction, outputs: Mapping[str, T] | T) -> dict[st
             f"`outputs` of `{function.name}` says for each of {_listed(function.outputs)} which of"
             f" {_listed(tensors)} it is like, or how it is made; got {outputs!r}"
         )
-    return found
+    return {name: _of_inputs(function, made) if callable(made) else made
+            for name, made in found.items()}  # fmt: skip
+
+
+def _of_inputs(function: KernelFunction, made: Any) -> Any:
+    """A function that takes all inputs by name, of one that calls them as it likes.
+
+    Where its parameters are called like those of the kernel it is given them by name, else in
+    their order.
+    """
+    names = [p.name for p in function.inputs]
+    try:
+        signature = inspect.signature(made)
+    except (TypeError, ValueError):  # one of C that does not say
+        return made
+    if _binds(signature, (), dict.fromkeys(names)):
+        return made
+    if _binds(signature, names, {}):
+        return lambda **inputs: made(*inputs.values())
+    raise TypeError(
+        f"`outputs` of `{function.name}` takes functions of its inputs {_listed(names)},"
+        f" got one of {signature}"
+    )
+
+
+def _binds(
+    signature: inspect.Signature, args: Sequence[object], keywords: Mapping[str, object]
+) -> bool:
+    try:
+        signature.bind(*args, **keywords)
+    except TypeError:
+        return False
+    return True
 
 
 def _by_name(names: Sequence[str], given: Any) -> dict[str, Any]:

@@ -212,3 +212,19 @@ def test_calls_alike_are_quick(monkeypatch):
         y = jnp.asarray(np.random.default_rng().random(100, np.float32))
         np.testing.assert_array_equal(known(y), y * 3)
         np.testing.assert_array_equal(computed(y, factor), y * factor)
+
+
+@pytest.mark.parametrize("dtype", [tw.f32, tw.bf16, tw.i32, tw.bool_])
+def test_a_tensor_is_an_array_of_jax_for_asarray(dtype):
+    t = tw.convert(tw.asarray(np.array([[1, 0, 2], [3, 0, 4]], np.int32)), dtype).sync()
+    found = jnp.asarray(t)
+    assert isinstance(found, jax.Array) and found.shape == (2, 3)
+    np.testing.assert_array_equal(np.asarray(found), t.to_numpy())
+    assert found.dtype == t.to_numpy().dtype
+
+
+def test_functions_of_outputs_have_names_of_their_own():
+    like = {name: lambda a, b: jax.ShapeDtypeStruct(a.shape, b.dtype) for name in ("s", "d")}
+    x, y = some(10), some(10)
+    both = custom_op(sum_and_difference, tiles=(4,), outputs=like)(x, y)
+    np.testing.assert_array_equal(both[0], x + y)

@@ -7,7 +7,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from host.interop.kernels import many_numbers, sum_and_difference
 from tilewright import f32
-from tilewright.interop.wrapping import KernelFunction
+from tilewright.interop.wrapping import KernelFunction, by_output
 
 
 @tw.entry(unsafe=True)
@@ -54,3 +54,19 @@ def test_tiles_by_name_and_by_shape():
 def test_what_cannot_be_wrapped(kernel, tiles, constants, message):
     with pytest.raises(TypeError, match=message):
         KernelFunction(kernel, tiles, constants)
+
+
+def test_functions_of_outputs_call_inputs_as_they_like():
+    function = KernelFunction(sum_and_difference, (4,), {})
+    names = [p.name for p in function.inputs]
+    given = dict(zip(names, range(len(names)), strict=True))
+
+    def told(made):
+        return by_output(function, made)["d"](**given)
+
+    assert told(lambda a, b: (a, b)) == (0, 1)
+    assert told(lambda *inputs: inputs) == (0, 1)
+    assert told(eval(f"lambda {names[1]}, {names[0]}: ({names[0]}, {names[1]})")) == (0, 1)
+    assert told(lambda **inputs: tuple(inputs.values())) == (0, 1)
+    with pytest.raises(TypeError, match=r"takes functions of its inputs .*, got one of \(a\)"):
+        told(lambda a: a)
