@@ -6,8 +6,11 @@ each of these in turn.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import FrameType
 
 MOST_POINTS = 2000
@@ -15,6 +18,10 @@ MOST_POINTS = 2000
 
 class Interrupt(BaseException):
     """As KeyboardInterrupt, which pytest takes for itself."""
+
+
+class Alarm(Exception):
+    """What the handler of a timer may raise."""
 
 
 def raise_at(point: int, run: Callable[[], None]) -> bool:
@@ -63,3 +70,68 @@ def raise_behind(point: int, run: Callable[[], None]) -> bool:
     finally:
         sys.setprofile(before)
     return left <= 0
+
+
+@contextmanager
+def interrupting(number: int) -> Generator[None, None, None]:
+    """A block in which the handler of a signal raises `Interrupt`, whatever it was before."""
+
+    def handle(*_: object) -> None:
+        raise Interrupt
+
+    before = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def in_quick_succession(
+    point: int,
+    run: Callable[[], None],
+    kind: type[BaseException] = Interrupt,
+    times: int = 3,
+) -> bool:
+    """Run something that signals interrupt where the so-many-th function of Python is entered.
+
+    The handler of each sends the next one: they come while the first of them is handled. False:
+    there are fewer functions.
+    """
+    left, sent, is_heard = point, 0, True
+
+    def handle(*_: object) -> None:
+        nonlocal sent
+        if is_heard and sent < times:
+            sent += 1
+            signal.setitimer(signal.ITIMER_REAL, 1e-6 * 3**sent)
+            raise kind
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            sys.settrace(None)
+            os.kill(os.getpid(), signal.SIGALRM)
+
+    def traced() -> None:
+        sys.settrace(count)
+        run()
+
+    handler, before = signal.signal(signal.SIGALRM, handle), sys.gettrace()
+    _absorbing(times, traced, kind)
+    is_heard = False
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    sys.settrace(before)
+    signal.signal(signal.SIGALRM, handler)
+    return left <= 0
+
+
+def _absorbing(times: int, run: Callable[[], None], kind: type[BaseException]) -> None:
+    """Run something that may raise so many interrupts, while the one before is handled too."""
+    try:
+        if times < 0:
+            run()
+        else:
+            _absorbing(times - 1, run, kind)
+    except kind:
+        pass

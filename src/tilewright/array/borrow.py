@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from ..base.errors import BorrowError
+from ..base.forking import made_once
 from ..driver.cpu.layouts import holds_of, offset
 from ..driver.stub.words import BORROW_WORDS, STORAGE_WORDS, Look, StorageWord, Words, new_words
 from ..op.nesting import THREAD
@@ -83,7 +84,7 @@ def _thread() -> str:
 _FOR_NATIVE_CODE = (LOCK.acquire, LOCK.release, Use, _MAIN_NAME, _thread)
 
 
-@cache
+@made_once
 def borrow_words() -> Words:
     """What native code needs to borrow, as `BorrowWord` says."""
     acquire, release, use, main, thread = map(id, _FOR_NATIVE_CODE)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ctypes import addressof
-from functools import cache, partial
+from functools import partial
 from typing import TypeAlias
 
+from ..base.forking import made_once
 from ..driver.cpu.layouts import are_known, offset
 from ..driver.stub.calls import stub
 from ..driver.stub.words import EXCLUSIVE_WORDS, Words, new_words
@@ -20,7 +21,7 @@ SLOTS = ("state", "use", "extent", "parent", "exclusive", "by_epoch", "ended", "
 """What a ticket has, in the order of `ExclusiveWord`."""
 
 
-@cache
+@made_once
 def excluder() -> Exclude:
     """The function, compiled at first use with the rest of what launches take."""
     if not are_known():
@@ -28,7 +29,7 @@ def excluder() -> Exclude:
     return partial(stub().exclude, addressof(_words()))
 
 
-@cache
+@made_once
 def _words() -> Words:
     words = new_words(EXCLUSIVE_WORDS)
     words[:] = [

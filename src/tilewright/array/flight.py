@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ..base.errors import ContextError
+from ..base.shield import listen
 from ..driver.lane import OVER, Lane
 from ..driver.stub.calls import stub
 from .borrow import LOCK
@@ -193,7 +194,7 @@ def _wait_until(is_put: Callable[[], bool]) -> None:
         try:
             # Who puts work there may have looked for waiters just before there was one.
             while not PUTS.wait_for(is_put, timeout=LOOK_AGAIN):
-                pass
+                listen()
         finally:
             PUTS.waiting -= 1
 

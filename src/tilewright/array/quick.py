@@ -85,6 +85,9 @@ _OBJECTS: Mapping[str, object] = {
     "sweep": _NAMES["sweep"], "drop": _NAMES["_drop"],
 }  # fmt: skip
 
+_JUDGED = ("op", "stream", "here")
+"""What is looked at before a slot of it is read."""
+
 _BEFORE = "".join((LANES, quick_text.DECLARED, quick_here.DECLARED))
 _TEXT = quick_text.TEXT + quick_here.TEXT
 
@@ -100,10 +103,12 @@ def native_endings(
     objects: Mapping[str, object],
     numbers: Mapping[str, int],
     symbols: Sequence[str],
+    judged: Sequence[str],
 ) -> list[NativeFunction]:
     """The functions of a text that ends ops of a class: those of `ENDINGS`, then others.
 
-    `before` is text in which nothing stands in braces.
+    `before` is text in which nothing stands in braces. There is an `is_whole_...` for each kind of
+    object in `judged`.
     """
     known: dict[str, Any] = {**_offsets({**_SLOTS, **slots}), **_NUMBERS, **numbers}
     for what, words in _WORDS.items():
@@ -113,8 +118,23 @@ def native_endings(
            "sync_method": op.sync, "chosen": _chosen, **_OBJECTS, **objects}  # fmt: skip
     known |= {name: at(each) for name, each in own.items()}
     _KEPT.append((op, own))
-    whole = "".join((DECLARATIONS, before, _BEFORE, (_TEXT + text).format(**known)))
+    judging = "".join(_is_whole(what, {**_SLOTS, **slots}[what]) for what in (*_JUDGED, *judged))
+    whole = "".join((DECLARATIONS, before, _BEFORE, judging, (_TEXT + text).format(**known)))
     return list(compiled(whole, (*ENDINGS, *symbols), optimize=True).values())
+
+
+def _is_whole(what: str, slots: tuple[type, Sequence[str]]) -> str:
+    """Text that finds out whether an object has all its slots: Python can make one without any."""
+    cls, names = slots
+    lines = ["%whole0 = or i1 true, true"]
+    for i, name in enumerate(names):
+        lines += (
+            f"%slot{i} = call ptr @slot(ptr %object, i64 {offset(cls, name)})",
+            f"%there{i} = icmp ne ptr %slot{i}, null",
+            f"%whole{i + 1} = and i1 %whole{i}, %there{i}",
+        )
+    body = "\n".join(f"  {line}" for line in (*lines, f"ret i1 %whole{len(names)}"))
+    return f"\ndefine internal i1 @is_whole_{what}(ptr %object) alwaysinline {{\n{body}\n}}\n"
 
 
 def quick_class(base: type, native: Native) -> Any:

@@ -21,12 +21,23 @@ NOWHERE, THERE, HERE = 0, 1, 2
 SPREAD = """
 ; Where an op can end that is given a stream, and that somebody waits for, or not.
 define internal i32 @place_of(ptr %stream, i1 %waits) alwaysinline {{
+entry:
   %there = call i1 @is_of(ptr %stream, {CudaStream})
+  br i1 %there, label %of_cuda, label %other
+of_cuda:
+  %complete = call i1 @is_whole_stream(ptr %stream)
+  %put = select i1 %complete, i32 {THERE}, i32 {NOWHERE}
+  ret i32 %put
+other:
   %host = call i1 @is_of(ptr %stream, {CpuStream})
   %here = and i1 %host, %waits
-  %else = select i1 %here, i32 {HERE}, i32 {NOWHERE}
-  %place = select i1 %there, i32 {THERE}, i32 %else
-  ret i32 %place
+  br i1 %here, label %of_host, label %nowhere
+of_host:
+  %whole = call i1 @is_whole_here(ptr %stream)
+  %run = select i1 %whole, i32 {HERE}, i32 {NOWHERE}
+  ret i32 %run
+nowhere:
+  ret i32 {NOWHERE}
 }}
 
 ; Whether the settings in force are those of the process.

@@ -11,6 +11,7 @@ from struct import pack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import DeviceError
+from ..base.shield import shielded
 from ..driver.lane import ISSUED
 from ..driver.stub.calls import stub
 from ..op.context import ExecutionContext
@@ -53,6 +54,19 @@ def put_work(
         for region in writes:
             ctx.recording.will_write(region)
         return
+    shielded(_put_in_turn, ctx, op, work, writes, reads, keep, report)
+
+
+def _put_in_turn(
+    ctx: ExecutionContext,
+    op: DeviceOp[Any],
+    work: Callable[[], T],
+    writes: Sequence[Region],
+    reads: Sequence[Region],
+    keep: object,
+    report: Callable[[T], Exception | None] | None,
+) -> None:
+    """As `put_work`. No signal may come in between: others wait for a flight that is noted."""
     stream, outcome = ctx.stream, ctx.outcome(op)
     flight, kept = Flight(stream), (writes, reads, keep)
     try:

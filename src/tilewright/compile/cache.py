@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
+from ..base.errors import Error
+from ..base.shield import lifted, shielded
 from ..frontend.interpret import GONE, Captured
 from ..frontend.sources import KernelSource
 from ..ir import Signature
@@ -80,11 +81,12 @@ class KernelCache:
         """As `get`, for who keeps it: before each use it must be asked whether it is stale."""
         key = Key.of(signature, target, options)
         while True:
-            with self._giving_up(kernel, key) as mine:
-                future = self._claim(kernel, key, mine)
-                if future is mine:
-                    return self._fill(kernel, key, mine)
-            compiled = future.result()
+            future, compiled = shielded(self._claimed, kernel, key)
+            if compiled is not None:
+                return compiled
+            compiled = _result_of_other(future)
+            if compiled is None:
+                continue  # who compiled it was interrupted: this thread may take its place
             changed = compiled.stale()
             if changed is None:
                 return compiled
@@ -99,13 +101,7 @@ class KernelCache:
         reason: str,
     ) -> Compiled:
         """Compile again what was of no use, and replace it, on disk too."""
-        key = Key.of(signature, target, options)
-        with self._giving_up(kernel, key) as mine:
-            with self._lock:
-                known = self._kernels.setdefault(kernel, _Kernel())
-                known.entries[key] = mine
-                known.history.append(Compilation(key, reason))
-            return self._fill(kernel, key, mine, fresh=True)
+        return shielded(self._remade, kernel, Key.of(signature, target, options), reason)
 
     def history(self, kernel: KernelSource) -> tuple[Compilation, ...]:
         """The compilations of a kernel so far, with their reasons."""
@@ -113,23 +109,40 @@ class KernelCache:
             known = self._kernels.get(kernel)
             return tuple(known.history) if known else ()
 
-    @contextmanager
-    def _giving_up(self, kernel: KernelSource, key: Key) -> Generator[Future[Compiled], None, None]:
-        """A future to fill, which others may wait for; if that fails, they hear of it.
+    # What follows is shielded but for the compiling: a future that others find will be filled.
 
-        It is made before it is put among the entries: an interrupt may come right behind that.
-        """
+    def _claimed(self, kernel: KernelSource, key: Key) -> tuple[Future[Compiled], Compiled | None]:
+        """The future of a key, and what it holds if this thread has compiled it."""
         mine: Future[Compiled] = Future()
         try:
-            yield mine
+            future = self._claim(kernel, key, mine)
+            return future, self._fill(kernel, key, mine) if future is mine else None
         except BaseException as error:
-            with self._lock:
-                entries = self._kernels[kernel].entries if kernel in self._kernels else {}
-                if entries.get(key) is mine:
-                    del entries[key]
-            if not mine.done():
-                mine.set_exception(error)
+            self._give_up(kernel, key, mine, error)
             raise
+
+    def _remade(self, kernel: KernelSource, key: Key, reason: str) -> Compiled:
+        mine: Future[Compiled] = Future()
+        try:
+            with self._lock:
+                known = self._kernels.setdefault(kernel, _Kernel())
+                known.entries[key] = mine
+                known.history.append(Compilation(key, reason))
+            return self._fill(kernel, key, mine, fresh=True)
+        except BaseException as error:
+            self._give_up(kernel, key, mine, error)
+            raise
+
+    def _give_up(
+        self, kernel: KernelSource, key: Key, mine: Future[Compiled], error: BaseException
+    ) -> None:
+        """Nothing was compiled: who waits for it hears why."""
+        with self._lock:
+            entries = self._kernels[kernel].entries if kernel in self._kernels else {}
+            if entries.get(key) is mine:
+                del entries[key]
+        if not mine.done():
+            mine.set_exception(error)
 
     def _claim(self, kernel: KernelSource, key: Key, mine: Future[Compiled]) -> Future[Compiled]:
         with self._lock:
@@ -144,7 +157,7 @@ class KernelCache:
         self, kernel: KernelSource, key: Key, future: Future[Compiled], *, fresh: bool = False
     ) -> Compiled:
         wish = (kernel, key.signature, key.target, key.options)
-        compiled = Compiled(*self._compile(*wish, fresh=fresh))
+        compiled = Compiled(*lifted(self._compile, *wish, fresh=fresh))
         future.set_result(compiled)
         return compiled
 
@@ -154,6 +167,16 @@ class KernelCache:
             if known.entries.get(key) is future:
                 del known.entries[key]
                 known.stale[key] = reason
+
+
+def _result_of_other(future: Future[Compiled]) -> Compiled | None:
+    """What another thread compiles; None: it was interrupted. Raises what it found to be wrong."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, Error):
+        raise error
+    return None
 
 
 def _reason(history: list[Compilation], key: Key) -> str:

@@ -10,6 +10,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from ..base.shield import shielded
+
 Due = tuple[int, Callable[[], None] | None, object]
 """The point of the stream, what to call then, and what is kept alive until then."""
 
@@ -47,6 +49,9 @@ class Dues:
 
     def make(self, number: int, callback: Callable[[], None]) -> None:
         """Make a call that is due when it is wanted; it stays due where an interrupt leaves it."""
+        shielded(self._make, number, callback)
+
+    def _make(self, number: int, callback: Callable[[], None]) -> None:
         try:
             callback()
         except BaseException as error:
@@ -63,21 +68,22 @@ class Dues:
         with self._turn:
             _THREAD.calling = True
             try:
-                self._call(completed)
+                while items and items[0][0] <= completed:
+                    shielded(self._call)
             finally:
                 _THREAD.calling = False
 
-    def _call(self, completed: int) -> None:
+    def _call(self) -> None:
+        """Make the first call; no signal comes in between, so that what it raises is its own."""
         items = self._items
-        while items and items[0][0] <= completed:
-            callback = items[0][1]
-            if callback is not None:
-                try:
-                    callback()
-                except Exception:
-                    if self._failed is callback:  # it is its own
-                        items.popleft()
-                    self._failed = callback
-                    raise
-            # Not before: whoever finds nothing due may rely on the call having been made.
-            items.popleft()
+        callback = items[0][1]
+        if callback is not None:
+            try:
+                callback()
+            except Exception:
+                if self._failed is callback:  # it is its own
+                    items.popleft()
+                self._failed = callback
+                raise
+        # Not before: whoever finds nothing due may rely on the call having been made.
+        items.popleft()

@@ -40,8 +40,8 @@ class GraphLaunch(DeviceOp[None]):
     def of(cls, graph: CudaGraph[Any]) -> Self:
         """Build one. By itself: calling a class takes Python twice as long."""
         self = object.__new__(cls)
-        self._built, self._uses = here(2), []
         self._graph, self._of, self._home = graph, graph.name, graph.device
+        self._built, self._uses = here(2), []
         return self
 
     @property

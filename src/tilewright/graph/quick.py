@@ -6,11 +6,11 @@ its launches. Whatever is unusual is left to the methods of Python.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..array.quick import Slots, native_endings, quick_class, quick_op
 from ..array.recording import PlainMemory
+from ..base.forking import llvm_lock, made_once
 from ..driver.cpu.calling import OFTEN
 from ..driver.cpu.layouts import Native, are_known
 from ..driver.cpu.replay import CpuReplay, ReplayRun
@@ -50,10 +50,11 @@ def hasten(graph: CudaGraph[Any]) -> None:
 
 def make_quick(graph: CudaGraph[Any]) -> None:
     """Let native code build launches of a graph from now on, and end most of them."""
-    base: Any = type(graph)
-    quick = _quick(base)
-    graph.quick = quick.op
-    graph.__class__ = quick.graph
+    with llvm_lock():  # threads that launch the same graph come here together
+        if not hasattr(graph, "quick"):
+            quick = _quick(type(graph))
+            graph.quick = quick.op
+            graph.__class__ = quick.graph
 
 
 class _Quick(NamedTuple):
@@ -61,7 +62,7 @@ class _Quick(NamedTuple):
     op: type[GraphLaunch]
 
 
-@cache
+@made_once
 def _quick(base: Any) -> _Quick:
     """The classes whose objects are as those of Python, in native code; made at first use."""
     objects = {
@@ -72,7 +73,9 @@ def _quick(base: Any) -> _Quick:
         **_SLOTS,
         "graph": (base, ("_memory", "_replay", "device", "name", "prepared", "quick")),
     }
-    *endings, launch = native_endings(GraphLaunch, TEXT, NOTING, slots, objects, {}, ("launch",))
+    *endings, launch = native_endings(
+        GraphLaunch, TEXT, NOTING, slots, objects, {}, ("launch",), ("graph",)
+    )
     graph = quick_class(base, Native(methods={"launch": launch}))
     return _Quick(graph, quick_op(GraphLaunch, endings))
 

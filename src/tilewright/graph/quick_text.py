@@ -46,7 +46,9 @@ entry:
   %none = icmp eq i64 %count, 0
   %nameless = icmp eq ptr %names, null
   %usual = and i1 %none, %nameless
-  br i1 %usual, label %build, label %closer
+  %whole = call i1 @is_whole_graph(ptr %graph)
+  %may = and i1 %usual, %whole
+  br i1 %may, label %build, label %closer
 closer:
   %answer = call ptr @closely({launch}, ptr %graph, ptr %given, i64 %count, ptr %names)
   ret ptr %answer
@@ -176,10 +178,16 @@ entry:
   %waits = icmp sgt i64 %budget, 0
   %place = call i32 @place_of(ptr %stream, i1 %waits)
   %ours = icmp ne i32 %place, {NOWHERE}
+  %op_is_whole = call i1 @is_whole_op(ptr %op)
+  %both = and i1 %ours, %op_is_whole
+  br i1 %both, label %judge_graph, label %closer
+judge_graph:
   %graph = call ptr @slot(ptr %op, i64 {op_graph})
-  %unspent = icmp ne ptr %graph, @_Py_NoneStruct
-  %may = and i1 %ours, %unspent
-  br i1 %may, label %look, label %closer
+  %spent = icmp eq ptr %graph, @_Py_NoneStruct
+  br i1 %spent, label %closer, label %whole
+whole:
+  %graph_is_whole = call i1 @is_whole_graph(ptr %graph)
+  br i1 %graph_is_whole, label %look, label %closer
 look:
   %usual = call i1 @is_usual()
   br i1 %usual, label %find, label %closer

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..array.quick import Slots, native_endings, quick_class, quick_op, words_of
+from ..base.forking import llvm_lock, made_once
 from ..driver.cpu.calling import OFTEN
-from ..driver.cpu.layouts import Native, offset
+from ..driver.cpu.layouts import Native
 from ..driver.cpu.record import Record
 from ..driver.cuda.stream import CudaStream
 from ..driver.stub.shots import ShotWord
@@ -50,13 +50,17 @@ def hasten(entry: Entry) -> None:
 
 def make_quick(entry: Entry) -> None:
     """Let native code build the launches of a kernel from now on."""
-    kernel, plain = entry.kernel, entry.kernel.plain
+    with llvm_lock():  # threads that launch the same kernel come here together
+        if not entry.is_quick:
+            _turn_quick(entry, _quick(type(entry)))
+
+
+def _turn_quick(entry: Entry, quick: _Quick) -> None:
+    kernel, plain, words = entry.kernel, entry.kernel.plain, new_words(QUICK_WORDS)
     assert plain is not None, "it was called with plain tensors"
-    base: Any = type(entry)
-    quick, words = _quick(base), new_words(QUICK_WORDS)
     bare, asked = kernel.bare, kernel.asked
     words[:] = [plain.call, id(kernel), id(bare), id(asked), id(quick.op)]
-    entry.quick_keeps = (words, bare, asked)
+    entry.quick_keeps = (words, plain, kernel, bare, asked, quick)
     entry.quick = ctypes.addressof(words)
     entry.__class__ = quick.entry
 
@@ -66,7 +70,7 @@ class _Quick(NamedTuple):
     op: type[Launch[Any]]
 
 
-@cache
+@made_once
 def _quick(base: Any) -> _Quick:
     """The classes whose objects are as those of Python, in native code; made at first use."""
 
@@ -76,16 +80,15 @@ def _quick(base: Any) -> _Quick:
     objects = {
         "CudaShot": CudaShot, "left": _left, "called": called, "empty": (), "CpuShot": CpuShot,
         "heard": _heard, "ExecutionContext": ExecutionContext, "execute": "",
-        "executed": base.launches.execute,
+        "executed": base.launches.execute, "called_at": base.call_at, "tuple": tuple,
     }  # fmt: skip
     numbers = {
-        "entry_quick": offset(base, "quick"), "shot_fire": ShotWord.FIRE.value,
-        **words_of("quick", QuickWord),
+        "shot_fire": ShotWord.FIRE.value, **words_of("quick", QuickWord),
     }  # fmt: skip
-    op = base.launches
+    op, slots = base.launches, {**_SLOTS, "entry": (base, ("quick",))}
     symbols = "call", "call_at", "execute"
     *endings, call, call_at, execute = native_endings(
-        op, TEXT, BINDING, _SLOTS, objects, numbers, symbols
+        op, TEXT, BINDING, slots, objects, numbers, symbols, ("entry", "ctx")
     )
     entry = quick_class(base, Native(call=call, methods={"call_at": call_at}))
     entry.is_quick = True

@@ -131,7 +131,9 @@ define internal ptr @spent(ptr %op) {{
 define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
 entry:
   %usual = call i1 @is_usual()
-  br i1 %usual, label %go, label %closer
+  %whole = call i1 @is_whole_op(ptr %op)
+  %may = and i1 %usual, %whole
+  br i1 %may, label %go, label %closer
 go:
   %uses = call ptr @slot(ptr %op, i64 {op_uses})
   %waits = icmp sgt i64 %budget, 0
@@ -145,16 +147,21 @@ closer:
 ; The same as a part of other work, which waits at its end, if at all; its use was noted before.
 define ptr @execute(ptr %op, ptr %given, i64 %count, ptr %names) {{
 entry:
-  %context = load ptr, ptr %given
   %one = icmp eq i64 %count, 1
   %unnamed = icmp eq ptr %names, null
   %alone = and i1 %one, %unnamed
   br i1 %alone, label %judge, label %closer
 judge:
+  %context = load ptr, ptr %given
   %known = call i1 @is_of(ptr %context, {ExecutionContext})
   %untraced = call i1 @is_untraced()
   %both = and i1 %known, %untraced
-  br i1 %both, label %look, label %closer
+  br i1 %both, label %inspect, label %closer
+inspect:
+  %op_is_whole = call i1 @is_whole_op(ptr %op)
+  %context_is_whole = call i1 @is_whole_ctx(ptr %context)
+  %whole = and i1 %op_is_whole, %context_is_whole
+  br i1 %whole, label %look, label %closer
 look:
   %recording = call ptr @slot(ptr %context, i64 {ctx_recording})
   %lent = call ptr @slot(ptr %context, i64 {ctx_lent})

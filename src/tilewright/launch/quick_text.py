@@ -109,17 +109,34 @@ define ptr @call(ptr %self, ptr %arguments, ptr %keywords) {{
 }}
 
 define ptr @call_at(ptr %self, ptr %given, i64 %count, ptr %names) {{
+entry:
+  %two = icmp eq i64 %count, 2
+  %unnamed = icmp eq ptr %names, null
+  %usual = and i1 %two, %unnamed
+  br i1 %usual, label %look, label %closer
+look:
   %spot = load ptr, ptr %given
   %arguments_at = getelementptr ptr, ptr %given, i64 1
   %arguments = load ptr, ptr %arguments_at
+  %known = call i1 @is_of(ptr %spot, {tuple})
+  %tupled = call i1 @is_of(ptr %arguments, {tuple})
+  %both = and i1 %known, %tupled
+  br i1 %both, label %go, label %closer
+go:
   %op = call ptr @called(ptr %self, ptr %arguments, ptr null, ptr %spot)
   ret ptr %op
+closer:
+  %answer = call ptr @closely({called_at}, ptr %self, ptr %given, i64 %count, ptr %names)
+  ret ptr %answer
 }}
 
 ; Where the program stands is known as `spot` takes it.
 define internal ptr @called(ptr %self, ptr %arguments, ptr %keywords, ptr %known) {{
 entry:
   %given = alloca [3 x ptr]
+  %whole = call i1 @is_whole_entry(ptr %self)
+  br i1 %whole, label %ask, label %leave
+ask:
   %words = call ptr @address_in(ptr %self, i64 {entry_quick})
   %request = call ptr @asked(ptr %words, ptr %keywords)
   %failed = icmp eq ptr %request, null
@@ -148,6 +165,8 @@ let_go:
   br label %closer
 closer:
   call void @Py_DecRef(ptr %request)
+  br label %leave
+leave:
   %some = icmp ne ptr %keywords, null
   %names = select i1 %some, ptr %keywords, ptr @_Py_NoneStruct
   store ptr %self, ptr %given

@@ -17,6 +17,7 @@ from ..array.partition import Partition
 from ..array.recording import Node
 from ..array.region import Region
 from ..array.working import leave_behind, on_its_way, trace_flight
+from ..base.shield import shielded
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
@@ -31,6 +32,19 @@ from .taking import mark_written, refuse_ended_borrows, settle
 def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
     code.check(bound.numbers)
+    report = shielded(_get_on_its_way, op, code, bound, ctx)
+    if report is not None and report is not QUIET:
+        _raise_failure(code.kernel, report)
+        shielded(_conclude, bound)
+
+
+def _get_on_its_way(
+    op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext
+) -> Report | None:
+    """Put a launch on its stream, or say that it will not be there; what it reports, if it is over.
+
+    No signal may come in between: others wait for a flight that is noted.
+    """
     flight = Flight(ctx.stream)
     try:
         report = _put(op, code, bound, ctx, flight)
@@ -38,11 +52,16 @@ def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext
         leave_behind(flight, ctx.stream, bound)
         raise
     if report is None:
-        return
+        return None
     if Tracing.active is not None:
         trace_flight(code.kernel, flight)
-    if report is not QUIET:
-        _raise_failure(code.kernel, report)
+    if report is QUIET:
+        _conclude(bound)
+    return report
+
+
+def _conclude(bound: Bound) -> None:
+    """A launch is over, and went well."""
     if bound.held is None:
         settle(bound)
     mark_written(bound)

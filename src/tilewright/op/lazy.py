@@ -165,7 +165,7 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
 
     def __del__(self) -> None:
         # An interrupt may have come before it had any.
-        if self.effect and not getattr(self, "_uses", True):
+        if not getattr(self, "_uses", True) and self.effect:
             warn_never_run(self.name, self._built)
 
 

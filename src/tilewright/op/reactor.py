@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from ..base.shield import shielded
 from ..driver.protocol import Event, Progress
 from .signals import Awaited, Signal, call_safely
 
@@ -23,6 +24,9 @@ one passed. Those of one device need no looking: it tells when it has moved."""
 CONTINUING = 4
 """Threads that run what users chained after host data, at most."""
 
+
+NO_THREAD = "new thread"
+"""What Python says where none can be started, among other words."""
 
 NO_COUNT = -1
 """Of which no device has seen so much progress: asking for more gives what there is."""
@@ -46,32 +50,62 @@ class Reactor:
         self._asleep: Progress | None = None
         """What the thread sleeps on, if it sleeps."""
         self._survives_fork = False
+        self._can_continue = False
+        """Whether the pool has a thread."""
 
     def when(self, event: Awaited, callback: Callable[[], None]) -> None:
         """Have `callback` called once the event has passed; it must be short."""
         if isinstance(event, Signal):
             event.call(callback)
             return
+        if not shielded(self._hand_over, Watched(event, callback)):
+            event.wait()
+            callback()
+
+    def _hand_over(self, watched: Watched) -> bool:
+        """Let the thread watch an event; False: there is no thread to be had."""
         with self._wake:
-            self._new.append(Watched(event, callback))
-            if self._thread is None:
-                self._prepare_for_fork()
-                self._thread = threading.Thread(
-                    target=self._watch, name="tilewright-reactor", daemon=True
-                )
-                self._thread.start()
+            if self._thread is None and not self._start():
+                return False
+            self._new.append(watched)
             self._wake.notify()
             asleep = self._asleep  # it may wake up between two looks
             if asleep is not None:
                 asleep.poke()
+        return True
+
+    def _start(self) -> bool:
+        self._prepare_for_fork()
+        thread = threading.Thread(target=self._watch, name="tilewright-reactor", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        self._thread = thread
+        return True
 
     def continue_soon(self, function: Callable[[], object]) -> None:
         """Have a function run on one of the threads for what goes on after host data."""
+        if not shielded(self._submit, function):
+            function()
+
+    def _submit(self, function: Callable[[], object]) -> bool:
+        """Let the pool run a function; False: there is no thread to be had."""
         with self._wake:
             if self._pool is None:
                 self._prepare_for_fork()
                 self._pool = ThreadPoolExecutor(CONTINUING, "tilewright-continues")
-            self._pool.submit(function)
+                self._can_continue = False
+            try:
+                self._pool.submit(function)
+            except RuntimeError as error:
+                if NO_THREAD not in str(error):
+                    raise
+                if not self._can_continue:
+                    self._pool = None  # with what was submitted
+                    return False
+            self._can_continue = True  # with one thread it can
+        return True
 
     def _prepare_for_fork(self) -> None:
         if not self._survives_fork:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,14 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from cpu.driver.cpu.gate import Gate
-from support.interrupts import MOST_POINTS, raise_at, raise_behind
+from support.interrupts import (
+    MOST_POINTS,
+    Alarm,
+    Interrupt,
+    in_quick_succession,
+    raise_at,
+    raise_behind,
+)
 from tilewright import f32, i32, simt
 from tilewright.array import flight
 from tilewright.base.errors import ContextError
@@ -62,6 +70,9 @@ class Place:
         if kernel == "checked":
             return checked(z, self.x, limit).schedule(tw.SingleStream(self.stream))
         return globals()[kernel](z, self.x).schedule(tw.SingleStream(self.stream))
+
+    def launch_later(self) -> None:
+        increment(self.z.partition_mut((16,)), self.x).into_future().result()
 
     def launch_on_array(self) -> None:
         increment(self.z.partition_mut((16,)), self.numbers).sync_on(self.stream)
@@ -128,6 +139,23 @@ def test_what_was_interrupted_can_be_done_again(what, size):
     run = getattr(place, what)
     run()
     assert interrupted(place, run) > 5
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ops that were never run
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize("kind", [Interrupt, Alarm])
+@pytest.mark.parametrize("what", ["launch", "start", "launch_later", "replay", "start_replay",
+                                  "copy_array", "chain_of_launches"])  # fmt: skip
+def test_so_can_what_was_interrupted_again_and_again(what, kind):
+    """Each signal comes while the one before is handled; tensors are of use when there are none."""
+    place = Place(17)
+    run = getattr(place, what)
+    for often in (1, 2 * OFTEN + 2):
+        for _ in range(often):
+            run()
+        assert interrupted(place, run, partial(in_quick_succession, kind=kind)) > 1
 
 
 @pytest.mark.cpu_alone
@@ -240,7 +268,9 @@ def checked(z: tl.TensorMut[f32], x: tl.Tensor[f32], limit: f32) -> None:
 
 @pytest.mark.cpu_alone
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("interrupt", [raise_at, raise_behind])
+@pytest.mark.parametrize(
+    "interrupt", [raise_at, raise_behind, partial(in_quick_succession, kind=Alarm)]
+)
 @pytest.mark.parametrize("limit", [2.0, 0.0])
 @pytest.mark.parametrize("kernel", ["increment", "checked", "step"])
 def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit, interrupt, capsys):
@@ -275,13 +305,16 @@ def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit,
 
 
 def interrupted(
-    place: Place, run: Callable[[], None], after: Callable[[], None] | None = None
+    place: Place,
+    run: Callable[[], None],
+    interrupt: Callable[[int, Callable[[], None]], bool] = raise_at,
+    after: Callable[[], None] | None = None,
 ) -> int:
     """At how many points something could be interrupted, after which it can be done each time."""
     for point in range(1, MOST_POINTS):
         if after is not None:
             after()
-        if not raise_at(point, run):
+        if not interrupt(point, run):
             return point
         assert not THREAD.names, point
         run()

@@ -6,12 +6,13 @@ import gc
 import threading
 import time
 import weakref
+from contextlib import suppress
 from functools import partial
 
 import pytest
 
 import tilewright.lang as tl
-from support.interrupts import MOST_POINTS, raise_at
+from support.interrupts import MOST_POINTS, Interrupt, in_quick_succession, raise_at
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
 from tilewright.compile import CompileOptions, KernelCache
@@ -299,3 +300,59 @@ def test_an_interrupt_leaves_nobody_waiting(again):
         waiting.join(30)
         assert not waiting.is_alive(), point
     assert 5 < point < MOST_POINTS - 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("again", ["find", "remake"])
+def test_interrupts_in_quick_succession_leave_nobody_waiting(again, fails):
+    """Nor do they while the failure of a compilation is handled."""
+
+    def compile_(*wish, fresh):
+        if fails and not calls:
+            calls.append(wish)
+            raise CompileError("does not compile")
+        return at_once(*wish, fresh=fresh)
+
+    wish = (source(), signature(), "cpu", OPTIONS)
+    for point in range(1, MOST_POINTS):
+        calls, cache = [], KernelCache(compile_)
+        asked = (cache.find, *wish) if again == "find" else (cache.remake, *wish, "no use")
+
+        def ask(asked=asked):
+            with suppress(CompileError):
+                partial(*asked)()
+
+        more = in_quick_succession(point, ask)
+        calls.append(wish)  # it does not fail any more
+        waiting = threading.Thread(target=cache.find, args=wish, daemon=True)
+        waiting.start()
+        waiting.join(30)
+        assert not waiting.is_alive(), point
+        if not more:
+            break
+    assert 5 < point < MOST_POINTS - 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Interrupt(), ValueError("a signal's")])
+def test_who_waits_takes_the_place_of_who_was_interrupted(error):
+    """An interrupt of one thread is not raised in another."""
+    begun, go_on, calls = threading.Event(), threading.Event(), []
+
+    def compile_(*wish, fresh):
+        calls.append(threading.current_thread().name)
+        if len(calls) == 1:
+            begun.set()
+            go_on.wait(30)
+            raise error
+        return at_once(*wish, fresh=fresh)
+
+    cache, kernel = KernelCache(compile_), source()
+    ask = lambda: cache.get(kernel, signature(), "cpu", OPTIONS)
+    first, failed = in_threads(1, ask)
+    assert begun.wait(30)
+    others, found = in_threads(3, ask)
+    time.sleep(0.02)  # they get to where they wait
+    go_on.set()
+    join([*first, *others])
+    assert failed == [error] and len(calls) == 2
+    assert [type(each) for each in found] == [Artifact] * 3 and len(set(map(id, found))) == 1

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import llvmlite.binding
 
 from ...base.errors import InternalError
-from ...base.forking import llvm_lock
+from ...base.forking import llvm_lock, made_once
+from ...base.shield import shielded
 from .target import CpuTarget
 
 llvm: Any = llvmlite.binding
@@ -17,7 +17,7 @@ llvm: Any = llvmlite.binding
 OPTIMIZATION = 2
 
 
-@cache
+@made_once
 def _initialize() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -60,16 +60,24 @@ def _optimize(module: Any, machine: Any) -> None:
 def compile_module(text: str, cpu: CpuTarget) -> bytes:
     """The object file of a module."""
     with llvm_lock():
-        machine = _machine(cpu)
-        module = _parse(text, cpu, machine)
-        _optimize(module, machine)
-        return bytes(machine.emit_object(module))
+        return shielded(_compile, text, cpu)
+
+
+def _compile(text: str, cpu: CpuTarget) -> bytes:
+    machine = _machine(cpu)
+    module = _parse(text, cpu, machine)
+    _optimize(module, machine)
+    return bytes(machine.emit_object(module))
 
 
 def assembly(text: str, cpu: CpuTarget) -> str:
     """The assembly of a module, for people."""
     with llvm_lock():
-        machine = _machine(cpu)
-        module = _parse(text, cpu, machine)
-        _optimize(module, machine)
-        return str(machine.emit_assembly(module))
+        return shielded(_assemble, text, cpu)
+
+
+def _assemble(text: str, cpu: CpuTarget) -> str:
+    machine = _machine(cpu)
+    module = _parse(text, cpu, machine)
+    _optimize(module, machine)
+    return str(machine.emit_assembly(module))

@@ -58,9 +58,21 @@ def wrapped(name: str) -> str:
     return f"py_{name}"
 
 
+_REFUSING = """
+@PyExc_TypeError = external global ptr
+@miscounted = internal constant [50 x i8] c"native code was given a wrong number of arguments\\00"
+
+declare void @PyErr_SetString(ptr, ptr)
+"""
+
+
 def wrappers(signatures: Mapping[str, Signature]) -> str:
     """The text of the wrappers of functions, by symbol."""
-    return DECLARATIONS + "".join(_wrapper(name, each) for name, each in signatures.items())
+    return (
+        DECLARATIONS
+        + _REFUSING
+        + "".join(_wrapper(name, each) for name, each in signatures.items())
+    )
 
 
 def _wrapper(name: str, signature: Signature) -> str:
@@ -79,7 +91,7 @@ def _wrapper(name: str, signature: Signature) -> str:
     if signature.gives is Kind.OBJECT:
         assert not signature.releases, "objects are made with the interpreter's lock"
         lines += (f"%result = call ptr {call}", "ret ptr %result")
-        return _function(name, lines)
+        return _function(name, len(signature.arguments), lines)
     body = ["call void " + call if signature.gives is None else f"%found = call i64 {call}"]
     if signature.releases:
         body = [
@@ -89,12 +101,27 @@ def _wrapper(name: str, signature: Signature) -> str:
         ]
     number = "0" if signature.gives is None else "%found"
     lines += (*body, f"%result = call ptr @PyLong_FromLongLong(i64 {number})", "ret ptr %result")
-    return _function(name, lines)
+    return _function(name, len(signature.arguments), lines)
 
 
-def _function(name: str, lines: Sequence[str]) -> str:
-    text = "".join(f"  {line}\n" for line in lines)
-    return f"\ndefine ptr @{wrapped(name)}(ptr %self, ptr %given, i64 %count) {{\n{text}}}\n"
+def _function(name: str, arity: int, lines: Sequence[str]) -> str:
+    return _FUNCTION.format(
+        name=wrapped(name), arity=arity, body="".join(f"  {line}\n" for line in lines)
+    )
+
+
+_FUNCTION = """
+define ptr @{name}(ptr %self, ptr %given, i64 %count) {{
+entry:
+  %fits = icmp eq i64 %count, {arity}
+  br i1 %fits, label %go, label %refuse
+refuse:
+  %error = load ptr, ptr @PyExc_TypeError
+  call void @PyErr_SetString(ptr %error, ptr @miscounted)
+  ret ptr null
+go:
+{body}}}
+"""
 
 
 class MethodDef(ctypes.Structure):

@@ -6,8 +6,8 @@ import math
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
 
+from ...base.forking import made_once
 from ...base.shapes import ceil_div, row_major_strides, size
 from ..blocks import check_element
 from ..protocol import Block
@@ -36,7 +36,7 @@ ONE = Axis(1, 0, 0)
 """An axis that is not there."""
 
 
-@cache
+@made_once
 def kernel() -> NativeFunction:
     """The code that copies."""
     return compiled(TEXT, ("tw_copy",), optimize=True)["tw_copy"]

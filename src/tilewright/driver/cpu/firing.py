@@ -16,9 +16,9 @@ shifted, and whether time was up, so that it must be resumed, or it is over and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple, TypeAlias
 
+from ...base.forking import made_once
 from ..stub import claims, shots
 from ..stub.text import BEGIN
 from .calling import Kind, Signature
@@ -254,7 +254,7 @@ class Firing(NamedTuple):
     replay: Fire
 
 
-@cache
+@made_once
 def firing() -> Firing:
     """All of them, compiled at the first call."""
     return Firing(**callables(text(calls().addresses), SIGNATURES, optimize=True))

@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 import platform
 import sys
-from functools import cache
 from typing import Any
 
 import llvmlite.binding
 
-from ...base.forking import llvm_lock
+from ...base.forking import llvm_lock, made_once
+from ...base.shield import shielded
 from ..protocol import RefusedCodeError
 
 llvm: Any = llvmlite.binding
@@ -51,7 +51,7 @@ def link(object_bytes: bytes, symbols: tuple[str, ...]) -> dict[str, NativeFunct
     """Link an object file and find several functions in it."""
     check_format(object_bytes)
     with llvm_lock():
-        return _linked(object_bytes, symbols)
+        return shielded(_linked, object_bytes, symbols)
 
 
 def _linked(object_bytes: bytes, symbols: tuple[str, ...]) -> dict[str, NativeFunction]:
@@ -84,7 +84,7 @@ def check_format(object_bytes: bytes) -> None:
         )
 
 
-@cache
+@made_once
 def _engine() -> Any:
     """JITLink puts an object file into one piece of memory. LLVM's older linker looks for a place
     for each section, finds them gigabytes apart in a process with large arrays, and aborts.
@@ -93,7 +93,7 @@ def _engine() -> Any:
     return llvm.create_lljit_compiler(suppress_errors=True, use_jit_link=True)
 
 
-@cache
+@made_once
 def initialize() -> None:
     """Make LLVM ready for this machine; only the first call does anything."""
     llvm.initialize_native_target()

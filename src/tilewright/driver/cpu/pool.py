@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from ctypes import c_int64
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
@@ -18,8 +19,9 @@ from weakref import WeakSet
 import numpy as np
 
 from ...base import config
-from ...base.errors import ContextError, DriverError
+from ...base.errors import ContextError
 from ...base.forking import llvm_lock
+from ...base.shield import shielded
 from .memory import Bytes, address_of, allocate
 from .runtime.calls import calls
 from .runtime.serving import KEPT_SCRATCH
@@ -33,6 +35,8 @@ ALONE = 15_000
 SLICE = 50_000_000
 """Nanoseconds of work or sleep after which the interpreter may look for signals."""
 MAX_THREADS = 1024
+PAUSE = 1.0
+"""Seconds after which it is tried again to start a thread, where there was none to be had."""
 
 
 class Arena:
@@ -86,6 +90,8 @@ class Pool:
         self._cpus = usable_cpus()
         self._words[State.USUAL] = self._threads_by(config.of_process())
         self._starting = threading.RLock()
+        self._again = 0.0
+        """When to try again to start a worker."""
         self._local = _Local()
 
     def threads(self) -> int:
@@ -124,24 +130,34 @@ class Pool:
             self.refuse()
         if len(self.workers) < workers and not self.stopped:
             with self._starting:
-                self._start(workers)
+                if time.monotonic() >= self._again:
+                    self._start(workers)
 
     def _start(self, workers: int) -> None:
+        """Start as many as are lacking, or can be had: whoever waits for work can do all of it."""
         while len(self.workers) < workers:
-            name = f"tilewright-{len(self.workers) + 1}"
-            thread = threading.Thread(
-                target=self.calls.serve, args=(self.state,), name=name, daemon=True
-            )
-            try:
-                thread.start()
-            except RuntimeError:
-                raise DriverError(
-                    "a worker thread could not be started",
-                    got=f"{len(self.workers)} of {workers} threads",
-                    hint=f"set {config.PREFIX}NUM_THREADS to a smaller number",
-                ) from None
-            self.workers.append(thread)
-            self._words[State.WORKERS] = len(self.workers)
+            if not shielded(self._start_one):
+                self._again = time.monotonic() + PAUSE
+                return
+
+    @property
+    def alone(self) -> bool:
+        """Whether work runs on the thread that puts it, as there is no other."""
+        return self.stopped or not self.workers
+
+    def _start_one(self) -> bool:
+        """Start a worker, and count it; False: there is no thread to be had now."""
+        name = f"tilewright-{len(self.workers) + 1}"
+        thread = threading.Thread(
+            target=self.calls.serve, args=(self.state,), name=name, daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        self.workers.append(thread)
+        self._words[State.WORKERS] = len(self.workers)
+        return True
 
     def stop(self) -> None:
         """Send the workers home, for the end of the interpreter.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ...base.forking import made_once
 from .native import initialize, link, llvm
 
 
@@ -64,7 +64,7 @@ declare ptr @PyCapsule_GetPointer(ptr, ptr)
 """
 
 
-@cache
+@made_once
 def routines() -> Mapping[Form, Routines]:
     """The routines by form, loaded at the first export and never unloaded."""
     initialize()

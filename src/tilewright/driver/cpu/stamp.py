@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-
+from ...base.forking import made_once
 from ..protocol import Stamp
 from .native import NativeFunction
 from .record import SLOTS, Record
@@ -11,7 +10,7 @@ from .runtime.calls import compiled
 from .runtime.stamping import TEXT
 
 
-@cache
+@made_once
 def _kernel() -> NativeFunction:
     return compiled(TEXT, ("tw_stamp",), optimize=False)["tw_stamp"]
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...base.errors import DriverError
+from ...base.shield import HERE, listen, shielded
 from ..capturing import Capturing
 from ..dues import Dues
 from ..lane import Lane
@@ -127,9 +128,11 @@ class CpuStream(Capturing[Node], JobStream):
             self._nodes.append(Node(record, keep))
             return False
         pool, most = self._pool, self._spread(record)
-        if (inline or pool.stopped) and self._run_here(record, most):
+        if inline and self._run_here(record, most):
             return True
         pool.have(pool.threads())
+        if pool.alone and self._run_here(record, most):
+            return True
         if self.full():
             self._make_room()
         self._enter(self._calls.put, (self.address, record.address), (record, keep))
@@ -157,7 +160,12 @@ class CpuStream(Capturing[Node], JobStream):
             if told & firing.UNFINISHED:
                 self._finish(record, scratch, told >> firing.TOLD_BITS)
         except BaseException:
-            self._give_up(record, scratch)
+            word = HERE.word
+            before, word.value = word.value, 0  # as `shielded`, with no call before it
+            try:
+                self._give_up(record, scratch)
+            finally:
+                word.value = before
             raise
         if record.scratch is None:
             pool.trim()
@@ -177,6 +185,8 @@ class CpuStream(Capturing[Node], JobStream):
             return 0
         self._spread(record)
         pool.have(pool.threads())
+        if pool.alone:
+            return 0
         if self.full():
             self._make_room()
         add, waiting, lane = self._dues.append, pool.waiting, self.lane.address
@@ -201,10 +211,15 @@ class CpuStream(Capturing[Node], JobStream):
         try:
             self._go_on(record, scratch, UNFINISHED)
         except BaseException:
-            self._give_up(record, scratch)
+            word = HERE.word
+            before, word.value = word.value, 0  # as `shielded`, with no call before it
+            try:
+                self._give_up(record, scratch)
+                self.lane.passed(number)  # not before: until then helpers may be in it
+            finally:
+                word.value = before
             raise
-        finally:  # behind that: until then helpers may be in it
-            self.lane.passed(number)
+        self.lane.passed(number)
 
     def _spread(self, record: Record) -> int:
         """How many threads a launch put here now may use; those it can use are told it."""
@@ -247,7 +262,10 @@ class CpuStream(Capturing[Node], JobStream):
         The host waits for one of another driver; and while capturing, since only runs of what is
         recorded can wait.
         """
-        if not isinstance(event, CpuEvent) or self._pool.stopped or self._nodes is not None:
+        pool = self._pool
+        if isinstance(event, CpuEvent) and not pool.workers:
+            pool.have(pool.threads())
+        if not isinstance(event, CpuEvent) or pool.alone or self._nodes is not None:
             event.wait()
         elif event.stream is not self and not event.done():
             # A stream's address is that of its `completed` word.
@@ -287,6 +305,9 @@ class CpuStream(Capturing[Node], JobStream):
     # Running work on the calling thread
 
     def _run_here(self, record: Record, most: int) -> bool:
+        return shielded(self._run_shielded, record, most)
+
+    def _run_shielded(self, record: Record, most: int) -> bool:
         pool = self._pool
         scratch, _kept = record.scratch or pool.reserve(record.scratch_bytes)
         budget = threads.SLICE if len(pool.workers) >= most - 1 else threads.ALONE
@@ -306,13 +327,13 @@ class CpuStream(Capturing[Node], JobStream):
         pool = self._pool
         if status == FORKED:
             pool.refuse()
-        while status == BUSY and pool.stopped:
+        while status == BUSY and pool.alone:
             self.synchronize()
             status = self._calls.inline(self.address, record.address, scratch, threads.SLICE)
         if status == UNFINISHED:
             self.have_helpers(record)
         while status == UNFINISHED:
-            # An interrupt is raised here, between two calls.
+            listen()
             status = self._calls.resume(self.address, record.address, scratch, threads.SLICE)
         return status
 
@@ -321,13 +342,10 @@ class CpuStream(Capturing[Node], JobStream):
         self._pool.have(record.words[THREADS] - 1)
 
     def _give_up(self, record: Record, scratch: int) -> None:
-        """End what was begun: its memory must not go before helpers have left."""
+        """End what was begun: its memory must not go before helpers have left. To be shielded."""
         self._calls.give_up(record.address)
         while self._words[HEAD] == record.address:
-            try:
-                self._calls.resume(self.address, record.address, scratch, threads.SLICE)
-            except KeyboardInterrupt:  # one is on its way already
-                continue
+            self._calls.resume(self.address, record.address, scratch, threads.SLICE)
 
     # Waiting, and calls that fall due
 
@@ -363,7 +381,7 @@ class CpuStream(Capturing[Node], JobStream):
     def _sleep(self, number: int, timeout: float | None) -> bool:
         end = FOREVER if timeout is None else time.monotonic_ns() + int(timeout * 1e9)
         while (left := end - time.monotonic_ns()) > 0:
-            # An interrupt is raised here, between two calls.
+            listen()
             if self._pool.go_on(min(left, threads.SLICE)):
                 if self.reached(number):
                     return True

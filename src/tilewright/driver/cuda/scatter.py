@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import NamedTuple
 
-from ...base.forking import llvm_lock
+from ...base.forking import llvm_lock, made_once
 from ..cpu.native import llvm
 from ..protocol import Block
 
@@ -85,7 +84,7 @@ def _kernel(name: str, size: int, *, copies: bool) -> str:
     return LOOP.format(name=name, parameters=parameters, axes=axes, move=move, rank=RANK)
 
 
-@cache
+@made_once
 def ptx() -> bytes:
     """The PTX of all the kernels: `copy_N` and `fill_N` for elements of N bytes."""
     text = HEAD + "".join(

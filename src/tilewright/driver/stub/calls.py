@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
+from ...base.forking import made_once
 from ..cpu.calling import Kind, Signature
 from ..cpu.runtime.calls import callables
 from .text import TEXT
@@ -37,7 +37,7 @@ class Stub(NamedTuple):
     settle: Callable[[int], int]
 
 
-@cache
+@made_once
 def stub() -> Stub:
     """All of them."""
     return Stub(*callables(TEXT, SIGNATURES, optimize=False).values())

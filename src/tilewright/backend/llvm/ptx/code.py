@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import llvmlite.binding
 
 from ....base.errors import Code, CompileError, InternalError
-from ....base.forking import llvm_lock
+from ....base.forking import llvm_lock, made_once
+from ....base.shield import shielded
 from .libdevice import Libdevice, link
 
 llvm: Any = llvmlite.binding
@@ -45,7 +45,7 @@ class PtxTarget:
         return f"+ptx{VERSIONS[self.arch]}"
 
 
-@cache
+@made_once
 def _initialize() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -56,19 +56,23 @@ def _initialize() -> None:
 def compile_ptx(text: str, target: PtxTarget, library: Libdevice | None = None) -> str:
     """The PTX of a module, linked with a library where it needs one."""
     with llvm_lock():
-        _initialize()
-        machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
-            cpu=target.arch, features=target.features, opt=OPTIMIZATION
-        )
-        module = _parse(text, machine)
-        options = llvm.create_pipeline_tuning_options(speed_level=OPTIMIZATION)
-        options.loop_vectorization = False
-        options.slp_vectorization = False
-        builder = llvm.create_pass_builder(machine, options)
-        if library is not None:
-            link(module, library, builder)
-        builder.getModulePassManager().run(module, builder)
-        return str(machine.emit_assembly(module))
+        return shielded(_compile, text, target, library)
+
+
+def _compile(text: str, target: PtxTarget, library: Libdevice | None) -> str:
+    _initialize()
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
+        cpu=target.arch, features=target.features, opt=OPTIMIZATION
+    )
+    module = _parse(text, machine)
+    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMIZATION)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    if library is not None:
+        link(module, library, builder)
+    builder.getModulePassManager().run(module, builder)
+    return str(machine.emit_assembly(module))
 
 
 def _parse(text: str, machine: Any) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from ....base.forking import llvm_lock
+from ....base.forking import llvm_lock, made_once
+from ....base.shield import shielded
 from ..calling import Kind, Signature, builtin, wrapped, wrappers
 from ..native import NativeFunction, initialize, link, llvm
 from . import common, moving, queueing, running, serving, stopping, waiting
@@ -91,7 +91,7 @@ def compiled_calls(
 def compiled(text: str, symbols: tuple[str, ...], *, optimize: bool) -> dict[str, NativeFunction]:
     """Functions of a text, compiled for this machine."""
     with llvm_lock():
-        return _compiled(text, symbols, optimize=optimize)
+        return shielded(_compiled, text, symbols, optimize=optimize)
 
 
 def _compiled(text: str, symbols: tuple[str, ...], *, optimize: bool) -> dict[str, NativeFunction]:
@@ -121,7 +121,7 @@ def _inline(module: Any, machine: Any) -> None:
     passes.run(module, llvm.create_pass_builder(machine, options))
 
 
-@cache
+@made_once
 def calls() -> Calls:
     """All of them; compiled at the first call."""
     # Optimizing would save nothing that can be measured, and cost 30 ms in every process.

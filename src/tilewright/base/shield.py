@@ -1,0 +1,129 @@
+"""Keeps signals from tearing a step apart: their handlers run before it or behind it.
+
+Python runs the handlers of signals on its main thread, wherever that enters a function or comes
+back from one, and what they raise (Ctrl-C: KeyboardInterrupt) is raised there. Work that was noted
+but not yet put on its stream would be lost, and an error while one error is handled cannot be
+caught by more handling. So such a step is `shielded`: for its length the interpreter believes that
+no thread is the main one, and leaves handlers for later. `lifted` and `listen` are for the waiting
+inside of one, which people may want to end.
+
+The word in which the interpreter notes its main thread is looked for once, and is tried out; where
+it is not found, nothing is shielded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_SEARCHED = 128
+"""Words of the interpreter's state that are looked through; there are thousands."""
+_NOBODY = 0
+"""The main thread, while there is a shield."""
+
+_check_signals: Callable[[], int] = ctypes.PYFUNCTYPE(ctypes.c_int)(
+    ("PyErr_CheckSignals", ctypes.pythonapi)
+)
+"""Runs the handlers of signals that have come, on the main thread; raises what they raise."""
+
+
+class _Here(threading.local):
+    """What each thread writes to be shielded: for all but the main one that means nothing."""
+
+    def __init__(self) -> None:
+        self.find()
+
+    def find(self) -> None:
+        """Find out which word the calling thread has, and what stands there without a shield."""
+        is_main = threading.current_thread() is threading.main_thread()
+        found = _word_of_main_thread() if is_main else None
+        if found is None:
+            self.word, self.unshielded = ctypes.c_ulong(_NOBODY), _NOBODY
+        else:
+            self.word, self.unshielded = found, threading.get_ident()
+
+
+def _word_of_main_thread() -> ctypes.c_ulong | None:
+    """Where the interpreter notes which thread is the main one; for the main thread to ask."""
+    try:
+        state = ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime")
+    except ValueError:
+        return None
+    begin, size = ctypes.addressof(state), ctypes.sizeof(ctypes.c_ulong)
+    words = [ctypes.c_ulong.from_address(begin + size * i) for i in range(_SEARCHED)]
+    me = threading.get_ident()
+    return next((word for word in words if word.value == me and _decides(word)), None)
+
+
+def _decides(word: Any) -> bool:
+    """Whether Python finds by this word that a thread is the main one."""
+    before, word.value = word.value, _NOBODY
+    try:
+        # It asks that first, and then refuses the number.
+        signal.signal(0, signal.SIG_DFL)
+    except ValueError as error:
+        return "main thread" in str(error)
+    finally:
+        word.value = before
+    return False
+
+
+HERE = _Here()
+"""Of the calling thread. `HERE.word.value = 0` calls nothing, so that a signal's error cannot come
+before it: that is how a step is shielded which handles one."""
+
+
+@cache
+def _find_in_children() -> None:
+    """In a child process, the thread that made it is the main one."""
+    os.register_at_fork(after_in_child=HERE.find)
+
+
+def shielded(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+    """Call a function during which no handler of a signal runs; those that wait run behind it.
+
+    It must be short, or `listen`.
+    """
+    _find_in_children()
+    word = HERE.word
+    before = word.value
+    try:
+        word.value = _NOBODY
+        return function(*args, **named)
+    finally:
+        word.value = before
+        if before:
+            _check_signals()
+
+
+def lifted(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+    """Call a function that takes its time, as if there were no shield."""
+    word, whose = HERE.word, HERE.unshielded
+    before = word.value
+    try:
+        word.value = whose
+        if whose:
+            _check_signals()
+        return function(*args, **named)
+    finally:
+        word.value = before
+
+
+def listen() -> None:
+    """Run the handlers of signals that have come: what they raise is raised here."""
+    word, whose = HERE.word, HERE.unshielded
+    before = word.value
+    if before != whose:
+        try:
+            word.value = whose
+            _check_signals()
+        finally:
+            word.value = before
