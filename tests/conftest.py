@@ -7,7 +7,9 @@ import math
 import os
 import random
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -121,6 +123,21 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         patch.setattr(tempfile, "tempdir", str(folder))
         yield
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _hears_interrupts() -> Iterator[None]:
+    """Tests, and processes they start, hear SIGINT where it is ignored: of jobs in the background.
+
+    A handler is not inherited, so a process that a test starts has Python's own.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    ignored = before is signal.SIG_IGN and threading.current_thread() is threading.main_thread()
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    if ignored:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ changed by `override` holds for this task or thread until the block ends.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import Error
+from .telling import tell
 
 PREFIX = "TILEWRIGHT_"
 
@@ -166,7 +166,7 @@ def _warn_of_unknown(environment: Mapping[str, str]) -> None:
         if name.startswith(PREFIX) and name not in known:
             near = get_close_matches(name, known, 1, cutoff=0.85)
             advice = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-            warnings.warn(f"{name} is not a setting; {advice}", RuntimeWarning, stacklevel=2)
+            tell(f"{name} is not a setting; {advice}", stacklevel=2)
 
 
 @cache

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from ..base.errors import ContextError
+from ..base.telling import tell
 from .cuda.device import CudaDevice
 from .cuda.finding import ForkedError, NoDriverError, find_driver
 from .host import CPU, NULL, REFERENCE
@@ -72,7 +72,7 @@ def best_device() -> Device:
 def _warn(why: str) -> None:
     """Say once that a GPU is not used though there may be one."""
     message = f"work runs on the CPU unless told otherwise: {why}"
-    warnings.warn(message, RuntimeWarning, stacklevel=4)
+    tell(message, stacklevel=4)
 
 
 def get_device(name: str) -> Device:

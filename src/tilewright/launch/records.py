@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.shapes import Shape, size
+from ..base.telling import tell
 from ..driver.cpu.run import FailureWords, RawReport
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import Signature
@@ -27,9 +27,8 @@ def print_room(artifact: Artifact) -> int:
 def report_of(artifact: Artifact, grid: Shape, raw: RawReport) -> Report:
     """The report of a launch over a grid, from what it left in its record."""
     if raw.truncated:
-        warnings.warn(
+        tell(
             f"`{artifact.name}` printed more than {PRINT_CAPACITY} bytes; the rest is lost",
-            RuntimeWarning,
             stacklevel=2,
         )
     places = Places(grid, artifact.signature)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,7 +18,16 @@ LOW = 0.8
 """How full the cache is left; removing a little at a time would look at all files too often."""
 ABANDONED_SECONDS = 3600.0
 """A temporary or lock file this old belongs to nobody."""
-LOCK = "evict.lock"
+LOCK = "tilewright-evict.lock"
+OURS = [
+    re.compile(form)
+    for form in (
+        r"[0-9a-f]{64}\.lock",
+        r"[0-9a-f]{16}\.tmp",
+        r"([0-9a-f]{2})/\1[0-9a-f]{62}\.tw\.[0-9a-f]{16}\.tmp",
+    )
+]
+"""What writers may leave behind: locks of entries, a file to try the disk, unfinished entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +99,13 @@ def evict(directory: int, capacity: int) -> int:
 def _remove_abandoned(directory: int, every: list[File]) -> None:
     long_ago = time.time() - ABANDONED_SECONDS
     for file in every:
-        if file.path.endswith((".tmp", ".lock")) and file.path != LOCK and file.used < long_ago:
+        if _may_be_abandoned(file.path) and file.used < long_ago:
             remove(directory, file.path)
+
+
+def _may_be_abandoned(path: str) -> bool:
+    """Whether that is a name of a temporary or lock file of ours: a cache may share a directory."""
+    return any(form.fullmatch(path) for form in OURS)
 
 
 def _remove_oldest(directory: int, entries: list[File], capacity: int) -> int:

@@ -7,7 +7,6 @@ both, and says once as a warning that nothing is kept.
 from __future__ import annotations
 
 import threading
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ...base.stage import Saved
+from ...base.telling import tell
 from .record import Record
 
 T = TypeVar("T")
@@ -98,4 +98,4 @@ class Keeper(ABC):
         with self._lock:
             warned, self._warned = self._warned, True
         if not warned:
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            tell(text, stacklevel=2)

@@ -91,7 +91,7 @@ class Pool:
         self._words[State.USUAL] = self._threads_by(config.of_process())
         self._starting = threading.RLock()
         self._again = 0.0
-        """When to try again to start a worker."""
+        """When to try again to start a worker; not 0: that was refused."""
         self._local = _Local()
 
     def threads(self) -> int:
@@ -142,8 +142,8 @@ class Pool:
 
     @property
     def alone(self) -> bool:
-        """Whether work runs on the thread that puts it, as there is no other."""
-        return self.stopped or not self.workers
+        """Whether work runs on the thread that puts it, as no other is to be had."""
+        return self.stopped or (self._again > 0.0 and not self.workers)
 
     def _start_one(self) -> bool:
         """Start a worker, and count it; False: there is no thread to be had now."""

@@ -263,11 +263,13 @@ class CpuStream(Capturing[Node], JobStream):
         recorded can wait.
         """
         pool = self._pool
-        if isinstance(event, CpuEvent) and not pool.workers:
-            pool.have(pool.threads())
         if not isinstance(event, CpuEvent) or pool.alone or self._nodes is not None:
             event.wait()
         elif event.stream is not self and not event.done():
+            pool.have(1)
+            if pool.alone:
+                event.wait()
+                return
             # A stream's address is that of its `completed` word.
             arguments = self.address, event.stream.address, event.number
             self._enter(self._calls.put_wait, arguments, event.stream)

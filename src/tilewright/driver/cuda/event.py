@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ...base.shield import listen
 from .context import Context
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class CudaEvent:
             end = None if timeout is None else time.monotonic_ns() + int(timeout * 1e9)
             while True:
                 left = SLICE if end is None else end - time.monotonic_ns()
-                # An interrupt is raised here, between two calls.
+                listen()
                 if stream.look(mark, max(0, min(left, SLICE))):
                     break
                 if left <= 0:

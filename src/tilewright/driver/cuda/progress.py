@@ -6,6 +6,7 @@ import ctypes
 import threading
 import time
 
+from ...base.shield import listen
 from ..protocol import Event
 from .context import Context
 from .event import SLICE, CudaEvent
@@ -44,7 +45,7 @@ class CudaProgress:
             left = SLICE if end is None else end - time.monotonic_ns()
             if left <= 0 and timeout is not None:
                 break
-            # An interrupt is raised here, between two calls.
+            listen()
             self._look(seen, max(0, min(left, SLICE)))
         return count
 

@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 import stat
+import sys
 import time
 import warnings
 
@@ -433,3 +434,14 @@ def test_why_there_is_no_entry(store):
 
 def test_its_repr(root):
     assert repr(Store(root, 5)) == f"Store({str(root)!r}, 5)"
+
+
+def test_a_directory_of_no_use_fails_nothing_where_warnings_are_errors(store, root, monkeypatch):
+    heard = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda given: heard.append(str(given.exc_value)))
+    root.mkdir()
+    root.chmod(0o755)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nothing(store) and not store.put(record(), SAVED)
+    assert len(heard) == 1 and "compiled code is not kept on disk" in heard[0]

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tilewright.compile.store.evict import evict, files, path_of
+from tilewright.compile.store.evict import LOCK, evict, files, path_of
 from tilewright.compile.store.flight import acquire
 
 
@@ -61,13 +61,30 @@ def test_nothing_is_there(directory):
 
 def test_abandoned_files_go_young_ones_stay(directory, tmp_path):
     old, young = 3700, 3500
-    write(tmp_path, f"{path_of(name(1))}.aa.tmp", 10, old)
-    write(tmp_path, f"{path_of(name(1))}.bb.tmp", 10, young)
+    write(tmp_path, f"{path_of(name(1))}.{16 * 'a'}.tmp", 10, old)
+    write(tmp_path, f"{path_of(name(1))}.{16 * 'b'}.tmp", 10, young)
+    write(tmp_path, f"{16 * 'c'}.tmp", 10, old)
     write(tmp_path, f"{name(2)}.lock", 0, old)
     write(tmp_path, f"{name(3)}.lock", 0, young)
     evict(directory, 1000)
     left = sorted(f.path for f in files(directory))
-    assert left == [f"{path_of(name(1))}.bb.tmp", f"{name(3)}.lock"]
+    assert left == [f"{path_of(name(1))}.{16 * 'b'}.tmp", f"{name(3)}.lock"]
+
+
+def test_files_of_others_stay_however_old_they_are(directory, tmp_path):
+    """A cache may be told to use a directory in which there are other files."""
+    ours = path_of(name(1))
+    theirs = (
+        "mailbox.lock", "draft.tmp", "notes.txt", "aa/mailbox.lock", "ab/.tmp", f"{name(1)}.lock2",
+        f"ab/{name(1)}.lock", f"{16 * 'g'}.tmp", f"zz/{name(1)}.tw.{16 * 'a'}.tmp",
+        f"{ours}.aa.tmp", f"{ours}.{16 * 'a'}.tmp.lock", "evict.lock",
+    )  # fmt: skip
+    for path in theirs:
+        write(tmp_path, path, 1000, 365 * 24 * 3600)
+    assert evict(directory, 0) == 0
+    assert {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()} == set(
+        theirs
+    )
 
 
 def test_what_is_not_ours_stays(directory, tmp_path):
@@ -82,11 +99,11 @@ def test_what_is_not_ours_stays(directory, tmp_path):
 
 def test_one_process_at_a_time(directory, tmp_path):
     write(tmp_path, path_of(name(1)), 100, 0)
-    held = acquire(directory, "evict.lock", 0.0)
+    held = acquire(directory, LOCK, 0.0)
     assert evict(directory, 0) == 0
     held.release()
     assert evict(directory, 0) == 1
-    assert not (tmp_path / "evict.lock").exists()
+    assert not (tmp_path / LOCK).exists()
 
 
 def test_files_that_vanish_meanwhile(directory, tmp_path, monkeypatch):
