@@ -111,6 +111,9 @@ entry:
 go_on:
   %is_given_up = phi i1 [ false, %entry ], [ false, %listen ], [ true, %give_up ], [ true, %more ]
   %told = call ptr @PyObject_Vectorcall(ptr %resume, ptr %given, i64 4, ptr null)
+  %raised = icmp eq ptr %told, null
+  br i1 %raised, label %give_up, label %heard
+heard:
   %status = call i64 @PyLong_AsLongLong(ptr %told)
   call void @Py_DecRef(ptr %told)
   %over = icmp eq i64 %status, 0

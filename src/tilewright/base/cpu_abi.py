@@ -47,6 +47,13 @@ class LaunchWord(IntEnum):
     PRINT_USED = 16
     STREAM = 17
     """Not 0: outputs are too large for the caches; write them past, where code for that is."""
+    LOOK = 18
+    """A function of the driver's, `i64 look(ptr launch)`, that loops call now and then. It gives
+    after how many rounds to call it again; 0: leave at once, the launch was cancelled."""
+    BEGUN = 19
+    """When a thread last began with some of its blocks; for `look`, as are the next two."""
+    LOOKED = 20
+    PATIENCE = 21
 
 
-LAUNCH_WORDS = 18
+LAUNCH_WORDS = 22

@@ -35,6 +35,13 @@ _check_signals: Callable[[], int] = ctypes.PYFUNCTYPE(ctypes.c_int)(
 """Runs the handlers of signals that have come, on the main thread; raises what they raise."""
 
 
+_UNKNOWN = ctypes.c_ulong(_NOBODY)
+
+LISTENER: ctypes.Array[ctypes.c_int64] = (ctypes.c_int64 * 3)(0, ctypes.addressof(_UNKNOWN), 0)
+"""What native code knows of the main thread, which runs the handlers of signals: its number, where
+the interpreter notes that, and whether native code has it run them just now."""
+
+
 class _Here(threading.local):
     """What each thread writes to be shielded: for all but the main one that means nothing."""
 
@@ -49,6 +56,7 @@ class _Here(threading.local):
             self.word, self.unshielded = ctypes.c_ulong(_NOBODY), _NOBODY
         else:
             self.word, self.unshielded = found, threading.get_ident()
+            LISTENER[:] = (threading.get_ident(), ctypes.addressof(found), 0)
 
 
 def _word_of_main_thread() -> ctypes.c_ulong | None:

@@ -63,6 +63,7 @@ _REFUSING = """
 @miscounted = internal constant [50 x i8] c"native code was given a wrong number of arguments\\00"
 
 declare void @PyErr_SetString(ptr, ptr)
+declare ptr @PyErr_Occurred()
 """
 
 
@@ -98,6 +99,13 @@ def _wrapper(name: str, signature: Signature) -> str:
             "%thread = call ptr @PyEval_SaveThread()",
             *body,
             "call void @PyEval_RestoreThread(ptr %thread)",
+            # Of the handler of a signal, which a block that lasts has run.
+            "%raised = call ptr @PyErr_Occurred()",
+            "%fine = icmp eq ptr %raised, null",
+            "br i1 %fine, label %well, label %out",
+            "out:",
+            "ret ptr null",
+            "well:",
         ]
     number = "0" if signature.gives is None else "%found"
     lines += (*body, f"%result = call ptr @PyLong_FromLongLong(i64 {number})", "ret ptr %result")

@@ -159,11 +159,18 @@ entry:
 go:
   %told = call i64 @run(
     i64 %begun, ptr %lane, ptr %queue, ptr %job, ptr %scratch, i64 %budget)
+  ; Of the handler of a signal, which a block that lasts has run.
+  %raised = call ptr @PyErr_Occurred()
+  %fine = icmp eq ptr %raised, null
+  br i1 %fine, label %well, label %failed
+failed:
+  ret ptr null
+well:
   %shifted = shl i64 %begun, {told_bits}
   %ran = or i64 %shifted, %told
   br label %out
 out:
-  %answer = phi i64 [ %begun, %entry ], [ %ran, %go ]
+  %answer = phi i64 [ %begun, %entry ], [ %ran, %well ]
   %object = call ptr @told(i64 %answer)
   ret ptr %object
 }}

@@ -11,7 +11,7 @@ import atexit
 import os
 import threading
 import time
-from ctypes import c_int64
+from ctypes import addressof, c_int64
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakSet
@@ -21,11 +21,11 @@ import numpy as np
 from ...base import config
 from ...base.errors import ContextError
 from ...base.forking import llvm_lock
-from ...base.shield import shielded
+from ...base.shield import LISTENER, shielded
 from .memory import Bytes, address_of, allocate
 from .runtime.calls import calls
 from .runtime.serving import KEPT_SCRATCH
-from .runtime.words import JOB_WORDS, STATE_WORDS, Job, State
+from .runtime.words import JOB_WORDS, STATE_WORDS, Job, Listener, State
 
 if TYPE_CHECKING:
     from .stream import CpuStream
@@ -35,6 +35,7 @@ ALONE = 15_000
 SLICE = 50_000_000
 """Nanoseconds of work or sleep after which the interpreter may look for signals."""
 MAX_THREADS = 1024
+IDENT, INSIDE = int(Listener.IDENT), int(Listener.INSIDE)
 PAUSE = 1.0
 """Seconds after which it is tried again to start a thread, where there was none to be had."""
 
@@ -79,6 +80,7 @@ class Pool:
         self._words = self._memory.view(np.int64)
         self._words[State.ALONE] = ALONE
         self.calls.start(self.state)
+        self.calls.hear(addressof(LISTENER))
         self.workers: list[threading.Thread] = []
         self.stopped = False
         """Whether the interpreter ends: work runs on the thread that puts it."""
@@ -103,17 +105,31 @@ class Pool:
 
     def reserve(self, nbytes: int) -> tuple[int, Bytes]:
         """Scratch memory of the calling thread: its address, and what keeps it there."""
+        if self.is_inside():
+            memory = allocate(nbytes)  # the block that is interrupted goes on with the other
+            return address_of(memory), memory
         return self._local.arena.reserve(nbytes)
 
     def trim(self) -> None:
         """Keep only a little of the calling thread's scratch memory."""
-        self._local.arena.trim(KEPT_SCRATCH)
+        if not self.is_inside():
+            self._local.arena.trim(KEPT_SCRATCH)
+
+    def is_inside(self) -> bool:
+        """Whether this is the handler of a signal that has interrupted a block."""
+        return LISTENER[INSIDE] != 0 and LISTENER[IDENT] == threading.get_ident()
 
     def go_on(self, nanoseconds: int) -> bool:
         """Go on, for some time, with what this thread runs and has left; whether there is such.
 
         For the handler of a signal that waits: what it waits for may come after that.
         """
+        if self.is_inside():
+            raise ContextError(
+                "a launch is being run by this very thread, which a signal has interrupted",
+                expected="a launch to be over before anything is waited for",
+                hint="in the handler of a signal note what is to be done, and do it afterwards",
+            )
         if not self._words[State.OWNED]:
             return False
         for stream in list(self.streams):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..functions.text import where
 from ..plan.nodes import For, If, Jump, Repeat, Scope
 from .emitter import Emitter, Labels
+from .polling import poll
 
 
 def _for(emitter: Emitter, loop: For) -> None:
@@ -33,17 +34,21 @@ def _for(emitter: Emitter, loop: For) -> None:
     emitter.loops.pop()
     body.label(again)
     emitter.store(emitter.load(counter, lower.elem) + 1, counter)
+    poll(emitter, (lower, upper, step))
     body.jump(head)
     body.label(done)
 
 
 def _loop(emitter: Emitter, loop: Repeat) -> None:
-    again, done = emitter.label("loop"), emitter.label("done")
-    emitter.body.jump(again)
-    emitter.body.label(again)
+    head, again, done = (emitter.label(word) for word in ("loop", "next", "done"))
+    emitter.body.jump(head)
+    emitter.body.label(head)
     emitter.loops.append(Labels(again, done))
     emitter.statements(loop.body)
     emitter.loops.pop()
+    emitter.body.label(again)
+    poll(emitter)
+    emitter.body.jump(head)
     emitter.body.label(done)
 
 

@@ -73,6 +73,8 @@ class Emitter:
         """By how much each index of the next block differs from this one's."""
         self.blocks: Vec = self.integer(1)
         """How many neighbouring blocks run as one; more than 1 only where the plan allows it."""
+        self.patience: Vec | None = None
+        """How many rounds loops go on until they look up; None: there is none that does."""
         self.cached: Vec | None = None
         """All ones, or zero in a launch that streams; None where no store can be streamed."""
 

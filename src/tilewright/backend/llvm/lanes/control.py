@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ....ir.core import Block, Op, Value
 from ....ir.ops import FAMILIES
+from ..emit.polling import poll
 from ..functions.text import Value as Vec
 from ..functions.text import any_lane, where
 from .machine import Lanes, Write
@@ -263,11 +264,20 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     body.label(again)
     if counter is not None and rounds is not None:
         emitter.store(emitter.load(counter, rounds.elem) + 1, counter)
+    _poll(lanes, op)
     body.jump(head)
     body.label(done)
     lanes.live = entered
     for result, slot in zip(op.results, slots, strict=True):
         lanes.names[result] = lanes.load(slot, result)
+
+
+def _poll(lanes: Lanes, op: Op) -> None:
+    if op.name == "loop":
+        poll(lanes.emitter)
+    else:
+        lower, upper, step = (lanes.get(v) for v in op.operands[:3])
+        poll(lanes.emitter, (lower, upper, step))
 
 
 def _inside(lanes: Lanes, op: Op, leave: Callable[[Op], bool]) -> bool:
@@ -314,6 +324,7 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     _carry(lanes, op, slots)
     if _inside(lanes, op, leave):
         emitter.store(emitter.load(onward, "i1", width), alive)
+        _poll(lanes, op)
         body.jump(head)
     body.label(done)
     lanes.live = emitter.load(left, "i1", width)

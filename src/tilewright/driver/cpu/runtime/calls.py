@@ -10,7 +10,7 @@ from ....base.forking import llvm_lock, made_once
 from ....base.shield import shielded
 from ..calling import Kind, Signature, builtin, wrapped, wrappers
 from ..native import NativeFunction, initialize, link, llvm
-from . import common, moving, queueing, running, serving, stopping, waiting
+from . import common, looking, moving, queueing, running, serving, stopping, waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Calls:
     alert: Callable[[int, int], int]
     poke: Callable[[int], int]
     listen: Callable[[int, int, int], int]
+    hear: Callable[[int], int]
     addresses: Mapping[str, int]
     """Where other native code finds those of `DIRECT`."""
 
@@ -52,6 +53,7 @@ SIGNATURES: dict[str, Signature] = {
     "alert": Signature((_A, _N)),
     "poke": Signature((_A,)),
     "listen": Signature((_A, _N, _N), releases=True),
+    "hear": Signature((_A,), gives=None),
 }
 
 
@@ -61,7 +63,7 @@ DIRECT = ("put", "seize", "occupy", "let_go", "resume")
 
 def text() -> str:
     """The whole module, for this machine."""
-    roles = (moving, running, queueing, stopping, waiting, serving)
+    roles = (looking, moving, running, queueing, stopping, waiting, serving)
     return "".join((common.text(), *(role.TEXT for role in roles)))
 
 
@@ -82,7 +84,7 @@ def compiled_calls(
     """As `callables`; and the addresses of functions that other native code calls."""
     symbols = {name: wrapped(f"tw_{name}") for name in signatures}
     others = {name: f"tw_{name}" for name in direct}
-    whole = text + wrappers(_named(signatures))
+    whole = wrappers(_named(signatures)) + text
     found = compiled(whole, (*symbols.values(), *others.values()), optimize=optimize)
     made = {name: builtin(found[symbol]) for name, symbol in symbols.items()}
     return made, {name: found[symbol].address for name, symbol in others.items()}

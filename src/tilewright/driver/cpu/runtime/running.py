@@ -45,6 +45,9 @@ entry:
   %most = call i64 @llvm.smin.i64(i64 %least, i64 %part)
   %first = call i64 @llvm.smax.i64(i64 %most, i64 1)
   %cancel_at = getelementptr i64, ptr %launch, i64 {CANCEL}
+  %begun_at = getelementptr i64, ptr %launch, i64 {LaunchWord.BEGUN.value}
+  %look_at = getelementptr i64, ptr %launch, i64 {LaunchWord.LOOK.value}
+  store atomic ptr @tw_look, ptr %look_at monotonic, align 8
   %start = call i64 @now(i32 {MONOTONIC})
   br label %take
 take:
@@ -57,6 +60,7 @@ take:
 run:
   %piece = call i64 @llvm.smin.i64(i64 %grain, i64 %left)
   %end = add i64 %begin, %piece
+  store atomic i64 %before, ptr %begun_at monotonic, align 8
   call void %kernel(ptr %arguments, ptr %launch, i64 %begin, i64 %end, ptr %scratch)
   %cancel = load atomic i64, ptr %cancel_at monotonic, align 8
   %stopped = icmp ne i64 %cancel, 0

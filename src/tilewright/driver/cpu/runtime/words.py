@@ -139,6 +139,16 @@ class Waiter(IntEnum):
     NUMBER = 2
 
 
+class Listener(IntEnum):
+    """The thread that runs the handlers of signals: `base.shield.LISTENER`."""
+
+    IDENT = 0
+    WORD = 1
+    """Where the interpreter notes which thread that is; see `base.shield`."""
+    INSIDE = 2
+    """Not 0: it runs them in the middle of a block."""
+
+
 class Arena(IntEnum):
     """The scratch memory of a worker."""
 
