@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..functions.text import where
 from ..plan.nodes import For, If, Jump, Repeat, Scope
 from .emitter import Emitter, Labels
-from .polling import poll
+from .polling import Rounds, poll
 
 
 def _for(emitter: Emitter, loop: For) -> None:
@@ -22,11 +22,11 @@ def _for(emitter: Emitter, loop: For) -> None:
     counter = emitter.slot(lower.elem)
     emitter.store(lower.like(0), counter)
     head, inside, again, done = (emitter.label(w) for w in ("for", "body", "next", "done"))
-    body = emitter.body
+    body, turns = emitter.body, Rounds(emitter, loop.op, rounds, (lower, upper, step))
     body.jump(head)
     body.label(head)
     count = emitter.load(counter, lower.elem)
-    emitter.branch(count.compare("", "ult", rounds), inside, done)
+    turns.begin(count, inside, done)
     body.label(inside)
     emitter.names[loop.iv] = lower + count * step
     emitter.loops.append(Labels(again, done))
@@ -34,7 +34,7 @@ def _for(emitter: Emitter, loop: For) -> None:
     emitter.loops.pop()
     body.label(again)
     emitter.store(emitter.load(counter, lower.elem) + 1, counter)
-    poll(emitter, (lower, upper, step))
+    turns.end()
     body.jump(head)
     body.label(done)
 

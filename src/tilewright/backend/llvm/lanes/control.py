@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ....ir.core import Block, Op, Value
 from ....ir.ops import FAMILIES
-from ..emit.polling import poll
+from ..emit.polling import Rounds, are_brief, poll
 from ..functions.text import Value as Vec
 from ..functions.text import any_lane, where
 from .machine import Lanes, Write
@@ -239,10 +239,11 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = _begin(lanes, op)
     head, inside, again, done = (emitter.label(w) for w in ("loop", "body", "next", "done"))
-    counter = None
+    counter, turns = None, None
     if rounds is not None:
         counter = emitter.slot(rounds.elem)
         emitter.store(rounds.like(0), counter)
+        turns = Rounds(emitter, op, rounds, _bounds(lanes, op))
     entered = lanes.live
 
     def leave(end: Op) -> bool:
@@ -253,9 +254,9 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
 
     body.jump(head)
     body.label(head)
-    if rounds is not None and counter is not None:
+    if rounds is not None and counter is not None and turns is not None:
         count = round_number(lanes, op, counter, rounds.elem)
-        emitter.branch(count.compare("", "ult", rounds), inside, done)
+        turns.begin(count, inside, done)
     else:
         body.jump(inside)
     body.label(inside)
@@ -264,7 +265,10 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     body.label(again)
     if counter is not None and rounds is not None:
         emitter.store(emitter.load(counter, rounds.elem) + 1, counter)
-    _poll(lanes, op)
+    if turns is None:
+        poll(emitter)
+    else:
+        turns.end()
     body.jump(head)
     body.label(done)
     lanes.live = entered
@@ -272,12 +276,8 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
         lanes.names[result] = lanes.load(slot, result)
 
 
-def _poll(lanes: Lanes, op: Op) -> None:
-    if op.name == "loop":
-        poll(lanes.emitter)
-    else:
-        lower, upper, step = (lanes.get(v) for v in op.operands[:3])
-        poll(lanes.emitter, (lower, upper, step))
+def _bounds(lanes: Lanes, op: Op) -> list[Vec]:
+    return [lanes.get(v) for v in op.operands[:3]]
 
 
 def _inside(lanes: Lanes, op: Op, leave: Callable[[Op], bool]) -> bool:
@@ -321,10 +321,11 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     emitter.store(lanes.none(), onward)
     emitter.branch(any_lane(lanes.mask()), inside, done)
     body.label(inside)
+    if rounds is None or not are_brief(rounds.elem, *_bounds(lanes, op)):
+        poll(emitter)
     _carry(lanes, op, slots)
     if _inside(lanes, op, leave):
         emitter.store(emitter.load(onward, "i1", width), alive)
-        _poll(lanes, op)
         body.jump(head)
     body.label(done)
     lanes.live = emitter.load(left, "i1", width)
