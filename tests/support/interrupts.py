@@ -20,7 +20,7 @@ class Interrupt(BaseException):
     """As KeyboardInterrupt, which pytest takes for itself."""
 
 
-class Alarm(Exception):
+class AlarmError(Exception):
     """What the handler of a timer may raise."""
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
+from ..base.collecting import put_off_collections, take_up_collections
 from ..base.errors import Error
 from ..base.shield import lifted, shielded
 from ..frontend.interpret import GONE, Captured
@@ -18,6 +19,11 @@ from .key import Key, differences
 from .options import CompileOptions
 from .pipeline import compile_kernel
 from .runner import Runner
+
+ENTRIES = 256
+"""Compilations of a kernel that are kept, those asked for lately."""
+HISTORY = 1024
+"""Compilations of a kernel whose reasons are known, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,19 @@ class _Kernel:
     history: list[Compilation] = field(default_factory=list[Compilation])
     stale: dict[Key, str] = field(default_factory=dict[Key, str])
     """Why an entry was dropped, until its key is compiled again."""
+
+    def note(self, compilation: Compilation) -> None:
+        """Something is compiled: let go of what was not asked for since many others were.
+
+        Whoever uses it keeps it; if it is asked for again, it is found on disk, or compiled.
+        """
+        self.history.append(compilation)
+        del self.history[:-HISTORY]
+        done = [key for key, future in self.entries.items() if future.done()]
+        for key in done[: max(0, len(self.entries) - ENTRIES)]:
+            del self.entries[key]
+        while len(self.stale) > ENTRIES:
+            self.stale.pop(next(iter(self.stale)))
 
 
 class KernelCache:
@@ -127,7 +146,7 @@ class KernelCache:
             with self._lock:
                 known = self._kernels.setdefault(kernel, _Kernel())
                 known.entries[key] = mine
-                known.history.append(Compilation(key, reason))
+                known.note(Compilation(key, reason))
             return self._fill(kernel, key, mine, fresh=True)
         except BaseException as error:
             self._give_up(kernel, key, mine, error)
@@ -147,17 +166,22 @@ class KernelCache:
     def _claim(self, kernel: KernelSource, key: Key, mine: Future[Compiled]) -> Future[Compiled]:
         with self._lock:
             known = self._kernels.setdefault(kernel, _Kernel())
-            future = known.entries.setdefault(key, mine)
+            future = known.entries.pop(key, mine)
+            known.entries[key] = future  # the last: those not asked for are let go
             if future is mine:
                 reason = known.stale.pop(key, None) or _reason(known.history, key)
-                known.history.append(Compilation(key, reason))
+                known.note(Compilation(key, reason))
             return future
 
     def _fill(
         self, kernel: KernelSource, key: Key, future: Future[Compiled], *, fresh: bool = False
     ) -> Compiled:
         wish = (kernel, key.signature, key.target, key.options)
-        compiled = Compiled(*lifted(self._compile, *wish, fresh=fresh))
+        mine = put_off_collections()
+        try:
+            compiled = Compiled(*lifted(self._compile, *wish, fresh=fresh))
+        finally:
+            take_up_collections(mine)
         future.set_result(compiled)
         return compiled
 

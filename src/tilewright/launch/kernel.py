@@ -42,6 +42,10 @@ DEFAULT_OPTIONS = CompileOptions()
 FORMS = 256
 """Forms a kernel remembers."""
 
+PROGRAMS = 256
+"""Programs a kernel keeps loaded, those used lately: one per signature, device and options. What is
+in flight keeps its own."""
+
 REQUESTS = 256
 """Constants of calls that a kernel remembers."""
 
@@ -67,7 +71,9 @@ class Kernel:
         """What binds most calls, and borrows too; None: all need a closer look."""
         if plain and _has_memory(self._binder) and are_known():
             self.plain = PlainBinder(source, self._binder, self._form)
-        self._programs: dict[tuple[int, Device, CompileOptions | None], Program] = {}
+        self._programs: Recent[
+            tuple[int, Device, CompileOptions | None], tuple[Signature, Program]
+        ] = Recent(PROGRAMS)
         self._forms: Recent[tuple[Any, ...], Form] = Recent(FORMS)
         self._generics = _generic_names(source, function)
 
@@ -164,12 +170,13 @@ class Kernel:
         return Code(self.name, program, form.args, grid)
 
     def _program(self, signature: Signature, device: Device, request: Request) -> Program:
-        # By identity: each signature is kept, and hashing one takes as long as a small launch.
+        # By identity: launches alike share a signature, which is kept with the program; hashing one
+        # takes as long as a small launch.
         key = (id(signature), device, request.options)
-        found = self._programs.get(key)
+        _, found = self._programs.get(key, (signature, None))
         if found is None or found.compiled.stale() is not None:
             found = self._loaded(signature, device, request)
-            self._programs[key] = found
+        self._programs.keep_latest(key, (signature, found))
         return found
 
     def _loaded(self, signature: Signature, device: Device, request: Request) -> Program:

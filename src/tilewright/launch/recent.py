@@ -20,3 +20,8 @@ class Recent(dict[K, V], Generic[K, V]):
         self[key] = value
         while len(self) > self._room:
             self.pop(next(iter(list(self))), None)
+
+    def keep_latest(self, key: K, value: V) -> None:
+        """As `keep`; and what was kept under the key before is as good as new."""
+        self.pop(key, None)
+        self.keep(key, value)

@@ -29,16 +29,20 @@ from ..ir.signature import (
 )
 from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
 from .links import Links, scalar_type, static_dims
+from .recent import Recent
 
 Constants = tuple[tuple[str, Any], ...]
 
+SIGNATURES = 1024
+"""Signatures that are remembered for launches alike."""
+
 
 class Specializer:
-    """The signatures of one kernel, each made once; launches alike share the same object."""
+    """The signatures of one kernel; launches alike share the same object while it is remembered."""
 
     def __init__(self, kernel: str) -> None:
         self._kernel = kernel
-        self._known: dict[tuple[Any, ...], Signature] = {}
+        self._known: Recent[tuple[Any, ...], Signature] = Recent(SIGNATURES)
 
     def signature(
         self,
@@ -62,7 +66,7 @@ class Specializer:
             pairs = zip(args, about, strict=True)
             params = tuple(self._spec(arg, links, known) for arg, known in pairs)
             found = Signature(params, fixed, const_grid, grid_rank, folded=folded)
-            self._known[key] = found
+            self._known.keep(key, found)
         return found
 
     def _fact(self, arg: Arg, links: Links) -> Any:

@@ -19,7 +19,7 @@ import tilewright.lang as tl
 from cpu.driver.cpu.gate import Gate
 from support.interrupts import (
     MOST_POINTS,
-    Alarm,
+    AlarmError,
     Interrupt,
     in_quick_succession,
     raise_at,
@@ -145,7 +145,7 @@ def test_what_was_interrupted_can_be_done_again(what, size):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ops that were never run
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("no_waiting")
-@pytest.mark.parametrize("kind", [Interrupt, Alarm])
+@pytest.mark.parametrize("kind", [Interrupt, AlarmError])
 @pytest.mark.parametrize("what", ["launch", "start", "launch_later", "replay", "start_replay",
                                   "copy_array", "chain_of_launches"])  # fmt: skip
 def test_so_can_what_was_interrupted_again_and_again(what, kind):
@@ -269,7 +269,7 @@ def checked(z: tl.TensorMut[f32], x: tl.Tensor[f32], limit: f32) -> None:
 @pytest.mark.cpu_alone
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
-    "interrupt", [raise_at, raise_behind, partial(in_quick_succession, kind=Alarm)]
+    "interrupt", [raise_at, raise_behind, partial(in_quick_succession, kind=AlarmError)]
 )
 @pytest.mark.parametrize("limit", [2.0, 0.0])
 @pytest.mark.parametrize("kernel", ["increment", "checked", "step"])

@@ -120,20 +120,19 @@ def test_a_shield_is_lifted_for_what_takes_its_time():
 
 def test_other_threads_have_none():
     """They hear no signals; a shield there must not keep the main thread from them."""
-    inside, go_on, done = threading.Event(), threading.Event(), []
+    inside, go_on, done, step_of_main = threading.Event(), threading.Event(), [], step
 
-    def step():
+    def wait():
         inside.set()
         go_on.wait()
         listen()
         done.append(lifted(str, 1))
 
-    thread = threading.Thread(target=shielded, args=(step,))
+    thread = threading.Thread(target=shielded, args=(wait,))
     thread.start()
     inside.wait()
     with pytest.raises(Interrupt):
-        send()
-        str(1)
+        step_of_main([])
     go_on.set()
     thread.join()
     assert done == ["1"] and HERE.word.value == threading.get_ident()

@@ -13,6 +13,7 @@ import pytest
 
 import tilewright.lang as tl
 from support.interrupts import MOST_POINTS, Interrupt, in_quick_succession, raise_at
+from tilewright.base.collecting import NEVER
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
 from tilewright.compile import CompileOptions, KernelCache
@@ -347,7 +348,10 @@ def test_who_waits_takes_the_place_of_who_was_interrupted(error):
         return at_once(*wish, fresh=fresh)
 
     cache, kernel = KernelCache(compile_), source()
-    ask = lambda: cache.get(kernel, signature(), "cpu", OPTIONS)
+
+    def ask():
+        return cache.get(kernel, signature(), "cpu", OPTIONS)
+
     first, failed = in_threads(1, ask)
     assert begun.wait(30)
     others, found = in_threads(3, ask)
@@ -356,3 +360,40 @@ def test_who_waits_takes_the_place_of_who_was_interrupted(error):
     join([*first, *others])
     assert failed == [error] and len(calls) == 2
     assert [type(each) for each in found] == [Artifact] * 3 and len(set(map(id, found))) == 1
+
+
+def test_no_full_collection_comes_while_something_is_compiled():
+    """It would hold the interpreter's lock, and an event loop in another thread with it."""
+    seen = []
+
+    def compile_(*wish, fresh):
+        seen.append(gc.get_threshold()[2])
+        if len(seen) == 1:
+            raise CompileError("no")
+        return at_once(*wish, fresh=fresh)
+
+    cache, before = KernelCache(compile_), gc.get_threshold()
+    with pytest.raises(CompileError):
+        cache.get(source(), signature(), "cpu", OPTIONS)
+    assert gc.get_threshold() == before
+    cache.get(source(), signature(), "cpu", OPTIONS)
+    assert gc.get_threshold() == before and seen == [NEVER] * 2
+
+
+def test_what_is_not_asked_for_any_more_is_let_go(monkeypatch):
+    monkeypatch.setattr("tilewright.compile.cache.ENTRIES", 3)
+    monkeypatch.setattr("tilewright.compile.cache.HISTORY", 5)
+    calls, kernel = [], source()
+
+    def compile_(*wish, fresh):
+        calls.append(wish[1])
+        return at_once(*wish, fresh=fresh)
+
+    cache = KernelCache(compile_)
+    for number in (1, 2, 3, 4, 2, 5, 6):  # then 2 is among the last three
+        cache.get(kernel, signature(K=number), "cpu", OPTIONS)
+    assert len(calls) == 6 and len(cache.history(kernel)) == 5
+    cache.get(kernel, signature(K=2), "cpu", OPTIONS)
+    assert len(calls) == 6
+    cache.get(kernel, signature(K=1), "cpu", OPTIONS)
+    assert len(calls) == 7

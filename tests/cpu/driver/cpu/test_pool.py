@@ -29,7 +29,6 @@ from support.execute import execute
 from support.interrupts import in_quick_succession
 from support.processes import run_program
 from tilewright.base import config
-from tilewright.base.errors import DriverError
 from tilewright.driver.cpu import pool
 from tilewright.driver.cpu.pool import Arena, Pool
 from tilewright.driver.cpu.record import LONG, Record
