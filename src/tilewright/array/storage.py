@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeAlias
 from weakref import ref
 
@@ -12,6 +12,7 @@ from .borrow import LOCK, BorrowState, hold_at_forks, mark
 from .extent import Extent
 from .order import Order
 from .releases import sweep
+from .spans import Spans
 from .written import NOTHING, Runs, both, covers
 
 
@@ -109,6 +110,8 @@ class Imports:
     def __init__(self) -> None:
         self._known: dict[_Span, ref[Storage]] = {}
         """Some may be dead: an array that comes again soon takes its old place."""
+        self._spans: Spans[_Span] = Spans()
+        """The keys of these."""
         self._room = 0
 
     def find(self, device: Device, owner: object, start: int, end: int, readonly: bool) -> Storage:
@@ -133,7 +136,7 @@ class Imports:
         start, end = storage.address, storage.address + storage.nbytes
         span = (storage.device, start, end, storage.readonly)
         with LOCK:
-            if self._known.get(span, _nothing)() is None:
+            if start < end and self._known.get(span, _nothing)() is None:
                 self._introduce(storage)
                 self._note(span, storage)
 
@@ -142,22 +145,24 @@ class Imports:
         if not self._known:
             return False
         with LOCK:
-            self._sweep()
-            return any(
-                first < end and start < last
-                for _, start, end, _ in self._known
-                for first, last in spans
-            )
+            return any(True for start, end in spans for _ in self._meeting(start, end))
+
+    def _meeting(self, start: int, end: int) -> Iterator[Storage]:
+        for span in self._spans.meeting(start, end):
+            if (found := self._known.get(span, _nothing)()) is not None:
+                yield found
 
     def _introduce(self, new: Storage) -> None:
         """Make it a neighbour of all that it overlaps."""
         mine = Extent(new.address, new.address + new.nbytes)
-        for (_, start, end, _), known in list(self._known.items()):
-            if start < mine.end and mine.start < end and (other := known()) is not None:
-                new.state.meet(other.state, mine, Extent(start, end))
-                new.order.join(other.order)
+        for other in self._meeting(mine.start, mine.end):
+            its = Extent(other.address, other.address + other.nbytes)
+            new.state.meet(other.state, mine, its)
+            new.order.join(other.order)
 
     def _note(self, span: _Span, storage: Storage) -> None:
+        if span not in self._known:
+            self._spans.add(span[1], span[2], span)
         self._known[span] = ref(storage)
         if len(self._known) > self._room:
             self._sweep()
@@ -165,6 +170,7 @@ class Imports:
     def _sweep(self) -> None:
         """Forget the dead, and make room for as many again as are alive."""
         self._known = {span: known for span, known in self._known.items() if known() is not None}
+        self._spans.keep(self._known.__contains__)
         self._room = 2 * len(self._known) + 8
 
 

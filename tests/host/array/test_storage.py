@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -43,6 +44,48 @@ def test_the_dead_are_forgotten():
         find(imports, a, start, start + 8)
     assert len(imports._known) < 20
     assert len(stays.state.neighbours) <= 2
+
+
+def steps(run):
+    """How many instructions of Python a call takes."""
+    taken = 0
+
+    def count(frame, event, argument):
+        nonlocal taken
+        frame.f_trace_opcodes = True
+        taken += event == "opcode"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return taken
+
+
+def test_many_arrays_take_many_times_one():
+    """Not the square of that: with all of them alive, some small among large, and some new ones."""
+
+    def several(count):
+        imports, a = Imports(), np.zeros(4)
+        kept = []
+        for i in range(count):
+            size = (8, 64, 1024)[i % 3]
+            kept.append(find(imports, a, 4096 * i, 4096 * i + size))
+            find(imports, a, 4096 * i + 2048, 4096 * i + 2056)
+            assert imports.meet([(4096 * i, 4096 * i + 8)])
+            assert not imports.meet([(4096 * i + 3000, 4096 * i + 3008)])
+
+    few, many = steps(lambda: several(100)), steps(lambda: several(400))
+    assert many < 6 * few
+
+
+def test_empty_memory_that_others_see_meets_nothing():
+    imports, a = Imports(), np.zeros(4)
+    imports.include(find(imports, a, 100, 100))
+    assert not imports.meet([(0, 200)])
 
 
 def test_an_array_lives_as_long_as_its_region():
