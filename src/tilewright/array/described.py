@@ -27,10 +27,10 @@ class Described(NamedTuple):
 def described(x: object, said: Any) -> Described:
     """The description of x, checked; what is missing or makes no sense is a ShapeError."""
     if not isinstance(said, dict):
-        raise _wrong(x, "a dict", type(said).__name__)
+        raise wrong(x, "a dict", type(said).__name__)
     known = cast("dict[str, Any]", said)
     if known.get("mask") is not None:
-        raise _wrong(x, "no mask, which kernels do not look at", "a mask")
+        raise wrong(x, "no mask, which kernels do not look at", "a mask")
     shape = _shape(x, known.get("shape"))
     dtype, strides = _dtype(x, known.get("typestr")), known.get("strides")
     steps = row_major_strides(shape) if strides is None else _steps(x, strides, shape, dtype)
@@ -45,9 +45,9 @@ def refuse_address(x: object, layout: Layout, address: int) -> None:
     if 0 in layout.shape:
         return
     if address == 0:
-        raise _wrong(x, "an address", "a null pointer, of an array that has elements")
+        raise wrong(x, "an address", "a null pointer, of an array that has elements")
     if address % layout.dtype.itemsize:
-        raise _wrong(
+        raise wrong(
             x,
             f"an address that is a multiple of {layout.dtype.itemsize} bytes",
             f"{address:#x}",
@@ -55,7 +55,8 @@ def refuse_address(x: object, layout: Layout, address: int) -> None:
         )
 
 
-def _wrong(x: object, expected: str, got: str, hint: str | None = None) -> ShapeError:
+def wrong(x: object, expected: str, got: str, hint: str | None = None) -> ShapeError:
+    """The error for an array whose description makes no sense."""
     return ShapeError(
         f"this {type(x).__name__} cannot be used as it describes itself",
         expected=expected,
@@ -67,7 +68,7 @@ def _wrong(x: object, expected: str, got: str, hint: str | None = None) -> Shape
 def _shape(x: object, given: Any) -> Shape:
     numbers = _ints(given)
     if numbers is None or any(n < 0 for n in numbers):
-        raise _wrong(x, "a shape: a tuple of ints, none below 0", repr(given))
+        raise wrong(x, "a shape: a tuple of ints, none below 0", repr(given))
     return numbers
 
 
@@ -85,14 +86,14 @@ def _dtype(x: object, given: Any) -> AnyDType:
     try:
         return as_dtype(np.dtype(given if isinstance(given, str) else "V"))
     except TypeError:
-        raise _wrong(x, "a typestr of numbers that kernels know", repr(given)) from None
+        raise wrong(x, "a typestr of numbers that kernels know", repr(given)) from None
 
 
 def _steps(x: object, given: Any, shape: Shape, dtype: AnyDType) -> Shape:
     item, steps = dtype.itemsize, _ints(given)
     if steps is None or len(steps) != len(shape) or any(n % item for n in steps):
         expected = f"{len(shape)} strides that are whole elements of {item} bytes"
-        raise _wrong(x, expected, f"strides of {given!r} bytes")
+        raise wrong(x, expected, f"strides of {given!r} bytes")
     return tuple(n // item for n in steps)
 
 
@@ -101,7 +102,7 @@ def _data(x: object, given: Any) -> tuple[int, bool]:
         case (address, readonly) if hasattr(address, "__index__") and 0 <= address < 1 << 64:
             return address.__index__(), bool(readonly)
         case _:
-            raise _wrong(x, "data: an address, and whether it is read only", repr(given))
+            raise wrong(x, "data: an address, and whether it is read only", repr(given))
 
 
 def _stream(x: object, given: Any) -> int | None:
@@ -111,4 +112,4 @@ def _stream(x: object, given: Any) -> int | None:
         case int() if 0 < given < 1 << 64:
             return given
         case _:
-            raise _wrong(x, "a stream: 1, 2, or the address of one", repr(given))
+            raise wrong(x, "a stream: 1, 2, or the address of one", repr(given))

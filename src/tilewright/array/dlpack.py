@@ -96,9 +96,10 @@ _name_of = ctypes.PYFUNCTYPE(c_char_p, ctypes.py_object)(("PyCapsule_GetName", c
 _content = ctypes.PYFUNCTYPE(pointer, ctypes.py_object, c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
-_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, c_char_p)(
+rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, c_char_p)(
     ("PyCapsule_SetName", ctypes.pythonapi)
 )
+"""Called without Python in between, for who must know that it was."""
 
 _USED = {
     b"dltensor": c_char_p(b"used_dltensor"),
@@ -113,12 +114,29 @@ def new_capsule(name: bytes, managed: int, destructor: int) -> object:
     return _new(managed, _NAMES[name], destructor)
 
 
-def take(capsule: Any) -> Plain | Versioned:
-    """The managed tensor in a capsule, which is ours from now on: its deleter must be called."""
+_STARTS: dict[bytes, int] = {
+    b"dltensor": Plain.tensor.offset,
+    b"dltensor_versioned": Versioned.tensor.offset,
+}
+"""How far behind the start of a managed tensor the tensor is."""
+
+
+def tensor_in(capsule: Any) -> int:
+    """The address of the tensor in a capsule that nobody has taken."""
     name = _name_of(capsule)
-    if name not in _USED:
+    start = _STARTS.get(name)
+    if start is None:
         raise BufferError(f"expected a capsule named dltensor or dltensor_versioned, got {name!r}")
+    return int(_content(capsule, name)) + start
+
+
+def managed_in(capsule: Any) -> Plain | Versioned:
+    """The managed tensor in a capsule, to look at; it is the capsule's until it is taken."""
+    name = _name_of(capsule)
     kind = Plain if name == b"dltensor" else Versioned
-    managed = kind.from_address(_content(capsule, name))
-    _rename(capsule, _USED[name])
-    return managed
+    return kind.from_address(tensor_in(capsule) - kind.tensor.offset)
+
+
+def used_name(capsule: Any) -> c_char_p:
+    """What a capsule is called once its managed tensor was taken over."""
+    return _USED[_name_of(capsule)]

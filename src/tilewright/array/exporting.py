@@ -62,7 +62,11 @@ def export(
         managed.major, managed.minor = dlpack.VERSION
         managed.flags = dlpack.READ_ONLY * readonly | dlpack.IS_COPIED * copied
     exported = Exported(block, (region.storage, keep))
-    return dlpack.new_capsule(form.name, block + _WORD, code.destructor), exported
+    # An interrupt before it is listed costs no more than the block: the capsule dies, and what it
+    # would have kept is let go of.
+    capsule = dlpack.new_capsule(form.name, block + _WORD, code.destructor)
+    exported.list()
+    return capsule, exported
 
 
 def _describe(tensor: DLTensor, region: Region, room: int) -> None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import weakref
 from collections import deque
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from operator import attrgetter, call
 
 from .borrow import LOCK
 
@@ -17,8 +19,11 @@ _call_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 """Called without the interpreter's lock, as deleters expect."""
 _free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
 
-_DUE: deque[tuple[int, int]] = deque()
-"""Deleters of other libraries that must be called, and what with."""
+_DUE: deque[_Due] = deque()
+"""Deleters of other libraries that must be called."""
+_KEPT: set[_Due] = set()
+"""Those that may have to be."""
+_nothing = partial(int)
 _OUT: set[Exported] = set()
 """Exports whose deleter has not been called, as far as is known."""
 
@@ -36,6 +41,9 @@ class Exported:
         self._keep = keep
         self._over = False
         self._word = ctypes.c_uint64.from_address(block)
+
+    def list(self) -> None:
+        """Keep what it keeps until the other library is done with it."""
         with LOCK:
             _OUT.add(self)
 
@@ -49,19 +57,31 @@ class Exported:
         return self._block
 
 
+class _Due(weakref.ref["Imported"]):
+    """Tells when what was imported is gone, and what is to be called then."""
+
+    __slots__ = ("run",)
+    run: Callable[[], object]
+
+
 class Imported:
-    """A managed tensor of another library, whose deleter is called once, after this object died."""
+    """A managed tensor of another library, whose deleter is called once, after this object died.
 
-    __slots__ = ("__weakref__", "_deleter", "_managed")
+    No Python runs when it dies, nor between that and the deleter: an interrupt would lose the call.
+    """
 
-    def __init__(self, deleter: int, managed: int) -> None:
-        self._deleter = deleter
-        self._managed = managed
+    __slots__ = ("__weakref__", "due")
+
+    def __init__(self) -> None:
+        self.due = due = _Due(self, _DUE.append)
+        due.run = _nothing
+        _KEPT.add(due)
         _sweep_at_exit()
 
-    def __del__(self, append: Callable[[tuple[int, int]], None] = _DUE.append) -> None:
-        if self._deleter:
-            append((self._deleter, self._managed))
+
+def deleting(deleter: int | None, managed: int) -> Callable[[], object]:
+    """What calls a deleter of another library, if there is one."""
+    return partial(_call_deleter(deleter), managed) if deleter else _nothing
 
 
 def sweep() -> None:
@@ -73,12 +93,13 @@ def sweep() -> None:
             blocks = [export.finish() for export in over]
         for block in blocks:
             _free(block)
-    while _DUE:
+    if _DUE:
+        _KEPT.difference_update(list(_DUE))
+        calls: Iterator[Callable[[], object]] = map(attrgetter("run"), iter(_DUE.popleft, None))
         try:
-            deleter, managed = _DUE.popleft()
-        except IndexError:  # another thread was faster
+            deque(map(call, calls), maxlen=0)
+        except IndexError:  # there are no more
             return
-        _call_deleter(deleter)(managed)
 
 
 @cache

@@ -6,7 +6,6 @@ put on ours before what it does with our memory: streams wait for each other, th
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,16 +17,14 @@ from ..driver.cuda.event import CudaEvent
 from ..driver.cuda.stream import CudaStream
 from ..driver.devices import gpus
 from ..driver.protocol import Device
-from . import dlpack
+from .capsules import claimed
 from .described import described, refuse_address
-from .dlpack import GPU_KINDS, Plain, Versioned
+from .dlpack import GPU_KINDS
 from .flight import Flight
-from .foreign import exported_by, is_read_only, layout_in, refuse_version
 from .layout import Layout
 from .order import flights_over, reserve
 from .ownership import Ours
 from .region import Region
-from .releases import Imported, sweep
 from .storage import IMPORTS
 
 
@@ -62,14 +59,8 @@ def _by_dlpack(x: Any, ordinal: int) -> Region:
 
 def _exported(x: Any, ordinal: int, stream: int) -> Seen:
     """What an array exports by DLPack, to be used on a stream, or on its library's own: -1."""
-    sweep()
-    managed: Plain | Versioned = dlpack.take(exported_by(x, stream=stream))
-    owner = Imported(managed.deleter or 0, ctypes.addressof(managed))
-    refuse_version(x, managed)
-    tensor = managed.tensor
-    address, layout = (tensor.data or 0) + tensor.byte_offset, layout_in(tensor)
-    refuse_address(x, layout, address)
-    return Seen(_gpu(x, ordinal), layout, address, is_read_only(x, managed), owner)
+    layout, address, readonly, owner = claimed(x, ordinal, stream=stream)
+    return Seen(_gpu(x, ordinal), layout, address, readonly, owner)
 
 
 def _gpu(x: object, ordinal: int) -> CudaDevice:

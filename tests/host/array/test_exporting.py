@@ -13,7 +13,8 @@ from tilewright.array.exporting import Wish, export
 def test_what_a_consumer_finds(version):
     t = tw.zeros((3, 4), tw.bf16).sync()[::-1, 1:3]
     capsule, exported = export(t.region, None, Wish(max_version=version), readonly=True)
-    managed = dlpack.take(capsule)
+    managed = dlpack.managed_in(capsule)
+    dlpack.rename(capsule, dlpack.used_name(capsule))
     found = managed.tensor
     assert (found.code, found.bits, found.lanes) == (4, 16, 1)
     on_gpu = tw.default_device().name.startswith("cuda")

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.array import asarray, dlpack, empty, foreign, from_numpy
+from tilewright.array import asarray, empty, foreign, from_numpy
 from tilewright.array.foreign import aliased
 from tilewright.array.releases import sweep
 from tilewright.base.dtypes import ALL, f4e2m1fn, tf32
@@ -124,9 +124,20 @@ def test_the_array_interface_is_understood():
     assert empty((1,)).sync().shape == (1,)
 
 
-def test_arrays_of_libraries_that_never_write_theirs_are_read_only():
-    """Whatever their exports say: those of JAX for memory of a GPU say nothing."""
-    theirs = type("Array", (), {"__module__": "jaxlib._jax"})()
-    silent, asking = dlpack.Plain(), dlpack.Versioned(flags=dlpack.READ_ONLY)
-    assert foreign.is_read_only(theirs, silent) and foreign.is_read_only(object(), asking)
-    assert not foreign.is_read_only(object(), silent)
+@pytest.mark.parametrize(
+    "use", [asarray, from_numpy, lambda a: from_numpy(np.zeros(4)).sync().copy_from(a)]
+)
+def test_masks_are_refused(use, golden):
+    """Not ignored, whatever is masked."""
+    masked = np.ma.masked_array(np.arange(4.0), [False, True, False, False])
+    plain = np.ma.masked_array(np.arange(4.0))
+    described = type(
+        "Described",
+        (),
+        {"__array_interface__": {**np.arange(4.0).__array_interface__, "mask": masked.mask}},
+    )()
+    for x in (plain, described, masked):
+        with pytest.raises(ShapeError, match="cannot be used as it describes itself") as caught:
+            use(x)
+    golden(str(caught.value), "mask")
+    assert aliased(np.zeros(4).view(np.recarray)).shape == (4,)

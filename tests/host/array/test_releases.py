@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import tilewright as tw
 from tilewright.array import releases
 from tilewright.array.exporting import Wish, export
-from tilewright.array.releases import Imported, sweep
+from tilewright.array.releases import Imported, deleting, sweep
 
 
 def test_what_another_library_is_done_with_is_freed():
@@ -57,10 +58,29 @@ def test_deleters_are_called_by_who_sweeps_not_by_the_collector():
     kind = releases._call_deleter
     deleter = kind(called.append)
     address = int(np.frombuffer(deleter, np.uintp)[0])
-    imported = Imported(address, 1234)
+    imported = Imported()
+    del imported  # was not taken
+    imported = Imported()
+    imported.due.run = deleting(address, 1234)
     del imported
     assert called == []
     sweep()
     assert called == [1234]
     sweep()
     assert called == [1234]
+    assert not releases._DUE
+
+
+def test_deleters_are_called_for_what_is_in_a_cycle():
+    class Keeper:
+        pass
+
+    called, keeper = [], Keeper()
+    deleter = releases._call_deleter(called.append)
+    keeper.imported, keeper.itself = Imported(), keeper
+    address = int(np.frombuffer(deleter, np.uintp)[0])
+    keeper.imported.due.run = deleting(address, 5)
+    del keeper
+    gc.collect()
+    sweep()
+    assert called == [5]
