@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
@@ -135,3 +136,50 @@ def _absorbing(times: int, run: Callable[[], None], kind: type[BaseException]) -
             _absorbing(times - 1, run, kind)
     except kind:
         pass
+
+
+def raise_on_line(point: int, run: Callable[[], None], folder: str) -> bool:
+    """As `raise_at`, before the so-many-th line of code in a folder: where any call may end."""
+    left = point
+
+    def count(frame: FrameType, event: str, argument: object) -> object:
+        nonlocal left
+        if folder not in frame.f_code.co_filename:
+            return None
+        left -= event == "line"
+        if not left and event == "line":
+            sys.settrace(None)
+            raise Interrupt
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        run()
+    except Interrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return left <= 0
+
+
+def raise_often(run: Callable[[], None], seconds: float, every: float = 0.001) -> int:
+    """Do something again and again while a signal interrupts it at a rate; gives how often."""
+
+    def interrupt(*given: object) -> None:
+        raise Interrupt
+
+    before, count = signal.signal(signal.SIGALRM, interrupt), 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, every / 10, every)
+                while True:
+                    run()
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except Interrupt:
+            count += 1
+    signal.signal(signal.SIGALRM, before)
+    return count

@@ -2,84 +2,148 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+import weakref
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..base.errors import BorrowError
-from ..op.place import here, place_of
-from .borrow import LOCK, Ticket, Use
-from .lease import HOST_WRITE, Lease
+from ..op.place import Spot, here, place_of
+from .borrow import LOCK, Ticket, Use, refuse_ended
+from .lease import HOST_WRITE, Act, Holder, Lease, refuse_leased
+from .names import is_held_elsewhere
 from .order import wait_on_host
 from .region import Region
+from .storage import Storage
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+class _Seen(weakref.ref[Array]):
+    """An array that was emptied, and its memory: who made something of it before may still see it.
+
+    Told apart by identity; no Python runs when the array dies, which an interrupt could stop.
+    """
+
+    __slots__ = ("__weakref__", "storage")
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    storage: Storage
+
+
+_SEEN: set[_Seen] = set()
 
 
 class HostWrite:
     """`with t.borrow_mut().numpy() as a:` writes `t` in place, without a copy.
 
     Nothing else can use the tensor meanwhile. After the block the array is empty, so the name
-    that is left of it sees nothing; parts of it must not be kept.
+    that is left of it sees nothing; what was made of it must not be kept.
     """
 
-    __slots__ = ("_array", "_base", "_known", "_lent", "_region", "_ticket")
+    __slots__ = ("__weakref__", "_region", "_spot", "_thing", "_ticket", "_visit")
 
-    def __init__(self, region: Region, ticket: Ticket) -> None:
+    def __init__(self, region: Region, ticket: Ticket, thing: object) -> None:
         self._region = region
         self._ticket = ticket
-        self._array: np.ndarray[Any, Any] | None = None
+        self._thing = thing
+        self._spot: Spot = None
+        self._visit: _Visit | None = None
 
-    def __enter__(self) -> np.ndarray[Any, Any]:
+    def __enter__(self) -> Array:
         region = self._region
         if not region.storage.device.host_visible:
             raise TypeError(
                 f"the host cannot write the memory of {region.storage.device.name} directly;"
                 " use t.copy_from(array)"
             )
-        self._lent = Lease(HOST_WRITE, here(), self._is_unused)
-        region.storage.state.lease(self._lent)
+        spot, holder = here(), Holder(region.interface(readonly=False), region.storage)
+        # Wherever an interrupt comes, the lease is over when the array is gone.
+        array = region.array_over(holder)
+        visit = _Visit(self, array, holder, region.storage)
         try:
-            wait_on_host([region], writes=True)
+            del holder
+            self._claim(Lease(HOST_WRITE, spot, visit.is_over, region.footprint()))
         except BaseException:
-            self._lent.is_over = _over
+            del array  # which a traceback would keep
             raise
-        array = self._array = region.array().view()
-        self._base = array.base
-        self._known = sys.getrefcount(self._base)
+        self._spot, self._visit = spot, visit
         return array
 
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        array = self._array
-        assert array is not None
-        region = self._region
-        # An array cannot be taken back from the variable that holds it, but it can be emptied.
-        nothing: Any = (1, (0,), array.dtype, False, b"")
-        array.__setstate__(nothing)
-        self._array = None
-        parts = self._base is not None and sys.getrefcount(self._base) >= self._known
+    def _claim(self, lent: Lease) -> None:
+        region, state = self._region, self._region.storage.state
         with LOCK:
+            refuse_ended(self._ticket, "numpy", self._thing)
+            refuse_leased(state, Act.WRITE, "numpy()", self._thing, region)
+            state.lease(lent)
+        wait_on_host([region], writes=True)
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        visit, region = self._visit, self._region
+        assert visit is not None, "the block was not entered"
+        visit.left = True
+        with LOCK:
+            is_over = visit.is_over(error)
             region.mark_written()
-            use = Use("written by the host through NumPy", self._lent.spot)
+            use = Use("written by the host through NumPy", self._spot)
             standing = self._ticket if self._ticket.ended_by() is None else None
             region.storage.state.exclude_locked(use, region.part, standing)
-        if parts:
-            self._lent.is_over = self._is_unused
-            if error is None:
-                self._refuse_parts()
-        else:
-            self._lent.is_over = _over
-
-    def _is_unused(self) -> bool:
-        """Whether no part of the array is left, after the block."""
-        return self._array is None and sys.getrefcount(self._base) < self._known
-
-    def _refuse_parts(self) -> None:
-        raise BorrowError(
-            "a part of the array is kept after the `with` block in which it could be written",
-            places=(("here", place_of(here())), ("lent", place_of(self._lent.spot))),
-            hint="copy what you want to keep: part.copy()",
-        )
+        if not is_over and error is None:
+            raise BorrowError(
+                "the array, or something made of it, is kept after the `with` block in which it"
+                " could be written",
+                places=(("here", place_of(here())), ("lent", place_of(self._spot))),
+                hint="copy what you want to keep: a[1:].copy(); the tensor can be used when what"
+                " was made of the array is gone",
+            )
 
 
-def _over() -> bool:
-    return True
+class _Visit:
+    """One time that a block was entered: its array, and whether somebody can still see its memory.
+
+    It keeps neither the array nor the memory.
+    """
+
+    __slots__ = ("_array", "_holder", "_over", "_seen", "_storage", "_writer", "left")
+
+    def __init__(self, writer: HostWrite, array: Array, holder: Holder, storage: Storage) -> None:
+        self._writer = weakref.ref(writer)
+        self._array = weakref.ref(array)
+        self._holder = weakref.ref(holder)
+        self._storage = weakref.ref(storage)
+        self._seen: weakref.ref[_Seen] | None = None
+        self._over = False
+        self.left = False
+        """Whether the block was left. It was also if nobody can leave it any more."""
+
+    def is_over(self, error: BaseException | None = None) -> bool:
+        """Whether nobody sees the memory any more. For who holds the lock.
+
+        While the block is being run, the array does. Afterwards what was made of it may, of which
+        parts keep the holder, and all else the array.
+        """
+        if not self._over:
+            array = self._array()
+            self._over = self._holder() is None if array is None else self._let_go(array, error)
+        return self._over
+
+    def _let_go(self, array: Array, error: BaseException | None) -> bool:
+        """Whether nobody but variables has the array, and it no memory any more."""
+        if not self.left and self._writer() is not None:
+            return False
+        self._empty(array)
+        if is_held_elsewhere(array, error, depth=2):
+            return False
+        if self._seen is not None and (seen := self._seen()) is not None:
+            _SEEN.discard(seen)
+        return self._holder() is None
+
+    def _empty(self, array: Array) -> None:
+        """An array cannot be taken back from the variable that holds it, but it can be emptied."""
+        storage = self._storage()
+        if storage is not None and (self._seen is None or self._seen() is None):
+            seen = _Seen(array, _SEEN.discard)
+            seen.storage, self._seen = storage, weakref.ref(seen)
+            _SEEN.add(seen)
+        nothing: Any = (1, (0,), array.dtype, False, b"")
+        array.__setstate__(nothing)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ..op.ambient import unsafe_allowed
 from ..op.place import here
-from .borrow import LOCK
+from .borrow import LOCK, Ticket, refuse_ended
 from .exporting import Wish, check_wish, device_of, export
-from .lease import EXPORT, EXPORT_MUT, VIEW, Kind, Lease
+from .lease import EXPORT, EXPORT_MUT, VIEW, Act, Holder, Kind, Lease, refuse_leased
 from .order import wait_on_host
 from .ownership import Handle
 from .putting import copy_now
-from .region import Region, region_of_array
+from .region import Region, bytes_of, region_of_array
 from .storage import IMPORTS
 from .strangers import gathered, let_wait
+
+IsOver: TypeAlias = Callable[[], bool]
+"""Tells whether the last user of memory is gone."""
 
 
 class Interop(Handle):
@@ -60,8 +63,7 @@ class Interop(Handle):
                 f"{self!r} must be copied to be exported: {relied_on}."
                 " Leave out copy=False, or export inside `with tw.unsafe():`"
             )
-        lent = self._lend(EXPORT, "__dlpack__()")
-        return _leased_export(lent, self.region, wish, readonly=True)
+        return _leased_export(self.region, wish, self._lend_export, readonly=True)
 
     def _relied_on(self) -> str:
         """Why nobody else may write this memory, in words; "" if nothing speaks against it."""
@@ -83,40 +85,41 @@ class Interop(Handle):
         capsule, _ = export(region, array, wish, readonly=False, copied=True)
         return capsule
 
-    def _lend(self, kind: Kind, reader: str) -> Lease:
+    def _lend_export(self, is_over: IsOver) -> None:
+        self._lend(EXPORT, "__dlpack__()", is_over)
+
+    def _lend(self, kind: Kind, reader: str, is_over: IsOver) -> None:
         """Borrow for reading and lease at once, so that no write can come between."""
+        region, spot = self.region, here()
         with LOCK:
             self.borrow_shared(f"read by {reader}", reader)
             self.check_readable(reader)
-            lent = Lease(kind, here(), _not_over)
-            self.region.storage.state.lease(lent)
-            IMPORTS.include(self.region.storage)
-            return lent
+            region.storage.state.lease(Lease(kind, spot, is_over, region.footprint()))
+            IMPORTS.include(region.storage)
 
-    def _leased_buffer(self, reader: str) -> memoryview:
-        """All bytes the region spans, read only, leased for as long as the buffer is used."""
-        region = self.region
-        if not region.storage.device.host_visible:
+    def _leased_array(self, reader: str, interface: dict[str, object]) -> np.ndarray[Any, Any]:
+        """Memory as a read-only array, leased until the last one that was made of it is gone."""
+        device = self.region.storage.device
+        if not device.host_visible:
             raise TypeError(
-                f"{reader} cannot see the memory of {region.storage.device.name};"
-                " t.to_numpy() gives a copy"
+                f"{reader} cannot see the memory of {device.name}; t.to_numpy() gives a copy"
             )
-        lent = self._lend(VIEW, reader)
-        memory = _bytes_of(region)
-        ref = weakref.ref(memory)
-        lent.is_over = lambda: ref() is None
-        wait_on_host([region])
-        return memoryview(memory).toreadonly()
+        holder = Holder(interface, self.region.storage)
+        known = weakref.ref(holder)
+        try:
+            self._lend(VIEW, reader, lambda: known() is None)
+            wait_on_host([self.region])
+            return np.asarray(holder)
+        finally:
+            del holder  # which a traceback would keep
 
     def _as_array(self) -> np.ndarray[Any, Any]:
         region = self.region
         if 0 in region.shape:
             self.read_on_host("np.asarray()")
             return np.empty(region.shape, region.dtype.np)
-        strides = tuple([s * region.dtype.itemsize for s in region.strides])
-        buffer = self._leased_buffer("np.asarray()")
-        offset = region.address - region.start
-        return np.ndarray(region.shape, region.dtype.np, buffer, offset, strides)
+        interface = region.interface(readonly=True)
+        return self._leased_array("np.asarray()", interface).view(region.dtype.np)
 
     if not TYPE_CHECKING:
 
@@ -150,7 +153,7 @@ class Interop(Handle):
                 "typestr": region.dtype.np.str,
                 "shape": region.shape,
                 "strides": tuple(s * region.dtype.itemsize for s in region.strides),
-                "data": self._leased_buffer("np.asarray()"),
+                "data": memoryview(self._leased_array("np.asarray()", bytes_of(region))),
                 "offset": region.address - region.start,
             }
 
@@ -163,39 +166,33 @@ class Interop(Handle):
             return view.astype(dtype)
 
 
-def export_to_write(region: Region, wish: Wish) -> object:
+def export_to_write(region: Region, wish: Wish, ticket: Ticket, thing: object) -> object:
     """A capsule through which another library may write; nothing here uses the memory meanwhile."""
-    lent = Lease(EXPORT_MUT, here(), _not_over)
-    region.storage.state.lease(lent)
-    IMPORTS.include(region.storage)
-    return _leased_export(lent, region, wish, readonly=False)
+
+    def lend(is_over: IsOver) -> None:
+        state, spot = region.storage.state, here()
+        with LOCK:
+            refuse_ended(ticket, "__dlpack__", thing)
+            refuse_leased(state, Act.WRITE, "__dlpack__()", thing, region)
+            state.lease(Lease(EXPORT_MUT, spot, is_over, region.footprint()))
+            IMPORTS.include(region.storage)
+
+    return _leased_export(region, wish, lend, readonly=False)
 
 
-def _leased_export(lent: Lease, region: Region, wish: Wish, *, readonly: bool) -> object:
+def _leased_export(
+    region: Region, wish: Wish, lend: Callable[[IsOver], None], *, readonly: bool
+) -> object:
+    """A capsule over memory that is lent for as long as it, or what is made of it, is there."""
+    capsule, exported = export(region, None, wish, readonly=readonly)
     try:
+        lend(exported.is_over)
         if region.storage.device.host_visible:
             wait_on_host([region], writes=not readonly)
         else:
             let_wait(region, wish.stream, writes=not readonly)
-        capsule, exported = export(region, None, wish, readonly=readonly)
     except BaseException:
-        lent.is_over = _over
+        del capsule  # which a traceback would keep
         raise
     region.mark_written()
-    lent.is_over = exported.is_over
     return capsule
-
-
-def _not_over() -> bool:
-    return False
-
-
-def _over() -> bool:
-    return True
-
-
-def _bytes_of(region: Region) -> Any:
-    """The bytes a region spans as a buffer, which keeps their storage alive."""
-    memory: Any = (ctypes.c_ubyte * (region.end - region.start)).from_address(region.start)
-    memory.storage = region.storage
-    return memory

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..base.errors import BorrowError
 from ..op.place import Spot, here, place_of
 from .borrow import BorrowState
+from .extent import Extent
 
 
 class Act(Enum):
@@ -36,7 +37,8 @@ _EVERYTHING = frozenset(Act)
 VIEW = Kind(
     "a NumPy view of it is alive",
     "view",
-    f"use .to_numpy() for a copy, or delete the view {_MAY_HOLD}",
+    f"use .to_numpy() for a copy, or delete the view {_MAY_HOLD};"
+    " t = t.dup().sync() goes on without it",
     frozenset({Act.WRITE}),
 )
 """Read-only, so reading goes on; whoever takes the tensor over cannot write it either."""
@@ -44,7 +46,7 @@ VIEW = Kind(
 HOST_WRITE = Kind(
     "the host writes it through NumPy",
     "lent",
-    "leave the `with` block first, and keep no part of the array",
+    "leave the `with` block first, and keep nothing that was made of the array",
     _EVERYTHING,
 )
 
@@ -60,31 +62,52 @@ EXPORT_MUT = EXPORT._replace(while_="another library may write it", refuses=_EVE
 
 
 class Lease:
-    """One lease of a piece of memory. Does not keep what it lent alive."""
+    """One lease of a piece of memory, or of a part. Does not keep what it lent alive.
 
-    __slots__ = ("is_over", "kind", "spot")
+    An interrupt may come behind any line of who makes one. So it is made when there is something
+    that will be over by itself if nobody gets it.
+    """
 
-    def __init__(self, kind: Kind, spot: Spot, is_over: Callable[[], bool]) -> None:
+    __slots__ = ("extent", "is_over", "kind", "spot")
+
+    def __init__(
+        self, kind: Kind, spot: Spot, is_over: Callable[[], bool], extent: Extent | None = None
+    ) -> None:
         self.kind = kind
         self.spot = spot
         self.is_over = is_over
-        """Whether the last user is gone."""
+        """Whether the last user is gone. For who holds the lock."""
+        self.extent = extent
+        """The part that is lent; None: all of it."""
+
+    def meets(self, extent: Extent | None) -> bool:
+        """Whether a part of the memory, or (None) all of it, has a byte in common with it."""
+        return extent is None or self.extent is None or self.extent.meets(extent)
 
 
 class Holder:
-    """Memory as NumPy takes it; the arrays made of it keep what it belongs to."""
+    """Memory as NumPy takes it; the arrays made of it keep what it belongs to.
 
-    __slots__ = ("__array_interface__", "keep")
+    Only they keep it, so that it is dead when the last of them is.
+    """
+
+    __slots__ = ("__weakref__", "_interface", "_keep")
 
     def __init__(self, interface: dict[str, object], keep: object) -> None:
-        self.__array_interface__ = interface
-        self.keep = keep
+        self._interface = interface
+        self._keep = keep
+
+    @property
+    def __array_interface__(self) -> dict[str, object]:
+        return dict(self._interface)
 
 
-def refuse_leased(state: BorrowState, act: Act, who: str, thing: object) -> None:
-    """Raise if what is wanted of memory cannot be had while it is out of sight."""
+def refuse_leased(
+    state: BorrowState, act: Act, who: str, thing: object, extent: Extent | None = None
+) -> None:
+    """Raise if what is wanted of memory, or of a part, cannot be had while it is out of sight."""
     for lent in state.live_leases():
-        if act in lent.kind.refuses:
+        if act in lent.kind.refuses and lent.meets(extent):
             raise BorrowError(
                 f"{who} would {act.value} {thing} while {lent.kind.while_}",
                 places=(("here", place_of(here())), (lent.kind.label, place_of(lent.spot))),

@@ -40,7 +40,7 @@ class Lent:
         if not self.written or storage.is_meta:
             handle.check_readable(f"`{self._op}`")
         act = Act.WRITE if self.written else Act.READ
-        refuse_leased(storage.state, act, f"`{self._op}`", handle)
+        refuse_leased(storage.state, act, f"`{self._op}`", handle, self.region)
 
     def check_standing(self) -> None:
         """Raise if the borrow has ended."""

@@ -220,7 +220,7 @@ class Handle(Ours):
         with LOCK:
             self.check_usable()
             if state.leases or state.neighbours:
-                refuse_leased(state, Act.READ, reader, self)
+                refuse_leased(state, Act.READ, reader, self, region)
             return state.share_locked(Use(what, here()), region.part, self._view)
 
     def borrow_exclusive(self, what: str) -> Ticket:

@@ -35,24 +35,39 @@ _WORDS = Struct(f"{TENSOR_WORDS}q")
 """Kind, address, and where the record of the memory is."""
 
 
-class Region(Extent):
-    """A layout laid over memory: the address of its first element, and the bytes it spans."""
+class Footprint(Extent):
+    """A layout laid over addresses: those of its elements. It keeps no memory."""
 
-    __slots__ = ("address", "is_whole", "layout", "storage")
+    __slots__ = ("address", "layout")
 
-    def __init__(self, storage: Storage, layout: Layout, address: int) -> None:
-        self.storage = storage
+    def __init__(self, layout: Layout, address: int) -> None:
         self.layout = layout
         self.address = address
         self.start = address + layout.low
         self.end = address + layout.high
-        self.is_whole = layout.covers == storage.nbytes
-        """Whether it is surely all of its storage, so that any use of that meets it."""
 
     @property
     def is_dense(self) -> bool:
         """Whether there are no gaps between its elements."""
         return self.layout.covers == self.end - self.start
+
+    def pattern(self, base: int) -> np.ndarray[Any, Any]:
+        """Its elements as an array that must never be looked into."""
+        item = self.layout.dtype.itemsize
+        strides = tuple([s * item for s in self.layout.strides])
+        return as_if_at(self.address - base, _SAME_SIZE[item], self.layout.shape, strides)
+
+
+class Region(Footprint):
+    """A layout laid over memory: the address of its first element, and the bytes it spans."""
+
+    __slots__ = ("is_whole", "storage")
+
+    def __init__(self, storage: Storage, layout: Layout, address: int) -> None:
+        super().__init__(layout, address)
+        self.storage = storage
+        self.is_whole = layout.covers == storage.nbytes
+        """Whether it is surely all of its storage, so that any use of that meets it."""
 
     def meets(self, other: Extent) -> bool:
         """Whether the two have a byte in common; in doubt they have."""
@@ -61,12 +76,6 @@ class Region(Extent):
             same = isinstance(other, Region) and other.storage is self.storage
             return same and super().meets(other)
         return super().meets(other)
-
-    def pattern(self, base: int) -> np.ndarray[Any, Any]:
-        """Its elements as an array that must never be looked into."""
-        item = self.dtype.itemsize
-        strides = tuple([s * item for s in self.strides])
-        return as_if_at(self.address - base, _SAME_SIZE[item], self.shape, strides)
 
     @property
     def dtype(self) -> AnyDType:
@@ -86,12 +95,16 @@ class Region(Extent):
     def array(self) -> np.ndarray[Any, Any]:
         """The memory itself as a NumPy array, for work on the host; not to be handed to users."""
         assert self.storage.device.host_visible, "the host would die of reading it"
-        return self._array(Holder(self.interface(readonly=False), self.storage))
+        return self.array_over(Holder(self.interface(readonly=False), self.storage))
 
     @property
     def part(self) -> Region | None:
         """What borrows of it are of: None where that is all of its storage."""
         return None if self.is_whole else self
+
+    def footprint(self) -> Footprint:
+        """Its addresses, for who must not keep the memory."""
+        return Footprint(self.layout, self.address)
 
     @property
     def is_written(self) -> bool:
@@ -115,7 +128,8 @@ class Region(Extent):
         item = self.dtype.itemsize
         return runs_of(self.address, item, self.shape, tuple([s * item for s in self.strides]))
 
-    def _array(self, holder: Holder) -> np.ndarray[Any, Any]:
+    def array_over(self, holder: Holder) -> np.ndarray[Any, Any]:
+        """The array of a holder that describes it; not to be handed to users without a lease."""
         if 0 in self.shape:
             return np.empty(self.shape, self.dtype.np)
         return np.asarray(holder).view(self.dtype.np)
@@ -167,6 +181,12 @@ def interface_of(layout: Layout, address: int, *, readonly: bool) -> dict[str, o
         "strides": tuple([s * item for s in layout.strides]),
         "data": (address, readonly),
     }
+
+
+def bytes_of(region: Region) -> dict[str, object]:
+    """All bytes that a region spans, as NumPy's array interface has them: to be read."""
+    span = (region.end - region.start,)
+    return {"version": 3, "typestr": "|u1", "shape": span, "data": (region.start, True)}
 
 
 def region_of_array(

@@ -337,7 +337,7 @@ class BorrowMut(Ours, Generic[E]):
 
     def numpy(self) -> HostWrite:
         """The memory as a NumPy array to write: `with t.borrow_mut().numpy() as a:`."""
-        return HostWrite(self.tensor.region, self._reborrow())
+        return HostWrite(self.tensor.region, self._reborrow(), self.tensor)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's name for the device."""
@@ -359,8 +359,7 @@ class BorrowMut(Ours, Generic[E]):
         check_wish(self.tensor.region, wish)
         if copy:
             raise BufferError("an exclusive borrow is exported without a copy; export the tensor")
-        self._reborrow()
-        return export_to_write(self.tensor.region, wish)
+        return export_to_write(self.tensor.region, wish, self._reborrow(), self.tensor)
 
     def _part(self, region: Region) -> BorrowMut[E]:
         ticket = self._reborrow(region.part)

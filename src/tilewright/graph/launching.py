@@ -94,7 +94,8 @@ def _refuse_unready(name: str, writes: Sequence[Region], reads: Sequence[Region]
     for act, regions in ((Act.WRITE, writes), (Act.READ, reads)):
         for region in regions:
             if region.storage.state.live_leases():
-                refuse_leased(region.storage.state, act, f"`{name}`", _described(region))
+                thing = _described(region)
+                refuse_leased(region.storage.state, act, f"`{name}`", thing, region)
 
 
 def _borrow(op: GraphLaunch, writes: Sequence[Region], reads: Sequence[Region]) -> None:

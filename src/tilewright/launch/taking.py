@@ -85,7 +85,7 @@ def refuse_ended_borrows(kernel: str, bound: Bound) -> None:
             refuse_unreadable(region, f"`{kernel}`", tensors[i])
         if region.storage.state.live_leases():
             act = Act.WRITE if i < written else Act.READ
-            refuse_leased(region.storage.state, act, f"`{kernel}`", tensors[i])
+            refuse_leased(region.storage.state, act, f"`{kernel}`", tensors[i], region)
 
 
 def refuse_ended_tickets(kernel: str, bound: Bound) -> None:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
 
+from support.interrupts import MOST_POINTS, raise_at, raise_behind, raise_often, raise_on_line
 from tilewright.array import Arc, asarray, empty, from_numpy, meta, move, zeros
+from tilewright.array.releases import sweep
 from tilewright.base.dtypes import ALL, f4e2m1fn
 from tilewright.base.errors import BorrowError
+from tilewright.kernels import fill
 from tilewright.op.ambient import unsafe
 
 pytestmark = pytest.mark.cpu_alone
@@ -38,6 +42,18 @@ def test_numpy_sees_the_memory_read_only(t):
     assert np.array(t).flags.writeable
     with pytest.raises(ValueError, match=r"[cC]opy"):
         np.asarray(t, dtype="i4", copy=False)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "bfloat16"])
+def test_nothing_that_an_array_is_made_of_can_be_written(dtype):
+    a = np.asarray(zeros((3,), dtype).sync())
+    while a is not None:
+        with pytest.raises((ValueError, TypeError, BufferError, AttributeError)):
+            memoryview(a).cast("B")[0] = 1
+        if isinstance(a, np.ndarray):
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                a.flags.writeable = True
+        a = getattr(a, "obj", None) if isinstance(a, memoryview) else getattr(a, "base", None)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +223,61 @@ def test_an_exclusive_borrow_is_exported_for_writing(t):
     assert t.to_numpy()[:, 0].tolist() == [0, 7, 7, 18]
     with pytest.raises(BufferError, match="without a copy"):
         t.borrow_mut().__dlpack__(copy=True)
+
+
+# Interrupts
+
+
+SEES = {
+    "asarray": np.asarray,
+    "asarray of a view": lambda t: np.asarray(t[1:]),
+    "array interface": lambda t: t.__array_interface__,
+    "dlpack": np.from_dlpack,
+    "dlpack of a borrow": lambda t: np.from_dlpack(t.borrow_mut()),
+    "dlpack as a copy": lambda t: np.from_dlpack(t, copy=True),
+}
+
+
+def on_line(point, run):
+    return raise_on_line(point, run, "tilewright/array")
+
+
+def is_usable(t):
+    fill(t, 1.0).sync()
+    assert (np.asarray(t) == 1).all()
+    assert leases(t) == 0
+
+
+@pytest.mark.parametrize("interrupt", [raise_at, raise_behind, on_line])
+@pytest.mark.parametrize("see", SEES)
+def test_a_tensor_can_be_used_after_an_interrupt(t, see, interrupt):
+    SEES[see](t)
+    for point in range(1, MOST_POINTS):
+        over = not interrupt(point, lambda: SEES[see](t))
+        is_usable(t)
+        if over:
+            break
+    assert 3 < point < MOST_POINTS - 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("see", SEES)
+def test_a_tensor_can_be_used_after_many_interrupts(t, see):
+    assert raise_often(lambda: SEES[see](t), 0.1) > 3
+    is_usable(t)
+
+
+def test_an_interrupted_export_keeps_no_memory():
+    np.from_dlpack(zeros((2,)).sync())
+    for point in range(1, MOST_POINTS):
+        t = from_numpy(VALUES).sync()
+        gone = weakref.ref(t.region.storage)
+        over = not raise_behind(point, lambda t=t: np.from_dlpack(t))
+        del t
+        sweep()
+        assert gone() is None, point
+        if over:
+            break
 
 
 # PyTorch, where it is installed

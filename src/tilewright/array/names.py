@@ -1,0 +1,119 @@
+"""Whether an object is held by more than variables.
+
+A variable that holds an emptied array sees nothing of its memory. What else holds the array may
+have kept the address: a memoryview, a capsule of DLPack, a tensor of another library. None of these
+can be asked for; so references are counted, and those of variables are told apart.
+"""
+
+from __future__ import annotations
+
+import sys
+from inspect import CO_OPTIMIZED, currentframe
+from types import FrameType
+
+SNAPSHOTS = sys.version_info < (3, 13)
+"""Whether the variables of a function are seen through a dict of the frame's, which holds them."""
+_UNSHARED = sys.getrefcount({}) + 2
+"""How often a dict is referred to that a frame holds, and one variable."""
+
+
+def is_held_elsewhere(thing: object, error: BaseException | None = None, depth: int = 1) -> bool:
+    """Whether more refers to `thing` than variables do, those of the last `depth` callers aside.
+
+    These have one each.
+
+    Variables are those of the functions and modules that are being run in this thread, and of those
+    that an error passed through: this one, or one that a notebook keeps. In doubt something else
+    does.
+    """
+    unknown, variables = object(), _Variables()
+    # Both are variables of this function; the one is a variable of its caller's, too.
+    for frame in _frames(error, depth):
+        # Counted each time: to look at variables may make a dict that refers to them as well.
+        if sys.getrefcount(thing) - sys.getrefcount(unknown) - depth * _PASSED <= variables.count():
+            return False
+        variables.look(frame, thing)
+    return sys.getrefcount(thing) - sys.getrefcount(unknown) - depth * _PASSED > variables.count()
+
+
+def _frames(error: BaseException | None, depth: int) -> list[FrameType]:
+    """The frames of whom the last callers of `is_held_elsewhere` were called by, and of errors."""
+    found: list[FrameType] = []
+    frame = currentframe()
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    del found[: 2 + depth]
+    errors, known = [error, sys.exc_info()[1], getattr(sys, "last_value", None)], set[int]()
+    while errors:
+        raised = errors.pop()
+        if isinstance(raised, BaseException) and id(raised) not in known:
+            known.add(id(raised))
+            traceback = raised.__traceback__
+            while traceback is not None:
+                found.append(traceback.tb_frame)
+                traceback = traceback.tb_next
+            errors += [raised.__context__, raised.__cause__]
+    return found
+
+
+class _Variables:
+    """Variables that refer to an object, each counted once."""
+
+    def __init__(self) -> None:
+        self._found = 0
+        self._seen = set[int]()
+        """Frames and namespaces that were looked at."""
+        self._inner = set[str]()
+        """Names of variables of functions that functions in these may see."""
+        self._outer = set[str]()
+        """Names of variables of functions around: all of one name may be one, or one of these."""
+
+    def count(self) -> int:
+        """How many there are at least."""
+        return self._found + len(self._outer - self._inner)
+
+    def look(self, frame: FrameType, thing: object) -> None:
+        """Count those of a frame, and of its module."""
+        if id(frame) not in self._seen:
+            self._seen.add(id(frame))
+            if frame.f_code.co_flags & CO_OPTIMIZED:
+                self._look_at_function(frame, thing)
+            elif frame.f_locals is frame.f_locals:  # not a copy, made for comprehensions
+                self._look_at_namespace(frame.f_locals, thing)
+        self._look_at_namespace(frame.f_globals, thing)
+
+    def _look_at_namespace(self, space: dict[str, object], thing: object) -> None:
+        if type(space) is dict and id(space) not in self._seen:
+            self._seen.add(id(space))
+            self._found += len(_names(space, thing))
+
+    def _look_at_function(self, frame: FrameType, thing: object) -> None:
+        space, code = frame.f_locals, frame.f_code
+        names = _names(space, thing)
+        self._outer |= names & {*code.co_freevars}
+        self._inner |= names & {*code.co_cellvars}
+        self._found += len(names - {*code.co_freevars})
+        if SNAPSHOTS:
+            if sys.getrefcount(space) == _UNSHARED:
+                space.clear()  # or it would hold what variables hold now, after they let go
+            else:
+                self._found += len(names)  # a debugger looks at it, or the user
+
+
+def _names(space: dict[str, object], thing: object) -> set[str]:
+    return {name for name, value in list(space.items()) if value is thing}
+
+
+def _passed() -> int:
+    """How often an argument is referred to on its way into a function, besides there."""
+
+    def inside(thing: object) -> int:
+        unknown = object()
+        return sys.getrefcount(thing) - sys.getrefcount(unknown)
+
+    mine = object()
+    return inside(mine)
+
+
+_PASSED = _passed()
