@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from linecache import getline
 from types import FrameType
 
 MOST_POINTS = 2000
@@ -139,15 +140,21 @@ def _absorbing(times: int, run: Callable[[], None], kind: type[BaseException]) -
 
 
 def raise_on_line(point: int, run: Callable[[], None], folder: str) -> bool:
-    """As `raise_at`, before the so-many-th line of code in a folder: where any call may end."""
+    """As `raise_at`, before the so-many-th line of code in a folder: where any call may end.
+
+    Not where a `with` block is entered or left, which no signal tears apart.
+    """
     left = point
 
     def count(frame: FrameType, event: str, argument: object) -> object:
         nonlocal left
-        if folder not in frame.f_code.co_filename:
+        file = frame.f_code.co_filename
+        if folder not in file:
             return None
-        left -= event == "line"
-        if not left and event == "line":
+        if event != "line" or getline(file, frame.f_lineno).lstrip().startswith("with "):
+            return count
+        left -= 1
+        if not left:
             sys.settrace(None)
             raise Interrupt
         return count

@@ -8,8 +8,10 @@ can be asked for; so references are counted, and those of variables are told apa
 from __future__ import annotations
 
 import sys
-from inspect import CO_OPTIMIZED, currentframe
+from inspect import CO_OPTIMIZED
 from types import FrameType
+
+from ..base.spot import frame_at
 
 SNAPSHOTS = sys.version_info < (3, 13)
 """Whether the variables of a function are seen through a dict of the frame's, which holds them."""
@@ -39,11 +41,10 @@ def is_held_elsewhere(thing: object, error: BaseException | None = None, depth: 
 def _frames(error: BaseException | None, depth: int) -> list[FrameType]:
     """The frames of whom the last callers of `is_held_elsewhere` were called by, and of errors."""
     found: list[FrameType] = []
-    frame = currentframe()
+    frame: FrameType | None = frame_at(2 + depth)  # its own would be kept by itself
     while frame is not None:
         found.append(frame)
         frame = frame.f_back
-    del found[: 2 + depth]
     errors, known = [error, sys.exc_info()[1], getattr(sys, "last_value", None)], set[int]()
     while errors:
         raised = errors.pop()

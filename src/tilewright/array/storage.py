@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 from weakref import ref
 
@@ -113,6 +113,8 @@ class Imports:
         self._spans: Spans[_Span] = Spans()
         """The keys of these."""
         self._room = 0
+        self._in_vain = 0
+        """How often the dead were met since they were last forgotten."""
 
     def find(self, device: Device, owner: object, start: int, end: int, readonly: bool) -> Storage:
         """The storage for the bytes start .. end - 1, which `owner` keeps alive."""
@@ -145,12 +147,16 @@ class Imports:
         if not self._known:
             return False
         with LOCK:
-            return any(True for start, end in spans for _ in self._meeting(start, end))
+            return any(self._meeting(start, end) for start, end in spans)
 
-    def _meeting(self, start: int, end: int) -> Iterator[Storage]:
-        for span in self._spans.meeting(start, end):
-            if (found := self._known.get(span, _nothing)()) is not None:
-                yield found
+    def _meeting(self, start: int, end: int) -> list[Storage]:
+        """What is alive of the memory that has some of these addresses."""
+        met = [self._known.get(span, _nothing)() for span in self._spans.meeting(start, end)]
+        found = [storage for storage in met if storage is not None]
+        self._in_vain += len(met) - len(found)
+        if self._in_vain > len(self._known):
+            self._sweep()
+        return found
 
     def _introduce(self, new: Storage) -> None:
         """Make it a neighbour of all that it overlaps."""
@@ -171,7 +177,7 @@ class Imports:
         """Forget the dead, and make room for as many again as are alive."""
         self._known = {span: known for span, known in self._known.items() if known() is not None}
         self._spans.keep(self._known.__contains__)
-        self._room = 2 * len(self._known) + 8
+        self._room, self._in_vain = 2 * len(self._known) + 8, 0
 
 
 def _nothing() -> None:

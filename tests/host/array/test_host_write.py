@@ -9,6 +9,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.interrupts import MOST_POINTS, raise_at, raise_behind, raise_often, raise_on_line
 from tilewright.array import host_write
+from tilewright.array.borrow import LOCK
 from tilewright.base.errors import BorrowError
 
 
@@ -366,6 +367,7 @@ def blocks(t):
             c[:] = 3
         assert (t.to_numpy() == 3).all()
         assert not host_write._SEEN
+        assert not LOCK._is_owned()
 
     return stays, goes, usable
 

@@ -8,6 +8,7 @@ import pytest
 
 from support.interrupts import MOST_POINTS, raise_at, raise_behind, raise_often, raise_on_line
 from tilewright.array import Arc, asarray, empty, from_numpy, meta, move, zeros
+from tilewright.array.borrow import LOCK
 from tilewright.array.releases import sweep
 from tilewright.base.dtypes import ALL, f4e2m1fn
 from tilewright.base.errors import BorrowError
@@ -246,6 +247,7 @@ def is_usable(t):
     fill(t, 1.0).sync()
     assert (np.asarray(t) == 1).all()
     assert leases(t) == 0
+    assert not LOCK._is_owned()
 
 
 @pytest.mark.parametrize("interrupt", [raise_at, raise_behind, on_line])

@@ -82,6 +82,20 @@ def test_many_arrays_take_many_times_one():
     assert many < 6 * few
 
 
+def test_the_dead_are_not_met_again_and_again():
+    """Where many were alive there is room for many; memory that comes again has other sizes."""
+
+    def several(count):
+        imports, a = Imports(), np.zeros(4)
+        kept = [find(imports, a, 16 * i, 16 * i + 8) for i in range(count)]
+        kept.clear()
+        for i in range(count):
+            find(imports, a, 1 << 20, (1 << 20) + 8 + i)
+
+    few, many = steps(lambda: several(100)), steps(lambda: several(400))
+    assert many < 6 * few
+
+
 def test_empty_memory_that_others_see_meets_nothing():
     imports, a = Imports(), np.zeros(4)
     imports.include(find(imports, a, 100, 100))
