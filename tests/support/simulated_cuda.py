@@ -195,9 +195,9 @@ def install(arch: str) -> None:
     """Let this device be the one GPU of the process, and cubins be known by their IR."""
     make = keeping.artifact
 
-    def artifact(made: Lowered, cubin: bytes) -> Artifact:
+    def artifact(made: Lowered, cubin: bytes, **how: bool) -> Artifact:
         MADE[sha256(cubin).digest()] = made.func
-        return make(made, cubin)
+        return make(made, cubin, **how)
 
     keeping.artifact = tileir.artifact = artifact
     devices._Gpus.found = (CudaDevice(SimulatedCuda(arch), 0),)

@@ -6,12 +6,13 @@ called as `base.cuda_abi` says.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
-from .assembler import Job, assemble
+from .assembler import Defeat, Job, attempt
 from .choose import choose
 from .keeping import artifact, keeping_for
 from .lower import RULES as TABLE
@@ -68,9 +69,20 @@ def _text(made: Lowered) -> str:
 
 
 def _artifact(made: Lowered, tool: Toolchain) -> Artifact:
+    """Assemble; what defeats the assembler is lowered once more, with care."""
+    found = attempt(_job(made), tool)
+    if not isinstance(found, Defeat):
+        return artifact(made, found)
+    careful = lowered(made.func, replace(made.target, careful=True))
+    again = attempt(_job(careful), tool)
+    if isinstance(again, Defeat):
+        raise found.error()
+    return artifact(made, again, careful=True)
+
+
+def _job(made: Lowered) -> Job:
     kernel = made.program.kernels[0]
-    job = Job(kernel.name, made.target.arch, made.bytecode(), kernel.span)
-    return artifact(made, assemble(job, tool))
+    return Job(kernel.name, made.target.arch, made.bytecode(), kernel.span)
 
 
 def _summary(made: Artifact) -> str:

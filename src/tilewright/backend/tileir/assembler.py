@@ -37,6 +37,8 @@ HINTS: dict[int | None, str] = {
     None: "try smaller tiles, or give it more time: TILEWRIGHT_TILEIRAS_TIMEOUT=1200",
 }
 """Advice by exit status; None for one that was stopped."""
+DEFEATS = (5, -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE)
+"""Exit statuses of an assembler that failed in its own work."""
 FULL = os.strerror(errno.ENOSPC)
 ROOM = "make room there, or set TMPDIR to another directory"
 OTHERWISE = f"try smaller tiles, or fewer values at once; if that does not help, {REPORT}"
@@ -52,8 +54,29 @@ class Job:
     span: Span | None
 
 
+@dataclass(frozen=True, slots=True)
+class Defeat:
+    """The assembler could read a kernel, and crashed or gave up all the same."""
+
+    job: Job
+    command: list[str]
+    ended: Ended
+
+    def error(self) -> CompileError:
+        """What to raise; keeps the bytecode."""
+        return _failure(self.job, self.command, self.ended)
+
+
 def assemble(job: Job, tool: Toolchain) -> bytes:
     """The cubin of a kernel."""
+    made = attempt(job, tool)
+    if isinstance(made, Defeat):
+        raise made.error()
+    return made
+
+
+def attempt(job: Job, tool: Toolchain) -> bytes | Defeat:
+    """The cubin of a kernel, unless it defeats the assembler."""
     if not tool.is_here:
         raise _elsewhere(job, tool)
     try:
@@ -63,7 +86,7 @@ def assemble(job: Job, tool: Toolchain) -> bytes:
         raise _no_room(job, error) from None
 
 
-def _assembled(job: Job, tool: Toolchain, folder: str) -> bytes:
+def _assembled(job: Job, tool: Toolchain, folder: str) -> bytes | Defeat:
     """The cubin, made in a folder, which is the assembler's own for its files as well."""
     source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
     source.write_bytes(job.bytecode)
@@ -85,6 +108,8 @@ def _assembled(job: Job, tool: Toolchain, folder: str) -> bytes:
         known = architectures(tool.path)
         if known and job.arch not in known:
             raise _too_old(job, tool, known)
+    if ended.status in DEFEATS:
+        return Defeat(job, command, ended)
     raise _failure(job, command, ended)
 
 

@@ -22,14 +22,16 @@ from .toolchain import Toolchain
 WORTH_SAYING = 64
 """Bytes of stack per thread from which on a kernel is said to spill."""
 
+CAREFUL = "branches pass values on in other words: the assembler failed on the usual ones"
+
 
 def keeping_for(tool: Toolchain) -> Keeping:
     """How cubins of one assembler are kept."""
     return Keeping(facts=lambda made: facts(made, tool), save=save, restore=restore)
 
 
-def artifact(made: Lowered, cubin: bytes) -> Artifact:
-    """The artifact of a kernel, from its cubin."""
+def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
+    """The artifact of a kernel, from its cubin; `careful` if its assembler needed that."""
     func = made.func
     hints = made.choices.hints.get(made.target.arch, {})
     return Artifact(
@@ -42,7 +44,7 @@ def artifact(made: Lowered, cubin: bytes) -> Artifact:
         occupancy=int(hints.get("occupancy", 1)),
         cluster=int(hints.get("num_cta_in_cga", 1)),
         turned=made.choices.turned,
-        decisions=(*made.choices.lines, *_spilling(cubin)),
+        decisions=(*made.choices.lines, *([CAREFUL] if careful else []), *_spilling(cubin)),
     )
 
 
@@ -70,7 +72,8 @@ def facts(made: Lowered, tool: Toolchain) -> Facts:
 def save(made: Lowered, kept: Artifact) -> Saved:
     """The cubin; all else follows from the kernel at hand."""
     assert isinstance(kept.code, bytes)
-    return Saved({"symbol": kept.name, "arch": kept.target}, kept.code)
+    careful = {"careful": 1} if CAREFUL in kept.decisions else {}
+    return Saved({"symbol": kept.name, "arch": kept.target, **careful}, kept.code)
 
 
 def restore(made: Lowered, saved: Saved) -> Artifact:
@@ -81,4 +84,4 @@ def restore(made: Lowered, saved: Saved) -> Artifact:
         architecture(saved.code) != made.target.arch
     ):
         raise ValueError("for another architecture")
-    return artifact(made, saved.code)
+    return artifact(made, saved.code, careful=bool(saved.metadata.get("careful")))

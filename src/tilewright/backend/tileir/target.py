@@ -44,6 +44,8 @@ class TileTarget:
     arch: str
     version: Version = NEWEST
     wishes: Wishes = Wishes()
+    careful: bool = False
+    """Whether to write what assemblers have failed on in other words; see `lower.control`."""
 
     @property
     def number(self) -> int:

@@ -70,7 +70,7 @@ def by_sign(signed: str, unsigned: str) -> Compute:
 
 
 def _safe_divisor(op: Op, a: Vec, b: Vec) -> Vec:
-    """The divisor, but 1 where the division would trap."""
+    """The divisor, but 1 where the division would trap; both are numbers for sure."""
     dtype = op.operands[0].tile.dtype
     bad = b.eq(0)
     if dtype.is_signed:
@@ -86,7 +86,7 @@ def _quotient_and_rest(op: Op, a: Vec, b: Vec) -> tuple[Vec, Vec]:
 
 
 def _divi(emitter: Emitter, op: Op, args: Sequence[Vec]) -> Vec:
-    a, b = args
+    a, b = (x.frozen() for x in args)
     quotient, rest = _quotient_and_rest(op, a, b)
     if (mode := op.attrs["rounding"]) is not Rounding.ZERO:
         signed = op.operands[0].tile.dtype.is_signed
@@ -100,7 +100,7 @@ def _divi(emitter: Emitter, op: Op, args: Sequence[Vec]) -> Vec:
 
 
 def _remi(emitter: Emitter, op: Op, args: Sequence[Vec]) -> Vec:
-    a, b = args
+    a, b = (x.frozen() for x in args)
     _, rest = _quotient_and_rest(op, a, b)
     if op.attrs["rounding"] is Rounding.NEG_INF and op.operands[0].tile.dtype.is_signed:
         rest = where(rest.ne(0) & ((rest ^ b) < 0), rest + b, rest)

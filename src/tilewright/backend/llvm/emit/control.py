@@ -12,7 +12,7 @@ from .polling import Rounds, poll
 
 def _for(emitter: Emitter, loop: For) -> None:
     """Counts rounds, so that a bound near the end of the type cannot make it endless."""
-    lower, upper, step = (emitter.scalar(v) for v in loop.op.operands[:3])
+    lower, upper, step = (emitter.scalar(v).frozen() for v in loop.op.operands[:3])
     signed = loop.iv.tile.dtype.is_signed
     runs = lower.compare("", "slt" if signed else "ult", upper)
     runs = runs & (step > 0 if signed else step.ne(0))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ....analysis.neutral import identities_of
 from ....base.errors import InternalError
 from ....ir.core import Op, Value
 from ..functions.text import Value as Vec
@@ -113,7 +114,7 @@ class Reducer:
 
     def _starts(self, frame: Frame, effect: Combine, lanes: int) -> list[Vec]:
         """What leaves elements as they are."""
-        values = zip(effect.op.operands, effect.op.attrs["identities"], strict=True)
+        values = zip(effect.op.operands, identities_of(effect.op), strict=True)
         return [frame.emitter.literal(v.tile.elem, start, lanes) for v, start in values]
 
     def _old(

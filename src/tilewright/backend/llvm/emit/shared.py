@@ -67,7 +67,8 @@ def _address(emitter: Emitter, op: Op) -> Vec:
 
 def _load_shared(emitter: Emitter, op: Op) -> None:
     address = _address(emitter, op)
-    emitter.names[op.result] = load_dense(emitter, address, op.result.tile.dtype, 1)
+    # What nobody has written may have any bits, but the same ones at each use.
+    emitter.names[op.result] = load_dense(emitter, address, op.result.tile.dtype, 1).frozen()
 
 
 def _store_shared(emitter: Emitter, op: Op) -> None:

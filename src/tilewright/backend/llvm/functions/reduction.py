@@ -39,6 +39,7 @@ RESULT = "{ double, double, i64 }"
 
 def reduce_single(x: Value) -> tuple[Value, Value]:
     """The rest to about 50 bits and the quarter turns, for numbers that were f32."""
+    x = x.frozen()  # a place in the table depends on it
     n, turns = round_to_integer(x * TWO_OVER_PI)
     rest = fma(n, -PI_HALF[1], fma(n, -PI_HALF[0], x))
     large = absolute(x) >= LIMIT
@@ -53,6 +54,7 @@ def reduce_single(x: Value) -> tuple[Value, Value]:
 
 def reduce_pair(x: Value) -> tuple[Value, Value, Value]:
     """The rest as a sum of two floats, and the quarter turns."""
+    x = x.frozen()  # a place in the table depends on it
     n, turns = round_to_integer(x * TWO_OVER_PI)
     first = fma(n, -PI_HALF[0], x)  # no rounding: x and the product nearly cancel
     product = n * PI_HALF[1]

@@ -191,6 +191,16 @@ class Value:
         """Not a number."""
         return self.body.emit(f"fcmp uno {self}, {self.name}", "i1", self.lanes)
 
+    def frozen(self) -> Value:
+        """The same value, but some number where LLVM says that there is none.
+
+        What is undefined may be taken for whatever suits, at each of its uses for something else:
+        a test for zero does not hold for the division behind it.
+        """
+        if not self.name.startswith("%"):
+            return self
+        return self.body.emit(f"freeze {self}", self.elem, self.lanes)
+
     def bits(self) -> Value:
         """The bits of a float, as an integer."""
         return self.cast("bitcast", INTEGER[self.elem])

@@ -195,7 +195,7 @@ def round_count(lanes: Lanes, op: Op) -> Vec:
     """How often a `for` runs; counted, so that a bound near the end of its type is harmless."""
     bounds = op.operands[:3]
     width = max(lanes.get(v).lanes for v in bounds)
-    lower, upper, step = (lanes.emitter.splat(lanes.get(v), width) for v in bounds)
+    lower, upper, step = (lanes.emitter.splat(lanes.get(v).frozen(), width) for v in bounds)
     signed = bounds[0].tile.dtype.is_signed
     runs = lower.compare("", "slt" if signed else "ult", upper)
     runs = runs & (step > 0 if signed else step.ne(0))

@@ -5,11 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....ir.core import Op
-from ..program.core import Val
+from ..program.core import Region, Val
+from ..program.types import (
+    BF16,
+    F8E4M3FN,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    Kind,
+    Pointer,
+    Scalar,
+    Tile,
+)  # fmt: skip
 from .arithmetic import is_signed
 from .emitter import Emitter, Rule, kind_of_value, tile
 
-GREATER = 4
+NOT_EQUAL, GREATER = 1, 4
+BITS: dict[Scalar | Pointer, Scalar] = {
+    **{kind: kind for kind in (I8, I16, I32, I64)},
+    F16: I16, BF16: I16, F32: I32, F64: I64, F8E4M3FN: I8, F8E5M2: I8,
+}  # fmt: skip
+"""The integer of the same width as a number."""
 
 
 def _for(em: Emitter, op: Op) -> Sequence[Val]:
@@ -38,7 +60,69 @@ def _if(em: Emitter, op: Op) -> Sequence[Val]:
     kinds = [kind_of_value(v) for v in op.results]
     then, otherwise = (em.region(region) for region in op.regions)
     empty = len(otherwise.code) == 1 and not kinds and otherwise.code[0].op.name == "yield"
-    return em.op("if", kinds, condition, regions=(then, None if empty else otherwise))
+    return _branched(em, kinds, condition, then, None if empty else otherwise)
+
+
+def _branched(
+    em: Emitter, kinds: Sequence[Kind], condition: Val, then: Region, otherwise: Region | None
+) -> tuple[Val, ...]:
+    """An `if` whose results are of these types; tiles of truth values leave its arms as bytes.
+
+    Where one arm gives a tile of true and the other one of false, and be it after folding,
+    assemblers put the condition in its place, which is no tile, and then fail.
+    Inside of loops some crash where an arm gives a value from outside as it is; making sure that it
+    does not can cost time, so it is done with care only.
+    """
+    carried = [_carried(kind) for kind in kinds]
+    for arm in (then, otherwise):
+        if arm is not None and (carried != list(kinds) or em.target.careful):
+            _yield_as(em, arm, carried)
+    results = em.op("if", carried, condition, regions=(then, otherwise))
+    return tuple(_as_truth(em, v, kind) for v, kind in zip(results, kinds, strict=True))
+
+
+def _carried(kind: Kind) -> Kind:
+    """The type in which a value leaves an arm."""
+    return kind.of(I8) if isinstance(kind, Tile) and kind.shape and kind.elem == I1 else kind
+
+
+def _yield_as(em: Emitter, arm: Region, kinds: Sequence[Kind]) -> None:
+    """Let the last instruction of an arm, if it is a `yield`, give values of other types."""
+    last = arm.code[-1]
+    if last.op.name != "yield":
+        return
+    del arm.code[-1]
+    own = {result for instr in arm.code for result in instr.results}
+    with em.inside(arm):
+        given = [_given(em, v, kind, v in own) for v, kind in zip(last.operands, kinds, strict=True)]
+        em.op("yield", (), given)
+
+
+def _given(em: Emitter, value: Val, kind: Kind, is_own: bool) -> Val:
+    """A value as an arm gives it; `is_own` if it was made there."""
+    if value.kind != kind:
+        return em.one("exti", kind, value, signedness=False)
+    if is_own or not em.target.careful or not isinstance(kind, Tile) or not kind.shape:
+        return value
+    return _remade(em, value, kind)
+
+
+def _remade(em: Emitter, value: Val, kind: Tile) -> Val:
+    """The same bits from instructions that are one too many only for who looks at several."""
+    if kind.elem not in BITS:
+        return value
+    whole = kind.of(BITS[kind.elem])
+    bits = value if whole == kind else em.one("bitcast", whole, value)
+    one = em.number(1, whole)
+    high = em.same("shli", em.same("shri", bits, one, signedness=False), one, overflow=0)
+    joined = em.same("ori", high, em.same("andi", bits, one))
+    return joined if whole == kind else em.one("bitcast", kind, joined)
+
+
+def _as_truth(em: Emitter, value: Val, kind: Kind) -> Val:
+    if value.kind == kind:
+        return value
+    return em.compare(NOT_EQUAL, value, em.number(0, tile(value)))
 
 
 def _jump(em: Emitter, op: Op) -> Sequence[Val]:

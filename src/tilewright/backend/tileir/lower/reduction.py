@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ....analysis.neutral import identities_of
 from ....ir.core import Op
 from ..program.core import Identity, Region, Val
 from ..program.types import tile_of
@@ -15,7 +16,7 @@ from .emitter import Emitter, Rule
 
 def _identities(op: Op) -> tuple[Identity, ...]:
     kinds = [tile_of(v.type).scalar for v in op.all("inputs")]
-    pairs = zip(kinds, op.attrs["identities"], strict=True)
+    pairs = zip(kinds, identities_of(op), strict=True)
     return tuple(Identity(kind, number_bits(value, kind)) for kind, value in pairs)
 
 
