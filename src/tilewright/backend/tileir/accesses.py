@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ...analysis.ranges import Ranges, ranges
 from ...analysis.structure import LOOPS
+from ...base.cuda_abi import POINTER_ALIGNMENT
 from ...base.shapes import shape_text
 from ...base.source import where
 from ...ir.artifact import reporting_ops
@@ -115,6 +116,9 @@ class _Chooser:
         view = tile_view(op.one("view").view, self.target.version, padded=kind == "load_view")
         if view is None or kind == "atomic_red_view" or not self.inside(op):
             return Access(None, latency=self.latency(op))
+        if kind == "load_view" and self.is_misread(op):
+            is_near = isinstance(view, PartitionView) and self.is_near(op)
+            return Access(view, masked=True) if is_near else Access(None)
         if self.masked(op, view):
             return Access(view, masked=True)
         return Access(view, self.tma(op), self.latency(op), self.whole_first(op, view))
@@ -165,9 +169,32 @@ class _Chooser:
         if not traits.products or traits.chain or self.wishes.whole_first is not None:
             return False
         is_load = plain(op) == "load_view" and isinstance(view, PartitionView)
-        spec = traits.spec_of(op)
-        is_near = is_load and spec is not None and spec.facts.near
+        is_near = is_load and self.is_near(op)
         return is_near and not any(traits.is_aligned(each) for each in traits.loads)
+
+    def is_near(self, op: Op) -> bool:
+        """Whether the offsets in a tensor are known to have 31 bits."""
+        spec = self.traits.spec_of(op)
+        return spec is not None and spec.facts.near
+
+    def is_misread(self, op: Op) -> bool:
+        """Whether a tile that is read through a view may be read wrongly, and out of line.
+
+        For a product, tileiras 13.4 lets each thread read what it multiplies. Where that was
+        reshaped, the elements of a thread lie apart in memory, and are read as if they were
+        neighbours, unless a bulk copy has brought them.
+        """
+        is_bulk = self.can_be_bulk(op) and self.tma(op) is not False
+        return self.traits.reshapes_factors and not is_bulk
+
+    def can_be_bulk(self, op: Op) -> bool:
+        """Whether a bulk copy can bring a tile: rows of 16 bytes or more, in line."""
+        if not self.policy.bulk_copies or not self.traits.is_aligned(op):
+            return False
+        view: ViewType = op.one("view").view
+        rows = [n for n, axis in zip(view.tile, view.dim_map, strict=True)
+                if view.tensor.strides[axis] == 1]  # fmt: skip
+        return bool(rows) and max(rows) * view.tensor.dtype.itemsize >= POINTER_ALIGNMENT
 
     # --- bulk copies ---------------------------------------------------------------------------
 
@@ -195,7 +222,8 @@ class _Chooser:
         if plain(op) != "load_view":
             return plain(op) == "load_ptr"
         view = tile_view(op.one("view").view, self.target.version, padded=True)
-        return view is None or not self.inside(op)
+        is_misread = self.traits.reshapes_factors and not self.can_be_bulk(op)
+        return view is None or is_misread or not self.inside(op)
 
     # --- tiles that lie inside -----------------------------------------------------------------
 

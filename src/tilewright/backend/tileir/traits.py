@@ -61,6 +61,12 @@ class Traits:
         """In how many loops an op stands."""
         return sum(outer.name in LOOPS for outer in self.nesting.ancestors(op))
 
+    @cached_property
+    def reshapes_factors(self) -> bool:
+        """Whether what is multiplied may have been reshaped, beyond axes of extent 1."""
+        reshapes = [op for op in self.func.walk() if op.name == "reshape"]
+        return bool(self.products) and any(map(_rearranges, reshapes))
+
     # --- rows ----------------------------------------------------------------------------------
 
     @cached_property
@@ -124,6 +130,14 @@ class Traits:
         """The grid axes that the kernel looks at."""
         found = {op.attrs["axis"] for op in self.func.walk() if op.name == "block_id"}
         return tuple(sorted(found))
+
+
+def _rearranges(reshape: Op) -> bool:
+    """Whether axes are joined or cut, of a tile that is no row already."""
+    before, after = (
+        [n for n in v.tile.shape if n != 1] for v in (reshape.operands[0], reshape.result)
+    )
+    return before != after
 
 
 def _is_aligned(spec: TensorSpec | OutputSpec) -> bool:

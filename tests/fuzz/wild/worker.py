@@ -1,0 +1,40 @@
+"""A process that judges programs: JSON of one per line in, JSON of its verdict out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from functools import partial
+
+ASSEMBLER = "assembler"
+"""Stands for CUDA without a GPU: kernels are compiled for this architecture, not run."""
+ARCH = "sm_90"
+
+
+def main() -> None:
+    """Judge until there is nothing left, or the device takes no more work."""
+    device = sys.argv[1]
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what others print does not belong among the replies
+    from fuzz.wild import running
+    from fuzz.wild.program import Wild
+
+    judge = partial(running.judge, device=device)
+    if device == ASSEMBLER:
+        from support import simulated_cuda
+
+        simulated_cuda.SimulatedCuda._interpret = lambda *given: None
+        simulated_cuda.install(ARCH)
+        judge = running.judge_assembly
+    for line in sys.stdin:
+        verdict = judge(Wild.of(line))
+        replies.write(json.dumps(asdict(verdict)) + "\n")
+        replies.flush()
+        if verdict.kind == running.DOWNS:
+            return
+
+
+if __name__ == "__main__":
+    main()
