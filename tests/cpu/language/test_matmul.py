@@ -222,3 +222,36 @@ def test_scales_that_overflow_or_are_nan(device):
     (got,) = run([text], device, inputs, f32, tile=(2, 2), shape=(2, 2), load="{}", lines=lines)
     assert got[0, 0] == np.inf and got[0, 1] == 32
     assert np.isnan(got[1]).all()
+
+
+@tw.entry
+def reshaped(
+    z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, *, TILE: tl.Const[tuple[int, int]],
+    A: tl.Const[tuple[int, int]], B: tl.Const[tuple[int, int]],
+) -> None:  # fmt: skip
+    acc = z.load()
+    for k in range(tl.num_tiles(x.partition(TILE), 1)):
+        a, b = x.load_tile(TILE, (0, k)), y.load_tile(TILE, (0, k))
+        acc = tl.mma(a.reshape(A), b.reshape(B), acc)
+    z.store(acc)
+
+
+RESHAPED = [((2, 8), (4, 4)), ((4, 8), (2, 16)), ((4, 8), (16, 2)), ((2, 4), (4, 2)), ((8, 2), (4, 4)),
+            ((1, 64), (8, 8)), ((8, 16), (32, 4))]  # fmt: skip
+"""Tiles, and what the second factor becomes."""
+
+
+@pytest.mark.parametrize("dtype", [i8, u8, f16, bf16, f32, f64, f8e4m3fn], ids=str)
+@pytest.mark.parametrize(("tile", "shape"), RESHAPED, ids=str)
+def test_reshaped_factors(device, rng, dtype, tile, shape):
+    """Rows too short for bulk copies, elements of a thread that lie apart in memory."""
+    to = i32 if dtype in (i8, u8) else f64 if dtype is f64 else f32
+    other = shape[::-1]
+    x, y = (small(dtype, (tile[0], 3 * tile[1]), rng) for _ in range(2))
+    parts = [slice(k * tile[1], (k + 1) * tile[1]) for k in range(3)]
+    exact = sum(wide(x[:, p]).reshape(other) @ wide(y[:, p]).reshape(shape) for p in parts)
+    with tw.device(device):
+        z = tw.ones((other[0], shape[1]), to).sync()
+        constants = {"TILE": tile, "A": other, "B": shape}
+        reshaped(z.partition_mut(z.shape), x, y, **constants).sync()
+        np.testing.assert_array_equal(z.to_numpy(), exact + 1)

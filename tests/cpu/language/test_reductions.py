@@ -186,6 +186,25 @@ def test_sums_of_negative_zeros_keep_their_sign(device, dtype):
     assert_all(texts, got, [np.full(4, -0.0, dtype.np)] * 3)
 
 
+OWN_SUMS = [
+    "tl.reduce(a, 1, 0.0, lambda p, q: p + q, keepdims=True).broadcast(4, 16)",
+    "tl.reduce(a, 0, 0.0, lambda p, q: q + p, keepdims=True).broadcast(4, 16)",
+    *(f"tl.scan(a, {axis}, 0.0, lambda p, q: p + q, reverse={back})"
+      for axis in (0, 1) for back in (False, True)),
+    "tl.scan((a, a), 1, (0.0, 0.0), lambda p, q, r, s: (p + r, q + s))[1]",
+    "tl.reduce((a, a), 0, (0.0, 0.0), lambda p, q, r, s: (p + r, q + s), keepdims=True)[0]"
+    ".broadcast(4, 16)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_sums_of_ones_own_keep_the_sign_of_zeros(device, dtype):
+    """0.0, which everybody names for a sum, is not neutral for -0.0: no element meets it."""
+    a = np.full((4, 16), -0.0, dtype.np)
+    got = run(OWN_SUMS, device, {"a": a}, dtype, tile=(4, 16))
+    assert_all(OWN_SUMS, got, [a] * len(OWN_SUMS))
+
+
 # --- scans -------------------------------------------------------------------------------------
 
 

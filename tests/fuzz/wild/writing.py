@@ -7,7 +7,7 @@ import random
 from fuzz.wild.author import ALL, FLOATS, INTEGERS, LIMIT, TINY, Author, Shape, Var
 from fuzz.wild.program import DTYPES, LAYOUTS, SMALL, Wild
 from fuzz.wild.rules import SIMPLE, is_bool, is_int, is_number
-from tilewright.base.dtypes import bool_, i8
+from tilewright.base.dtypes import bool_
 
 RESULTS = (*INTEGERS, *FLOATS, bool_)
 """Types of outputs."""
@@ -99,16 +99,26 @@ def step(a: Author) -> None:
 # --- the kernel ----------------------------------------------------------------------------------
 
 
+def _bits(v: Var) -> str:
+    """A value as integers of its own width."""
+    if is_bool(v):
+        return f"{v.name}.astype(i8)"
+    bits = f"i{v.dtype.bits}"
+    return v.name if v.dtype.__name__ == bits else f"tl.bitcast({v.name}, {bits})"
+
+
 def _digest(a: Author) -> None:
     """One number made of the bits of many values, so that they count."""
     values = [v for v in a.scopes[0] if v.dtype not in TINY]
     a.rng.shuffle(values)
     parts: list[str] = []
     for v in values[: a.rng.randint(1, 6)]:
-        bits = DTYPES[f"i{v.dtype.bits}"] if v.dtype is not bool_ else i8
-        word = f"{v.name}.astype(i8)" if v.dtype is bool_ else f"tl.bitcast({v.name}, {bits.__name__})"
-        flat = (v.name if v.dtype is bits else word) + f".reshape({v.size})"
-        parts.append(f"tl.reduce({flat}, 0, 0, lambda p, q: p ^ q).astype(i64)")
+        text, rank = _bits(v), len(v.shape)
+        if a.chance(0.3):
+            text, rank = f"{text}.reshape({v.size})", 1
+        for _ in range(rank):
+            text = f"tl.reduce({text}, 0, 0, lambda p, q: p ^ q)"
+        parts.append(f"{text}.astype(i64)")
     if parts:
         a.make(" ^ ".join(parts), DTYPES["i64"], ())
 

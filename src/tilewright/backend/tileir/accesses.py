@@ -180,16 +180,16 @@ class _Chooser:
     def is_misread(self, op: Op) -> bool:
         """Whether a tile that is read through a view may be read wrongly, and out of line.
 
-        For a product, tileiras 13.4 lets each thread read what it multiplies. Where that was
-        reshaped, the elements of a thread lie apart in memory, and are read as if they were
-        neighbours, unless a bulk copy has brought them.
+        tileiras 13.4 lets each thread read what it needs. Where the tile was reshaped, the elements
+        of a thread lie apart in memory, and are read as if they were neighbours, unless a bulk copy
+        has brought them.
         """
         is_bulk = self.can_be_bulk(op) and self.tma(op) is not False
-        return self.traits.reshapes_factors and not is_bulk
+        return op in self.traits.reshaped_loads and not is_bulk
 
     def can_be_bulk(self, op: Op) -> bool:
         """Whether a bulk copy can bring a tile: rows of 16 bytes or more, in line."""
-        if not self.policy.bulk_copies or not self.traits.is_aligned(op):
+        if not self.policy.bulk_copies or not self.traits.products or not self.traits.is_aligned(op):
             return False
         view: ViewType = op.one("view").view
         rows = [n for n, axis in zip(view.tile, view.dim_map, strict=True)
@@ -222,7 +222,7 @@ class _Chooser:
         if plain(op) != "load_view":
             return plain(op) == "load_ptr"
         view = tile_view(op.one("view").view, self.target.version, padded=True)
-        is_misread = self.traits.reshapes_factors and not self.can_be_bulk(op)
+        is_misread = op in self.traits.reshaped_loads and not self.can_be_bulk(op)
         return view is None or is_misread or not self.inside(op)
 
     # --- tiles that lie inside -----------------------------------------------------------------

@@ -9,12 +9,14 @@ from functools import cached_property
 
 from ...analysis.structure import LOOPS, Structure, structure
 from ...base.cuda_abi import POINTER_ALIGNMENT
-from ...ir.core import Func, Op
+from ...ir.core import Func, Op, Value
 from ...ir.ops.matmul import PRODUCTS
 from ...ir.signature import OutputSpec, TensorSpec
 from ...ir.types import TileType
 
 REDUCTIONS = ("reduce", "scan")
+ANEW = (*REDUCTIONS, *PRODUCTS)
+"""Ops whose results lie in threads as they will, wherever their operands lay."""
 ACCESSES = ("load_view", "store_view", "atomic_red_view")
 
 
@@ -60,12 +62,6 @@ class Traits:
     def loops_around(self, op: Op) -> int:
         """In how many loops an op stands."""
         return sum(outer.name in LOOPS for outer in self.nesting.ancestors(op))
-
-    @cached_property
-    def reshapes_factors(self) -> bool:
-        """Whether what is multiplied may have been reshaped, beyond axes of extent 1."""
-        reshapes = [op for op in self.func.walk() if op.name == "reshape"]
-        return bool(self.products) and any(map(_rearranges, reshapes))
 
     # --- rows ----------------------------------------------------------------------------------
 
@@ -123,6 +119,27 @@ class Traits:
         found = [spec for spec in self.func.signature.params if spec.name == name]
         return next((s for s in found if isinstance(s, TensorSpec | OutputSpec)), None)
 
+    @cached_property
+    def reshaped_loads(self) -> frozenset[Op]:
+        """The loads whose tiles are reshaped as they are, beyond axes of extent 1, or may be."""
+        reshapes = [op for op in self.func.walk() if op.name == "reshape" and _rearranges(op)]
+        pending = [op.operands[0] for op in reshapes]
+        owners = {arg: op for op in self.func.walk() for region in op.regions for arg in region.args}
+        seen, found = set[Value](), set[Op]()
+        while pending:
+            value = pending.pop()
+            maker = self.nesting.definer(value) or owners.get(value)
+            if value in seen or maker is None:
+                continue
+            seen.add(value)
+            if plain(maker) == "load_view":
+                found.add(maker)
+            elif maker.name not in ANEW:
+                inner = [op for region in maker.regions for op in region.walk()]
+                ends = [op for op in inner if op.defn.terminator]
+                pending += [v for op in (maker, *ends) for v in op.operands]
+        return frozenset(found)
+
     # --- the grid ------------------------------------------------------------------------------
 
     @cached_property
@@ -133,7 +150,7 @@ class Traits:
 
 
 def _rearranges(reshape: Op) -> bool:
-    """Whether axes are joined or cut, of a tile that is no row already."""
+    """Whether axes are joined or cut."""
     before, after = (
         [n for n in v.tile.shape if n != 1] for v in (reshape.operands[0], reshape.result)
     )

@@ -65,6 +65,43 @@ def test_loops_that_load_by_addresses_have_no_bulk_copies():
     assert [a.allow_tma for a in loads] == [False]
 
 
+@tw.entry
+def reshaped(
+    z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, *, A: tl.Const[tuple[int, int]],
+    B: tl.Const[tuple[int, int]], LOOP: tl.Const[bool] = False,
+) -> None:  # fmt: skip
+    acc = tl.zeros(z.shape, z.dtype)
+    for k in range(tl.num_tiles(x.partition(A), 1) if LOOP else 1):
+        a, b = x.load_tile(A, (0, k)), y.load_tile(B, (0, k))
+        acc = acc + a.reshape(z.shape[0], z.shape[0]) @ b.reshape(z.shape[0], z.shape[0])
+    z.store(acc)
+
+
+def read(dtype, a, b, arch="sm_90", *, wishes=None, **constants):
+    """How two reshaped factors are read: by addresses or not, in bulk or not."""
+    size = int((a[0] * a[1]) ** 0.5)
+    x, y = tw.meta((64, 64), dtype), tw.meta((64, 64), dtype)
+    z = tw.meta((size, size), tw.i32 if dtype is tw.i8 else f32).partition_mut((size, size))
+    func = cuda_ir(reshaped, z, x, y, A=a, B=b, **constants)
+    found = lowered(func, arch=arch, **(wishes or {})).choices.accesses
+    return [(c.masked, c.allow_tma) for op, c in found.items() if op.name == "load_view"]
+
+
+def test_reshaped_factors_are_read_by_address_where_they_are_not_copied_in_bulk():
+    """Read through views, elements that lie apart would be taken for neighbours."""
+    by_address, in_bulk = (True, None), (False, None)
+    assert read(tw.i8, (2, 8), (2, 8)) == [by_address] * 2  # rows of 8 bytes
+    assert read(tw.i8, (8, 2), (1, 16)) == [by_address, in_bulk]
+    assert read(tw.f16, (2, 8), (8, 2)) == [in_bulk, by_address]
+    assert read(f32, (2, 8), (1, 16)) == [in_bulk] * 2
+    assert read(f32, (2, 8), (1, 16), "sm_80") == [by_address] * 2
+    assert read(f32, (2, 8), (1, 16), wishes={"allow_tma": False}) == [by_address] * 2
+
+
+def test_a_loop_that_reads_one_reshaped_factor_by_address_reads_all_so():
+    assert read(tw.i8, (8, 2), (1, 16), LOOP=True) == [(True, None)] * 2
+
+
 def test_offsets_of_very_large_tensors_have_no_mask():
     """They do not fit in 31 bits."""
     z, y = tw.meta((1 << 17, 257), tw.bf16), tw.meta(((1 << 15) + 1, 257), tw.bf16)

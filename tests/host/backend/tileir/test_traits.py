@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 import tilewright as tw
+import tilewright.lang as tl
 from benchmarks import kernels
 from support.cuda import cuda_ir
 from support.decided import gemm
+from tilewright import i32
 from tilewright.backend.tileir.traits import Traits, plain
 
 
@@ -81,3 +83,26 @@ def test_one_row_may_end_anywhere():
     found = Traits(cuda_ir(kernels.add, z.partition_mut((2048,)), z, z))
     assert found.is_bulk, "it begins at 16 bytes"
     assert not any(found.is_in_vectors(load) for load in found.loads)
+
+
+@tw.entry
+def reshaped(
+    z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor, n: i32, *, A: tl.Const[tuple[int, int]]
+) -> None:
+    a, b = x.load_tile((1, 8, 16), (0, 0, 0)), y.load_tile((1, 8, 16), (0, 0, 0))
+    c = a
+    for _ in range(n):
+        c = tl.where(c > 0.0, c + a, c)
+    if n > 2:
+        c = -c
+    total = tl.reduce_sum(b, 0).reshape(4, 32).reshape(A)
+    z.store(c.reshape(A).T @ total)
+
+
+@pytest.mark.parametrize(("shape", "cut"), [((8, 16), False), ((16, 8), True), ((4, 32), True)])
+def test_loads_that_are_reshaped(shape, cut):
+    """Axes of extent 1 come and go without anything being rearranged; sums lie as they will."""
+    z, x = tw.meta((shape[1], shape[1])), tw.meta((4, 16, 32), tw.f16)
+    found = Traits(cuda_ir(reshaped, z.partition_mut(z.shape), x, x, 1, A=shape))
+    loaded = [op.one("view").view.tensor.param for op in found.reshaped_loads]
+    assert loaded == (["x"] if cut else [])
