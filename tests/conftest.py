@@ -52,6 +52,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--programs", type=int, default=20_000, help="random host programs that are run"
     )
+    parser.addoption(
+        "--kernels",
+        type=int,
+        default=200,
+        help="random kernels that a GPU runs: 5000 before a release",
+    )
     parser.addoption("--on", default="", help="a device to run tests on that are run on the CPU")
     parser.addoption(
         "--suite-logs", default="build/gpu-suites", help="where tests/gpu logs the files it runs"

@@ -44,7 +44,7 @@ class Expressions:
 
     def constant(self) -> str:
         """A number that is no 0, as an operand of a shift most often."""
-        low, high = int_range(self.dtype)
+        _, high = int_range(self.dtype)
         return str(self.rng.choice([1, 3, 57, high, high - 1, (high >> 1) + 1, self.dtype.bits]))
 
     def write(self, depth: int) -> str:

@@ -1,4 +1,4 @@
-"""Integers that nobody guards: no kernel traps, and all devices agree, whatever is shifted or divided."""
+"""Integers that nobody guards: no kernel traps, and devices agree, whatever they shift or divide."""
 
 from __future__ import annotations
 

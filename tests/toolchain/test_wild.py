@@ -119,7 +119,9 @@ def test_arms_may_give_what_is_outside(tool, kernel, rank, dtype):
 
 # --- with care -----------------------------------------------------------------------------------
 
-COPY = "def kernel(z: tl.TensorMut, x: tl.Tensor, n: i32) -> None:\n    a = tl.load_tile_like(x, z)\n"
+COPY = (
+    "def kernel(z: tl.TensorMut, x: tl.Tensor, n: i32) -> None:\n    a = tl.load_tile_like(x, z)\n"
+)
 CHOICE = COPY + "    if n > 2:\n        a = a * 2\n    z.store(a)\n"
 
 
@@ -153,7 +155,9 @@ def test_what_defeats_the_assembler_is_lowered_with_care(tool, defeats, monkeypa
     given, lowered = defeats(1), []
     real = tileir.artifact
     monkeypatch.setattr(
-        tileir, "artifact", lambda made, *rest, **how: lowered.append(made) or real(made, *rest, **how)
+        tileir,
+        "artifact",
+        lambda made, *rest, **how: lowered.append(made) or real(made, *rest, **how),
     )
     made = compiled()
     usual, careful = given

@@ -192,8 +192,7 @@ OWN_SUMS = [
     *(f"tl.scan(a, {axis}, 0.0, lambda p, q: p + q, reverse={back})"
       for axis in (0, 1) for back in (False, True)),
     "tl.scan((a, a), 1, (0.0, 0.0), lambda p, q, r, s: (p + r, q + s))[1]",
-    "tl.reduce((a, a), 0, (0.0, 0.0), lambda p, q, r, s: (p + r, q + s), keepdims=True)[0]"
-    ".broadcast(4, 16)",
+    "tl.reduce((a, a), 0, (0.0, 0.0), lambda p, q, r, s: (p + r, q + s))[0].broadcast(4, 16)",
 ]  # fmt: skip
 
 

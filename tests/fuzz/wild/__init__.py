@@ -1,1 +1,1 @@
-"""Random kernels of many kinds, as text: written by a seed, run anywhere, cut down where they fail."""
+"""Random kernels of many kinds, as text: made of a seed, run anywhere, cut down where they fail."""

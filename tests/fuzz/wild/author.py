@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from fuzz.wild.program import DTYPES, Input
 from tilewright.base.dtypes import AnyDType, bf16, bool_, f8e4m3fn, f8e5m2, f16, f32, f64
@@ -87,7 +88,7 @@ class Author:
         """A shape of so many elements, a power of two."""
         cuts = sorted(self.rng.randint(0, size.bit_length() - 1) for _ in range(rank - 1))
         edges = [0, *cuts, size.bit_length() - 1]
-        return tuple(1 << (b - a) for a, b in zip(edges, edges[1:], strict=False))
+        return tuple(1 << (b - a) for a, b in pairwise(edges))
 
     def constant(self, dtype: AnyDType) -> tuple[str, float]:
         """A number of a type as text, and its magnitude."""

@@ -2,8 +2,8 @@
 
     PYTHONPATH=src:tests python -m fuzz.wild.campaign --on cuda --count 5000 --workers 16
 
-`--on cpu` runs them on the CPU, `--on assembler` only compiles them for a GPU. What fails is cut down
-and printed; a program that kills its process, or the device, is known by its seed.
+`--on cpu` runs them on the CPU, `--on assembler` only compiles them for a GPU. What fails is cut
+down and printed; a program that kills its process, or the device, is known by its seed.
 """
 
 from __future__ import annotations

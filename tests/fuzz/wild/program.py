@@ -81,11 +81,9 @@ class Wild:
 
     def shown(self) -> str:
         """For a reader: the kernel, and what it is launched with."""
-        lines = [
-            f"seed {self.seed}, tile {self.tile}, extents {self.extents}, n = {self.n},"
-            f" map {self.mapped}, outputs {', '.join(self.outputs)}",
-            *map(str, self.inputs),
-        ]
+        launch = f"tile {self.tile}, extents {self.extents}, n = {self.n}, map {self.mapped}"
+        lines = [f"seed {self.seed}, {launch}, outputs {', '.join(self.outputs)}"]
+        lines += map(str, self.inputs)
         return "\n".join([*lines, "", self.source])
 
     @staticmethod
@@ -96,4 +94,6 @@ class Wild:
                        for i in given.pop("inputs"))  # fmt: skip
         mapped = given.pop("mapped")
         sides = {name: tuple(given.pop(name)) for name in ("tile", "extents", "outputs")}
-        return Wild(**given, **sides, inputs=inputs, mapped=None if mapped is None else tuple(mapped))
+        return Wild(
+            **given, **sides, inputs=inputs, mapped=None if mapped is None else tuple(mapped)
+        )

@@ -36,8 +36,10 @@ def anything(v: Var) -> bool:
 # --- elementwise ---------------------------------------------------------------------------------
 
 BOUNDS: dict[str, Callable[[float, float], float]] = {
-    "{0} + {1}": lambda a, b: a + b, "{0} - {1}": lambda a, b: a + b, "{0} * {1}": lambda a, b: a * b,
-}  # fmt: skip
+    "{0} + {1}": lambda a, b: a + b,
+    "{0} - {1}": lambda a, b: a + b,
+    "{0} * {1}": lambda a, b: a * b,
+}
 OF_NUMBERS = (*BOUNDS, "tl.maximum({0}, {1})", "tl.minimum({0}, {1})", "tl.max_tile({0}, {1})")
 OF_INTS = (
     "{0} & {1}", "{0} | {1}", "{0} ^ {1}", "{0} << {1}", "{0} >> {1}", "{0} // {1}", "{0} % {1}",

@@ -188,7 +188,9 @@ def _written(seed: int, rng: random.Random) -> Wild | None:
     map_shape = tuple(rng.choice([1, 2, 4]) for _ in a.tile) if mapped else None
     source = _source(a, [text for text, _ in stored], mapped=mapped)
     outputs = tuple(v.dtype.__name__ for _, v in stored)
-    return Wild(seed, source, a.tile, extents, outputs, tuple(a.inputs), rng.randint(0, 4), map_shape)
+    return Wild(
+        seed, source, a.tile, extents, outputs, tuple(a.inputs), rng.randint(0, 4), map_shape
+    )
 
 
 def _source(a: Author, stored: list[str], *, mapped: bool) -> str:

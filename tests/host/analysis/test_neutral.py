@@ -31,14 +31,23 @@ def found(body, named, dtype):
 @pytest.mark.parametrize(
     ("body", "named", "dtype", "number"),
     [
-        ("p + q", "0.0", tw.f32, -0.0), ("q + p", "0.0", tw.f16, -0.0), ("p * q", "1.0", tw.f64, 1.0),
-        ("tl.maximum(p, q)", "0.0", tw.f32, -math.inf), ("tl.minimum(p, q)", "0.0", tw.f32, math.inf),
-        ("p + q", "0", tw.i32, 0), ("p * q", "1", tw.u8, 1), ("p & q", "-1", tw.i16, -1),
-        ("p | q", "0", tw.u32, 0), ("p ^ q", "0", tw.i64, 0), ("tl.maximum(p, q)", "0", tw.i8, -128),
-        ("tl.minimum(p, q)", "0", tw.u8, 255), ("p & q", "255", tw.u8, 255),
-        ("p + q + 1.0", "-1.0", tw.f32, -1.0), ("p + p", "0.0", tw.f32, 0.0),
+        ("p + q", "0.0", tw.f32, -0.0),
+        ("q + p", "0.0", tw.f16, -0.0),
+        ("p * q", "1.0", tw.f64, 1.0),
+        ("tl.maximum(p, q)", "0.0", tw.f32, -math.inf),
+        ("tl.minimum(p, q)", "0.0", tw.f32, math.inf),
+        ("p + q", "0", tw.i32, 0),
+        ("p * q", "1", tw.u8, 1),
+        ("p & q", "-1", tw.i16, -1),
+        ("p | q", "0", tw.u32, 0),
+        ("p ^ q", "0", tw.i64, 0),
+        ("tl.maximum(p, q)", "0", tw.i8, -128),
+        ("tl.minimum(p, q)", "0", tw.u8, 255),
+        ("p & q", "255", tw.u8, 255),
+        ("p + q + 1.0", "-1.0", tw.f32, -1.0),
+        ("p + p", "0.0", tw.f32, 0.0),
     ],
-)  # fmt: skip
+)
 def test_neutral_numbers(body, named, dtype, number):
     assert repr(found(body, named, dtype)) == repr(number)
 

@@ -189,7 +189,11 @@ class _Chooser:
 
     def can_be_bulk(self, op: Op) -> bool:
         """Whether a bulk copy can bring a tile: rows of 16 bytes or more, in line."""
-        if not self.policy.bulk_copies or not self.traits.products or not self.traits.is_aligned(op):
+        if (
+            not self.policy.bulk_copies
+            or not self.traits.products
+            or not self.traits.is_aligned(op)
+        ):
             return False
         view: ViewType = op.one("view").view
         rows = [n for n, axis in zip(view.tile, view.dim_map, strict=True)

@@ -124,7 +124,9 @@ class Traits:
         """The loads whose tiles are reshaped as they are, beyond axes of extent 1, or may be."""
         reshapes = [op for op in self.func.walk() if op.name == "reshape" and _rearranges(op)]
         pending = [op.operands[0] for op in reshapes]
-        owners = {arg: op for op in self.func.walk() for region in op.regions for arg in region.args}
+        owners = {
+            arg: op for op in self.func.walk() for region in op.regions for arg in region.args
+        }
         seen, found = set[Value](), set[Op]()
         while pending:
             value = pending.pop()

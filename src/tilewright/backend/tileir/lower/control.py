@@ -94,7 +94,9 @@ def _yield_as(em: Emitter, arm: Region, kinds: Sequence[Kind]) -> None:
     del arm.code[-1]
     own = {result for instr in arm.code for result in instr.results}
     with em.inside(arm):
-        given = [_given(em, v, kind, v in own) for v, kind in zip(last.operands, kinds, strict=True)]
+        given = [
+            _given(em, v, kind, v in own) for v, kind in zip(last.operands, kinds, strict=True)
+        ]
         em.op("yield", (), given)
 
 
