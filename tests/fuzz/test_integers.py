@@ -1,4 +1,4 @@
-"""Integers that nobody guards: no kernel traps, and devices agree, whatever they shift or divide."""
+"""Integers that nobody guards: no kernel traps, and all devices agree."""
 
 from __future__ import annotations
 

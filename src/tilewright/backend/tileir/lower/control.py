@@ -102,11 +102,12 @@ def _yield_as(em: Emitter, arm: Region, kinds: Sequence[Kind]) -> None:
 
 def _given(em: Emitter, value: Val, kind: Kind, is_own: bool) -> Val:
     """A value as an arm gives it; `is_own` if it was made there."""
+    given = value
     if value.kind != kind:
-        return em.one("exti", kind, value, signedness=False)
+        given = em.one("exti", kind, value, signedness=False)
     if is_own or not em.target.careful or not isinstance(kind, Tile) or not kind.shape:
-        return value
-    return _remade(em, value, kind)
+        return given
+    return _remade(em, given, kind)
 
 
 def _remade(em: Emitter, value: Val, kind: Tile) -> Val:
