@@ -1,4 +1,4 @@
-"""Random kernels of many kinds on the GPU, beside the reference: `--programs` says how many.
+"""Random kernels of many kinds on the GPU, beside the reference: `--kernels` says how many.
 
 A program that brings the GPU down, or kills its process, is named and cut down; all others go on.
 """
