@@ -128,8 +128,7 @@ class Reactor:
             passed, watched = _sorted_out([*watched, *new])
             if passed or new:
                 since = time.monotonic()
-            for each in passed:
-                call_safely(each.callback)
+            _call_all(passed)
             del new, passed  # else the last callback would be kept while nothing happens
             if watched:
                 self._sleep(watched, (time.monotonic() - since) / 8)
@@ -160,6 +159,12 @@ def _sorted_out(watched: list[Watched]) -> tuple[list[Watched], list[Watched]]:
     for each in watched:
         (passed if _is_over(each.event) else others).append(each)
     return passed, others
+
+
+def _call_all(passed: list[Watched]) -> None:
+    """Apart from the loop, whose variables would keep the last one."""
+    for each in passed:
+        call_safely(each.callback)
 
 
 def _is_over(event: Event) -> bool:
