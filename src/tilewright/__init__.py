@@ -21,6 +21,8 @@ from .array import (
     zeros,
     zeros_like,
 )
+from .array.pledges import lent_among as _lent_among
+from .array.pledges import pledged as _pledged
 from .array.resident import Resident as _Resident
 from .array.sharing import another_owner as _another_owner
 from .array.sharing import share as _share
@@ -123,6 +125,7 @@ from .op.ambient import (
     with_default_device_policy,
 )
 from .op.gate import Sharing as _Sharing
+from .op.pledging import Pledging as _Pledging
 from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
 from .op.recipes import run_part as _run_part
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
@@ -130,8 +133,9 @@ from .testing import bench
 
 # A global is a word of kernels, but its memory is the host's: here they are put together.
 _Global.host = _Resident
-# Ops know nothing of tensors: how these are shared is the array's matter.
+# Ops know nothing of tensors: how these are shared and borrowed is the array's matter.
 _Sharing.keep, _Sharing.hand_out = _share, _another_owner
+_Pledging.begin, _Pledging.lent = _pledged, _lent_among
 ExecutionContext.runner = staticmethod(_run_part)
 # Nor do they know of graphs, which are made of them.
 DeviceOp.capture = staticmethod(_capture)

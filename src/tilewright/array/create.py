@@ -152,6 +152,12 @@ class FromHost(Planned, DeviceOp[Tensor[Any]]):
         self._plan, self._source = plan, source
         self.lengthy = is_long(source)
 
+    def detach(self) -> None:
+        """It will read the array later: keep what is there now."""
+        source: Any = self._source  # another thread may run it meanwhile
+        if source is not None:
+            self._source = source.copy()
+
     def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
         """Allocate and copy."""
         making = ctx.creating(self.name)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..op.core import is_op
 from .belonging import is_among
 from .borrow import Ticket, refuse_ended
 from .lease import Act, refuse_leased
-from .ownership import Handle
+from .ownership import Handle, refuse_unreadable
 from .region import Region
+
+if TYPE_CHECKING:
+    from ..op.context import ExecutionContext
 
 
 class Lender(Protocol):
@@ -33,26 +36,39 @@ class Lent:
         self.written = written
         self._op = op
 
-    def check(self) -> None:
+    def check(self, ctx: ExecutionContext) -> None:
         """Raise if the borrow has ended, or the memory is not ready to be used."""
         handle, storage = self.handle, self.region.storage
+        self.entrust(ctx)
         refuse_ended(self.ticket, self._op, handle)
         if not self.written or storage.is_meta:
-            handle.check_readable(f"`{self._op}`")
+            refuse_unreadable(self.region, f"`{self._op}`", handle)
         act = Act.WRITE if self.written else Act.READ
         refuse_leased(storage.state, act, f"`{self._op}`", handle, self.region)
+
+    def entrust(self, ctx: ExecutionContext) -> None:
+        """If the op, or what it is part of, fails, the tensor goes back to where it came from."""
+        self.handle.settle(failed=False, within=ctx, spends=False)
 
     def check_standing(self) -> None:
         """Raise if the borrow has ended."""
         refuse_ended(self.ticket, self._op, self.handle)
 
     def borrows(self, given: Sequence[object]) -> str | None:
-        """What is borrowed, in words; None if it is among what the op is given anyway."""
-        if is_among(self.handle, given):
+        """What is borrowed, in words; None if it is among what the op is given anyway, or was given
+        to it for good."""
+        if is_among(self.handle, given) or self._is_owned():
             return None
         return "it borrows the tensor it " + ("writes" if self.written else "reads")
 
-    def settle(self) -> None:
+    def _is_owned(self) -> bool:
+        return self.handle.ticket is None and self.handle.was_handed_over
+
+    def give_back(self) -> None:
+        """The op will not run: let what it was given be used again from where it came."""
+        self.handle.settle(failed=True)
+
+    def settle(self, ctx: ExecutionContext) -> None:
         """The work has been started: what was written holds values from now on.
 
         Nothing comes out of the borrow any more, so nobody needs to end it: launches that read the
@@ -61,7 +77,7 @@ class Lent:
         if self.written:
             self.region.mark_written()
             self.ticket.hand_back()
-        self.handle.settle(failed=False)
+        self.handle.settle(failed=False, within=ctx.unfinished)
 
 
 def lend_to_read(handle: Handle, op: str) -> Lent:

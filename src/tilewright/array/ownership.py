@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..base.errors import BorrowError
 from ..op.place import Spot, here, place_of
@@ -18,6 +18,9 @@ from .excluding import excluder
 from .lease import Act, refuse_leased
 from .region import Region, TensorRecord
 from .storage import Storage
+
+if TYPE_CHECKING:
+    from ..op.context import ExecutionContext
 
 
 class Title:
@@ -44,6 +47,37 @@ class Title:
     def give_up(self) -> None:
         """The owner's work was refused or failed: let the handle before it have the tensor."""
         self.given_up = bool(self.former)
+
+
+class Unspent:
+    """A tensor that work has used whose fate is not known yet: more follows, which may fail.
+
+    Does not keep it: what is dropped before goes back to its former handle, unless all goes well.
+    """
+
+    __slots__ = ("_former", "_shared", "_spends", "_title")
+
+    def __init__(self, title: Title, *, spends: bool, shared: bool) -> None:
+        self._title = weakref.ref(title)
+        self._former = title.former
+        self._spends = spends
+        self._shared = shared
+        """Whether several may own it, from whom it is not taken back while they live."""
+
+    def __call__(self, failed: bool) -> None:
+        """All is over: the tensor belongs to its new owner, or goes back."""
+        title = self._title()
+        if title is not None and title.revoked:
+            return  # it went back before
+        if failed:
+            if title is not None and not self._shared:
+                title.give_up()
+        elif self._spends:
+            if title is not None:
+                title.spend()
+            for ref in self._former:
+                if (handle := ref()) is not None:
+                    handle.lose_for_good(self._former)
 
 
 class Moved(NamedTuple):
@@ -253,20 +287,33 @@ class Handle(Ours):
         use = Use(f"consumed by {what}", spot)
         return title, region.storage.state.exclude_locked(use, region.part)
 
-    def settle(self, *, failed: bool) -> None:
-        """Work that was given this tensor has run, or was refused or failed."""
-        if self._lender is not None:
-            self._lender.settle(failed=failed)
-        title = self._title
-        if title is not None and title.former:
-            if failed:
-                title.give_up()
-            else:
-                title.spend()
+    def settle(
+        self, *, failed: bool, within: ExecutionContext | None = None, spends: bool = True
+    ) -> None:
+        """Work that was given this tensor has run, or was refused or failed.
 
-    def lose_for_good(self) -> None:
-        """Keep the description only; the tensor belongs to somebody else."""
-        if self._moved is not None:
+        Work `within` more, which may still fail, is settled with that; some passes the tensor on
+        and does not use it up (`spends`).
+        """
+        if self._lender is not None:
+            self._lender.settle(failed=failed, within=within, spends=spends)
+        title = self._title
+        if title is None or not title.former:
+            return
+        if failed:
+            title.give_up()
+        elif within is not None and any(ref() is not None for ref in title.former):
+            shared = self._owners is not None
+            within.settle_later(Unspent(title, spends=spends, shared=shared))
+        elif spends:
+            title.spend()
+
+    def lose_for_good(self, chain: list[weakref.ref[Handle]] | None = None) -> None:
+        """Keep the description only; the tensor belongs to somebody else.
+
+        If it was moved on in this chain, where one is named: it may have come back since.
+        """
+        if self._moved is not None and (chain is None or self._moved.chain is chain):
             self._moved = self._moved._replace(title=None)
             self.region = self.region.without_memory()
 

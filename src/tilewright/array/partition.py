@@ -17,6 +17,7 @@ from .show import facts, table
 
 if TYPE_CHECKING:
     from ..driver.protocol import Device
+    from ..op.context import ExecutionContext
     from .tensor import Tensor
 
 E = TypeVar("E", bound=DType)
@@ -111,14 +112,16 @@ class Partition(Ours, Generic[E]):
                 hint="partition the tensor again",
             )
 
-    def settle(self, *, failed: bool) -> None:
+    def settle(
+        self, *, failed: bool, within: ExecutionContext | None = None, spends: bool = True
+    ) -> None:
         """A launch that was given this partition has run, or was refused or failed.
 
         A failed one leaves a taken tensor to whichever is used next: the partition, or the
         variable it was taken from.
         """
         if not failed or (self._owned and self.gone is None):
-            self.tensor.settle(failed=failed)
+            self.tensor.settle(failed=failed, within=within, spends=spends)
 
     def unpartition(self) -> Tensor[E]:
         """The tensor again. A partition that took the tensor over is used up by this."""

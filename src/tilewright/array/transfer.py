@@ -33,6 +33,7 @@ class Copying:
 
     _name: str
     _home: Device
+    spent: bool
 
     @property
     def name(self) -> str:
@@ -57,6 +58,11 @@ class Reading(Copying):
     def borrows(self, given: Sequence[object]) -> str | None:
         """What it reads, if that belongs to somebody else."""
         return self._reading.borrows(given)
+
+    def give_back(self) -> None:
+        """Let what it would have read be used again from where it came."""
+        if not self.spent:
+            self._reading.give_back()
 
 
 class CopyInto(Copying, Composite[T_co], Generic[T_co]):
@@ -99,6 +105,18 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
         reads = known.borrows(given) if isinstance(known, Lent) else None
         return self._writing.borrows(given) or reads
 
+    def give_back(self) -> None:
+        """Let what it would have used be used again from where it came."""
+        for lent in (self._writing, self._known):
+            if isinstance(lent, Lent):
+                lent.give_back()
+
+    def detach(self) -> None:
+        """It will read an array later: keep what is there now."""
+        known = self._known  # another thread may run it meanwhile
+        if not (known is None or isinstance(known, Lent)):
+            self._known = known.copy()
+
     def _given(self, source: Any) -> Lent | np.ndarray[Any, Any]:
         """What is copied, once it is known to fit."""
         target = self._target
@@ -126,19 +144,20 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
 
     def _copy(self, ctx: ExecutionContext, source: Lent | np.ndarray[Any, Any]) -> None:
         writing = self._writing
+        writing.entrust(ctx)
         if isinstance(source, Lent):
-            source.check()
-        writing.check()
+            source.check(ctx)
+        writing.check(ctx)
         target = writing.region
         if isinstance(source, Lent):
             put_copy(ctx, self, target, source.region)
-            source.settle()
+            source.settle(ctx)
         else:
             held = as_elements(source, target.dtype)
             # A device that the host cannot see has read it when this returns; others may not have.
             later = ctx.device.host_visible and not ctx.is_capturing
             put_upload(ctx, self, target, held.copy(order="C") if later else held)
-        writing.settle()
+        writing.settle(ctx)
 
 
 class Duplicate(Reading, DeviceOp[T_co], Generic[T_co]):
@@ -155,7 +174,7 @@ class Duplicate(Reading, DeviceOp[T_co], Generic[T_co]):
 
     def execute(self, ctx: ExecutionContext) -> T_co:
         """Allocate, and put the copy on the stream."""
-        self._reading.check()
+        self._reading.check(ctx)
         source = self._reading.region
         layout = row_major(source.dtype, source.shape)
         nbytes = size(layout.shape) * layout.dtype.itemsize
@@ -165,7 +184,7 @@ class Duplicate(Reading, DeviceOp[T_co], Generic[T_co]):
         put_copy(ctx, self, target, source)
         if not ctx.is_capturing:
             target.mark_written()
-        self._reading.settle()
+        self._reading.settle(ctx)
         return self._wrap(target)
 
 
@@ -185,7 +204,7 @@ class ToHost(Reading, Composite[npt.NDArray[Any]]):
 
     def steps(self, ctx: ExecutionContext) -> Steps[npt.NDArray[Any]]:
         """Put the copy on the stream; the array is there when the device has passed it."""
-        self._reading.check()
+        self._reading.check(ctx)
         source = self._reading.region
         target = np.empty(source.shape, source.dtype.np)
         before = flights_over([source])
@@ -195,7 +214,7 @@ class ToHost(Reading, Composite[npt.NDArray[Any]]):
         for flight in before:
             flight.wait()
         check_flights(before, [source])  # what wrote the data may have failed
-        self._reading.settle()
+        self._reading.settle(ctx)
         return target.reshape(-1) if self._flat else target
 
 

@@ -238,6 +238,7 @@ class _Session:
         """End it; gives the graph."""
         replay, recording = self._private.end_capture(), self._recording
         recording.end()
+        self.ctx.end(failed=False)
         graph = CudaGraph(recording.name, self._stream, replay, recording.nodes, output)
         graph.prepared = self.ctx.outcomes
         return graph
@@ -246,6 +247,7 @@ class _Session:
         """End it, with nothing to keep."""
         self._private.end_capture()
         self._recording.end()
+        self.ctx.end(failed=True)
 
 
 class Scope:

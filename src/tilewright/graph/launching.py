@@ -54,6 +54,10 @@ class GraphLaunch(DeviceOp[None]):
         """The device of the graph."""
         return self._home
 
+    def borrows(self, given: Sequence[object]) -> str:
+        """The graph, and with it all memory that it uses."""
+        return "it borrows the graph it launches"
+
     def fire(self, stream: Stream, use: FirstUse, waits: bool) -> NotFired | None:
         """Replay at once, where nobody else has borrowed the graph's memory."""
         if self.spent or Tracing.active is not None or stream.device is not self._home:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -46,7 +46,7 @@ class Convert(Composite[Tensor[Any]]):
         self._reading: Lent | None = None
         if is_op(source):
             source.claim(self.name)
-            self._source = source
+            self._source, self.made_of = source, (source,)
         else:
             self._reading = self._given(source)
 
@@ -62,6 +62,20 @@ class Convert(Composite[Tensor[Any]]):
             return self._reading.region.storage.device
         return None if self._source is None else self._source.home
 
+    def check_standing(self) -> None:
+        """Raise if the borrow has ended."""
+        if self._reading is not None:
+            self._reading.check_standing()
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What it reads, if that belongs to somebody else."""
+        return None if self._reading is None else self._reading.borrows(given)
+
+    def give_back(self) -> None:
+        """Let the source be used again from where it came."""
+        if self._reading is not None:
+            self._reading.give_back()
+
     def _given(self, source: Any) -> Lent:
         handle = asarray(source) if is_array(source) else getattr(source, "value", source)
         if not isinstance(handle, Handle):
@@ -75,7 +89,7 @@ class Convert(Composite[Tensor[Any]]):
             self._reading = self._given((yield self._source))
         lent = self._reading
         assert lent is not None
-        lent.check()
+        lent.check(ctx)
         source = lent.region
         plan = Plan(self.name, source.shape, self._dtype, source.storage.device)
         target = plan.allocate(ctx.creating(self.name))
@@ -83,7 +97,7 @@ class Convert(Composite[Tensor[Any]]):
             tiles = new_tensor(out).partition_mut(tile_of(out.shape))
             x_read = Tensor[Any](x, None, lent.ticket)
             yield from launched(self, ctx, partial(store_converted, tiles, x_read))
-        lent.settle()
+        lent.settle(ctx)
         target.mark_written()
         return new_tensor(target)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
@@ -162,7 +163,7 @@ class Fill(Composite[T]):
         self._source: DeviceOp[T] | None = None
         if is_op(target):
             target.claim(self.name)
-            self._source = target
+            self._source, self.made_of = target, (target,)
         else:
             self._bound = self._bind(cast("T", target))
         self.effect = True
@@ -184,6 +185,15 @@ class Fill(Composite[T]):
         if self._bound is not None:
             self._bound[1].check_standing()
 
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What it writes, if that belongs to somebody else."""
+        return None if self._bound is None else self._bound[1].borrows(given)
+
+    def give_back(self) -> None:
+        """Let the tensor be used again from where it came."""
+        if self._bound is not None:
+            self._bound[1].give_back()
+
     def _bind(self, target: T) -> tuple[T, Lent, int]:
         bits = bits_of("fill", self._value, written_region(target, "fill").dtype)
         return target, lend_to_write(cast("Handle | Lender", target), "fill"), bits
@@ -196,11 +206,11 @@ class Fill(Composite[T]):
         target, lent, bits = self._bound
         if self._source is None:
             ctx.borrowed(target)
-        lent.check()
+        lent.check(ctx)
         seen = with_dtype(lent.region, BITS[lent.region.dtype.itemsize])
         for part in lent_parts(lent, seen):
             yield from launched(self, ctx, partial(store_bits, part.out, bits))
-        lent.settle()
+        lent.settle(ctx)
         return target
 
 

@@ -8,7 +8,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Never, Self, TypeVar, TypeVarTuple, cast
 
-from ..array.belonging import is_among, is_borrowed
+from ..array.belonging import is_among
+from ..array.partition import Partition
+from ..array.pledges import Pledge, behind
 from ..array.shape import ShapeLike
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
@@ -19,6 +21,7 @@ from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.endings import CLAIMED, NOT_FIRED, NotFired
 from ..op.place import here, place_of
+from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
 from .arguments import Bound, Held
@@ -27,6 +30,7 @@ from .form import NOT_FOUND, PLAIN, Found, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
 from .links import by_hand
+from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable
 from .starting import give_back, may_run_here, record, start
 from .taking import (
@@ -47,8 +51,8 @@ Ts = TypeVarTuple("Ts")
 class Launch(Composite[R_co]):
     """A kernel with its arguments. Its result is the tuple of the very objects passed.
 
-    Plain arguments are checked and borrowed when it is built; where some are ops, these run
-    first, and everything is checked then.
+    Arguments are borrowed when it is built, and checked; where some are ops, these run first, and
+    everything is checked then.
     """
 
     gives_back = True
@@ -66,6 +70,8 @@ class Launch(Composite[R_co]):
     _examined: Bound | None
 
     _keywords: Mapping[str, Any] = MappingProxyType({})
+    _pledges: Sequence[Pledge] = ()
+    """Where some arguments are ops: the borrows of the others."""
     _numbers: Sequence[Any] = ()
 
     @classmethod
@@ -88,9 +94,15 @@ class Launch(Composite[R_co]):
                 self._bind_closely(kernel, args, keywords)
         except Exception:
             self.effect = False
-            give_back((*args, *keywords.values()))
+            self._refuse((*args, *keywords.values()))
             raise
         return self
+
+    def _refuse(self, given: Sequence[Any]) -> None:
+        """What was given to a launch that will not be can be used again, ops included."""
+        give_back(given)
+        for op in filter(is_op, given):
+            op.mark_refused()
 
     def _count_results(self) -> int:
         return len(self._kernel.source.parameters)
@@ -119,6 +131,8 @@ class Launch(Composite[R_co]):
         self._keywords, self._request = keywords, kernel.request(args, keywords)
         self.staged = has_op(args)
         if self.staged:
+            parameters = kernel.source.parameters
+            self._pledges = pledge_arguments(kernel.name, parameters, args, self._built)
             self._claim_ops()
         else:
             self._examined = self._bind(args)
@@ -215,18 +229,27 @@ class Launch(Composite[R_co]):
 
     def check_standing(self) -> None:
         """Raise if a borrow of an argument has ended."""
+        check_all(self._pledges)
         if self._bound is not None:
             refuse_ended_tickets(self.name, self._bound)
 
     def borrows(self, given: Sequence[object]) -> str | None:
         """The first argument that belongs to somebody else."""
+        # Our own references to each: in the arguments, in what they are bound to, in its pledge.
+        references = 1 + (self._examined is not None) + bool(self._pledges)
         for i in range(len(self._args)):
-            # Our own references to it: in the arguments, in what they are bound to.
-            lent = is_borrowed(self._args[i], references=1 if self._examined is None else 2)
-            if lent and not is_among(self._args[i], given):
-                parameter = self._kernel.source.parameters[i]
+            parameter = self._kernel.source.parameters[i]
+            lent = is_lent_argument(parameter, self._args[i], references)
+            if lent and not is_among(behind(self._args[i]), given):
                 return f"it borrows `{parameter.name}`"
         return None
+
+    def give_back(self) -> None:
+        """Let the arguments be used again from where they came, if it has not run."""
+        args, self._args = self._args, ()
+        self._held = self._examined = None
+        self._pledges = ()
+        give_back(args)
 
     def fire(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotFired:
         """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
@@ -312,9 +335,15 @@ class Launch(Composite[R_co]):
 
     def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
         """The argument ops, then the kernel."""
+        check_all(self._pledges)
         values: list[Any] = []
-        for arg in self._release(ctx):
-            values.append((yield arg) if is_op(arg) else arg)
+        args = self._release(ctx)
+        try:
+            for arg in args:
+                values.append((yield arg) if is_op(arg) else arg)
+        except BaseException:
+            give_back((*values, *args))
+            raise
         bound = self._bind_results(values)
         if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
             yield ELSEWHERE
@@ -387,7 +416,8 @@ class Launch(Composite[R_co]):
         kernel = self._kernel
         bound = kernel.bind(values, self._keywords, self._request.generics)
         refuse_conflicts(kernel.name, bound)
-        take(kernel.name, bound, self._built)
+        pledges, self._pledges = self._pledges, ()
+        take(kernel.name, bound, self._built, pledges)
         return bound
 
     def _claim_ops(self) -> None:

@@ -63,7 +63,7 @@ def _get_on_its_way(
 def _conclude(bound: Bound) -> None:
     """A launch is over, and went well."""
     if bound.held is None:
-        settle(bound)
+        settle(bound, ctx.unfinished)
     mark_written(bound)
 
 
@@ -82,7 +82,10 @@ def _put(
     mark_written(bound)
     outcome = ctx.outcome(op)
     on_its_way(flight, outcome)
-    stream.after(partial(_finish, code.kernel, bound, started, outcome, flight))
+    within = ctx.unfinished
+    if within is not None and bound.held is None:
+        settle(bound, within, is_over=False)
+    stream.after(partial(_finish, code.kernel, bound, started, outcome, flight, within))
     return None
 
 
@@ -97,7 +100,14 @@ def _raise_failure(kernel: str, report: Report) -> None:
         raise error
 
 
-def _finish(kernel: str, bound: Bound, later: Later, outcome: Outcome, flight: Flight) -> None:
+def _finish(
+    kernel: str,
+    bound: Bound,
+    later: Later,
+    outcome: Outcome,
+    flight: Flight,
+    within: ExecutionContext | None,
+) -> None:
     """The device has passed a launch; its memory was kept alive until now."""
     try:
         error: Exception | None = deliver(kernel, later())
@@ -106,7 +116,7 @@ def _finish(kernel: str, bound: Bound, later: Later, outcome: Outcome, flight: F
     if error is not None:
         give_back(bound.outputs)
     elif bound.held is None:
-        settle(bound)
+        settle(bound, within)
     outcome.settle(error)
     if error is None:
         flight.end()
@@ -155,7 +165,7 @@ def record(
         return Node(op.name, number, written_by(bound), bound.read, bound, read, rebind)
 
     recording.nodes.append(node_of(bound))
-    settle(bound)
+    settle(bound, ctx.unfinished)
 
 
 def _read(kernel: str, read: Callable[[Any], Report], raw: Any) -> Exception | None:

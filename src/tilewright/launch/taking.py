@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..array.borrow import LOCK, Ticket, Use, refuse_ended
 from ..array.lease import Act, refuse_leased
 from ..array.ownership import Handle, refuse_unreadable
+from ..array.pledges import Pledge
 from ..base.errors import BorrowError
-from ..op.place import Spot, here, place_of
+from ..op.context import ExecutionContext
+from ..op.place import Spot
 from .arguments import Bound, OutputArg
+from .pledging import conflict
 
 
 def refuse_conflicts(kernel: str, bound: Bound) -> None:
@@ -24,23 +29,22 @@ def _conflict(kernel: str, bound: Bound, i: int, j: int) -> BorrowError:
     form = bound.form
     one, other = sorted((form.memory[i], form.memory[j]), key=form.args.index)
     twice = isinstance(one, OutputArg) and isinstance(other, OutputArg)
-    what = "write one tensor twice" if twice else "write and read one tensor"
-    return BorrowError(
-        f"`{kernel}` would {what}: `{one.parameter.name}` and `{other.parameter.name}`"
-        " are the same storage",
-        places=(("here", place_of(here())),),
-        hint="give each output its own tensor" if twice else "give the output its own tensor",
-    )
+    return conflict(kernel, one.parameter.name, other.parameter.name, twice=twice)
 
 
-def take(kernel: str, bound: Bound, spot: Spot) -> None:
-    """Begin the borrows of a launch, unless one of its arguments cannot be used any more."""
+def take(kernel: str, bound: Bound, spot: Spot, pledges: Sequence[Pledge] = ()) -> None:
+    """Begin the borrows of a launch, unless one of its arguments cannot be used any more.
+
+    Out of its pledges, which must stand until now.
+    """
     bound.spot = spot
     shares: list[int | Ticket] = []
     tickets: list[Ticket] = []
     bound.shares, bound.tickets = shares, tickets
     inputs = bound.inputs
     with LOCK:
+        for pledge in pledges:
+            pledge.check()
         _check_usable(bound, inputs)
         for region in bound.read:
             state = region.storage.state
@@ -105,7 +109,10 @@ def _surely_ready(bound: Bound) -> bool:
             return False
     for i, share in enumerate(bound.shares):
         storage = read[i].storage
-        if storage.state.epoch != share or not storage.initialized or storage.owner is None:
+        state = storage.state
+        if state.epoch != share or not storage.initialized or storage.owner is None:
+            return False
+        if state.leases or state.neighbours:
             return False
     return True
 
@@ -138,10 +145,14 @@ def mark_written(bound: Bound) -> None:
         pointer.region.storage.initialized = True
 
 
-def settle(bound: Bound) -> None:
-    """The launch has run: what was moved into it is gone for good."""
+def settle(bound: Bound, within: ExecutionContext | None = None, *, is_over: bool = True) -> None:
+    """The launch has run: what was moved into it is gone for good, unless it ran `within` more,
+    which fails.
+
+    If it has only been started (not `is_over`), that is all that is noted.
+    """
     for partition in bound.outputs:
-        partition.settle(failed=False)
+        partition.settle(failed=False, within=within, spends=is_over)
     if not bound.reads_own:
         for tensor in bound.inputs:
-            tensor.settle(failed=False)
+            tensor.settle(failed=False, within=within, spends=is_over)

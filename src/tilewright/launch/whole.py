@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from ..array.belonging import is_among, is_borrowed
 from ..op.core import DeviceOp, is_op
 from .arguments import Bound
 from .kinds import is_tensor
@@ -20,15 +19,6 @@ class WholeLaunch(Launch[R_co]):
 
     _fresh: tuple[int, ...] = ()
     """Which written arguments come from ops."""
-
-    def borrows(self, given: Sequence[object]) -> str | None:
-        """The first argument that belongs to somebody else."""
-        for i, arg in enumerate(self._args):
-            # Our own references to it: here, in the arguments, in what they are bound to.
-            lent = is_borrow(arg) or is_borrowed(arg, references=2 if self._examined is None else 3)
-            if lent and not is_among(arg.borrowed if is_borrow(arg) else arg, given):
-                return f"it borrows `{self._kernel.source.parameters[i].name}`"
-        return None
 
     def _claim_ops(self) -> None:
         parameters = self._kernel.source.parameters

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from ..driver.protocol import Device, Stream
 from .outcome import Outcome, Trail
 from .place import Spot, here
+from .settling import Settle, Settling
 
 if TYPE_CHECKING:
     from ..array.recording import Recording
@@ -45,6 +46,10 @@ class ExecutionContext:
     """If detached: what ops run by `run` gave, which belongs to nobody else."""
     lent: list[object] | None
     """While the result is to be shared: what ops were passed that belongs to somebody else."""
+    settling: Settling | None = None
+    """What was given to ops that have run, until it is known that none after them fails."""
+    has_parts: bool = False
+    """Ops were run by `run`, for one that goes on after them."""
     running: Sequence[Lazy[Any]]
     """The ops that are under way, each run for the one before it."""
     ended_at: Spot
@@ -67,6 +72,23 @@ class ExecutionContext:
     def is_capturing(self) -> bool:
         """Whether work is recorded for a graph instead of run."""
         return self.recording is not None
+
+    @property
+    def unfinished(self) -> ExecutionContext | None:
+        """This, where the work under way is a part of more, which may fail after it; else None."""
+        more = self.running or self.has_parts or self.recording is not None
+        return self if more else None
+
+    def settle_later(self, settle: Settle) -> None:
+        """Have something called, told whether it failed, when all of the work has been run."""
+        if self.settling is None:
+            self.settling = Settling()
+        self.settling.add(settle)
+
+    def end(self, *, failed: bool) -> None:
+        """Nothing follows any more: all has gone well, or something has failed."""
+        if self.settling is not None:
+            self.settling.end(failed=failed)
 
     def borrowed(self, *values: object) -> None:
         """Say that an op passes on what it was lent: sharing the result must not take it over."""

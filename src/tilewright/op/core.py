@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from operator import methodcaller
 from typing import (
@@ -26,6 +26,7 @@ from .gate import Gate, Sharing, half, shared_result
 from .lazy import Lazy, is_lazy
 from .picture import svg_of
 from .place import Spot, here, place_of
+from .pledging import Pledges, Pledging, check_all, first_borrowed
 from .recipes import continued, followed, followed_unchecked, inspected, mapped, with_its_context
 from .result_methods import ResultMethods
 from .running import Steps, run_here
@@ -269,6 +270,8 @@ class Linked(Composite[T_co]):
     _home: Device | None
     _recipe: Recipe | None
     _given: tuple[str, Callable[..., Any], tuple[Any, ...]] | tuple[()]
+    _pledges: Pledges = ()
+    """Borrows of the extra arguments."""
 
     @classmethod
     def of(
@@ -289,6 +292,8 @@ class Linked(Composite[T_co]):
         self.follows, self.made_of = source, (source,)
         self._recipe, self._given = recipe, (verb, function, extra)
         self._home, self.effect, self.host_data = source.home, source.effect, source.host_data
+        if extra:
+            self._pledges = Pledging.begin(extra, name, spot)
         return self
 
     @property
@@ -304,11 +309,28 @@ class Linked(Composite[T_co]):
     def go_on(self, value: Any, ctx: ExecutionContext) -> Any:
         """As the recipe says."""
         recipe: Any = self._recipe
+        for pledge in self._pledges:
+            pledge.check()
+            pledge.entrust(ctx)
         return recipe(*self._given, value, ctx)
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """The first extra argument that belongs to somebody else."""
+        return first_borrowed(self._pledges, given, 1)
+
+    def check_standing(self) -> None:
+        """Raise if the borrow of an extra argument has ended."""
+        check_all(self._pledges)
+
+    def give_back(self) -> None:
+        """Let the extra arguments be used again from where they came."""
+        for pledge in self._pledges:
+            pledge.give_back()
 
     def spend(self) -> None:
         """It has run: let go of what it follows, and of its function."""
         self.follows, self._recipe, self._given, self.spent = None, None, (), True
+        self._pledges = ()
 
 
 class Made(Composite[T_co]):
@@ -348,6 +370,8 @@ class Made(Composite[T_co]):
 class Behind(Made[T_co]):
     """An op that gives what is behind a gate, or a part of it."""
 
+    joint = True
+
     def __init__(
         self,
         gate: Gate[Any],
@@ -358,6 +382,10 @@ class Behind(Made[T_co]):
         super().__init__(joined(source.name, verb), (source,), recipe)
         self.effect = False  # the gate warns, once for all
         self._gate = gate
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What the op gave that has run, if that belongs to somebody else."""
+        return None if self.spent else Pledging.lent(self._gate.kept(), given)
 
 
 class Half(Behind[T_co]):
@@ -377,6 +405,9 @@ class SharedOp(Behind[T_co]):
 
     holds = ()  # it may be used again
 
+    def spend(self) -> None:
+        """It may be used again."""
+
     def __init__(self, gate: Gate[Any], source: Lazy[Any]) -> None:
         super().__init__(gate, source, "shared", partial(shared_result, gate))
         self.result_count = source.result_count
@@ -386,6 +417,12 @@ class SharedOp(Behind[T_co]):
     def claim_at(self, user: str, spot: Spot) -> None:
         """Using it once more is no mistake."""
         self._gate.wanted = True
+
+    def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
+        """The result; a value that was there from the beginning must still be borrowed."""
+        if isinstance(self._source, Value):
+            self._source.check_standing()
+        return super().steps(ctx)
 
     def clone(self) -> SharedOp[T_co]:
         """Another one with the same result; not needed, as one may be used any number of times."""
@@ -399,10 +436,11 @@ class SharedOp(Behind[T_co]):
 class Value(DeviceOp[T_co]):
     """A value that is already there, as an op."""
 
-    holds = ("_value",)
+    holds = ("_pledges", "_value")
 
     def __init__(self, value: T_co) -> None:
         self._value = value
+        self._pledges = Pledging.begin((value,), "value", self._built)
 
     @property
     def name(self) -> str:
@@ -411,8 +449,24 @@ class Value(DeviceOp[T_co]):
 
     def execute(self, ctx: ExecutionContext) -> T_co:
         """Give the value; no device work."""
+        for pledge in self._pledges:
+            pledge.check()
+            pledge.entrust(ctx)
         ctx.borrowed(self._value)
         return self._value
+
+    def borrows(self, given: Sequence[object]) -> str | None:
+        """What belongs to somebody else."""
+        return first_borrowed(self._pledges or (), given, 1)
+
+    def check_standing(self) -> None:
+        """Raise if the borrow of the value has ended."""
+        check_all(self._pledges or ())
+
+    def give_back(self) -> None:
+        """Let the value be used again from where it came."""
+        for pledge in self._pledges or ():
+            pledge.give_back()
 
 
 def value(x: T) -> DeviceOp[T]:
@@ -440,9 +494,10 @@ def as_op(x: Any) -> DeviceOp[Any]:
 
 def shared(x: T) -> SharedOp[T]:
     """A shared op that gives a value which is there already, such as an `Arc`."""
-    gate = Gate[T](Value(x))
+    source = Value(x)
+    gate = Gate[T](source)
     gate.open_with(x)
-    return SharedOp(gate, Value(x))
+    return SharedOp(gate, source)
 
 
 def with_context(function: Callable[[ExecutionContext], DeviceOp[R]]) -> DeviceOp[R]:

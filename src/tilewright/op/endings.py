@@ -68,9 +68,14 @@ class Endings(Lazy[T_co]):
             return fired
         self.claim("sync()", 1)
         ctx = ExecutionContext(stream, True)
-        result = self._execute(self.name, ctx)
-        if ctx.outcomes or not stream.idle():
-            finish(ctx)
+        try:
+            result = self._execute(self.name, ctx)
+            if ctx.outcomes or not stream.idle():
+                finish(ctx)
+        except BaseException:
+            ctx.end(failed=True)
+            raise
+        ctx.end(failed=False)
         return result
 
     def start(self) -> T_co:
@@ -98,7 +103,13 @@ class Endings(Lazy[T_co]):
         self.claim("start()", 1)
         ctx = ExecutionContext(stream)
         ctx.in_flight = True
-        return self._execute(self.name, ctx)
+        try:
+            result = self._execute(self.name, ctx)
+        except BaseException:
+            ctx.end(failed=True)
+            raise
+        ctx.end(failed=False)
+        return result
 
     def into_future(self) -> DeviceFuture[T_co]:
         """Start the op, on the stream that the policy in force chooses now."""
@@ -220,6 +231,9 @@ def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:
     ctx.detached = True
     op.claim("tw.spawn()")
     future = DeviceFuture.begun(op, ctx)
+    if not future.is_started():
+        for part in all_parts(op):
+            part.detach()
     future.add_done_callback(_leave)  # by this the reactor keeps it until it is done
     return future
 

@@ -96,6 +96,10 @@ class DeviceFuture(Generic[T_co]):
             self._settle()
         return self._over.done()
 
+    def is_started(self) -> bool:
+        """Whether all of the op has been put on its stream."""
+        return self._last is not None or self._over.done()
+
     def running(self) -> bool:
         """Whether it is under way."""
         return not self.done()
@@ -186,6 +190,7 @@ class DeviceFuture(Generic[T_co]):
             while waited_for is not None and waited_for is not ELSEWHERE and waited_for.done():
                 waited_for = progress.advance()
         except BaseException as error:
+            progress.ctx.end(failed=True)
             self._end(error)
             if not isinstance(error, Exception):
                 self._observed = True
@@ -225,8 +230,10 @@ class DeviceFuture(Generic[T_co]):
                 self._last.done()  # raises where its device was lost
             raise_first_error(progress.ctx.outcomes)
         except Exception as error:
+            progress.ctx.end(failed=True)
             self._end(error)
         else:
+            progress.ctx.end(failed=False)
             self._value = progress.result
             self._end(None)
 

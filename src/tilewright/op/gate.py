@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ..base.errors import BorrowError, SchedulingError
 from ..driver.protocol import Event
+from .arity import results_in
 from .context import ExecutionContext
 from .lazy import Lazy, warn_never_run
 from .outcome import Outcome
@@ -66,6 +67,10 @@ class Gate(Generic[T]):
             self._refuse_itself(ctx)
             yield self._started
         return self._used_by(ctx)
+
+    def kept(self) -> tuple[Any, ...]:
+        """The results behind it; none before the op has run."""
+        return results_in(self._value) if hasattr(self, "_value") else ()
 
     def open_with(self, value: T) -> None:
         """Give this to everybody; the op does not run."""

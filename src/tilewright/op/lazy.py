@@ -43,6 +43,9 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
     follows: Lazy[Any] | None = None
     """The op whose result it goes on with, if it is a link of a chain; None: it runs by itself."""
 
+    joint: bool = False
+    """Whether others may run what it is made of, too."""
+
     leads: bool = False
     """Whether a link goes on with an op, whose result is its own; else with its result."""
 
@@ -117,6 +120,13 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
 
     def check_standing(self) -> None:
         """Raise if what this op borrowed itself was used in a conflicting way since."""
+
+    def give_back(self) -> None:
+        """It will not run: let what it was given be used again from where it came. If it has run,
+        there is nothing left to give back."""
+
+    def detach(self) -> None:
+        """Nobody waits for it, and it runs later: copy what its owner may change until then."""
 
     def is_lengthy(self) -> bool:
         """Whether it is lengthy now; what has been compiled once is not any more."""

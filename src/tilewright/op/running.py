@@ -37,13 +37,16 @@ ELSEWHERE = Signal()
 class Progress(Generic[T]):
     """An op that is being run, up to the next event that must be waited for."""
 
-    __slots__ = ("_ended_at", "_entered", "_name", "_running", "_steps", "_waited", "ctx", "result")
+    __slots__ = (
+        "_ended_at", "_entered", "_name", "_op", "_running", "_steps", "_waited", "ctx", "result",
+    )  # fmt: skip
 
     result: T
     """What the op gave; there when `advance` has returned None."""
 
     def __init__(self, op: Lazy[T], ctx: ExecutionContext) -> None:
         self.ctx = ctx
+        self._op = op
         self._name = op.name
         self._entered: Lazy[Any] | None = op
         self._steps: list[Steps[Any] | None] = []
@@ -77,12 +80,14 @@ class Progress(Generic[T]):
             ctx.running, ctx.ended_at = around
 
     def abandon(self) -> None:
-        """Give up what has not been started yet; what has, goes on."""
+        """Give up what has not been started yet, which gives back what it was given; what has been
+        started goes on."""
         while self._steps:
             if (steps := self._steps.pop()) is not None:
                 steps.close()
         while self._running:
             self._running.pop().spend()
+        give_back_parts(self._op)
 
     def _go_on(self) -> Awaited | None:
         op, self._entered = self._entered, None
@@ -176,12 +181,14 @@ class Progress(Generic[T]):
         """The same for a link of a chain: gives the op that it leads to, or its end."""
         link = self._running[-1]
         if error is None and link.follows is not None:
+            if link.follows.joint:
+                link.made_of = ()  # of what many share, the last one to use it may be the only one
+            link.follows = None
             try:
                 answer = link.go_on(answer, self.ctx)
             except Exception as raised:
                 return None, *self._left(None, raised)
             if link.leads:
-                link.follows = None  # its result is what that gives
                 return answer, None, None
         return None, *self._left(answer, error)
 
@@ -191,6 +198,19 @@ class Progress(Generic[T]):
         op = self._running.pop()
         op.spend()
         return (answer, None) if error is None else (None, named(error, op))
+
+
+def give_back_parts(op: Lazy[Any]) -> None:
+    """An op failed: let its parts that will not run give back what they were given.
+
+    Not those that others may run as well.
+    """
+    found = [op]
+    while found:
+        op = found.pop()
+        op.give_back()
+        if not op.joint:
+            found += op.made_of
 
 
 def execute(op: Lazy[T], ctx: ExecutionContext) -> T:

@@ -299,6 +299,36 @@ def test_a_failure_gives_everything_back(scale, fake_gpu, fake_cuda):
     assert not z.to_numpy().any(), "the tensor is back"
 
 
+def test_what_is_given_beside_an_op_is_borrowed_at_once(scale, fake_gpu):
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    lazy = tw.zeros((300,), device=fake_gpu)
+    reading = scale(lazy, x, 300, 2.0)
+    tw.memcpy(x, np.ones(300, "f4")).sync()
+    with pytest.raises(tw.BorrowError, match="`scale` cannot run: its shared borrow"):
+        reading.sync()
+    writing = scale(z.borrow_mut(), tw.from_numpy(np.ones(300, "f4"), device=fake_gpu), 300, 2.0)
+    z.to_numpy()
+    with pytest.raises(tw.BorrowError, match="`scale` cannot run: its exclusive borrow"):
+        writing.sync()
+
+
+def test_spawned_launches_own_what_they_use(scale, fake_gpu):
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    lazy = tw.zeros((300,), device=fake_gpu)
+    for op in (scale(lazy, x, 300, 2.0), scale(z.borrow_mut(), tw.Arc(x), 300, 2.0)):
+        with pytest.raises(tw.BorrowError, match="cannot be spawned: it borrows"):
+            tw.spawn(op)
+        del op
+    tw.spawn(scale(tw.move(z), some(fake_gpu), 300, 2.0)).result()
+
+
+def test_a_failure_behind_it_gives_everything_back(scale, fake_gpu):
+    x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
+    with pytest.raises(ZeroDivisionError):
+        scale(tw.move(z), x, 300, 2.0).map(lambda *_: 1 // 0).sync()
+    np.testing.assert_array_equal(z.to_numpy(), 2 * x.to_numpy())
+
+
 def test_memory_is_kept_until_the_device_is_done(scale, fake_gpu, fake_cuda):
     stream = fake_gpu.new_stream()
     x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()

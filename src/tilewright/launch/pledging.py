@@ -1,0 +1,84 @@
+"""How a launch borrows what it is given while argument ops must run first: at once, as any launch.
+
+What the ops give is bound, with all the rest, when they have run; until then these borrows stand
+for those that the launch will have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from ..array.arc import Arc
+from ..array.ownership import Ours
+from ..array.partition import Partition
+from ..array.pledges import Pledge, is_lent, pledge_of
+from ..array.pointer import DevicePointer
+from ..base.errors import BorrowError
+from ..frontend.parameters import Parameter
+from ..op.core import is_op
+from ..op.lazy import Lazy, all_parts
+from ..op.place import Spot, here, place_of
+
+MOST_LOOKED_AT = 256
+"""Parts of argument ops that are looked at where a launch is built; further ones when they run."""
+
+MEMORY = ("output", "tensor")
+"""Kinds of parameters that take memory."""
+
+
+def pledge_arguments(
+    kernel: str, parameters: Sequence[Parameter], args: Sequence[Any], spot: Spot
+) -> list[Pledge]:
+    """Borrow all arguments that are there; raises where two of them, or an op, conflict."""
+    found: list[tuple[Parameter, Pledge]] = []
+    for p, arg in zip(parameters, args, strict=False):
+        if p.kind in MEMORY and not is_op(arg):
+            pledge = pledge_of(arg, kernel, spot, writes=_is_written(p, arg))
+            if pledge is not None:
+                found.append((p, pledge))
+    if len(found) > 1:
+        _refuse_conflicts(kernel, found)
+    if any(pledge.ticket.exclusive or not pledge.ends_nothing for _, pledge in found):
+        for op in args:
+            if is_op(op):
+                _check_parts(op)
+    return [pledge for _, pledge in found]
+
+
+def _is_written(p: Parameter, arg: object) -> bool:
+    """Whether a tensor itself is written: one that was moved into a launch that writes it whole."""
+    return p.kind == "output" and isinstance(arg, Ours) and not isinstance(arg, Arc | Partition)
+
+
+def _check_parts(op: Lazy[Any]) -> None:
+    """Raise if an op that must run first cannot any more: the launch has borrowed what it uses."""
+    for part in islice(all_parts(op), MOST_LOOKED_AT):
+        part.check_standing()
+
+
+def _refuse_conflicts(kernel: str, found: Sequence[tuple[Parameter, Pledge]]) -> None:
+    for i, (p, one) in enumerate(found):
+        for q, other in found[i + 1 :]:
+            written = [each.kind == "output" for each in (p, q)]
+            if any(written) and one.region.meets(other.region):
+                raise conflict(kernel, p.name, q.name, twice=all(written))
+
+
+def conflict(kernel: str, one: str, other: str, *, twice: bool) -> BorrowError:
+    """That two arguments are one memory, which is written."""
+    what = "write one tensor twice" if twice else "write and read one tensor"
+    return BorrowError(
+        f"`{kernel}` would {what}: `{one}` and `{other}` are the same storage",
+        places=(("here", place_of(here())),),
+        hint="give each output its own tensor" if twice else "give the output its own tensor",
+    )
+
+
+def is_lent_argument(p: Parameter, arg: object, references: int) -> bool:
+    """Whether an argument belongs to somebody who may go on using it; so do all arrays of other
+    libraries. The launch refers to it so many times."""
+    if isinstance(arg, Ours):
+        return is_lent(arg, references + 1)
+    return p.kind in MEMORY and not isinstance(arg, DevicePointer) and not is_op(arg)
