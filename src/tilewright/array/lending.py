@@ -75,7 +75,8 @@ class Lent:
         memory next would look closer for that.
         """
         if self.written:
-            self.region.mark_written()
+            if not ctx.is_capturing:
+                self.region.mark_written()
             self.ticket.hand_back()
         self.handle.settle(failed=False, within=ctx.unfinished)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..base.errors import BorrowError
+from ..op.nesting import refuse_reading
 from ..op.place import Spot, here, place_of
 from .borrow import LOCK, Ticket, Use
 from .excluding import excluder
@@ -202,7 +203,9 @@ class Handle(Ours):
             )
 
     def check_readable(self, reader: str) -> None:
-        """Raise if there is nothing to read: no memory, or memory nobody has written."""
+        """Raise if the host cannot read it: there is no memory, or memory nobody has written, or
+        work is being captured here."""
+        refuse_reading(reader, self)
         refuse_unreadable(self.region, reader, self)
 
     def check_writable(self) -> None:

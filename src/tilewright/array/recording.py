@@ -5,12 +5,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from threading import get_ident
 from typing import Any, NoReturn
 
 from ..base.errors import DeviceError
 from ..driver.stub.words import MEMORY_WORDS, new_words
+from ..op.nesting import RECORDERS, Recorder
 from .borrow import borrow_words
 from .region import Region, TensorRecord
+from .storage import Storage
+from .written import NOTHING, Runs, both, covers
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +41,33 @@ class Recording:
     name: str
     """What is captured, as messages call it."""
     nodes: list[Node] = field(default_factory=list[Node])
-    unwritten: list[Region] = field(default_factory=list[Region])
-    """What holds nothing before the first replay."""
+    promised: dict[Storage, Runs] = field(default_factory=dict[Storage, Runs])
+    """What holds nothing before the first replay, and is written by it."""
+    _thread: int = field(default_factory=get_ident)
+    _outer: Recorder | None = None
+
+    def begin(self) -> None:
+        """This thread captures from now on: it reads no memory, and runs no work that does."""
+        self._outer = RECORDERS.get(self._thread)
+        RECORDERS[self._thread] = self
 
     def will_write(self, region: Region) -> None:
         """Note that recorded work writes this memory, so that later work may read it."""
         if not region.is_written:
-            self.unwritten.append(region)
-            region.mark_written()
+            before = self.promised.get(region.storage, NOTHING)
+            self.promised[region.storage] = both(before, region.runs())
+
+    def promises(self, region: Region) -> bool:
+        """Whether recorded work writes all of some memory."""
+        runs = self.promised.get(region.storage)
+        return runs is not None and covers(runs, region.runs())
 
     def end(self) -> None:
-        """Nothing has been written after all: that is left to replays."""
-        for region in self.unwritten:
-            region.storage.initialized = False
+        """Nothing has been written yet: that is left to replays."""
+        if self._outer is None:
+            RECORDERS.pop(self._thread, None)
+        else:
+            RECORDERS[self._thread] = self._outer
 
     def refuse_allocation(self, op: str) -> NoReturn:
         """Raise for an op that makes memory, where each replay would need it anew."""

@@ -6,6 +6,7 @@ import ctypes
 import itertools
 from functools import lru_cache
 from struct import Struct
+from threading import get_ident
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -17,6 +18,7 @@ from ..base.errors import ShapeError
 from ..base.shapes import Shape
 from ..driver.protocol import Device
 from ..driver.stub.words import TENSOR_WORDS
+from ..op.nesting import RECORDERS
 from .borrow import BorrowState
 from .extent import Extent, as_if_at
 from .layout import MOST_KEPT, Layout, layout_of
@@ -109,7 +111,13 @@ class Region(Footprint):
     @property
     def is_written(self) -> bool:
         """Whether all its elements have been written."""
-        return self.storage.initialized or self.storage.has_written(self._runs())
+        storage = self.storage
+        return storage.initialized or storage.has_written(self.runs()) or self._is_promised()
+
+    def _is_promised(self) -> bool:
+        """Whether this thread captures work that writes it: what it captures next may read it."""
+        recorder = RECORDERS.get(get_ident()) if RECORDERS else None
+        return recorder is not None and recorder.promises(self)
 
     def mark_written(self) -> None:
         """Note that work that writes it has been started."""
@@ -118,13 +126,14 @@ class Region(Footprint):
             if self.is_whole:
                 storage.initialized = True
             else:
-                storage.add_written(self._runs())
+                storage.add_written(self.runs())
 
     def without_memory(self) -> Region:
         """The description alone."""
         return Region(Storage(self.storage.device, 0, self.storage.nbytes, None), self.layout, 0)
 
-    def _runs(self) -> Runs:
+    def runs(self) -> Runs:
+        """The bytes of its elements."""
         item = self.dtype.itemsize
         return runs_of(self.address, item, self.shape, tuple([s * item for s in self.strides]))
 

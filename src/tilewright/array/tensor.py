@@ -14,6 +14,7 @@ from ..base.shapes import Shape, size
 from ..driver.protocol import Device
 from ..op.ambient import as_device
 from ..op.core import DeviceOp
+from ..op.nesting import refuse_reading
 from ..op.operators import WithoutOperators
 from ..op.place import here, place_of
 from .borrow import LOCK, Ticket, Use
@@ -337,6 +338,7 @@ class BorrowMut(Ours, Generic[E]):
 
     def numpy(self) -> HostWrite:
         """The memory as a NumPy array to write: `with t.borrow_mut().numpy() as a:`."""
+        refuse_reading("borrow_mut().numpy()", self.tensor)
         return HostWrite(self.tensor.region, self._reborrow(), self.tensor)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -357,6 +359,7 @@ class BorrowMut(Ours, Generic[E]):
         """
         wish = Wish(stream, max_version, dl_device, copy)
         check_wish(self.tensor.region, wish)
+        refuse_reading("__dlpack__()", self.tensor)
         if copy:
             raise BufferError("an exclusive borrow is exported without a copy; export the tensor")
         return export_to_write(self.tensor.region, wish, self._reborrow(), self.tensor)

@@ -14,6 +14,7 @@ from ..base.shapes import size
 from ..driver.protocol import Device
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
+from ..op.nesting import refuse_reading
 from ..op.place import here, place_of
 from ..op.running import ELSEWHERE, Steps
 from . import storage
@@ -204,6 +205,8 @@ class ToHost(Reading, Composite[npt.NDArray[Any]]):
 
     def steps(self, ctx: ExecutionContext) -> Steps[npt.NDArray[Any]]:
         """Put the copy on the stream; the array is there when the device has passed it."""
+        if not ctx.is_capturing:
+            refuse_reading(f"`{self.name}`", self._reading.handle)
         self._reading.check(ctx)
         source = self._reading.region
         target = np.empty(source.shape, source.dtype.np)

@@ -233,6 +233,7 @@ class _Session:
         self.ctx.recording = self._recording
         self.ctx.setup = stream if may_allocate else None
         self._private.begin_capture()
+        self._recording.begin()
 
     def graph(self, output: T) -> CudaGraph[T]:
         """End it; gives the graph."""

@@ -87,8 +87,9 @@ class GraphLaunch(DeviceOp[None]):
             ctx, self, lambda: graph.put_on(ctx.stream, inline=ctx.waits),
             writes=graph.writes, reads=graph.reads, keep=graph.kept, report=graph.reader(),
         )  # fmt: skip
-        for region in graph.writes:
-            region.mark_written()
+        if not ctx.is_capturing:
+            for region in graph.writes:
+                region.mark_written()
 
 
 def _refuse_unready(name: str, writes: Sequence[Region], reads: Sequence[Region]) -> None:

@@ -98,7 +98,8 @@ class Convert(Composite[Tensor[Any]]):
             x_read = Tensor[Any](x, None, lent.ticket)
             yield from launched(self, ctx, partial(store_converted, tiles, x_read))
         lent.settle(ctx)
-        target.mark_written()
+        if not ctx.is_capturing:
+            target.mark_written()
         return new_tensor(target)
 
 

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Never, Self, TypeVar, TypeVarTuple, cast
 
 from ..array.belonging import is_among
-from ..array.partition import Partition
 from ..array.pledges import Pledge, behind
 from ..array.shape import ShapeLike
 from ..base.dtypes import DType

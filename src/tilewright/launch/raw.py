@@ -163,8 +163,9 @@ class AsyncKernelLaunch(DeviceOp[None]):
             return self._function.put_on(ctx.stream, config, self._slots, inline=ctx.waits)
 
         put_work(ctx, self, put, writes=memory, keep=self._function, report=FunctionRun.problem)
-        for region in memory:
-            region.mark_written()
+        if not ctx.is_capturing:
+            for region in memory:
+                region.mark_written()
 
     def _refuse_elsewhere(self, device: Device) -> None:
         """Raise if memory it was given lives on another device than it runs on."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import get_ident
-from typing import TypeVar, TypeVarTuple
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
-from ..base.errors import SchedulingError
+from ..base.errors import DeviceError, SchedulingError
+from .place import here, place_of
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -46,6 +47,36 @@ class _Threads:
 THREAD = _Threads()
 
 
+class Recorder(Protocol):
+    """A capture that a thread is in the middle of."""
+
+    @property
+    def name(self) -> str:
+        """What is captured."""
+        ...
+
+    def promises(self, region: Any) -> bool:
+        """Whether recorded work will have written all of some memory when the graph has run."""
+        ...
+
+
+RECORDERS: dict[int, Recorder] = {}
+"""The captures under way, by thread."""
+
+
+def refuse_reading(reader: str, thing: object) -> None:
+    """Raise if this thread captures work: what that writes is not there before the graph runs."""
+    recorder = RECORDERS.get(get_ident()) if RECORDERS else None
+    if recorder is not None:
+        raise DeviceError(
+            f"{reader} cannot read {thing!r} here: `{recorder.name}` is being captured, and what is"
+            " recorded has not run",
+            places=(("here", place_of(here())),),
+            hint="read it after graph.launch(), or before the capture; in the graph, a kernel or a"
+            " copy reads it",
+        )
+
+
 def refuse_nested(name: str) -> None:
     """Raise if this thread is inside another op's start, where ops may be built but not run."""
     outer = THREAD.starting
@@ -60,9 +91,24 @@ def refuse_nested(name: str) -> None:
 def unlocked(function: Callable[[*Ts], T], *args: *Ts) -> T:
     """Call a function that may run ops although this thread is starting one."""
     names, me = THREAD.names, get_ident()
-    outer = names.pop(me, None)
+    outer, recorder = names.pop(me, None), RECORDERS.get(me)
+    if recorder is not None:
+        RECORDERS[me] = _Apart(recorder.name)
     try:
         return function(*args)
     finally:
         if outer is not None:
             names[me] = outer
+        if recorder is not None:
+            RECORDERS[me] = recorder
+
+
+class _Apart:
+    """A capture, as work sees it that is not part of it: what it will write is not there."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def promises(self, region: Any) -> bool:
+        """Not to others."""
+        return False
