@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 
-from ownership.programs import PROGRAMS
+from ownership.lazy_programs import ALL
 from source_tree import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import snippets
 
 PAGE = ROOT / "docs" / "guide" / "coming_from_rust.md"
-DIFFERENT = {name: p for name, p in PROGRAMS.items() if p.why}
+DIFFERENT = {name: p for name, p in ALL.items() if p.why}
 
 
 def sections():

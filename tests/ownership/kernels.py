@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tilewright as tw
 import tilewright.lang as tl
+from tilewright import f32, simt
 
 
 @tw.entry
@@ -20,3 +21,10 @@ def add(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
 def two(a: tl.TensorMut, b: tl.TensorMut) -> None:
     a.store(tl.full(a.shape, 1, a.dtype))
     b.store(tl.full(b.shape, 2, b.dtype))
+
+
+@simt.kernel
+def whole(z: simt.DisjointSlice[f32], x: simt.Slice[f32]) -> None:
+    i = simt.index_1d()
+    if i < len(z):
+        z[i] = -x[i]

@@ -21,6 +21,7 @@ NO_CLONE = "passing an Arc to an op does not use it up"
 STATIC = "a shared op may borrow: its borrow is checked when it runs"
 OUT_OF_SIGHT = "NumPy may use the array at any time; that nobody does cannot be seen"
 HOLE_CLOSED = "the borrow of a destination begins where the copy is built"
+CAPTURED = "what a function captures is borrowed when the function uses it"
 
 
 class Program(NamedTuple):

@@ -278,14 +278,19 @@ class Handle(Ours):
             self.check_takeable(what)
             return self.hand_over(what, hint)
 
-    def hand_over(self, what: str, hint: str) -> tuple[Title, Ticket]:
-        """As `take_over`, for who has checked that it may and holds the lock."""
+    def hand_over(self, what: str, hint: str, along: Iterable[Handle] = ()) -> tuple[Title, Ticket]:
+        """As `take_over`, for who has checked that it may and holds the lock.
+
+        Others may have had the same tensor, in other forms: it moves out of all of them.
+        """
         spot = here()
         title = self._title or Title()
         title.given_up = False  # who gives it away has it
-        self._title = self.plain = None
-        self._moved = Moved(what, spot, hint, weakref.ref(title), title.former, len(title.former))
-        title.former.append(weakref.ref(self))
+        chain, known = title.former, weakref.ref(title)
+        for handle in (*along, self):
+            handle._title = handle.plain = None
+            handle._moved = Moved(what, spot, hint, known, chain, len(chain))
+            chain.append(weakref.ref(handle))
         region = self.region
         use = Use(f"consumed by {what}", spot)
         return title, region.storage.state.exclude_locked(use, region.part)

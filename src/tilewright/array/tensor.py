@@ -213,6 +213,15 @@ class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
         """Take this tensor over into one with another type; `op.reinterpret` does this."""
         return self._into(reinterpreted(self.region, dtype, shape), "into_type")
 
+    def in_form(self, region: Region) -> Tensor[Any]:
+        """The same tensor in another form, which its owners share; for an `Arc`."""
+        return Tensor(region, self._title)
+
+    def unwrap_arc(self) -> Tensor[E]:
+        """This tensor: the word that an `Arc` has for taking it out."""
+        self.check_usable()
+        return self
+
     def _into(self, region: Region, what: str) -> Tensor[Any]:
         hint = f"use the tensor that {what}(...) gave"
         title, _ = self.take_over(f"{what}({region.shape})", hint)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
-from operator import methodcaller
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -28,12 +27,13 @@ from .picture import svg_of
 from .place import Spot, here, place_of
 from .pledging import Pledges, Pledging, check_all, first_borrowed
 from .recipes import continued, followed, followed_unchecked, inspected, mapped, with_its_context
-from .result_methods import ResultMethods
+from .result_methods import Method, ResultMethods
 from .running import Steps, run_here
 from .slips import Slips
 
 if TYPE_CHECKING:
     from ..array.arc import Arc
+    from ..array.partition import MappedPartition, Partition
     from ..array.tensor import Tensor
     from ..base.dtypes import DType
 
@@ -50,6 +50,8 @@ R = TypeVar("R")
 X = TypeVar("X")
 Ts = TypeVarTuple("Ts")
 
+
+MAP_ADVICE = "it takes a function, or a map shape where the result is a partition"
 
 Recipe: TypeAlias = (
     "Callable[[str, Callable[..., Any], tuple[Any, ...], Any, ExecutionContext], Any]"
@@ -124,6 +126,13 @@ class DeviceOp(ResultMethods[T_co]):
         return self._led("then_unchecked", followed_unchecked, function, extra)
 
     @overload
+    def map(
+        self: DeviceOp[Partition[E]],
+        map_shape: Sequence[int],
+        num_tile_blocks: int | None = None,
+        /,
+    ) -> DeviceOp[MappedPartition[E]]: ...
+    @overload
     def map(self: DeviceOp[tuple[*Ts]], function: Callable[[*Ts], R], /) -> DeviceOp[R]: ...
     @overload
     def map(self, function: Callable[[T_co], R], /) -> DeviceOp[R]: ...
@@ -137,8 +146,13 @@ class DeviceOp(ResultMethods[T_co]):
     def map(
         self, function: Callable[..., R], one: Any, two: Any, /, *extra: Any
     ) -> DeviceOp[R]: ...
-    def map(self, function: Callable[..., Any], /, *extra: Any) -> DeviceOp[Any]:
-        """Give the result to `function`, on the host; the new result is what it returns."""
+    def map(self, function: Any, /, *extra: Any) -> DeviceOp[Any]:
+        """Give the result to `function`, on the host; the new result is what it returns.
+
+        An op that gives a partition takes a map shape as well, as the partition itself does.
+        """
+        if isinstance(function, tuple | list):
+            return self._forward("map", function, *extra, advice=MAP_ADVICE)
         return self.derived(function, "map", *extra)
 
     @overload
@@ -223,7 +237,7 @@ class DeviceOp(ResultMethods[T_co]):
 
     def _follow(self, method: str, *args: Any, verb: str | None = None) -> Linked[Any]:
         """The op that a method of the result gives."""
-        called = methodcaller(method, *args)
+        called = Method(method, verb or method, args)
         op = Linked.of(self, verb or method, continued, called)
         op.leads = True
         return op

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..driver.protocol import Device
@@ -30,6 +29,33 @@ R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
 
+class Method:
+    """A method of a result, to be called once that is there."""
+
+    __slots__ = ("_advice", "_args", "_name", "_verb")
+
+    result_count = 1
+    """It is given one result."""
+
+    def __init__(self, name: str, verb: str, args: tuple[Any, ...], advice: str = "") -> None:
+        """`verb` is what the method of the op is called."""
+        self._name, self._verb, self._args, self._advice = name, verb, args, advice
+
+    def __call__(self, result: Any) -> Any:
+        """Call it; what has no such method is named by what it is, not by what we call on it."""
+        method = getattr(result, self._name, None)
+        if method is None:
+            tail = f"; {self._advice}" if self._advice else ""
+            got = _described(result)
+            raise TypeError(f"`{self._verb}` is not for what this op gives, {got}{tail}")
+        return method(*self._args)
+
+
+def _described(result: object) -> str:
+    name = type(result).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 class ResultMethods(Endings[T_co]):
     """What can be asked of an op because it can be asked of its result."""
 
@@ -41,12 +67,21 @@ class ResultMethods(Endings[T_co]):
     def _follow(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
         """The op that a method of the result gives."""
 
-    def unwrap_arc(self: ResultMethods[Arc[E]]) -> DeviceOp[Tensor[E]]:
-        """The tensor of the resulting Arc, which must be its only owner."""
+    @overload
+    def unwrap_arc(self: ResultMethods[Arc[E]]) -> DeviceOp[Tensor[E]]: ...
+    @overload
+    def unwrap_arc(self: ResultMethods[Tensor[E]]) -> DeviceOp[Tensor[E]]: ...
+    def unwrap_arc(self: ResultMethods[Any]) -> DeviceOp[Any]:
+        """The tensor of the resulting Arc, which must be its only owner; a tensor as it is."""
         return self._forward("unwrap_arc")
 
-    def partition(self: ResultMethods[Tensor[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]:
-        """The resulting tensor, given over to a partition into tiles."""
+    @overload
+    def partition(self: ResultMethods[Tensor[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]: ...
+    @overload
+    def partition(self: ResultMethods[Arc[E]], tile: ShapeLike) -> DeviceOp[Partition[E]]: ...
+    def partition(self: ResultMethods[Any], tile: ShapeLike) -> DeviceOp[Any]:
+        """The resulting tensor, given over to a partition into tiles; of an `Arc`, if that is its
+        only owner."""
         return self._forward("partition", tile)
 
     @overload
@@ -63,15 +98,28 @@ class ResultMethods(Endings[T_co]):
         """The tensor of the resulting partition."""
         return self._forward("unpartition")
 
-    def reshape(self: ResultMethods[Tensor[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]:
-        """The resulting tensor with another shape; it is handed over, not borrowed."""
+    @overload
+    def reshape(self: ResultMethods[Tensor[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]: ...
+    @overload
+    def reshape(self: ResultMethods[Arc[E]], shape: ShapeLike) -> DeviceOp[Arc[E]]: ...
+    def reshape(self: ResultMethods[Any], shape: ShapeLike) -> DeviceOp[Any]:
+        """The resulting tensor with another shape; it is handed over, not borrowed. An `Arc` gives
+        an `Arc`."""
         return self._forward("into_shape", shape, verb="reshape")
 
-    def view(self: ResultMethods[Tensor[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]:
+    @overload
+    def view(self: ResultMethods[Tensor[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]: ...
+    @overload
+    def view(self: ResultMethods[Arc[E]], shape: ShapeLike) -> DeviceOp[Tensor[E]]: ...
+    def view(self: ResultMethods[Any], shape: ShapeLike) -> DeviceOp[Any]:
         """A view of the resulting tensor with another shape."""
         return self._forward("view", shape)
 
-    def slice(self: ResultMethods[Tensor[E]], *ranges: Range) -> DeviceOp[Tensor[E]]:
+    @overload
+    def slice(self: ResultMethods[Tensor[E]], *ranges: Range) -> DeviceOp[Tensor[E]]: ...
+    @overload
+    def slice(self: ResultMethods[Arc[E]], *ranges: Range) -> DeviceOp[Tensor[E]]: ...
+    def slice(self: ResultMethods[Any], *ranges: Range) -> DeviceOp[Any]:
         """A view of a rectangular part of the resulting tensor."""
         return self._forward("slice", *ranges)
 
@@ -83,34 +131,61 @@ class ResultMethods(Endings[T_co]):
     def reinterpret(
         self: ResultMethods[Tensor[Any]], dtype: Any, shape: ShapeLike | None = None
     ) -> DeviceOp[Tensor[Any]]: ...
+    @overload
     def reinterpret(
-        self: ResultMethods[Tensor[Any]], dtype: Any, shape: ShapeLike | None = None
-    ) -> DeviceOp[Tensor[Any]]:
-        """The resulting tensor's bytes as another type; it is handed over, not borrowed."""
+        self: ResultMethods[Arc[Any]], dtype: type[E], shape: ShapeLike | None = None
+    ) -> DeviceOp[Arc[E]]: ...
+    @overload
+    def reinterpret(
+        self: ResultMethods[Arc[Any]], dtype: Any, shape: ShapeLike | None = None
+    ) -> DeviceOp[Arc[Any]]: ...
+    def reinterpret(
+        self: ResultMethods[Any], dtype: Any, shape: ShapeLike | None = None
+    ) -> DeviceOp[Any]:
+        """The resulting tensor's bytes as another type; it is handed over, not borrowed. An `Arc`
+        gives an `Arc`."""
         return self._forward("into_type", dtype, shape, verb="reinterpret")
 
-    def dup(self: ResultMethods[Tensor[E]]) -> DeviceOp[Tensor[E]]:
+    @overload
+    def dup(self: ResultMethods[Tensor[E]]) -> DeviceOp[Tensor[E]]: ...
+    @overload
+    def dup(self: ResultMethods[Arc[E]]) -> DeviceOp[Tensor[E]]: ...
+    def dup(self: ResultMethods[Any]) -> DeviceOp[Any]:
         """A copy of the resulting tensor."""
         return self._follow("dup")
 
-    def to(self: ResultMethods[Tensor[E]], device: Device | str) -> DeviceOp[Tensor[E]]:
+    @overload
+    def to(self: ResultMethods[Tensor[E]], device: Device | str) -> DeviceOp[Tensor[E]]: ...
+    @overload
+    def to(self: ResultMethods[Arc[E]], device: Device | str) -> DeviceOp[Tensor[E]]: ...
+    def to(self: ResultMethods[Any], device: Device | str) -> DeviceOp[Any]:
         """A copy of the resulting tensor on a device."""
         return self._follow("to", device)
 
-    def to_numpy(self: ResultMethods[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
+    def to_numpy(
+        self: ResultMethods[Tensor[Any]] | ResultMethods[Arc[Any]],
+    ) -> DeviceOp[np.ndarray[Any, Any]]:
         """A copy of the resulting tensor in a NumPy array; what follows runs when it is there."""
         return self._fetch("copy_to_host", "to_numpy")
 
-    def to_host_vec(self: ResultMethods[Tensor[Any]]) -> DeviceOp[np.ndarray[Any, Any]]:
+    def to_host_vec(
+        self: ResultMethods[Tensor[Any]] | ResultMethods[Arc[Any]],
+    ) -> DeviceOp[np.ndarray[Any, Any]]:
         """As `to_numpy`, with all elements along one axis."""
         return self._fetch("to_host_vec")
 
-    def item(self: ResultMethods[Tensor[E]]) -> DeviceOp[E]:
+    @overload
+    def item(self: ResultMethods[Tensor[E]]) -> DeviceOp[E]: ...
+    @overload
+    def item(self: ResultMethods[Arc[E]]) -> DeviceOp[E]: ...
+    def item(self: ResultMethods[Any]) -> DeviceOp[Any]:
         """The only element of the resulting tensor as a Python number."""
         return self._fetch("copy_item", "item")
 
-    def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
-        return self.derived(methodcaller(method, *args), verb or method)
+    def _forward(
+        self, method: str, *args: Any, verb: str | None = None, advice: str = ""
+    ) -> DeviceOp[Any]:
+        return self.derived(Method(method, verb or method, args, advice), verb or method)
 
     def _fetch(self, method: str, verb: str | None = None) -> DeviceOp[Any]:
         """As `_follow`, where the op gives host data."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import tilewright as tw
 from tilewright.op.core import DeviceOp, value
 
 
@@ -68,3 +69,44 @@ def test_what_is_fetched_is_host_data(row):
 
 def test_users_write_execute_alone():
     assert DeviceOp.__abstractmethods__ == {"execute"}
+
+
+@pytest.mark.parametrize("method", ["partition", "reshape", "dup", "to_numpy", "unwrap_arc"])
+def test_a_result_that_has_no_such_method_is_named(method):
+    args = {"partition": ((2,),), "reshape": ((2,),)}.get(method, ())
+    with pytest.raises(TypeError, match=f"`{method}` is not for what this op gives, an int"):
+        getattr(value(1), method)(*args).sync()
+
+
+def test_several_results_have_no_methods():
+    with pytest.raises(TypeError, match="`dup` is called with the 2 results"):
+        value((1, 2)).dup().sync()
+
+
+def test_errors_of_the_method_are_its_own():
+    class Failing:
+        def dup(self):
+            raise AttributeError("something else")
+
+    with pytest.raises(AttributeError, match="something else"):
+        value(Failing()).dup().sync()
+
+
+def test_an_op_that_gives_a_partition_takes_a_map_shape():
+    with tw.device("reference"):
+        mapped = tw.zeros((8, 8)).partition((4, 2)).map((2, 1), 3)
+        assert mapped.name == "zeros.partition.map"
+        found = mapped.sync()
+        assert (found.mapping.groups, found.mapping.num_tile_blocks) == ((2, 1), 3)
+        again = tw.zeros((8,)).sync().partition((4,))
+        assert value(again).map([1]).sync().mapping.groups == (1,)
+    with pytest.raises(TypeError, match=r"an int; it takes a function, or a map shape where"):
+        value(1).map((2, 1)).sync()
+
+
+def test_one_of_several_results_is_unwrapped():
+    with tw.device("reference"):
+        one, other = tw.zip(tw.ones((2,)), tw.ones((3,)).shared()).unzip()
+        assert one.unwrap_arc().sync().shape == (2,)
+        with pytest.raises(tw.BorrowError, match="the only owner"):
+            other.unwrap_arc().sync()
