@@ -27,9 +27,13 @@ class Lender(Protocol):
 class Lent:
     """A tensor that an op was given, and the borrow it has of it."""
 
-    __slots__ = ("_op", "handle", "region", "ticket", "written")
+    __slots__ = ("_op", "_reborrowed", "handle", "region", "ticket", "written")
 
-    def __init__(self, handle: Handle, ticket: Ticket, op: str, *, written: bool) -> None:
+    def __init__(
+        self, handle: Handle, ticket: Ticket, op: str, *, written: bool, reborrowed: bool = False
+    ) -> None:
+        """`reborrowed`: the op was given a borrow, not the tensor."""
+        self._reborrowed = reborrowed
         self.handle = handle
         self.region: Region = handle.region
         self.ticket = ticket
@@ -62,7 +66,8 @@ class Lent:
         return "it borrows the tensor it " + ("writes" if self.written else "reads")
 
     def _is_owned(self) -> bool:
-        return self.handle.ticket is None and self.handle.was_handed_over
+        borrowed = self._reborrowed or self.handle.ticket is not None
+        return not borrowed and self.handle.was_handed_over
 
     def give_back(self) -> None:
         """The op will not run: let what it was given be used again from where it came."""
@@ -91,7 +96,7 @@ def lend_to_write(target: Handle | Lender, op: str) -> Lent:
     what = f"borrowed for writing by `{op}`"
     if isinstance(target, Handle):
         return Lent(target, target.borrow_exclusive(what), op, written=True)
-    return Lent(*target.lend(what), op, written=True)
+    return Lent(*target.lend(what), op, written=True, reborrowed=True)
 
 
 def written_region(target: object, op: str) -> Region:

@@ -98,6 +98,7 @@ def test_these_own_what_they_use(build):
         pytest.param(lambda x: tw.fill(x, 2), id="fill"),
         pytest.param(lambda x: tw.fill(tw.value(x), 2), id="fill-of-a-value"),
         pytest.param(lambda x: tw.fill(x.borrow_mut(), 2), id="fill-of-a-borrow"),
+        pytest.param(lambda x: tw.fill(tw.move(x).borrow_mut(), 2), id="fill-of-a-moved-borrow"),
         pytest.param(lambda x: tw.convert(x, tw.i32), id="convert"),
         pytest.param(lambda x: tw.convert(tw.value(x), tw.i32), id="convert-of-a-value"),
         pytest.param(lambda x: tw.value((1, x)), id="value-of-a-tuple"),
