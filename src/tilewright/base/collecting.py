@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from typing import ClassVar
 from weakref import WeakSet
 
 NEVER = 1 << 30
@@ -23,7 +24,7 @@ class _Process:
     """Who wants none, and how many collections there are otherwise before a full one."""
 
     lock = threading.RLock()
-    wanted: WeakSet[PutOff] = WeakSet()
+    wanted: ClassVar[WeakSet[PutOff]] = WeakSet()
     before = 0
 
 

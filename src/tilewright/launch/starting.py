@@ -35,7 +35,7 @@ def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext
     report = shielded(_get_on_its_way, op, code, bound, ctx)
     if report is not None and report is not QUIET:
         _raise_failure(code.kernel, report)
-        shielded(_conclude, bound)
+        shielded(_conclude, bound, ctx)
 
 
 def _get_on_its_way(
@@ -56,11 +56,11 @@ def _get_on_its_way(
     if Tracing.active is not None:
         trace_flight(code.kernel, flight)
     if report is QUIET:
-        _conclude(bound)
+        _conclude(bound, ctx)
     return report
 
 
-def _conclude(bound: Bound) -> None:
+def _conclude(bound: Bound, ctx: ExecutionContext) -> None:
     """A launch is over, and went well."""
     if bound.held is None:
         settle(bound, ctx.unfinished)
