@@ -55,6 +55,8 @@ class _Text:
 
 
 def _short(value: object) -> str:
+    if value is ...:
+        return "..."
     return value.__name__ if isinstance(value, type) else repr(value)
 
 

@@ -223,4 +223,80 @@ def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
     z.store(x.load_tile((4,), [tl.block_id(0) - 1]))
 launch(kernel, np.ones(4, "f4"))
 """,
+    "load-tile-like-of-a-tensor-less-than-a-tile-shorter": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z))
+z = tw.zeros((16,)).sync()
+kernel(z.partition_mut((4,)), np.ones(15, "f4")).sync()
+""",
+    "load-tile-like-of-a-prefix": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z))
+z = tw.zeros((16,)).sync()
+kernel(z.partition_mut((4,)).prefix(), np.ones(7, "f4")).grid((2,)).sync()
+""",
+    "row-outside-of-a-table": """
+@tw.entry
+def kernel(z: tl.TensorMut, table: tl.Tensor, rows: tl.Tensor[i32]) -> None:
+    view = tl.make_gather_scatter_view(table, (4, 4), 0)
+    z.store(tl.reduce_sum(view.load([rows.load_tile((4,), [0]), 0]), 1))
+launch(kernel, np.ones((100, 4), "f4"), np.array([3, 10_000, 1, 2], "i4"))
+""",
+    "row-start-outside-of-a-table": """
+@tw.entry
+def kernel(z: tl.TensorMut, table: tl.Tensor) -> None:
+    view = tl.make_gather_scatter_view(table, (4, 4), 0)
+    z.store(tl.reduce_sum(view.load([tl.arange(4), -1]), 1))
+launch(kernel, np.ones((100, 4), "f4"))
+""",
+    "loop-that-starts-below-zero": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    xs, total = x.partition((4,)), tl.zeros((4,), f32)
+    for j in range(-2, 4):
+        total = total + xs.load([j])
+    z.store(total)
+launch(kernel, np.ones(16, "f4"))
+""",
+    "loop-that-goes-one-tile-too-far": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:
+    xs, total = x.partition((4,)), tl.zeros((4,), f32)
+    for j in range(tl.num_tiles(xs) + 1):
+        total = total + xs.load([j])
+    z.store(total)
+launch(kernel, np.ones(16, "f4"))
+""",
+    "loop-that-starts-below-zero-where-a-number-says-so": """
+@tw.entry
+def kernel(z: tl.TensorMut, x: tl.Tensor, n: i32) -> None:
+    xs, total = x.partition((4,)), tl.zeros((4,), f32)
+    for j in range(-2, n):
+        total = total + xs.load([j])
+    z.store(total)
+launch(kernel, np.ones(16, "f4"), 1)
+""",
+    "integer-of-too-many-digits": """
+BIG = 10 ** 5000
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load() + BIG)
+launch(kernel)
+""",
+    "scalar-of-too-many-digits": """
+@tw.entry
+def kernel(z: tl.TensorMut, n: i32) -> None:
+    z.store(z.load() + n.astype(f32))
+launch(kernel, 10 ** 5000)
+""",
+    "key-of-sorted": """
+def key(x):
+    return -x
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(z.load() + sorted((1, 2), key=key)[0])
+launch(kernel)
+""",
 }

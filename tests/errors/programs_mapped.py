@@ -220,6 +220,23 @@ launch(kernel)
 """,
     "mapped-output-is-not-cut-further": kernel("z.partition_mut((2,))"),
     "mapped-output-has-no-arithmetic": kernel("tl.exp(z)"),
+    "span-of-data-where-checks-are-denied": """
+@tw.entry(deny_in_kernel_checks=True)
+def kernel(z: tl.MappedPartitionMut[i32], first: tl.Tensor[i32, tl.Dyn]) -> None:
+    f = first.load_tile((1,), [0]).item()
+    for index in z.iter_indices_within(((f, 1),)):
+        z.store(tl.ones(z.shape, i32), index)
+z = tw.zeros((16,), i32).sync()
+kernel(z.partition_mut((4,)).map((1,)), np.zeros(1, "i4")).sync()
+""",
+    "span-of-a-number-beyond-the-tiles": """
+@tw.entry
+def kernel(z: tl.MappedPartitionMut[i32], n: i32) -> None:
+    for index in z.iter_indices_within(((2, n),)):
+        z.store(tl.ones(z.shape, i32), index)
+z = tw.zeros((16,), i32).sync()
+kernel(z.partition_mut((4,)).map((1,)), 3).sync()
+""",
 }
 
 PROGRAMS = HOST | LAUNCH | KERNELS

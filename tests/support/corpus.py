@@ -50,10 +50,11 @@ def probe(z: tl.MappedPartitionMut[f32], {inputs}) -> None:
 PICKED = (
     HEAD.replace("@tw.entry", "@tw.entry(unsafe=True)")
     + """
-    rows = tl.make_gather_scatter_view(s, (4, 4), 0)
+    rows = tl.make_gather_scatter_view(s, (4, 4), 0, padding=0)
     tile = tl.zeros((4, 4), f32)
 """
 )
+CHOSEN = PICKED.replace("@tw.entry(unsafe=True)", "@tw.entry").replace(", padding=0", "")
 THREADS = """
 @simt.kernel(block=4)
 def probe(z: simt.DisjointSlice[f32], x: simt.Slice[f32], y: simt.Slice[f32], s: simt.Slice[f32],
@@ -217,6 +218,10 @@ BODIES |= {
     "picked: rows of a number": "tile = rows.load([tl.arange(4) * n, m])",
     "picked: rows of data": f"tile = rows.load([tl.arange(4) + {DATA}, {DATA}])",
     "picked: tile beside": _at("i"),
+    "chosen: rows": "tile = rows.load([tl.arange(4) + i, 0])",
+    "chosen: rows of a number": "tile = rows.load([tl.arange(4) * n, m])",
+    "chosen: rows of data": f"tile = rows.load([tl.arange(4) + {DATA}, {DATA}])",
+    "chosen: rows in a loop": _loop("n", "tile += rows.load([tl.arange(4) + k, k])"),
     "threads: own": "total = x[i]",
     "threads: own, twice": "total = x[i] + x[i]",
     "threads: below own": _if("i < len(z)", "total = x[i]"),
@@ -304,6 +309,7 @@ FAMILIES = {
     "rows": Family(ROWS, "        z.store(total, index)", 2, _rows, 2),
     "prefix": Family(HEAD, TAIL, 1, _prefix),
     "picked": Family(PICKED, "    z.store(total + tl.reduce_sum(tile, 1))", 1, _unsafe),
+    "chosen": Family(CHOSEN, "    z.store(total + tl.reduce_sum(tile, 1))", 1, _plain),
     "threads": Family(THREADS, "    if i < len(z):\n        z[i] = total", 1, _threads),
 }
 
@@ -363,6 +369,6 @@ def outcome(name: str, probe: Any, a: Arguments, **options: Any) -> Outcome:
     launch = around.launch(probe, z, inputs).compile_options(max_divisibility=1, **options)
     try:
         launch.sync()
-    except tw.LaunchError as error:
+    except (tw.LaunchError, tw.CompileError) as error:
         return Outcome(str(error))
     return Outcome("", z.to_numpy().tobytes())

@@ -10,7 +10,7 @@ from tilewright.array.borrow import LOCK, Use
 from tilewright.driver.cuda.launching import HEAD_WORDS, STATUS_BITS
 from tilewright.driver.lane import PUT, UNPUT
 from tilewright.driver.stub.calls import stub
-from tilewright.driver.stub.shots import SHOT_WORDS, ShotWord
+from tilewright.driver.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
 from tilewright.driver.stub.words import (
     LANE_WORDS,
     MEMORY_WORDS,
@@ -123,7 +123,9 @@ def _unchanged(shot: Any) -> bool:
 
 
 def _now(where: int, key: int) -> Any:
-    """What a dictionary has, or a function gives."""
+    """What a dictionary has, a function gives, or a slot of an object holds."""
+    if key == IN_SLOT:
+        return _object(_words(where, 1)[0])
     return _object(where).get(_object(key)) if key else _object(where)()
 
 

@@ -224,7 +224,7 @@ def test_the_checks_of_the_header_are_those_of_the_launch(run_c):
     printf("%d ", p[1] == (void *)&a.z_extent_0);
     add_grid(&a, grid);
     printf("%u %u %u ", grid[0], grid[1], grid[2]);
-    a.x_extent_0 = 900; printf("%d ", add_check(&a) != 0); a.x_extent_0 = 1000;
+    a.x_extent_0 = 999; printf("%d ", add_check(&a) != 0); a.x_extent_0 = 1000;
     a.z = 8; printf("%d ", add_check(&a) != 0); a.z = 16;
     a.y_stride_0 = 514; printf("%d ", add_check(&a) != 0);
     printf("%s %s", ADD_SYMBOL, ADD_ARCH);

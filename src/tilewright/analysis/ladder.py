@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir.core import Func, LaunchCheck, Op, Placement
-from ..ir.launch_expr import Expr, leaves, show
+from ..ir.launch_expr import COMPARISONS, Expr, LaunchFacts, evaluate, leaves, show
 from .known import Known, Span
-from .linear import Linear, condition
+from .linear import PLAIN, Linear, condition
 from .obligations import checked_place, named
 from .paths import Path
 from .proofs import Prover
@@ -41,6 +41,10 @@ class Decision:
 
 MOST_ASKED = 8
 """Conditions on the grid that are tried one by one."""
+
+NOTHING = LaunchFacts({}, {}, ())
+PADDED = "make the view with a padding, which is what lies outside of the tensor"
+"""How to do without a check of row numbers, or of the element that a tile starts at."""
 
 OUTSIDE = (Placement.PROVED, Placement.AT_LAUNCH)
 """Where checks are that the kernel does not make."""
@@ -117,6 +121,8 @@ class _Rungs:
         self.check = check
         self.tensor, self.axis = checked_place(check.op)
         self.named = named(self.tensor, self.axis)
+        self.shown: dict[Linear, Expr] = {}
+        """How conditions are said of which only a number would be left."""
 
     def decide(self) -> Decision:
         index, count = self.check.index, self.check.extent.point
@@ -179,6 +185,9 @@ class _Rungs:
                 self.guarded(count) or f"bring it inside: min(i, {show(count.shifted(-1).expr())})",
             )
         goals = [span.low, count.minus(span.high).shifted(-1)]
+        for goal, shown_as in zip(goals, _sides(span, count), strict=True):
+            if not goal.terms:  # it never holds, or always
+                self.shown[goal] = shown_as
         return self.at_launch([g for g in goals if not self.prover.holds(g)], span)
 
     def at_launch(self, goals: Sequence[Linear], span: Span | None = None) -> Decision:
@@ -198,8 +207,8 @@ class _Rungs:
     ) -> Iterator[LaunchCheck]:
         for goal in goals:
             where = tuple(guard for guard in path.guards if self.matters(guard, goal))
-            span = self.check.op.span
-            yield LaunchCheck(condition(goal), message, span, where, of_blocks=True)
+            expr = self.shown.get(goal) or condition(goal)
+            yield LaunchCheck(expr, message, self.check.op.span, where, of_blocks=True)
 
     def matters(self, guard: Expr, goal: Linear) -> bool:
         """Whether a goal may fail where a guard does not hold."""
@@ -208,6 +217,8 @@ class _Rungs:
     # --- rung 4 ----------------------------------------------------------------------------------
 
     def stays(self, reason: str, advice: str) -> Decision:
+        if self.check.op.attrs.get("elements"):
+            advice = PADDED
         return Decision(self.check.op, Placement.IN_PLACE, reason, advice)
 
     def guarded(self, count: Linear) -> str:
@@ -217,6 +228,36 @@ class _Rungs:
 
     def kept_below(self, count: Linear) -> str:
         return self.guarded(count) or f"keep its index below {show(count.expr())} by min(...)"
+
+
+def _sides(span: Span, count: Linear) -> tuple[Expr, Expr]:
+    """That an index is not below 0, and that it is below a count."""
+    return ("le", ("const", 0), span.low.expr()), ("lt", span.high.expr(), count.expr())
+
+
+def constant_bound(check: LaunchCheck) -> tuple[str, str]:
+    """What is expected of an index that is known while compiling, and what it is."""
+    word, low, high = check.expr
+    if word == "le":  # 0 <= index
+        return f"{show(low)} <= index", f"an index of {show(high)}"
+    if word == "lt":
+        return f"index < {show(high)}", f"an index of {show(low)}"
+    return show(check.expr), "False"
+
+
+def never_holds(check: LaunchCheck) -> bool:
+    """Whether no launch can meet a condition, whatever its arguments are."""
+    return _decided_now(check.expr) is False and all(map(_decided_now, check.where))
+
+
+def _decided_now(expr: Expr) -> bool | None:
+    """Whether a comparison holds, where its two sides differ by a number."""
+    if expr[0] not in COMPARISONS:
+        return None
+    difference = PLAIN.of(("sub", expr[1], expr[2])).number
+    if difference is None:
+        return None
+    return bool(evaluate((expr[0], ("const", difference), ("const", 0)), NOTHING))
 
 
 def _ordered(forms: frozenset[Linear]) -> list[Linear]:

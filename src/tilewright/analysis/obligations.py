@@ -21,7 +21,7 @@ def settled(func: Func) -> tuple[Obligation, ...]:
     """The obligations of a function, placed where its checks are now."""
     left: dict[tuple[object, ...], Obligation] = {}
     for op in func.walk():
-        if op.name in CHECKS:
+        if op.name in CHECKS or is_of_span(op):
             found = _of_check(op)
             left[found.key] = worse(left.get(found.key), found)
     placed = [_placed(o, left.pop(o.key, None)) for o in func.obligations]
@@ -34,6 +34,8 @@ def bounded(func: Func) -> Iterator[Obligation]:
         if op.name not in ("load_view", "store_view"):
             continue
         view = op.one("view").view
+        if op.maybe("guard") is not None:
+            continue  # its index has checks of its own
         if view.sparse is not None and view.tensor.param is not None:
             for axis in view.dim_map:
                 yield Obligation(op.span, view.tensor.param, axis, Placement.PROVED, BOUNDED)
@@ -56,8 +58,13 @@ def named(tensor: str, axis: int | None) -> str:
     return f"`{tensor}`" if axis is None else f"axis {axis} of `{tensor}`"
 
 
+def is_of_span(op: Op) -> bool:
+    """Whether an op checks that a span of tiles lies inside of an output."""
+    return op.name == "assert" and bool(op.attrs["tensor"])
+
+
 def _of_check(op: Op) -> Obligation:
-    placement = Placement.HOISTED if op.attrs["hoisted"] else Placement.IN_PLACE
+    placement = Placement.HOISTED if op.attrs.get("hoisted") else Placement.IN_PLACE
     return Obligation(op.span, *checked_place(op), placement, FORCED)
 
 

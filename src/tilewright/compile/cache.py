@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from ..base.collecting import put_off_collections, take_up_collections
 from ..base.errors import Error
 from ..base.shield import lifted, shielded
-from ..frontend.interpret import GONE, Captured
+from ..frontend.captured import GONE, Captured
 from ..frontend.sources import KernelSource
 from ..ir import Signature
 from ..ir.artifact import Artifact

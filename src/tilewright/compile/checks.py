@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, NoReturn
 
+from ..analysis.ladder import constant_bound, never_holds
 from ..analysis.obligations import named, settled
 from ..base.errors import Code, CompileError
 from ..base.source import Span
 from ..frontend.sources import KernelSource
-from ..ir.core import Func, Obligation, Placement
+from ..ir.core import Func, LaunchCheck, Obligation, Placement
 
 IN_KERNEL = (Placement.HOISTED, Placement.IN_PLACE)
 
@@ -68,13 +69,28 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 
 
 def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[Obligation, ...]:
-    """Where all checks are in the end; raises if one is left that the kernel denies."""
+    """Where all checks are in the end; raises if one always fails, or is left but denied."""
+    doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
+    if doomed is not None:
+        _refuse(kernel, doomed)
     obligations = settled(func)
     if kernel.terms.deny_in_kernel_checks and checks == "placed":
         for o in obligations:
             if o.placement in IN_KERNEL:
                 _deny(kernel.name, o)
     return obligations
+
+
+def _refuse(kernel: KernelSource, check: LaunchCheck) -> NoReturn:
+    expected, got = constant_bound(check)
+    raise CompileError(
+        f"index out of range in every launch of `{kernel.name}`: {check.message}",
+        code=Code.INDEX,
+        span=check.span,
+        expected=expected,
+        got=got,
+        hint="indices count tiles, not elements" if kernel.dialect == "tile" else None,
+    )
 
 
 def _deny(kernel: str, o: Obligation) -> NoReturn:

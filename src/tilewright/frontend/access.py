@@ -203,8 +203,6 @@ def checked_index(
     """
     given = index_parts(em, index, view.view.rank, name)
     values = unchecked_index(em, view, name, index)
-    if view.view.sparse is not None:
-        return values, None  # rows are element numbers: outside of the tensor they load padding
     guard: Value | None = None
     for k, part in enumerate(given):
         guard = checked_part(em, view, name, k, part, guard)

@@ -41,7 +41,7 @@ def truth(it: Interpreter, x: Any, hint: str = CHOOSE) -> bool | Value:
             hint="load a tile and reduce it: tl.any(tile), tl.all(tile)",
         )
     if not isinstance(x, Value):
-        return bool(x)
+        return bool(it.observe("bool", bool, x))
     if not isinstance(x.type, TileType) or x.type.rank or x.type.is_pointer:
         it.em.fail(
             Code.TRUTH,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..base.errors import Code
 from ..ir import (
     Block,
     Func,
@@ -25,11 +27,13 @@ from ..ir import (
 )
 from ..lang.device_global import Global
 from .calls import call
+from .captured import Captured
 from .emit import Emitter
 from .expressions import EXPRESSIONS
 from .frame import Frame
-from .interpret import Captured, Flow, Interpreter
+from .interpret import Flow, Interpreter
 from .minted import refuse_meeting
+from .named_dims import bind_extents
 from .preconditions import require
 from .shared import refuse_large_shared
 from .sources import KernelSource
@@ -70,10 +74,12 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
         frame.bind(name, constant)
         if isinstance(constant, Global):
             em.global_names[constant] = name
+    if not em.is_simt:
+        bind_extents(em, frame, kernel, params)
     body = em.block
     node = kernel.source.node
     assert isinstance(node, ast.FunctionDef)
-    if it.run(node.body) is Flow.NEXT:
+    if _run(it, node.body) is Flow.NEXT:
         it.mark(node)
         em.op("return")
     refuse_meeting(em, body)
@@ -84,8 +90,31 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     checks = _distinct(em.launch_checks)
     hidden = _used(em, body)
     signature = _with_hidden(signature, [spec for spec, _ in hidden])
-    func = Func(kernel.name, signature, (*params, *[v for _, v in hidden]), body, checks)
+    # A loop body is compiled more than once until its types settle.
+    obligations = tuple({o.key: o for o in em.obligations}.values())
+    values = (*params, *[v for _, v in hidden])
+    func = Func(kernel.name, signature, values, body, checks, obligations)
     return Built(func, tuple(it.captured.values()))
+
+
+def _run(it: Interpreter, body: list[ast.stmt]) -> Flow:
+    """Run a body; an integer too long to be shown is an error of the kernel like others."""
+    try:
+        return it.run(body)
+    except ValueError as error:
+        if TOO_LONG not in str(error):
+            raise
+        most = sys.get_int_max_str_digits()
+        it.em.fail(
+            Code.LITERAL,
+            "an integer is too long for a kernel",
+            expected="a number that fits an element type",
+            got=f"one of more than {most} digits",
+        )
+
+
+TOO_LONG = "integer string conversion"
+"""What Python says of an integer of whose digits it gives none."""
 
 
 def _used(em: Emitter, body: Block) -> list[tuple[GlobalSpec, Value]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
-import inspect
 import math
 import operator
 import types
@@ -19,12 +18,11 @@ from ..lang.marker import declared_name
 from ..lang.synonyms import SYNONYMS
 from .describe import describe
 from .frame import Closure
-from .inline import inline
+from .inline import call_function, inline
 from .interpret import Interpreter
 from .joins import is_number, is_record, leaves
 from .loops import RangeOf
 from .rules import RULES
-from .sources import function_source
 from .values import Memory
 
 Args = Sequence[Any]
@@ -67,6 +65,7 @@ def _spread(it: Interpreter, node: ast.Starred) -> list[Any]:
 def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call anything that may be called in a kernel."""
     if isinstance(callee, functools.partial):
+        it.watch_items(callee.keywords)
         return call(it, callee.func, [*callee.args, *args], {**callee.keywords, **kwargs})
     if isinstance(callee, Method):
         return it.apply(callee.key, [callee.receiver, *args], kwargs)
@@ -82,8 +81,7 @@ def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
         return call(it, callee.__func__, [callee.__self__, *args], kwargs)
     if isinstance(callee, types.FunctionType):
         _refuse_host(it, callee)
-        source = function_source(callee)
-        return inline(it, source.node, source, None, args, kwargs, inspect.signature(callee))
+        return call_function(it, callee, args, kwargs)
     return _python(it, callee, args, kwargs)
 
 
@@ -162,12 +160,13 @@ def _python(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
     if key in RULES and (dynamic or callee is print):
         return it.apply(key, args, kwargs)
     if _constructs(callee):
-        return _static_call(it, callee, args, kwargs)
+        return _construct(it, callee, args, kwargs)
     if callee in SEQUENCES if _hashable(callee) else False:
         return _sequence(it, callee, args, kwargs)
     if dynamic:
         _refuse(it, callee, args)
     if _is_pure(callee):
+        _refuse_key(it, callee, kwargs)
         return _static_call(it, callee, args, kwargs)
     return _refuse(it, callee, args)
 
@@ -187,6 +186,7 @@ def _sequence(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
         return total
     if callee in (any, all, sorted) and any(_dynamic(a) for a in args):
         _refuse(it, callee, args)
+    _refuse_key(it, callee, kwargs)
     result = _static_call(it, callee, [*items, *rest], kwargs)
     return result if isinstance(result, list | bool) else tuple(result)
 
@@ -202,6 +202,18 @@ def _items(it: Interpreter, callee: Any, x: Any) -> Sequence[Any]:
     if not isinstance(x, tuple | list | range):
         _refuse_items(it, callee, describe(x))
     return it.unroll(x)
+
+
+def _refuse_key(it: Interpreter, callee: Any, kwargs: Kwargs) -> None:
+    """Refuse a function that Python would call while compiling: nobody would see it change."""
+    if isinstance(key := kwargs.get("key"), types.FunctionType | Closure):
+        it.em.fail(
+            Code.CALL,
+            f"{describe(callee)} cannot call {describe(key)} in a kernel",
+            expected="items that are compared as they are",
+            got=f"key={describe(key)}",
+            hint="order the items outside of the kernel",
+        )
 
 
 def _refuse_items(it: Interpreter, callee: Any, got: str) -> NoReturn:
@@ -221,7 +233,7 @@ def _refuse_items(it: Interpreter, callee: Any, got: str) -> NoReturn:
 
 def _static_call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
     try:
-        return callee(*args, **kwargs)
+        return it.observe(describe(callee), functools.partial(callee, **kwargs), *args)
     except (TypeError, ValueError, ArithmeticError, LookupError) as error:
         it.em.fail(Code.CALL, f"{describe(callee)} failed while compiling: {error}")
 
@@ -241,6 +253,18 @@ def _constructs(callee: Any) -> bool:
     return (params is not None and params.frozen) or (
         issubclass(callee, tuple) and hasattr(callee, "_fields")
     )
+
+
+def _construct(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
+    """A NamedTuple or a frozen dataclass; code of the user's may run to make it."""
+    made = _static_call(it, callee, args, kwargs)
+    fields: Mapping[str, Any] = getattr(callee, "__dataclass_fields__", {})
+    computed = any(f.default_factory is not dataclasses.MISSING for f in fields.values())
+    if computed or hasattr(callee, "__post_init__"):
+        given = (callee, *args, *kwargs.values())
+        again = functools.partial(callee, *args, **kwargs)
+        it.note(tuple(map(id, given)), describe(callee), again, made)
+    return made
 
 
 def _is_pure(callee: Any) -> bool:
@@ -316,7 +340,7 @@ def binary(it: Interpreter, name: str, a: Any, b: Any) -> Any:
     if typed or _dynamic(a) or _dynamic(b):
         return it.apply(f"operator.{name}", [a, b])
     try:
-        return getattr(operator, name)(a, b)
+        return it.observe(name, getattr(operator, name), a, b)
     except (TypeError, ValueError, ArithmeticError) as error:
         it.em.fail(
             Code.TYPE,
@@ -330,7 +354,7 @@ def unary(it: Interpreter, name: str, x: Any) -> Any:
     if isinstance(x, DType) or _dynamic(x):
         return it.apply(f"operator.{name}", [x])
     try:
-        return getattr(operator, name)(x)
+        return it.observe(name, getattr(operator, name), x)
     except TypeError as error:
         it.em.fail(Code.TYPE, f"this constant expression fails: {error}", got=describe(x))
 

@@ -12,6 +12,7 @@ from ..base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, 
 from ..base.source import Span
 from ..ir import Block, GlobalSpec, LaunchCheck, Op, Signature, TileType, Value
 from ..ir.builder import Builder, Given
+from ..ir.core import Obligation
 from ..ir.launch_expr import Expr
 from ..lang.device_global import Global
 from . import promote
@@ -28,7 +29,8 @@ class Emitter(Builder):
     `depth` counts the conditions and loops around the current place; `left` says that control may
     have left the function before it. Only where code surely runs in every block may an assertion
     become a launch check.
-    Accesses are `checked` unless the kernel has said that they shall not be.
+    Accesses are `checked` unless the kernel has said that they shall not be; `obligations` has the
+    checks that were placed already: of spans.
     `scalars` names the scalar parameters; `defining` has the op that made each value;
     `unchecked` has the tiles that were loaded from an index nobody checked; `minted` says of the
     numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
@@ -51,6 +53,7 @@ class Emitter(Builder):
         self.left = False
         self.left_out = False
         self.launch_checks: list[LaunchCheck] = []
+        self.obligations: list[Obligation] = []
         self.warned: set[str] = set()
         self.scalars: dict[Value, str] = {}
         self.defining: dict[Value, Op] = {}

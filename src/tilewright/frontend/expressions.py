@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import operator
 import types
 from collections.abc import Callable
 from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 from .. import lang
@@ -17,11 +19,12 @@ from ..lang.synonyms import SYNONYMS
 from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
 from .calls import Method, binary, call, eval_call, is_structure, unary
+from .captured import IMMUTABLE, is_written
 from .comparisons import eval_compare
 from .describe import describe
 from .frame import Closure, closure
 from .interpret import Evaluate, Interpreter, suggestion
-from .joins import leaves
+from .joins import leaves, part_names
 from .loops import RangeOf
 from .rules import PROPERTIES, RULES
 from .values import FormatString, Indexed, MintedIndex, receiver_class
@@ -127,16 +130,28 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
         return _member(it, cls, owner, node.attr)
     if isinstance(owner, types.ModuleType):
         return _of_module(it, owner, node.attr)
-    computed = getattr(type(owner), node.attr, None)
-    if isinstance(computed, property) and any(isinstance(leaf, Value) for leaf in leaves(owner)):
-        return call(it, computed.fget, [owner], {})
-    try:
-        value = getattr(owner, node.attr)
-    except AttributeError:
+    if is_structure(owner):
+        return _of_structure(it, owner, node.attr)
+    if not hasattr(owner, node.attr):
         it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{node.attr}`")
-    if is_structure(owner) or isinstance(owner, type):
-        return value
-    return it.capture(id(owner), node.attr, partial(getattr, owner, node.attr))
+    if type(owner) in IMMUTABLE or (isinstance(owner, type) and not is_written(owner)):
+        return getattr(owner, node.attr)
+    return it.attribute(owner, node.attr)
+
+
+def _of_structure(it: Interpreter, owner: Any, name: str) -> Any:
+    """A part of a structure, which it has for good; or what its class says, which may change."""
+    if name in part_names(owner):
+        return getattr(owner, name)
+    said = it.attribute(type(owner), name) if hasattr(type(owner), name) else None
+    holds_values = any(isinstance(leaf, Value) for leaf in leaves(owner))
+    if isinstance(said, property) and holds_values:
+        return call(it, said.fget, [owner], {})
+    if not hasattr(owner, name):
+        it.em.fail(Code.ATTRIBUTE, f"{describe(owner)} has no attribute `{name}`")
+    if holds_values or isinstance(said, FunctionType | MethodType):
+        return getattr(owner, name)
+    return it.observe(name, getattr, owner, name)
 
 
 def _of_module(it: Interpreter, module: types.ModuleType, name: str) -> Any:
@@ -207,7 +222,7 @@ def _subscript(it: Interpreter, node: ast.Subscript) -> Any:
             hint="unroll the loop with tl.static_range",
         )
     try:
-        return owner[index]
+        return it.observe("[...]", operator.getitem, owner, index)
     except (TypeError, IndexError, KeyError) as error:
         it.em.fail(Code.INDEX, f"this constant index fails: {error}", got=describe(owner))
 

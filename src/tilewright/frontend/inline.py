@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 from ..base.errors import Code
@@ -14,10 +16,36 @@ from .describe import describe
 from .frame import Frame
 from .interpret import MAX_DEPTH, Exit, Flow, Interpreter, Target
 from .joins import Conflict, coerce, join_type, leaves, replace_leaves, same_structure
-from .sources import FunctionNode, FunctionSource
+from .sources import FunctionNode, FunctionSource, function_source
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]
+DEFAULTS: dict[Any, str] = {
+    inspect.Parameter.POSITIONAL_ONLY: "__defaults__",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "__defaults__",
+    inspect.Parameter.KEYWORD_ONLY: "__kwdefaults__",
+}
+"""Where a function keeps the defaults of its parameters."""
+
+
+def call_function(it: Interpreter, function: FunctionType, args: Args, kwargs: Kwargs) -> Any:
+    """Call a function from outside, whose code and defaults may be others at a later launch."""
+    _watch_part(it, function, "__code__")
+    source = function_source(function)
+    signature = inspect.signature(function, follow_wrapped=False)
+    names = list(signature.parameters)[len(args) :]
+    left_out = [signature.parameters[n] for n in names if n not in kwargs]
+    kinds = {p.kind for p in left_out if p.default is not inspect.Parameter.empty}
+    for part in sorted({DEFAULTS[kind] for kind in kinds}):
+        _watch_part(it, function, part)
+    if function.__kwdefaults__ and inspect.Parameter.KEYWORD_ONLY in kinds:
+        it.watch_items(function.__kwdefaults__)
+    return inline(it, source.node, source, None, args, kwargs, signature)
+
+
+def _watch_part(it: Interpreter, function: FunctionType, part: str) -> None:
+    name = f"{function.__name__}.{part}"
+    it.note(id(function), name, partial(getattr, function, part), getattr(function, part))
 
 
 def inline(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from operator import getitem
+from types import MethodType
 from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -24,10 +25,10 @@ from ..base.errors import Code
 from ..ir import Block
 from ..ir.opdef import TypeRuleError
 from ..lang.device_global import Global
+from .captured import Captured, frozen, is_settled, may_change, part_of_method
 from .describe import article, describe
 from .emit import Emitter
 from .frame import Frame, assigned_names
-from .joins import children
 from .rules import RULES
 from .sources import BUILTINS
 
@@ -37,55 +38,6 @@ class Flow(Enum):
 
     NEXT = "next"
     ENDED = "ended"
-
-
-GONE = (LookupError, ValueError, AttributeError)
-"""What reading a name raises that means nothing any more: it was deleted, its cell is empty."""
-
-
-@dataclass(frozen=True, slots=True)
-class Captured:
-    """A name read from outside the kernel, and what it was: re-checked before each launch."""
-
-    read: Callable[[], Any]
-    value: Any
-    name: str
-
-    def changed(self) -> bool:
-        """Whether the name means something else by now, or nothing."""
-        try:
-            now = self.read()
-        except GONE:
-            return True
-        return now is not self.value and not _same(now, self.value)
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two constants mean the same: 1, 1.0 and True do not, nor do 0.0 and -0.0."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return isinstance(a, int | float | str) and a == b and repr(a) == repr(b)
-
-
-MUTABLE = (list, dict, set)
-
-
-def frozen(x: Any) -> Any:
-    """What a value from outside holds at this moment, as tuples: what is in a list may change."""
-    if isinstance(x, dict):
-        return tuple((key, frozen(value)) for key, value in x.items())
-    if isinstance(x, set):
-        return tuple(sorted(map(repr, x)))
-    parts = x if isinstance(x, list | tuple) else children(x)
-    return x if parts is None else tuple(map(frozen, parts))
-
-
-def _may_change(x: Any) -> bool:
-    return isinstance(x, MUTABLE) or any(map(_may_change, children(x) or ()))
 
 
 @dataclass(eq=False, slots=True)
@@ -132,7 +84,7 @@ class Interpreter:
         self.expressions = expressions
         self.statements = statements
         self.targets: list[Target] = []
-        self.captured: dict[tuple[int, str], Captured] = {}
+        self.captured: dict[tuple[Hashable, str], Captured] = {}
         self.loop_memory: dict[tuple[Any, ...], Any] = {}
         self.depth = 0
         self.rounds = 0
@@ -241,7 +193,7 @@ class Interpreter:
             value = read()
         except (ValueError, AttributeError):  # an empty cell, a module half loaded
             self.em.fail(Code.NAME, f"`{name}` has no value yet")
-        self.captured[owner, name] = Captured(read, value, name)
+        self.note(owner, name, read, value)
         self.watch(name, value)
         if isinstance(value, np.generic):
             return _number(value)
@@ -259,10 +211,38 @@ class Interpreter:
             self.em.global_names.setdefault(value, name)
         return value
 
+    def note(self, owner: Hashable, name: str, read: Callable[[], Any], value: Any) -> None:
+        """Remember that `read` gave this value; `owner` and `name` tell it from others."""
+        self.captured[owner, name] = Captured(read, value, name)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """Read an attribute of an object or a class from outside, and remember it."""
+        value = getattr(owner, name)
+        if not isinstance(value, MethodType):
+            return self.capture(id(owner), name, partial(getattr, owner, name))
+        for part in ("__func__", "__self__"):
+            read = partial(part_of_method, owner, name, part)
+            self.note((id(owner), part), name, read, getattr(value, part))
+        return value
+
+    def observe(self, name: str, ask: Callable[..., Any], *about: Any) -> Any:
+        """What Python says of static values; where code from outside says it, it is remembered."""
+        value = ask(*about)
+        if not all(map(is_settled, about)):
+            self.note(tuple(map(id, about)), name, partial(ask, *about), value)
+        return value
+
     def watch(self, name: str, value: Any) -> None:
         """Remember what is in lists and dicts from outside, for later launches."""
-        if _may_change(value):
-            self.captured[id(value), name] = Captured(partial(frozen, value), frozen(value), name)
+        if may_change(value):
+            self.note(id(value), name, partial(frozen, value), frozen(value))
+
+    def watch_items(self, items: dict[str, Any]) -> None:
+        """Remember what a dict from outside has, each item for itself: that is quickly compared."""
+        self.note(id(items), "len", partial(len, items), len(items))
+        for key, value in items.items():
+            self.note(id(items), key, partial(getitem, items, key), value)
+            self.watch(key, value)
 
     # --- rules -------------------------------------------------------------------------------
 

@@ -46,6 +46,13 @@ def is_record(x: Any) -> bool:
     return params is not None and params.frozen and not isinstance(x, OURS)
 
 
+def part_names(x: Any) -> Sequence[str]:
+    """The names of the parts of a NamedTuple or a frozen dataclass."""
+    if isinstance(x, tuple):
+        return getattr(x, "_fields", ())
+    return [f.name for f in dataclasses.fields(x)]
+
+
 def children(x: Any) -> list[Any] | None:
     """The parts of a structured value, or None for a leaf."""
     if isinstance(x, tuple | list):

@@ -14,11 +14,13 @@ from typing import Any
 
 from ..base.errors import Code
 from ..ir import Block, Op, TensorType, Value
+from ..ir.core import Obligation, Placement
+from ..ir.launch_expr import Expr, parts, show
 from .access import make_view, tile_count
 from .describe import describe
 from .emit import Emitter
 from .launch_known import expression
-from .rules.debug import assert_condition
+from .rules.debug import ask_at_launch
 from .values import Extent, MappedRef, MintedIndex, Origin, Space
 
 REST = -1
@@ -74,7 +76,10 @@ def within(em: Emitter, outputs: Sequence[MappedRef], spans: Any) -> Indices:
             got="a part of them",
         )
     pairs = _pairs(em, output, spans)
-    placed = [_span(em, axis, pair, all_tiles.counts[axis]) for axis, pair in enumerate(pairs)]
+    placed = [
+        _span(em, output.name, axis, pair, all_tiles.counts[axis])
+        for axis, pair in enumerate(pairs)
+    ]
     starts, counts = (tuple(values) for values in zip(*[s.values for s in placed], strict=True))
     extents = tuple(span.extent for span in placed)
     space = Space(tuple(output.groups), extents)
@@ -100,7 +105,7 @@ class _Placed:
     extent: Extent
 
 
-def _span(em: Emitter, axis: int, pair: tuple[Any, Any], tiles: Value) -> _Placed:
+def _span(em: Emitter, name: str, axis: int, pair: tuple[Any, Any], tiles: Value) -> _Placed:
     """Where a span begins and how many tiles it has; nothing where it leaves the grid."""
     first, count = pair
     for number, least in ((first, 0), (count, REST)):
@@ -113,32 +118,70 @@ def _span(em: Emitter, axis: int, pair: tuple[Any, Any], tiles: Value) -> _Place
             )
         _require_uniform(em, axis, number)
     start = em.index(first, f"the first tile along axis {axis}")
-    rest = em.emit("subi", tiles, start)
-    given = rest if _is_rest(count) else em.index(count, f"the count along axis {axis}")
-    extent = Extent(_known(em, first), None if _is_rest(count) else _known(em, count))
-    if extent == WHOLE:
-        return _Placed((start, tiles), extent)
-    return _Placed((start, _confined(em, axis, start, given, tiles)), extent)
+    begins = _no_more(em, em.index(0), start)
+    if _is_rest(count):
+        extent = Extent(_known(em, first), None)
+        if extent == WHOLE:
+            return _Placed((start, tiles), extent)
+        inside = em.emit("andi", begins, _no_more(em, start, tiles))
+        given = em.emit("subi", tiles, start)
+    else:
+        extent = Extent(_known(em, first), _known(em, count))
+        given, ends = _counted(em, axis, start, count, tiles)
+        inside = em.emit("andi", begins, ends)
+    _require_inside(em, name, axis, inside)
+    return _Placed((start, em.emit("select", inside, given, em.index(0))), extent)
 
 
 def _is_rest(count: Any) -> bool:
     return isinstance(count, int) and count == REST
 
 
-def _confined(em: Emitter, axis: int, start: Value, count: Value, tiles: Value) -> Value:
-    """The count if a span lies inside the grid; else none, and the launch fails."""
-    zero = em.index(0)
-    left = em.emit("subi", tiles, count)
-    conditions = [
-        em.emit("cmpi", zero, start, predicate="le"),
-        em.emit("cmpi", zero, count, predicate="le"),
-        em.emit("cmpi", start, left, predicate="le"),
-    ]
-    inside = conditions[0]
-    for condition in conditions[1:]:
-        inside = em.emit("andi", inside, condition)
-    assert_condition(em, inside, f"the span along axis {axis} must lie inside the tiles")
-    return em.emit("select", inside, count, zero)
+def _counted(em: Emitter, axis: int, start: Value, count: Any, tiles: Value) -> tuple[Value, Value]:
+    """How many tiles a span has, and whether it ends inside; a number of -1 stands for the rest."""
+    given = em.index(count, f"the count along axis {axis}")
+    least, least_count, counted = em.index(0), given, given
+    if _may_be_rest(em, count):
+        least, least_count = em.index(REST), em.emit("maxi", given, em.index(0))
+        is_rest = em.emit("cmpi", given, least, predicate="eq")
+        counted = em.emit("select", is_rest, em.emit("subi", tiles, start), given)
+    some = _no_more(em, least, given)
+    room = _no_more(em, start, em.emit("subi", tiles, least_count))
+    return counted, em.emit("andi", some, room)
+
+
+def _may_be_rest(em: Emitter, count: Any) -> bool:
+    """Whether a count may be below 0: a scalar, data, a difference; no constant, and no extent."""
+    if not isinstance(count, Value):
+        return False
+    found = expression(em, count)
+    return found is None or not _is_sum(found)
+
+
+def _is_sum(expr: Expr) -> bool:
+    """Whether an expression is made from extents by what never gives a number below 0."""
+    if expr[0] == "const":
+        return bool(expr[1] >= 0)
+    return expr[0] not in ("scalar", "sub") and all(map(_is_sum, parts(expr)))
+
+
+def _no_more(em: Emitter, a: Value, b: Value) -> Value:
+    return em.emit("cmpi", a, b, predicate="le")
+
+
+def _require_inside(em: Emitter, name: str, axis: int, inside: Value) -> None:
+    """Check that a span lies inside the tiles, at launch or in the kernel, and note where."""
+    message = f"the span along axis {axis} must lie inside the tiles"
+    asked = ask_at_launch(em, inside, message)
+    if asked is None:
+        em.op("assert", inside, message=message, tensor=name, axis=axis)
+        placement, why = Placement.IN_PLACE, "where the span lies is known to the kernel alone"
+    elif asked:
+        placement, why = Placement.AT_LAUNCH, " and ".join(show(check.expr) for check in asked)
+    else:
+        placement, why = Placement.PROVED, "the span is known, and so is the number of tiles"
+    advice = "give the span by constants, extents or scalars" if asked is None else ""
+    em.obligations.append(Obligation(em.span, name, axis, placement, why, advice))
 
 
 # --- numbers that are the same in all blocks ---------------------------------------------------

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..base.errors import Code, CompileError
 from ..base.source import SourceFile, Span
+from .edited import essence, is_edited, is_rewritten
 from .parameters import Parameter
 from .preconditions import PLAIN, Terms
 
@@ -138,7 +139,7 @@ def _text_of(code: types.CodeType, names: dict[str, Any]) -> str:
     """The text of the file that a function is from.
 
     Files are edited while a program runs, and imported again or not: of several texts it is the
-    one that the running code was made from.
+    one that the running code was made from. If none is, there is nothing to compile.
     """
     name = code.co_filename
     kept = "".join(linecache.getlines(name, names))
@@ -146,10 +147,23 @@ def _text_of(code: types.CodeType, names: dict[str, Any]) -> str:
     now = "".join(linecache.getlines(name, names))
     texts = tuple(dict.fromkeys(t for t in (now, kept, *_seen.get(name, ())) if t))
     _seen[name] = texts[:MOST_TEXTS]
-    if len(texts) > 1:
-        flags = code.co_flags & FUTURE
-        return next((t for t in texts if code in _codes(t, name, flags)), now or kept)
-    return now or kept
+    edited = is_edited(name)
+    if len(texts) == 1 and not edited:
+        return texts[0]
+    flags = code.co_flags & FUTURE
+    found = next((t for t in texts if code in _codes(t, name, flags)), None)
+    if found is None:  # a line was added above it, perhaps
+        found = next((t for t in texts if _has_alike(_codes(t, name, flags), code)), None)
+    if found is None and texts and edited and not is_rewritten(code):
+        raise CompileError(
+            f"the file of `{code.co_name}` has changed since the function was made",
+            code=Code.SOURCE,
+            expected="the text that the running code was compiled from",
+            got=f"another text of {code.co_filename}",
+            hint="import the module again, or restart the program; or keep the text: "
+            "@tw.entry(source=...)",
+        )
+    return found or now or kept
 
 
 @functools.lru_cache(maxsize=16)
@@ -162,6 +176,12 @@ def _codes(text: str, name: str, flags: int) -> frozenset[types.CodeType]:
     for code in found:
         found += [c for c in code.co_consts if isinstance(c, types.CodeType)]
     return frozenset(found)
+
+
+def _has_alike(codes: frozenset[types.CodeType], code: types.CodeType) -> bool:
+    """Whether some code does what this one does, wherever it stands."""
+    wanted = essence(code)
+    return any(essence(c) == wanted for c in codes if c.co_name == code.co_name)
 
 
 def _find_given(text: str, code: types.CodeType) -> FunctionNode:

@@ -52,12 +52,14 @@ class OutputRef:
 class PartitionRef:
     """A tensor cut into tiles, made in the kernel; `view` has a ViewType.
 
-    `mutable` marks `PartitionMut`: a block's own region cut further.
+    `mutable` marks `PartitionMut`: a block's own region cut further. A view of rows is `padded` if
+    it was made with a padding, which rows outside of the tensor are then.
     """
 
     view: Value
     name: str
     mutable: bool = False
+    padded: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -93,7 +93,8 @@ def sites_of(func: Func) -> tuple[Site, ...]:
 
 def _site(op: Op) -> Site:
     if op.name == "check":
-        return Site("check", op.span, op.attrs["tensor"], op.attrs["axis"])
+        kind = "element" if op.attrs["elements"] else "check"
+        return Site(kind, op.span, op.attrs["tensor"], op.attrs["axis"])
     if op.name == "check_index":
         return Site("index", op.span, op.attrs["slice"])
     if op.name == "assert":

@@ -117,7 +117,7 @@ class LaunchCheck:
     `expr` is nested tuples: ("ge", a, b), ("extent", param, axis), ("tiles", param, axis, tile),
     ("grid", axis), ("scalar", param), ("const", n), ... as listed in `ir.launch_expr`.
     It must hold `where` all these hold; one that stands for checks `of_blocks` need not hold for a
-    launch that runs no block.
+    launch that runs no block. `hint` says what to do where it does not hold.
     """
 
     expr: tuple[Any, ...]
@@ -125,6 +125,7 @@ class LaunchCheck:
     span: Span | None
     where: tuple[tuple[Any, ...], ...] = ()
     of_blocks: bool = False
+    hint: str | None = None
 
 
 class Placement(Enum):

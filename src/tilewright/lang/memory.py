@@ -11,11 +11,13 @@ from .tile import E, Tile
 
 @declared
 def load_tile_like(
-    src: AnyTensor[E] | AnyTensorMut[E], dst: AnyTensorMut[Any], *, padding: Padding = 0
+    src: AnyTensor[E] | AnyTensorMut[E], dst: AnyTensorMut[Any], *, padding: Padding = ...
 ) -> Tile[E]:
     """Load the tile of `src` that lies where this block's region lies in the output `dst`.
 
-    Both have the same rank; that `src` has a tile wherever `dst` has one is checked at launch.
+    Both have the same extents, which is checked at launch; an edge tile has zeros beyond them. With
+    `padding` written out their ranks alone are the same: elements outside of a shorter `src` are
+    `padding`, and that `src` has a tile wherever `dst` has one is checked at launch.
     """
     ...
 

@@ -293,13 +293,18 @@ def make_strided_view(
 
 @declared
 def make_gather_scatter_view(
-    tensor: AnyTensor[E] | AnyTensorMut[E], shape: ShapeLike, axis: int = 0, *, padding: Padding = 0
+    tensor: AnyTensor[E] | AnyTensorMut[E],
+    shape: ShapeLike,
+    axis: int = 0,
+    *,
+    padding: Padding = ...,
 ) -> PartitionMut[E]:
     """View rows in any order: along `axis` the index is a tile of row numbers.
 
-    Along the other axes the index is the element the tile starts at. What lies outside of the
-    tensor loads as padding and is not stored. Of inputs it is safe; of outputs only unsafe code may
-    have it.
+    Along the other axes the index is the element the tile starts at; a tile that begins inside may
+    end outside, where it has zeros. A row or a start outside of the tensor fails the launch, unless
+    `padding` is written out: then what lies outside loads as padding and is not stored. Of inputs
+    it is safe; of outputs only unsafe code may have it.
     """
     ...
 

@@ -12,7 +12,7 @@ from ..base.shapes import Shape, size
 from ..driver.cuda.module import CudaFunction
 from ..driver.cuda.stream import CudaStream
 from ..driver.protocol import AnyUse, FunctionRun, Stream
-from ..frontend.interpret import Captured
+from ..frontend.captured import Captured
 from ..op.place import Spot, place_of
 from .arguments import Arg, Bound, Held, OutputArg
 from .code import NOTHING, Later, Recorded, Run, Shot

@@ -1,8 +1,9 @@
 """What TypeVars and fixed dims say: they link arguments, which must agree, and give constants.
 
-The dims of an output are those of its tile, the dims of an input those of the tensor, as in the
-kernel's own types. A name that an output or `.generics(...)` fixes is a constant of the
-compilation; one that only inputs share is checked at each launch.
+A single dim of an output is one of its tile, as in the kernel's own types; that of an input is one
+of the tensor. A pack, `*S`, stands for extents of tensors, of outputs and of inputs alike. A dim of
+a tile, and what `.generics(...)` fixes, is a constant of the compilation; extents that several
+tensors share are compared when a launch is built.
 """
 
 from __future__ import annotations
@@ -65,8 +66,15 @@ class Links:
                 f"`{name}` of `{self.kernel}` stands for two {_noun(extent)}",
                 expected=f"{known}, from {first}",
                 got=f"{extent}, from {who}",
-                hint="the dims of a tl.TensorMut are those of its tile" if tiled else None,
+                hint=_hint(name) if tiled else None,
             )
+
+
+def _hint(name: str) -> str:
+    return (
+        f"a single dim of a tl.TensorMut, such as `{name}`, is one of its tile; `*S` stands for the"
+        " extents of tensors"
+    )
 
 
 Meaning: TypeAlias = Extent | AnyDType
@@ -105,13 +113,16 @@ def _meaning(value: Any) -> Meaning:
 
 def _link_dims(links: Links, arg: TensorArg | OutputArg) -> None:
     static = isinstance(arg, OutputArg)
-    name, shape = arg.parameter.name, arg.tile if isinstance(arg, OutputArg) else arg.layout.shape
+    name, tensor = arg.parameter.name, arg.layout.shape
+    shape = arg.tile if isinstance(arg, OutputArg) else tensor
     what = f"{TILE_OF} `{name}`" if static else f"`{name}`"
-    for axis, dim, extent in match(arg.parameter, shape):
+    for axis, dim, extents in match(arg.parameter, tensor):
+        if isinstance(dim, tuple):
+            links.extent(dim[1], extents, f"`{name}`", static=False)
+            continue
+        extent = shape[axis]
         if isinstance(dim, str):
             links.extent(dim, extent, f"axis {axis} of {what}", static=static)
-        elif isinstance(dim, tuple):
-            links.extent(dim[1], extent, what, static=static)
         elif dim is not None and dim != extent:
             raise ShapeError(
                 f"axis {axis} of {what} of `{links.kernel}` has a fixed extent",

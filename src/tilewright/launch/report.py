@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.ladder import constant_bound
 from ..base.errors import Error, LaunchError
 from ..base.shapes import size
 from ..ir.artifact import Failure, Printed
@@ -65,12 +66,20 @@ def failure_error(kernel: str, failure: Failure) -> LaunchError:
             got=f"{failure.index}, in {block}",
             hint=f"compare the index first: if i < len({site.tensor})",
         )
+    of_elements = site.kind == "element"
+    counted = "extent of" if of_elements else "number of tiles along"
     return LaunchError(
         f"index out of range in `{kernel}`: axis {site.axis} of `{site.tensor}`",
         span=site.span,
-        expected=f"0 <= index < {failure.extent}, the number of tiles along that axis",
+        expected=f"0 <= index < {failure.extent}, the {counted} that axis",
         got=f"{failure.index}, in {block}",
+        hint=f"where it may lie outside, make the view with a padding: {VIEW}"
+        if of_elements
+        else None,
     )
+
+
+VIEW = "tl.make_gather_scatter_view(tensor, shape, axis, padding=0)"
 
 
 def _where(failure: Failure) -> str:
@@ -84,8 +93,8 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
     if check is not None:
         expected = show(check.expr)
         got = ", ".join(_known(part, facts) for part in _parts(check.expr))
-        if check.of_blocks and not got:  # the least index is a constant
-            expected, got = "0 <= index", f"an index of {evaluate(check.expr[1], facts)}"
+        if check.of_blocks and not got:  # the index is a constant
+            expected, got = constant_bound(check)
         raise LaunchError(
             _headline(kernel, check), span=check.span, expected=expected, got=got or "False",
             hint=_advice(check),
@@ -93,7 +102,9 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
 
 
 def _advice(check: LaunchCheck) -> str | None:
-    """How threads without an element are kept from reaching for one."""
+    """What to do: its hint, or how threads without an element are kept from reaching for one."""
+    if check.hint is not None:
+        return check.hint
     lengths = {leaf[1] for leaf in leaves(check.expr) if leaf[0] == "length"}
     threads = any(leaf[0] == "grid_dim" for leaf in leaves(check.expr))
     if not (check.of_blocks and threads and len(lengths) == 1):

@@ -64,7 +64,9 @@ def check_scalar(kernel: str, name: str, dtype: AnyDType, value: Any) -> Any:
     raise ShapeError(
         f"`{name}` of `{kernel}` is a scalar of type {dtype.name}",
         expected=_kind(dtype),
-        got=f"{type(value).__name__} {value!r}" if number is not None else type(value).__name__,
+        got=f"{type(value).__name__} {_shown(value)}"
+        if number is not None
+        else type(value).__name__,
     )
 
 
@@ -80,6 +82,16 @@ def _is_numpy_scalar(value: object) -> bool:
     return isinstance(value, np.generic)
 
 
+LONG = 4096
+"""Bits of an integer whose digits nobody reads; of much longer ones Python gives none."""
+
+
+def _shown(number: Any) -> str:
+    if isinstance(number, int) and number.bit_length() > LONG:
+        return f"an integer of {number.bit_length()} bits"
+    return reprlib.repr(number)
+
+
 def _kind(dtype: AnyDType) -> str:
     if dtype.is_bool:
         return "True or False"
@@ -93,7 +105,7 @@ def _in_int_range(kernel: str, name: str, dtype: AnyDType, number: int) -> int:
     raise ShapeError(
         f"`{name}` of `{kernel}` is out of range",
         expected=f"{dtype.name}, from {low} to {high}",
-        got=reprlib.repr(int(number)),
+        got=_shown(int(number)),
     )
 
 
@@ -112,7 +124,7 @@ def _in_float_range(kernel: str, name: str, dtype: AnyDType, number: float) -> f
     raise ShapeError(
         f"`{name}` of `{kernel}` is out of range",
         expected=f"a finite {dtype.name}",
-        got=reprlib.repr(number),
+        got=_shown(number),
     )
 
 

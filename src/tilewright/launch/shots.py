@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from operator import getitem
 from struct import Struct
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from ..array.borrow import borrow_words
 from ..base.dtypes import AnyDType
-from ..driver.stub.shots import SHOT_WORDS, ShotWord
+from ..driver.cpu.layouts import slot_holding
+from ..driver.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
 from ..driver.stub.words import Words, new_words
-from ..frontend.interpret import Captured
+from ..frontend.captured import Captured
 from .scalars import slot_of
 
 Places = ctypes.Array[ctypes.c_int64]
@@ -54,14 +55,9 @@ class PlainShot:
 
     def watch(self, captured: Sequence[Captured]) -> None:
         """Fire only while names that the kernel captured are what they were."""
-        places = [_place_of(one.read) for one in captured]
         watches = new_words(3 * len(captured))
-        watches[:] = [
-            each
-            for (where, key), one in zip(places, captured, strict=True)
-            for each in (id(where), 0 if key is None else id(key), id(one.value))
-        ]
-        self._watches = (captured, places), watches
+        watches[:] = [word for one in captured for word in (*_place_of(one), id(one.value))]
+        self._watches = captured, watches
         self._words[ShotWord.WATCHED] = len(captured)
         self._words[ShotWord.WATCHES] = ctypes.addressof(watches)
 
@@ -70,16 +66,26 @@ class PlainShot:
         return self._pack(*[slot_of(dtype, numbers[i]) for i, dtype in self._dtypes])
 
 
-def _place_of(read: Callable[[], Any]) -> tuple[object, str | None]:
-    """A dictionary and a key where a value is read from; or the function itself.
+def _place_of(captured: Captured) -> tuple[int, int]:
+    """Where a value is read from, as `ShotWord.WATCHED` says; the capture keeps all of it alive.
 
     What modules have is in their dictionaries, as long as nothing is said about their attributes.
     """
-    known: Any = read
-    if isinstance(read, partial) and len(known.args) == 2 and not known.keywords:
-        owner, name = known.args
-        if known.func is getitem and type(owner) is dict:
-            return cast("object", owner), name
-        if known.func is getattr and type(owner) is ModuleType and name in vars(owner):
-            return vars(owner), name
-    return cast("object", read), None
+    read: Any = captured.read
+    func, args = (read.func, read.args) if isinstance(read, partial) else (None, ())
+    if len(args) == 2 and not read.keywords:
+        owner: Any = args[0]
+        name: Any = args[1]
+        if func is getitem and type(owner) is dict:
+            return id(cast("object", owner)), id(name)
+        if func is getattr and type(owner) is ModuleType and name in vars(owner):
+            return id(vars(owner)), id(name)
+        if func is getattr and type(owner) is FunctionType and name in KEPT_IN_SLOTS:
+            slot = slot_holding(owner, captured.value)
+            if slot:
+                return slot, IN_SLOT
+    return id(captured.read), 0
+
+
+KEPT_IN_SLOTS = ("__code__", "__defaults__", "__kwdefaults__")
+"""Attributes of functions that are slots."""

@@ -36,7 +36,7 @@ def prove_checks(func: Func) -> Func:
     return replace(
         rewrite(func, visit),
         launch_checks=_distinct(func.launch_checks, decisions),
-        obligations=(*_obligations(decisions), *bounded(func)),
+        obligations=(*func.obligations, *_obligations(decisions), *bounded(func)),
     )
 
 

@@ -11,15 +11,15 @@ from tilewright import f32, i32, simt
 from tilewright.compile.checks import Checks
 
 COUNTS = {
-    "add": Checks(0, 2),
+    "add": Checks(2, 0),
     "gemm": Checks(2, 2),
     "softmax": Checks(0, 2),
-    "rms norm": Checks(0, 3),
+    "rms norm": Checks(2, 1),
     "batched matmul": Checks(1, 5),
-    "attention": Checks(1, 8),
-    "causal attention": Checks(1, 8),
-    "grouped attention": Checks(1, 8),
-    "causal grouped attention": Checks(1, 8),
+    "attention": Checks(4, 5),
+    "causal attention": Checks(4, 5),
+    "grouped attention": Checks(4, 5),
+    "causal grouped attention": Checks(4, 5),
     "persistent gemm": Checks(1, 3),
 }
 

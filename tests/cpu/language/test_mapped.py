@@ -331,12 +331,84 @@ def test_the_reference_sees_two_writers():
             anywhere(z.partition_mut((2,)).map((1,), 2)).sync()
 
 
+# --- spans whose count is a number of the launch ---------------------------------------------
+
+
+@tw.entry
+def visited(z: tl.MappedPartitionMut[i32], first: i32, count: i32) -> None:
+    for index in z.iter_indices_within(((first, count),)):
+        z.store(tl.ones(z.shape, i32), index)
+
+
+@tw.entry
+def visited_by_data(z: tl.MappedPartitionMut[i32], span: tl.Tensor[i32]) -> None:
+    first, count = span.load_tile((1,), [0]).item(), span.load_tile((1,), [1]).item()
+    for index in z.iter_indices_within(((first, count),)):
+        z.store(tl.ones(z.shape, i32), index)
+
+
+@pytest.mark.parametrize("first", [0, 1, 3, 4, 5, -1, 2**31 - 1])
+@pytest.mark.parametrize("count", [-1, 0, 1, 3, 4, 5, -2, 2**31 - 1, -(2**31)])
+def test_a_count_of_minus_one_is_the_rest(device, first, count):
+    """Whoever says it: a scalar, or data."""
+    tiles = np.arange(15) // 4
+    last = 4 if count == -1 else first + count
+    inside = 0 <= first <= 4 and count >= -1 and last <= 4
+    with tw.device(device):
+        for kernel, given in (
+            (visited, (first, count)), (visited_by_data, (np.array([first, count], np.int32),)),
+        ):  # fmt: skip
+            z = tw.zeros((15,), i32).sync()
+            launch = kernel(z.partition_mut((4,)).map((1,), 2), *given)
+            if inside:
+                launch.sync()
+                assert (z.to_numpy() == ((first <= tiles) & (tiles < last))).all()
+            else:
+                with pytest.raises(tw.LaunchError, match="must lie inside the tiles"):
+                    launch.sync()
+
+
+def test_parts_apart_where_a_count_of_minus_one_would_meet(device):
+    """`(0, n)` and `(n, -1)` have no tile in common for any n that is not refused."""
+
+    @tw.entry
+    def halves(z: tl.MappedPartitionMut[i32], n: i32) -> None:
+        for index in z.iter_indices_within(((0, n),)):
+            z.store(z.load(index) + 1, index)
+        for index in z.iter_indices_within(((n, -1),)):
+            z.store(z.load(index) + 1, index)
+
+    with tw.device(device):
+        z = tw.zeros((15,), i32).sync()
+        for n in range(5):
+            halves(z.partition_mut((4,)).map((1,), 3), n).sync()
+        with pytest.raises(tw.LaunchError, match="must lie inside the tiles"):
+            halves(z.partition_mut((4,)).map((1,), 3), -1).sync()
+        assert (z.to_numpy() == 5).all()
+
+
+def test_where_checks_of_spans_go():
+    z = tw.meta((16,), i32).partition_mut((4,)).map((1,))
+    assert visited.checks(z, 1, 2) == (0, 1, 0, 0)
+    assert visited_by_data.checks(z, tw.meta((2,), i32)) == (0, 2, 0, 1)
+    text = visited_by_data.explain(z, tw.meta((2,), i32))
+    assert "axis 0 of `z`, in place: where the span lies is known to the kernel alone" in text
+
+    @tw.entry(deny_in_kernel_checks=True)
+    def constants(z: tl.MappedPartitionMut[i32], n: i32) -> None:
+        for index in z.iter_indices_within(((1, n),)):
+            z.store(tl.ones(z.shape, i32), index)
+
+    assert constants.checks(z, 1) == (0, 1, 0, 0)
+
+
 # --- prefixes ----------------------------------------------------------------------------------
 
 
 @tw.entry
 def append(cache: tl.TensorMut, x: tl.Tensor) -> None:
-    cache.store(tl.load_tile_like(x, cache))
+    """Rows behind those of `x` are cleared, as far as its last tile reaches."""
+    cache.store(tl.load_tile_like(x, cache, padding=0))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3, 4, 5, 8])

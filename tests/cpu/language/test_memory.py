@@ -310,12 +310,17 @@ def test_offsets_of_more_than_32_bits(rng):
 
 def test_an_axis_has_at_most_31_bits(device):
     """`x.shape` is made of i32, so a longer axis is refused instead of wrapping."""
+
+    @tw.entry
+    def first(out: tl.TensorMut, x: tl.Tensor) -> None:
+        out.store(tl.load_tile_like(x, out, padding=0))
+
     long = np.broadcast_to(np.float32(2), (2**31,))
     with tw.device(device):
         z = Output((4,), f32)
-        with pytest.raises(tw.ShapeError, match="axis 0 of `x` of `copy` is too long"):
-            copy(z.cut(4), long).sync()
-        copy(z.cut(4), long[1:]).sync()
+        with pytest.raises(tw.ShapeError, match="axis 0 of `x` of `first` is too long"):
+            first(z.cut(4), long).sync()
+        first(z.cut(4), long[1:]).sync()
     assert (z.result() == 2).all()
 
 
@@ -328,3 +333,125 @@ def test_rank_zero(device):
         z = tw.full((), 0.5).sync()
         scalar(z.partition_mut(()), np.array(4, np.float32)).sync()
         assert z.to_numpy() == 12.5
+
+
+# --- tiles that lie like others ------------------------------------------------------------------
+
+
+@tw.entry
+def total(out: tl.TensorMut[f32], x: tl.Tensor[f32], y: tl.Tensor[f32]) -> None:
+    out.store(tl.load_tile_like(x, out) + tl.load_tile_like(y, out))
+
+
+@tw.entry
+def total_padded(out: tl.TensorMut[f32], x: tl.Tensor[f32], y: tl.Tensor[f32]) -> None:
+    out.store(tl.load_tile_like(x, out) + tl.load_tile_like(y, out, padding=-1.0))
+
+
+OTHERS = [(9, 10), (10, 9), (11, 10), (10, 11), (12, 12), (8, 10), (10, 1), (0, 10), (99, 99)]
+
+
+@pytest.mark.parametrize("shape", OTHERS, ids=str)
+def test_other_extents_are_refused(device, shape):
+    """Whether they differ by less than a tile or not: no element is written."""
+    x, y = np.ones((10, 10), np.float32), np.ones(shape, np.float32)
+    axis = int(shape[0] == 10)
+    with tw.device(device):
+        z = Output((10, 10), f32)
+        for first, second, name in ((x, y, "y"), (y, x, "x")):
+            with pytest.raises(tw.LaunchError) as caught:
+                total(z.cut(4, 4), first, second).sync()
+            text = str(caught.value)
+            assert f"`{name}` must have the extents of `out`" in text
+            assert f"got: {name}.shape[{axis}] = {shape[axis]}, out.shape[{axis}] = 10" in text
+            assert "padding=0" in text
+        assert (bits_of(z.result()) == bits_of(Output((10, 10), f32).result())).all()
+        total(z.cut(4, 4), x, x).sync()
+    assert (z.result() == 2).all()
+
+
+@pytest.mark.parametrize("shape", [(9, 10), (10, 9), (11, 10), (12, 12), (99, 99)], ids=str)
+def test_other_extents_with_a_padding_that_is_written_out(device, shape, rng):
+    x, y = rng.random((10, 10), np.float32), rng.random(shape, np.float32)
+    with tw.device(device):
+        z = Output((10, 10), f32)
+        total_padded(z.cut(4, 4), x, y).sync()
+        with pytest.raises(tw.LaunchError, match="index out of range in `total_padded`: axis 0"):
+            total_padded(z.cut(4, 4), x, y[:8]).sync()
+    assert (z.result() == x + padded(y, (99, 99), -1)[:10, :10]).all()
+
+
+def test_extents_are_compared_wherever_the_load_stands(device):
+    def taken(x, out):
+        return tl.load_tile_like(x, out)
+
+    @tw.entry
+    def sometimes(out: tl.TensorMut[f32], x: tl.Tensor[f32], n: i32) -> None:
+        tile = out.load()
+        for k in range(n):
+            if k == 3:
+                tile += taken(x, out)
+        out.store(tile)
+
+    with tw.device(device):
+        z = tw.zeros((10,)).sync()
+        for n in (0, 5):
+            with pytest.raises(tw.LaunchError, match="`x` must have the extents of `out`"):
+                sometimes(z.partition_mut(4), np.ones(9, np.float32), n).sync()
+            sometimes(z.partition_mut(4), np.ones(10, np.float32), n).sync()
+        assert (z.to_numpy() == 1).all()
+
+
+def test_extents_of_two_outputs_are_compared(device):
+    @tw.entry
+    def both(a: tl.TensorMut[f32], b: tl.TensorMut[f32]) -> None:
+        a.store(a.load() + tl.load_tile_like(b, a) + tl.load_tile_like(a, a))
+
+    with tw.device(device):
+        a, b, c = tw.ones((10,)).sync(), tw.ones((10,)).sync(), tw.ones((11,)).sync()
+        both(a.partition_mut(4), b.partition_mut(4)).sync()
+        with pytest.raises(tw.LaunchError, match="`b` must have the extents of `a`"):
+            both(a.partition_mut(4), c.partition_mut(4)).sync()
+        assert (a.to_numpy() == 3).all()
+
+
+def test_extents_of_an_output_that_is_covered_in_part(device):
+    """An input is as large as the output, or as what is written of it."""
+
+    @tw.entry
+    def put(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+        out.store(tl.load_tile_like(x, out))
+
+    with tw.device(device):
+        for n, blocks, written in ((8, 2, 8), (10, 2, 8), (10, 3, 10), (4, 1, 4)):
+            z = tw.zeros((10,)).sync()
+            put(z.partition_mut(4).prefix(), np.ones(n, np.float32)).grid((blocks,)).sync()
+            assert z.to_numpy().tolist() == [1] * written + [0] * (10 - written)
+        for n, blocks in ((7, 2), (9, 2), (12, 3), (11, 2), (4, 2)):
+            with pytest.raises(tw.LaunchError, match="`x` must have the extents of `out`"):
+                put(z.partition_mut(4).prefix(), np.ones(n, np.float32)).grid((blocks,)).sync()
+
+
+def test_extents_that_only_the_kernel_knows(device):
+    @tw.entry(unsafe=True)
+    def raw(out: tl.TensorMut[f32], p: tl.Ptr[f32], n: i32) -> None:
+        out.store(tl.load_tile_like(tl.make_tensor_view(p, (n,)), out))
+
+    with tw.device(device), tw.unsafe():
+        x, z = tw.ones((16,)).sync(), tw.zeros((10,)).sync()
+        raw(z.partition_mut(4), x.device_pointer(), 10).sync()
+        assert (z.to_numpy() == 1).all()
+        for n in (9, 11):
+            with pytest.raises(tw.LaunchError, match="must have the extents of `out`"):
+                raw(z.partition_mut(4), x.device_pointer(), n).sync()
+
+
+def test_unchecked_kernels_compare_no_extents(device):
+    @tw.entry(unsafe=True, unchecked_accesses=True)
+    def unchecked(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
+        out.store(tl.load_tile_like(x, out))
+
+    with tw.device(device), tw.unsafe():
+        z = tw.ones((10,)).sync()
+        unchecked(z.partition_mut(4), np.ones(9, np.float32)).sync()
+        assert z.to_numpy().tolist() == [1] * 9 + [0]

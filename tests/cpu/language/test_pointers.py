@@ -204,7 +204,7 @@ def blurred(out: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
     """The mean of an element and its neighbours that exist: tiles that overlap, and their masks."""
     m, n = out.shape
     i, j, _ = tl.get_tile_block_id()
-    view = tl.make_gather_scatter_view(x, (m, n), 0)
+    view = tl.make_gather_scatter_view(x, (m, n), 0, padding=0)
     total, count = tl.zeros((m, n), f32), tl.zeros((m, n), f32)
     for dy in (-1, 0, 1):
         for dx in (-1, 0, 1):
@@ -371,3 +371,102 @@ def test_promises(device):
             op = promised(out.cut(8), memory.device_pointer(), 16)
         op.sync()
     assert (out.result() == x + 16).all()
+
+
+# --- rows outside of a tensor --------------------------------------------------------------------
+
+
+@tw.entry
+def embedded(out: tl.TensorMut[f32], table: tl.Tensor[f32], rows: tl.Tensor[i32]) -> None:
+    m, n = out.shape
+    i, j, _ = tl.get_tile_block_id()
+    view = tl.make_gather_scatter_view(table, (m, n), 0)
+    out.store(view.load([rows.load_tile((m,), [i]), j * n]))
+
+
+@pytest.mark.parametrize("row", [100, -1, 10_000, 2**31 - 1, -(2**31)])
+def test_a_row_outside_fails_with_its_number(device, row, rng):
+    table = rng.random((100, 13), np.float32)
+    rows = rng.integers(0, 100, 10).astype(np.int32)
+    with tw.device(device):
+        z = Output((10, 13), f32)
+        embedded(z.cut(4, 8), table, rows).sync()
+        assert (z.result() == table[rows]).all()
+        rows[6] = row
+        with pytest.raises(tw.LaunchError) as caught:
+            embedded(z.cut(4, 8), table, rows).sync()
+        z.result()  # nothing around it is written
+    text = str(caught.value)
+    assert "index out of range in `embedded`: axis 0 of `table`" in text
+    assert "out.store(view.load(" in text
+    assert "expected: 0 <= index < 100, the extent of that axis" in text
+    assert f"got: {row}, in block (1, " in text
+    assert "padding=0" in text
+
+
+def test_rows_at_both_ends_and_of_short_types(device, rng):
+    @tw.entry
+    def ends(out: tl.TensorMut[f32], table: tl.Tensor[f32], rows: tl.Tensor) -> None:
+        view = tl.make_gather_scatter_view(table, out.shape, 0)
+        out.store(view.load([rows.load_tile((4,), [0]), 0]))
+
+    table = rng.random((100, 8), np.float32)
+    with tw.device(device):
+        for dtype in (np.int8, np.int16, np.int32):
+            z, rows = Output((4, 8), f32), np.array([0, 99, 99, 0], dtype)
+            ends(z.cut(4, 8), table, rows).sync()
+            assert (z.result() == table[rows]).all()
+            for row in (-1, 100):
+                rows[2] = row
+                with pytest.raises(tw.LaunchError, match=f"got: {row}, in block"):
+                    ends(z.cut(4, 8), table, rows).sync()
+
+
+def test_tiles_that_start_outside_fail(device, rng):
+    @tw.entry
+    def columns(out: tl.TensorMut[f32], x: tl.Tensor[f32], at: tl.Tensor[i32]) -> None:
+        start = at.load_tile((1,), [0]).item()
+        out.store(tl.make_gather_scatter_view(x, out.shape, 0).load([tl.arange(4), start]))
+
+    x = rng.random((4, 10), np.float32)
+    with tw.device(device):
+        z = Output((4, 8), f32)
+        for start in (0, 2, 5, 9):
+            columns(z.cut(4, 8), x, np.array([start], np.int32)).sync()
+            expected = np.zeros((4, 8), np.float32)
+            expected[:, : min(8, 10 - start)] = x[:, start : start + 8]
+            assert (z.result() == expected).all()
+        for start in (-1, 10, 2**31 - 1, -(2**31)):
+            with pytest.raises(tw.LaunchError, match="axis 1 of `x`") as caught:
+                columns(z.cut(4, 8), x, np.array([start], np.int32)).sync()
+            assert f"got: {start}, in block" in str(caught.value)
+
+
+def test_rows_that_are_stored_outside_fail(device, rng):
+    @tw.entry(unsafe=True)
+    def placed(out: tl.TensorMut[f32], x: tl.Tensor[f32], rows: tl.Tensor[i32]) -> None:
+        view = tl.make_gather_scatter_view(out, (4, 8), 0)
+        view.store(x.load_tile((4, 8), [0, 0]), [rows.load_tile((4,), [0]), 0])
+
+    x = rng.random((4, 8), np.float32)
+    with tw.device(device), tw.unsafe():
+        z = Output((4, 8), f32)
+        placed(z.cut(4, 8), x, np.array([3, 1, 0, 2], np.int32)).sync()
+        assert (z.result() == x[[2, 1, 3, 0]]).all()
+        with pytest.raises(tw.LaunchError, match="got: 4, in block"):
+            placed(z.cut(4, 8), x, np.array([3, 4, 0, 2], np.int32)).sync()
+        z.result()
+
+
+def test_where_checks_of_rows_go():
+    args = tw.meta((10, 13)).partition_mut((4, 8)), tw.meta((100, 13)), tw.meta((10,), i32)
+    assert embedded.checks(*args) == (0, 2, 0, 1)
+
+    @tw.entry(deny_in_kernel_checks=True)
+    def denied(out: tl.TensorMut[f32], table: tl.Tensor[f32], rows: tl.Tensor[i32]) -> None:
+        view = tl.make_gather_scatter_view(table, out.shape, 0)
+        out.store(view.load([rows.load_tile((out.shape[0],), [tl.block_id(0)]), 0]))
+
+    with pytest.raises(tw.CompileError, match="denies checks in the kernel") as caught:
+        denied.compile(*args)
+    assert "make the view with a padding" in caught.value.hint

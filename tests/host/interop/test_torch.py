@@ -190,6 +190,10 @@ def test_wrong_tensors(scale_):
         scale_(x, x, 2.0)
     with pytest.raises(tw.Error):
         scale_(torch.zeros(10, dtype=torch.float64), x, 2.0)
+    scale_(torch.zeros(10), x, 2.0)
+    for n in (9, 11):
+        with pytest.raises(tw.LaunchError, match="must have the extents of"):
+            scale_(torch.zeros(10), torch.randn(n), 2.0)
 
 
 def test_tensors_that_kernels_cannot_read_are_named(scale_):

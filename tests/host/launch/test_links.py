@@ -102,3 +102,54 @@ def test_generics_by_hand():
     assert (z == 7).all()
     with pytest.raises(tw.ShapeError, match="out of range"):
         scalar_typed(out(8, tile=4), 1e30).generics(E=tw.f16)
+
+
+@tw.entry
+def tied(z: tl.TensorMut[f32, *S], x: tl.Tensor[f32, *S], y: tl.Tensor[f32, N, *S]) -> None:
+    z.store(tl.load_tile_like(x, z) + float(len(S)) + float(S[-1]) + float(N))
+
+
+@pytest.mark.parametrize("shape", [(7,), (5, 6), (3, 5, 9)])
+def test_a_pack_ties_an_output_to_inputs_however_it_is_cut(shape):
+    """And is a tuple of extents in the body, as a name that only inputs share is an extent."""
+    tile, expected = (4,) * len(shape), 1 + len(shape) + shape[-1] + 2
+    z = tied(out(*shape, tile=tile), ones(*shape), ones(2, *shape)).out().to_numpy().sync()
+    assert (z == expected).all()
+    longer = (*shape[:-1], shape[-1] + 1)
+    for given in ((shape, longer, shape), (shape, shape, longer), (longer, shape, shape)):
+        of_z, of_x, of_y = given
+        with pytest.raises(tw.ShapeError, match="`S` of `tied` stands for two shapes"):
+            tied(out(*of_z, tile=tile), ones(*of_x), ones(2, *of_y))
+
+
+def test_extents_of_packs_are_no_part_of_the_compilation():
+    first, second = (
+        tied.compile(out(n, 6, tile=(4, 4)), ones(n, 6), ones(2, n, 6)).signature for n in (5, 9)
+    )
+    assert first is second
+    assert "S" not in dict(first.constants)
+
+
+def test_a_pack_beside_dims_of_the_tile():
+    @tw.entry
+    def rows(z: tl.TensorMut[f32, M, *S], x: tl.Tensor[f32, tl.Dyn, *S]) -> None:
+        z.store(tl.load_tile_like(x, z) + float(M) + float(S[0]))
+
+    z = rows(out(5, 6, tile=(4, 4)), ones(5, 6)).out().to_numpy().sync()
+    assert (z == 1 + 4 + 6).all()
+    with pytest.raises(tw.LaunchError, match="must have the extents of `z`"):
+        rows(out(5, 6, tile=(4, 4)), ones(4, 6)).sync()
+
+
+def test_a_global_is_not_taken_for_a_linked_name():
+    """A TypeVar may be kept under another name than its own."""
+
+    @tw.entry
+    def named(z: tl.TensorMut[f32], x: tl.Tensor[f32, OTHER]) -> None:
+        z.store(tl.full(z.shape, THREE, f32))
+
+    assert (named(out(4, tile=4), ones(8)).out().to_numpy().sync() == 3).all()
+
+
+OTHER = TypeVar("THREE")
+THREE = 3

@@ -71,6 +71,13 @@ def holds_of(lock: Any) -> int:
     return id(lock) + 8 * counted[0] if len(counted) == 1 and are_known() else 0
 
 
+def slot_holding(thing: object, value: object) -> int:
+    """The address of the slot in which an object keeps a value; 0: not found, or not the only."""
+    words = _words_of(thing, thing.__sizeof__() // 8) if are_known() else []
+    found = [i for i, word in enumerate(words) if i and word == id(value)]
+    return id(thing) + 8 * found[0] if len(found) == 1 else 0
+
+
 def _words_of(thing: object, count: int) -> list[int]:
     return [_word(id(thing), i) for i in range(count)]
 

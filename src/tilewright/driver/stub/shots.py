@@ -34,14 +34,16 @@ class ShotWord(IntEnum):
     """The words that `BorrowWord` names."""
     WATCHED = 8
     """How many values the code was made for that may have changed, and where these are said, by
-    three objects: a dictionary, the key and the value as it was; or a function that gives the value
-    now, 0 and the value as it was."""
+    three words: a dictionary, the key and the value as it was; a function that gives the value now,
+    0 and the value; or the address of a slot of an object, `IN_SLOT` and the value."""
     WATCHES = 9
     FIRE = 10
     """The address of the native code that fires; 0: there is none."""
 
 
 SHOT_WORDS = len(ShotWord)
+IN_SLOT = 1
+"""In place of a key: the value is in a slot of an object. No object lies at this address."""
 
 FAILED = -(1 << 63)
 """What native code gives where an error of Python's is set."""
@@ -51,14 +53,20 @@ USED = 2
 WATCHING = f"""
 declare ptr @PyDict_GetItemWithError(ptr, ptr)
 
-; Whether a value is the object it was: one of a dictionary, by its key, or what a function gives.
+; Whether a value is the object it was: one of a dictionary, by its key, or what a function gives,
+; or what is in a slot of an object.
 define internal i1 @is_still(ptr %watch) {{
 entry:
   %where = call ptr @link(ptr %watch, i64 0)
   %key = call ptr @link(ptr %watch, i64 1)
   %was = call ptr @link(ptr %watch, i64 2)
-  %unnamed = icmp eq ptr %key, null
-  br i1 %unnamed, label %ask, label %look
+  %number = ptrtoint ptr %key to i64
+  switch i64 %number, label %look [ i64 0, label %ask
+                                    i64 {IN_SLOT}, label %read ]
+read:
+  %kept = load ptr, ptr %where
+  %unmoved = icmp eq ptr %kept, %was
+  ret i1 %unmoved
 look:
   %found = call ptr @PyDict_GetItemWithError(ptr %where, ptr %key)
   %same = icmp eq ptr %found, %was

@@ -171,16 +171,24 @@ def assert_condition(em: Emitter, condition: Any, message: str) -> None:
         _static(em, bool(condition), message)
         return
     value = _condition(em, condition)
-    known = expression(em, value) if em.surely_runs else None
-    if known is None:
+    if ask_at_launch(em, value, message) is None:
         em.op("assert", value, message=message)
-        return
+
+
+def ask_at_launch(em: Emitter, condition: Value, message: str) -> list[LaunchCheck] | None:
+    """Let the host check a condition; gives what it checks, or None where it cannot."""
+    known = expression(em, condition) if em.surely_runs else None
+    if known is None:
+        return None
+    asked: list[LaunchCheck] = []
     for part in _conjuncts(known):
         if part[0] == "const":
             _static(em, bool(part[1]), message)
         else:
             text = message if message else f"assertion failed: {show(part)}"
-            em.require_at_launch(LaunchCheck(part, text, em.span))
+            asked.append(LaunchCheck(part, text, em.span))
+            em.require_at_launch(asked[-1])
+    return asked
 
 
 def _conjuncts(expr: Expr) -> Iterator[Expr]:

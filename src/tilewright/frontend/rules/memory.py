@@ -21,7 +21,9 @@ from ..access import (
 )  # fmt: skip
 from ..describe import describe
 from ..emit import Emitter
+from ..extents import require_same_extents
 from ..masks import mask_of
+from ..rows import checked_rows
 from ..values import MappedRef, OutputRef, PartitionRef, TensorRef
 
 # --- what a name is ----------------------------------------------------------------------------
@@ -96,7 +98,7 @@ def _store_tile(em: Emitter, out: Any, tile: Any) -> None:
     _store_output(em, out, tile)
 
 
-def _load_tile_like(em: Emitter, src: Any, dst: Any, *, padding: Any = 0) -> Value:
+def _load_tile_like(em: Emitter, src: Any, dst: Any, *, padding: Any = ...) -> Value:
     source, out = tensor(em, src, "src"), output(em, dst, "dst")
     if source.type.rank != out.type.rank:
         em.fail(
@@ -114,8 +116,12 @@ def _load_tile_like(em: Emitter, src: Any, dst: Any, *, padding: Any = 0) -> Val
             got=str(source.tile),
             hint=f"a block may only read its own region: {source.name}.load()",
         )
-    _refuse_fewer(em, source, out)
-    view = make_view(em, source, out.tile, padding=padding, what=f"{out.name}.shape")
+    if padding is ...:
+        require_same_extents(em, source, out)
+    else:
+        _refuse_fewer(em, source, out)
+    fill = 0 if padding is ... else padding
+    view = make_view(em, source, out.tile, padding=fill, what=f"{out.name}.shape")
     index = block_index(em, len(out.tile))
     return load(em, view, *checked_index(em, view, source.name, index))
 
@@ -217,11 +223,18 @@ def _partition_output(em: Emitter, self: Any, shape: Any, *, padding: Any = 0) -
     return PartitionRef(view, out.name, mutable=True)
 
 
+def _place(em: Emitter, ref: PartitionRef, index: Any) -> tuple[tuple[Value, ...], Value | None]:
+    """An index as values, checked; and a guard that is false where that failed."""
+    if ref.view.view.sparse is not None:
+        return checked_rows(em, ref, index)
+    return checked_index(em, ref.view, ref.name, index)
+
+
 def _load_partition(
     em: Emitter, self: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
 ) -> Value:
     ref = partition(em, self)
-    values, guard = checked_index(em, ref.view, ref.name, index)
+    values, guard = _place(em, ref, index)
     return load(em, ref.view, values, guard, **access_hints(em, latency, allow_tma))
 
 
@@ -233,7 +246,7 @@ def _store_partition(
     em: Emitter, self: Any, tile: Any, index: Any, *, latency: Any = None, allow_tma: Any = None
 ) -> None:
     ref = writable(em, self)
-    values, guard = checked_index(em, ref.view, ref.name, index)
+    values, guard = _place(em, ref, index)
     store(em, tile, ref.view, ref.name, values, guard, **access_hints(em, latency, allow_tma))
 
 

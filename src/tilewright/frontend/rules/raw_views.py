@@ -137,13 +137,14 @@ def make_strided_view(
 
 
 def make_gather_scatter_view(
-    em: Emitter, tensor: Any, shape: Any, axis: Any = 0, *, padding: Any = 0
+    em: Emitter, tensor: Any, shape: Any, axis: Any = 0, *, padding: Any = ...
 ) -> PartitionRef:
     """Rows in any order along an axis."""
     source = _read_only_or_unsafe(em, tensor, "make_gather_scatter_view")
     sparse = em.static_axis(axis, source.type.rank)
-    view = make_view(em, source, shape, padding=padding, sparse=sparse)
-    return PartitionRef(view, source.name, mutable=source.type.mutable)
+    padded = padding is not ...
+    view = make_view(em, source, shape, padding=padding if padded else 0, sparse=sparse)
+    return PartitionRef(view, source.name, mutable=source.type.mutable, padded=padded)
 
 
 def _read_only_or_unsafe(em: Emitter, tensor: Any, word: str) -> TensorRef | OutputRef:

@@ -21,6 +21,7 @@ OPS = (
             " Where it has `names`, those of its operands, a debugger stops instead.",
             attrs={"template": (), "names": ()}, effects=Effect.PRINT),
     declare("assert", "core", "cond", _assert,
-            "Records a failed assertion with `message` if cond is false.",
-            attrs={"message": ""}, effects=Effect.CHECK),
+            "Records a failed assertion with `message` if cond is false. One that checks a span of"
+            " tiles names the output, `tensor`, and the `axis`.",
+            attrs={"message": "", "tensor": "", "axis": 0}, effects=Effect.CHECK),
 )  # fmt: skip

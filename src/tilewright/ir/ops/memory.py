@@ -89,8 +89,10 @@ OPS = (
             " frame where it has one.", attrs={"axis": 0}),
     declare("check", "tile", "index extent", _check,
             "Whether 0 <= index < extent; if not, the launch's error record says so. One that"
-            " stands for the rounds of a loop is `hoisted`.",
-            attrs={"tensor": "", "axis": 0, "hoisted": False}, effects=Effect.CHECK),
+            " stands for the rounds of a loop is `hoisted`. It is tiles that are counted, or"
+            " `elements`.",
+            attrs={"tensor": "", "axis": 0, "hoisted": False, "elements": False},
+            effects=Effect.CHECK),
     declare("load_view", "tile", "view index* guard?", _load,
             "The tile at index; the view's padding outside the tensor, everywhere if not guard.",
             attrs=ACCESS, effects=Effect.READ),

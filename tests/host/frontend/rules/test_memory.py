@@ -8,6 +8,7 @@ from support.kernels import ir_of, out, run, scalar, tensor
 from tilewright.backend import reference
 from tilewright.base.dtypes import bool_, f8e4m3fn, f8e8m0fnu, f16, f32, i8, i32
 from tilewright.base.errors import Code, CompileError
+from tilewright.ir.core import Placement
 from tilewright.ir.launch_expr import LaunchFacts, evaluate
 from tilewright.passes.prove_checks import prove_checks
 
@@ -49,10 +50,25 @@ def test_load_like_and_store_cover_every_element(n, m):
     assert np.array_equal(z, x * 2)
 
 
+def double_padded(z: tl.TensorMut, x: tl.Tensor) -> None:
+    z.store(tl.load_tile_like(x, z, padding=0) * 2.0)
+
+
 def test_load_like_has_a_check_for_each_axis():
-    func = ir_of(double, out((4, 2)), tensor(2))
+    func = ir_of(double_padded, out((4, 2)), tensor(2))
     assert names(func).count("check") == 2
     assert func.launch_checks == ()
+
+
+def test_load_like_compares_extents_at_launch():
+    """Which proves that its index lies inside."""
+    func = ir_of(double, out((4, 2)), tensor(2))
+    sides = [(("extent", "x", k), ("extent", "z", k)) for k in range(2)]
+    assert [c.expr for c in func.launch_checks] == [("eq", *pair) for pair in sides]
+    assert all("padding=0" in c.hint and not c.of_blocks for c in func.launch_checks)
+    proved = prove_checks(func)
+    assert {o.placement for o in proved.obligations} == {Placement.PROVED}
+    assert proved.launch_checks == func.launch_checks
 
 
 @pytest.mark.parametrize(
@@ -60,7 +76,7 @@ def test_load_like_has_a_check_for_each_axis():
     [(8, 8, True), (5, 8, True), (4, 8, False), (9, 8, True), (0, 0, True), (0, 1, False)],
 )
 def test_the_source_has_a_tile_wherever_the_output_has_one(src, dst, holds):
-    func = prove_checks(ir_of(double, out((4,)), tensor(1)))
+    func = prove_checks(ir_of(double_padded, out((4,)), tensor(1)))
     (check,) = func.launch_checks
     facts = LaunchFacts({"x": (src,), "z": (dst,)}, {}, (1, 1, 1))
     assert bool(evaluate(check.expr, facts)) is holds
@@ -68,10 +84,17 @@ def test_the_source_has_a_tile_wherever_the_output_has_one(src, dst, holds):
 
 
 def test_extents_known_while_compiling_are_checked_then():
-    assert ir_of(double, out((4,), shape=(8,)), tensor(1, shape=(5,))).launch_checks == ()
-    error = refused(Code.SHAPE, double, out((4,), shape=(9,)), tensor(1, shape=(8,)))
+    eight = out((4,), shape=(8,))
+    assert ir_of(double, eight, tensor(1, shape=(8,))).launch_checks == ()
+    assert ir_of(double_padded, eight, tensor(1, shape=(5,))).launch_checks == ()
+    error = refused(Code.SHAPE, double_padded, out((4,), shape=(9,)), tensor(1, shape=(8,)))
     assert error.expected == "x.shape[0] > 8"
     assert error.got == "x.shape[0] = 8, z has 9"
+    error = refused(Code.SHAPE, double, eight, tensor(1, shape=(7,)))
+    assert error.message == "`x` must have the extents of `z`, like which it is loaded"
+    assert error.expected == "x.shape[0] = 8, as `z`"
+    assert error.got == "x.shape[0] = 7"
+    assert "padding=0" in error.hint
 
 
 def test_load_like_wants_the_same_rank():

@@ -267,7 +267,7 @@ def test_rows_are_gathered_and_scattered():
     def kernel(z: tl.TensorMut, x: tl.Tensor, rows: tl.Tensor[i32]) -> None:
         r = rows.load_tile((4,), 0)
         source = tl.make_gather_scatter_view(x, (4, 2), 0, padding=-1)
-        target = tl.make_gather_scatter_view(z, (4, 2), axis=0)
+        target = tl.make_gather_scatter_view(z, (4, 2), axis=0, padding=0)
         target.store(source.load([r, 1]), (r, 0))
 
     func = ir_of(kernel, out((4, 2)), tensor(2), tensor(1, i32), unsafe=True)
