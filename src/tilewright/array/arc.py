@@ -155,6 +155,11 @@ class Arc(Ours, Generic[E]):
         return self._core.tensor.device
 
     @property
+    def device_id(self) -> int | None:
+        """The number of the GPU the tensor lives on; None: it lives on the host."""
+        return self._core.tensor.device_id
+
+    @property
     def ndim(self) -> int:
         """The number of axes."""
         return self._core.tensor.ndim
