@@ -166,6 +166,12 @@ def kernel(z) -> None:
     z.store(z.load())
 launch(kernel)
 """,
+    "missing-annotation-of-an-input": """
+@tw.entry
+def kernel(z: tl.TensorMut, x) -> None:
+    z.store(tl.load_tile_like(x, z))
+launch(kernel)
+""",
     "meaningless-annotation": """
 @tw.entry
 def kernel(z: tl.TensorMut, name: str) -> None:

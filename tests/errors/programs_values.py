@@ -68,6 +68,32 @@ def kernel(z: tl.TensorMut) -> None:
     z.store((m + m).astype(f32))
 launch(kernel)
 """,
+    "mask-beside-numbers": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    p = z.load()
+    z.store(p - (p > 0))
+launch(kernel)
+""",
+    "number-as-accumulator": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    a = tl.zeros((4, 4), f32)
+    z.store(tl.mma(a, a, 0).reshape(16))
+launch(kernel)
+""",
+    "no-numbers-drawn-in-kernels": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.rand(z.shape))
+launch(kernel)
+""",
+    "no-sort": """
+@tw.entry
+def kernel(z: tl.TensorMut) -> None:
+    z.store(tl.sort(z.load()))
+launch(kernel)
+""",
     "arithmetic-on-tensor": """
 @tw.entry
 def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:

@@ -31,6 +31,9 @@ EXPECTED: dict[Dialect, str] = {
     "simt": "simt.DisjointSlice, simt.Slice, tl.Ptr, an element type, or tl.Const[...]",
 }
 READ: dict[Dialect, str] = {"tile": "tl.Tensor", "simt": "simt.Slice"}
+MUT: dict[Dialect, str] = {"tile": "tl.TensorMut", "simt": "simt.DisjointSlice"}
+STORES = ("store", "partition_mut")
+"""Methods that outputs alone have."""
 UNSAFE: dict[Dialect, str] = {
     "tile": "@tw.entry(unsafe=True)", "simt": "@simt.kernel(unsafe=True)"
 }  # fmt: skip
@@ -138,6 +141,17 @@ class _Reader:
                     got=p.kind,
                 )
 
+    def likely(self, name: str) -> str:
+        """What a parameter is most likely meant to be: an output, where the body stores to it."""
+        stored = any(
+            isinstance(node, ast.Attribute | ast.Subscript)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == name
+            and (isinstance(node.ctx, ast.Store) or getattr(node, "attr", "") in STORES)
+            for node in ast.walk(self.node)
+        )
+        return (MUT if stored else READ)[self.dialect]
+
     def one(self, arg: ast.arg, defaults: Mapping[str, Any], unsafe: bool) -> Parameter:
         if arg.annotation is None:
             self.fail(
@@ -146,7 +160,7 @@ class _Reader:
                 expected=EXPECTED[self.dialect].replace("tl.Ptr, ", ""),
                 hint="a kernel belongs to no object: leave it out, and write @staticmethod above"
                 if arg.arg in ("self", "cls")
-                else f"write {arg.arg}: {READ[self.dialect]}",
+                else f"write {arg.arg}: {self.likely(arg.arg)}",
             )
         value = self.annotation(arg.arg, arg.annotation)
         kind, dtype, dims = self.read(arg, value)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
-from ..base.dtypes import AnyDType, f32, f64
+from ..base.dtypes import AnyDType, f32, f64, i32
 from ..base.errors import Code
 from ..ir import TileType, Value
 from ..ir.attrs import Rounding
@@ -20,8 +20,11 @@ DIRECTED = (Rounding.ZERO, Rounding.NEG_INF, Rounding.POS_INF)
 NEAREST = (Rounding.NEAREST_EVEN,)
 
 
-def has_arithmetic(em: Emitter, x: Any, verb: str) -> None:
-    """Refuse a tile whose elements have no arithmetic, and say how to get some."""
+def has_arithmetic(em: Emitter, x: Any, verb: str, beside: Any = None) -> None:
+    """Refuse a tile whose elements have no arithmetic, and say how to get some.
+
+    `beside` is the other operand, if there is one: its elements are the ones to convert to.
+    """
     if not (isinstance(x, Value) and isinstance(x.type, TileType)):
         return
     if x.type.is_pointer:
@@ -39,14 +42,21 @@ def has_arithmetic(em: Emitter, x: Any, verb: str) -> None:
             f"cannot {verb} {dtype.name}: it has no arithmetic",
             expected="integers, f16, bf16, f32 or f64",
             got=describe(x),
-            hint=arithmetic_hint(dtype),
+            hint=arithmetic_hint(dtype, _elements_of(beside)),
         )
 
 
-def arithmetic_hint(dtype: AnyDType) -> str:
+def _elements_of(x: Any) -> AnyDType:
+    """The elements of an operand that have arithmetic, or the plainest ones."""
+    if isinstance(x, Value) and isinstance(x.type, TileType) and not x.type.is_pointer:
+        return x.type.dtype if x.type.dtype.has_arithmetic else i32
+    return f32 if isinstance(x, float) else i32
+
+
+def arithmetic_hint(dtype: AnyDType, wanted: AnyDType = i32) -> str:
     """How to turn elements without arithmetic into some that have it."""
     if dtype.is_bool:
-        return "convert it: x.astype(tilewright.i32); for logic use &, |, ^ and ~"
+        return f"convert it: x.astype(tilewright.{wanted.__name__}); for logic use &, |, ^ and ~"
     if dtype.is_float:
         return "convert it: x.astype(tilewright.f32)"
     return "open the pairs and convert: x.unpack().astype(tilewright.f32)"
@@ -55,8 +65,8 @@ def arithmetic_hint(dtype: AnyDType) -> str:
 def arithmetic_pair(em: Emitter, a: Any, b: Any, verb: str) -> tuple[Value, Value]:
     """Two operands of one shape and one dtype that has arithmetic."""
     # Before they are paired: a bool and a 1 should not be told that 1 is no bool.
-    has_arithmetic(em, a, verb)
-    has_arithmetic(em, b, verb)
+    has_arithmetic(em, a, verb, beside=b)
+    has_arithmetic(em, b, verb, beside=a)
     left, right = em.pair(a, b, verb)
     has_arithmetic(em, left, verb)
     return left, right

@@ -110,22 +110,23 @@ def matmul(em: Emitter, a: Any, b: Any) -> Value:
     return mma(em, left, right, em.constant(0 if to.is_int else 0.0, to, shape))
 
 
-def _operand(em: Emitter, x: Any, what: str) -> Value:
+def _operand(em: Emitter, x: Any, what: str, hint: str = "use * to scale") -> Value:
     if isinstance(x, int | float):
         em.fail(
             Code.TYPE,
             f"{what} of a matrix product is a number",
             expected="a tile of rank 2 or 3",
             got=describe(x),
-            hint="use * to scale",
+            hint=hint,
         )
     return em.numbers(x, what)
 
 
 def _operands(em: Emitter, a: Any, b: Any, acc: Any) -> tuple[Value, Value, Value]:
-    left, right, sums = _operand(em, a, "a"), _operand(em, b, "b"), _operand(em, acc, "acc")
+    left, right = _operand(em, a, "a"), _operand(em, b, "b")
     _check_shapes(em, left.tile.shape, right.tile.shape)
     expected = (*left.tile.shape[:-1], right.tile.shape[-1])
+    sums = _operand(em, acc, "acc", f"begin with tl.zeros({expected}, ...), or write a @ b")
     if sums.tile.shape != expected:
         em.fail(
             Code.SHAPE,
