@@ -30,11 +30,14 @@ def is_held_elsewhere(thing: object, error: BaseException | None = None, depth: 
     """
     unknown, variables = object(), _Variables()
     # Both are variables of this function; the one is a variable of its caller's, too.
-    for frame in _frames(error, depth):
+    frames = _frames(error, depth)
+    looks = [(variables.look, frame) for frame in frames]
+    looks += [(variables.look_at_module, frame) for frame in frames]
+    for look, frame in looks:
         # Counted each time: to look at variables may make a dict that refers to them as well.
         if sys.getrefcount(thing) - sys.getrefcount(unknown) - depth * _PASSED <= variables.count():
             return False
-        variables.look(frame, thing)
+        look(frame, thing)
     return sys.getrefcount(thing) - sys.getrefcount(unknown) - depth * _PASSED > variables.count()
 
 
@@ -75,13 +78,16 @@ class _Variables:
         return self._found + len(self._outer - self._inner)
 
     def look(self, frame: FrameType, thing: object) -> None:
-        """Count those of a frame, and of its module."""
+        """Count those of a frame."""
         if id(frame) not in self._seen:
             self._seen.add(id(frame))
             if frame.f_code.co_flags & CO_OPTIMIZED:
                 self._look_at_function(frame, thing)
             elif frame.f_locals is frame.f_locals:  # not a copy, made for comprehensions
                 self._look_at_namespace(frame.f_locals, thing)
+
+    def look_at_module(self, frame: FrameType, thing: object) -> None:
+        """Count those of the module of a frame."""
         self._look_at_namespace(frame.f_globals, thing)
 
     def _look_at_namespace(self, space: dict[str, object], thing: object) -> None:
