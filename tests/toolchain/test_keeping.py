@@ -59,7 +59,7 @@ def counts(store):
 
 def test_the_second_time_nothing_is_assembled(store, monkeypatch):
     first = made()
-    monkeypatch.setattr(tileir, "assemble", None)
+    monkeypatch.setattr(tileir, "attempt", None)
     second = made()
     assert first.code == second.code and first.decisions == second.decisions
     assert counts(store) == (1, 1, 1)

@@ -106,6 +106,22 @@ def compared(z: tl.MappedPartitionMut, x: tl.Tensor, n: i32) -> None:
         z.store(found, index)
 
 
+@tw.entry
+def toggled(z: tl.MappedPartitionMut, x: tl.Tensor, n: i32) -> None:
+    for index in z.iter_indices():
+        first = x.partition((1, 256)).load(index).reshape(16, 8, 1, 2)
+        found = first
+        i = 0
+        while i < 1:
+            if n > 2:
+                other = first
+            else:
+                other = found
+            found = found ^ other
+            i += 1
+        z.store(found.reshape(1, 256), index)
+
+
 @pytest.mark.filterwarnings("ignore::tilewright.base.errors.PaddingWarning")
 @pytest.mark.parametrize("dtype", [tw.i8, tw.bf16, tw.f64])
 @pytest.mark.parametrize(("kernel", "rank"), [(passed_on, 1), (compared, 2)])
@@ -114,6 +130,12 @@ def test_arms_may_give_what_is_outside(tool, kernel, rank, dtype):
     z, x = tw.meta((12,) * rank, dtype), tw.meta((13,) * rank, dtype)
     part = z.partition_mut((4,) * rank).map((1,) * rank)
     made = kernel.compile_for("sm_90", part, x, 1)
+    assert made.code[:4] == b"\x7fELF"
+
+
+def test_so_may_truth_values(tool):
+    z, x = tw.meta((1, 256), tw.bool_), tw.meta((1, 256), tw.bool_)
+    made = toggled.compile_for("sm_90", z.partition_mut((1, 256)).map((2, 2)), x, 1)
     assert made.code[:4] == b"\x7fELF"
 
 
