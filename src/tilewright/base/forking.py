@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable
 from functools import cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 from .shield import shielded
 
@@ -49,4 +49,4 @@ def made_once(function: Callable[P, R]) -> Callable[P, R]:
                 made[key] = shielded(function, *args, **named)
             return made[key]
 
-    return cache(make)
+    return cast("Callable[P, R]", cache(make))

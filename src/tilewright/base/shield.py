@@ -56,7 +56,7 @@ class _Here(threading.local):
             self.word, self.unshielded = ctypes.c_ulong(_NOBODY), _NOBODY
         else:
             self.word, self.unshielded = found, threading.get_ident()
-            LISTENER[:] = (threading.get_ident(), ctypes.addressof(found), 0)
+            LISTENER[:] = [threading.get_ident(), ctypes.addressof(found), 0]
 
 
 def _word_of_main_thread() -> ctypes.c_ulong | None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from ..base.collecting import put_off_collections, take_up_collections
@@ -176,10 +177,10 @@ class KernelCache:
     def _fill(
         self, kernel: KernelSource, key: Key, future: Future[Compiled], *, fresh: bool = False
     ) -> Compiled:
-        wish = (kernel, key.signature, key.target, key.options)
+        wish = partial(self._compile, kernel, key.signature, key.target, key.options, fresh=fresh)
         mine = put_off_collections()
         try:
-            compiled = Compiled(*lifted(self._compile, *wish, fresh=fresh))
+            compiled = Compiled(*lifted(wish))
         finally:
             take_up_collections(mine)
         future.set_result(compiled)

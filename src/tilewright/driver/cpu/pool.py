@@ -156,8 +156,7 @@ class Pool:
                 self._again = time.monotonic() + PAUSE
                 return
 
-    @property
-    def alone(self) -> bool:
+    def is_alone(self) -> bool:
         """Whether work runs on the thread that puts it, as no other is to be had."""
         return self.stopped or (self._again > 0.0 and not self.workers)
 

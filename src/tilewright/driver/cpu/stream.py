@@ -131,7 +131,7 @@ class CpuStream(Capturing[Node], JobStream):
         if inline and self._run_here(record, most):
             return True
         pool.have(pool.threads())
-        if pool.alone and self._run_here(record, most):
+        if pool.is_alone() and self._run_here(record, most):
             return True
         if self.full():
             self._make_room()
@@ -185,7 +185,7 @@ class CpuStream(Capturing[Node], JobStream):
             return 0
         self._spread(record)
         pool.have(pool.threads())
-        if pool.alone:
+        if pool.is_alone():
             return 0
         if self.full():
             self._make_room()
@@ -263,11 +263,11 @@ class CpuStream(Capturing[Node], JobStream):
         recorded can wait.
         """
         pool = self._pool
-        if not isinstance(event, CpuEvent) or pool.alone or self._nodes is not None:
+        if not isinstance(event, CpuEvent) or pool.is_alone() or self._nodes is not None:
             event.wait()
         elif event.stream is not self and not event.done():
             pool.have(1)
-            if pool.alone:
+            if pool.is_alone():
                 event.wait()
                 return
             # A stream's address is that of its `completed` word.
@@ -329,7 +329,7 @@ class CpuStream(Capturing[Node], JobStream):
         pool = self._pool
         if status == FORKED:
             pool.refuse()
-        while status == BUSY and pool.alone:
+        while status == BUSY and pool.is_alone():
             self.synchronize()
             status = self._calls.inline(self.address, record.address, scratch, threads.SLICE)
         if status == UNFINISHED:

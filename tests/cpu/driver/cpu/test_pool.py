@@ -369,7 +369,7 @@ def test_without_threads_the_caller_does_the_work(own, no_threads, inline):
             assert stream.launch(record, inline=inline)
             assert stream.idle() and np.array_equal(out, np.arange(5000))
     assert len(no_threads) <= 1, "it is tried again after a while only"
-    assert (own.alone or inline) and not own.workers
+    assert (own.is_alone() or inline) and not own.workers
 
 
 def test_without_threads_streams_wait_for_each_other(own, no_threads):
@@ -389,7 +389,7 @@ def test_threads_are_started_as_soon_as_there_are_any(own, no_threads, monkeypat
     assert not own.workers, "for some time it is not tried"
     own._again = 1e-9
     own.have(2)
-    assert len(own.workers) == 2 and not own.alone
+    assert len(own.workers) == 2 and not own.is_alone()
 
 
 def test_a_worker_whose_start_is_interrupted_is_counted(own):
