@@ -21,6 +21,7 @@ from tilewright.base.config import override
 from tilewright.compile import history
 from tilewright.compile.store import current_store
 from tilewright.launch import kernel as kernels
+from tilewright.launch.code import Program
 
 FACTOR = 2
 WARM = 3
@@ -374,3 +375,23 @@ def test_code_from_the_disk_that_the_loader_refuses_is_compiled_again(tmp_path, 
         (reason,) = compiled_again()
         assert reason.startswith("cpu refused the code: native code cannot be loaded")
         assert compiled_again() == [], "what is on disk has been replaced"
+
+
+def test_code_of_constants_that_are_not_used_any_more_is_let_go(monkeypatch):
+    """What is in flight keeps its own; and what is asked for again is there again."""
+    for module, name in (("launch.kernel", "PROGRAMS"), ("launch.form", "CODES"),
+                         ("compile.cache", "ENTRIES")):  # fmt: skip
+        monkeypatch.setattr(f"tilewright.{module}.{name}", 3)
+
+    @tw.entry
+    def shift(z: tl.TensorMut[i32], *, BY: tl.Const[int]) -> None:
+        z.store(z.load() + BY)
+
+    z, total = tw.zeros((64,), i32).sync(), 0
+    for by in (*range(12), 0, 5, 0):
+        shift(z.partition_mut((16,)), BY=by).start()
+        total += by
+    np.testing.assert_array_equal(z.to_numpy(), np.full(64, total))
+    gc.collect()
+    kept = [each for each in gc.get_objects() if isinstance(each, Program)]
+    assert 0 < sum(each.compiled.artifact.name == "shift" for each in kept) <= 8

@@ -12,6 +12,9 @@ def test_the_oldest_goes_first():
     assert recent == {2: "2", 3: "3"}
     recent.keep(2, "again")
     assert recent == {2: "again", 3: "3"}
+    recent.keep_latest(2, "latest")
+    recent.keep(4, "4")
+    assert recent == {2: "latest", 4: "4"}
 
 
 def test_many_threads_keep_within_the_room():
