@@ -70,6 +70,10 @@ class HostWrite:
         self._spot, self._visit = spot, visit
         return array
 
+    def is_in(self, visit: _Visit) -> bool:
+        """Whether the block was last entered by this visit."""
+        return self._visit is visit
+
     def _claim(self, lent: Lease) -> None:
         region, state = self._region, self._region.storage.state
         with LOCK:
@@ -123,14 +127,14 @@ class _Visit:
         parts keep the holder, and all else the array.
         """
         if not self._over:
-            array = self._array()
+            array, writer = self._array(), self._writer()
+            if not self.left and writer is not None and (array is not None or writer.is_in(self)):
+                return False
             self._over = self._holder() is None if array is None else self._let_go(array, error)
         return self._over
 
     def _let_go(self, array: Array, error: BaseException | None) -> bool:
         """Whether nobody but variables has the array, and it no memory any more."""
-        if not self.left and self._writer() is not None:
-            return False
         self._empty(array)
         if is_held_elsewhere(array, error, depth=2):
             return False

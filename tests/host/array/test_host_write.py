@@ -317,6 +317,12 @@ def test_a_kernel_writes_beside_a_part_that_is_seen(t):
     assert (t.to_numpy()[2:] == -1).all()
 
 
+def test_a_block_that_names_no_array(t):
+    with t.borrow_mut().numpy(), pytest.raises(BorrowError, match="while the host writes it"):
+        t.to_numpy()
+    t.to_numpy()
+
+
 def test_one_block_inside_itself(t):
     block = t.borrow_mut().numpy()
     with block as a:
