@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
 from ..array.create import asarray
@@ -133,8 +134,10 @@ def by_output(function: KernelFunction, outputs: Mapping[str, T] | T) -> dict[st
             f"`outputs` of `{function.name}` says for each of {_listed(function.outputs)} which of"
             f" {_listed(tensors)} it is like, or how it is made; got {outputs!r}"
         )
-    return {name: _of_inputs(function, made) if callable(made) else made
-            for name, made in found.items()}  # fmt: skip
+    readied: dict[str, Any] = {
+        name: _of_inputs(function, made) if callable(made) else made for name, made in found.items()
+    }
+    return readied
 
 
 def _of_inputs(function: KernelFunction, made: Any) -> Any:
@@ -151,11 +154,15 @@ def _of_inputs(function: KernelFunction, made: Any) -> Any:
     if _binds(signature, (), dict.fromkeys(names)):
         return made
     if _binds(signature, names, {}):
-        return lambda **inputs: made(*inputs.values())
+        return partial(_in_order, made)
     raise TypeError(
         f"`outputs` of `{function.name}` takes functions of its inputs {_listed(names)},"
         f" got one of {signature}"
     )
+
+
+def _in_order(made: Callable[..., Any], **inputs: Any) -> Any:
+    return made(*inputs.values())
 
 
 def _binds(
