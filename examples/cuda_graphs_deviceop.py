@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import tilewright as tw
@@ -26,8 +28,14 @@ def forward(weights: Weights, given: Vector) -> DeviceOp[Vector]:
     buffers = [tw.zeros((WIDTH,)).sync() for _ in range(2)]
     op: DeviceOp[Vector] = tw.value(given)
     for number, (up, down) in enumerate(zip(weights.up, weights.down, strict=True)):
-        op = op.then(layer, up, down, buffers[number % 2])
+        op = op.then(into(buffers[number % 2]), up, down)
     return op
+
+
+def into(out: Vector) -> Callable[[Vector, Tensor[f16], Tensor[f16]], DeviceOp[Vector]]:
+    """A layer that writes `out`, borrowed when the layer runs: arguments of `then` are borrowed
+    where it is written, and the layers take turns with two buffers."""
+    return lambda h, up, down: layer(h, up, down, out)
 
 
 def main() -> None:

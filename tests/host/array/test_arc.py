@@ -114,6 +114,7 @@ def test_an_arc_gives_what_its_tensor_gives(seen, expected):
     assert seen(matrix()).to_numpy().tolist() == expected
 
 
+@pytest.mark.cpu_alone
 def test_an_arc_is_read_by_other_libraries():
     arc = matrix()
     for array in (np.asarray(arc), np.from_dlpack(arc), np.array(arc)):

@@ -48,9 +48,6 @@ OTHER_ORDERS = {
     "slice(list)": (
         lambda: tw.zeros((4, 4)).sync().slice([range(1, 2)]), "t.slice(range(1, 3), range(0, 2))"
     ),
-    "map(shape)": (
-        lambda: tw.zeros((8,)).partition((4,)).map((2,)), ".map(lambda p: p.map((2,)))"
-    ),
 }  # fmt: skip
 
 
