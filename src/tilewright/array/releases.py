@@ -88,7 +88,7 @@ def sweep() -> None:
     """Free what others are done with, and call the deleters of what we are done with."""
     if _OUT:
         with LOCK:
-            over = [export for export in _OUT if export.is_over()]
+            over = list(filter(Exported.is_over, _OUT))
             _OUT.difference_update(over)
             blocks = [export.finish() for export in over]
         for block in blocks:
