@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ..base.shield import shielded
 from ..op.ambient import unsafe_allowed
 from ..op.place import here
 from .borrow import LOCK, Ticket, refuse_ended
@@ -104,14 +105,15 @@ class Interop(Handle):
             raise TypeError(
                 f"{reader} cannot see the memory of {device.name}; t.to_numpy() gives a copy"
             )
-        holder = Holder(interface, self.region.storage)
-        known = weakref.ref(holder)
+        held = [Holder(interface, self.region.storage)]
+        known = weakref.ref(held[0])
         try:
             self._lend(VIEW, reader, lambda: known() is None)
             wait_on_host([self.region])
-            return np.asarray(holder)
+            # NumPy keeps a reference for good where asking for the interface raises.
+            return shielded(lambda: np.asarray(held.pop()))
         finally:
-            del holder  # which a traceback would keep
+            held.clear()  # what a traceback would keep
 
     def _as_array(self) -> np.ndarray[Any, Any]:
         region = self.region
