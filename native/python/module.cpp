@@ -1,0 +1,37 @@
+// The module `tilewright._core`.
+#include "python/module.hpp"
+
+namespace {
+
+int execute(PyObject* module) {
+  using namespace tw::py;
+  constexpr int (*kParts[])(PyObject*) = {add_location};
+  for (const auto add : kParts) {
+    if (add(module) < 0) return -1;
+  }
+  return 0;
+}
+
+PyModuleDef_Slot kSlots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(execute)},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, nullptr},
+};
+
+PyModuleDef kModule = {
+    PyModuleDef_HEAD_INIT,
+    "tilewright._core",
+    "Owns memory, borrows, the order of work and lifetimes; see ARCHITECTURE.md.",
+    0,
+    nullptr,
+    kSlots,
+    nullptr,
+    nullptr,
+    nullptr,
+};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&kModule); }

@@ -1,0 +1,10 @@
+// What each file of native/python adds to the module. 0, or -1 with an error set.
+#pragma once
+
+#include "python/py.hpp"
+
+namespace tw::py {
+
+int add_location(PyObject* module);
+
+}  // namespace tw::py
