@@ -1,0 +1,198 @@
+// What the core knows of tensors, their memory and the work of streams, as structs of 64-bit words.
+//
+// Python makes these records and names their words in driver/stub/words.py and shots.py; the checks
+// at the end hold the two together.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tw {
+
+// An object of Python's: the core passes it on, and never looks inside.
+using Object = void*;
+
+// The work of one stream that is known by its number; a stream passes it in the order of numbers.
+// Some of it is *listed* in Python by number, of some Python knows no more than that it was submitted.
+struct Timeline {
+  int64_t issued;          // the number of the last one
+  int64_t over;            // up to which number nobody needs to know of them any more
+  int64_t unsubmitted;     // how many are about to be put on the stream
+  int64_t submitted;       // how many were put there of which Python keeps no list
+  int64_t first_listed;    // the first one that Python lists; 0: none
+  int64_t first_unlisted;  // the first that is not listed and not known to be over; 0: none
+  int64_t last_listed;     // the last that was given out to be listed
+};
+
+// A piece of work: its timeline, and its number there.
+struct Mark {
+  Timeline* timeline;  // null: none
+  int64_t number;
+};
+
+// How many streams may read a piece of memory at once before Python must keep the account.
+inline constexpr int kReaders = 4;
+
+// Why a piece of memory cannot be judged by numbers alone, so that Python must: bits.
+namespace slow_path {
+inline constexpr int64_t kExclusive = 1;     // all of it is borrowed exclusively
+inline constexpr int64_t kWriters = 2;       // parts of it are
+inline constexpr int64_t kNeighbours = 4;    // it overlaps memory that is known by another name
+inline constexpr int64_t kLeases = 8;        // others see it
+inline constexpr int64_t kUnwritten = 16;    // not all of it has been written
+inline constexpr int64_t kNoMemory = 32;     // there is no memory
+inline constexpr int64_t kPendingWork = 64;  // Python keeps an account of work that uses it
+inline constexpr int64_t kReaders = 128;     // parts of it are borrowed for reading
+inline constexpr int64_t kAll = 255;
+}  // namespace slow_path
+
+// A piece of memory: who borrowed it, and the work under way that uses it.
+struct StorageRecord {
+  int64_t epoch;                     // how often it was borrowed exclusively: shared borrows stand
+                                     // while it is the same
+  int64_t slow_path;                 // reasons; 0: there is none
+  int64_t owner;                     // the exclusive borrow of all of it that stands; 0: none
+  Mark write;                        // the last write
+  std::array<Mark, kReaders> reads;  // any of them may be the only one
+};
+
+// A tensor, as launches read it. It never changes.
+struct TensorRecord {
+  int64_t kind;     // equal for tensors of one layout on one device, aligned alike, and no others
+  int64_t address;  // of its first element
+  StorageRecord* storage;
+  Object state;  // who may use the memory, as Python keeps it
+};
+
+// What a partition says beside its tensor. It never changes.
+struct PartitionKey {
+  int64_t tiling;  // equal for those of one layout cut alike, and for no others
+  int64_t owner;   // its exclusive borrow, as `StorageRecord::owner` names it
+};
+
+// What borrowing takes anywhere.
+struct BorrowContext {
+  Object acquire;             // takes the lock of all borrow state
+  Object release;             // gives it back
+  Object use_class;           // the class of what is noted with memory
+  int64_t main_thread;        // the number of the main thread, which makes most launches
+  Object main_thread_name;    // its name
+  Object thread_name;         // gives the name of the thread that calls it, where that is another
+  const int64_t* holds;       // where the lock counts how often it is held; null: that is not known
+  int64_t last_write_offset;  // of the slot of `TensorRecord::state` that says who wrote last
+};
+
+// What borrowing a whole tensor for writing takes: classes, and the offsets of slots.
+struct ExclusivePlan {
+  const BorrowContext* borrows;
+  Object ticket_class;     // of borrows
+  int64_t latest_offset;   // where `TensorRecord::state` has the latest exclusive borrow
+  int64_t state_offset;    // where a borrow has that state;
+  int64_t use_offset;      // who took it;
+  int64_t extent_offset;   // what it is of;
+  int64_t parent_offset;   // which one it came out of;
+  int64_t exclusive_offset;  // whether it is exclusive;
+  int64_t by_epoch_offset;   // whether it stands by the epoch;
+  int64_t ended_offset;      // what ended it;
+  int64_t epoch_offset;      // in which epoch it was taken
+};
+
+// The memory of work that is submitted again and again; each piece is all of its storage.
+struct ReplayMemory {
+  int64_t* row;  // as `TensorUses` takes it
+  int64_t count;
+  int64_t written;
+  const BorrowContext* borrows;
+  Object what;  // what is done to memory that is written, in words
+};
+
+// What binding the arguments of a kernel takes.
+struct BindPlan {
+  int64_t count;          // tensors,
+  int64_t written;        // the first of which are written
+  const int64_t* places;  // which arguments they are
+  int64_t* found;         // where their kinds are written: of all of them, then the tilings of those
+                          // that are written
+  const int64_t* kinds;   // those of the last launch
+  Object known;           // what is known of launches of these kinds; null: nothing
+  Object tensor_class;
+  Object shared_class;     // of tensors with several owners
+  Object partition_class;  // of what is written
+  Object record_class;     // of the records of tensors
+  int64_t arity;           // how many arguments there are
+  const BorrowContext* borrows;
+  Object what;                   // what is done to memory that is written, in words
+  int64_t record_offset;         // of slots: where a tensor has its record;
+  int64_t core_offset;           // where a shared one has what its owners share;
+  int64_t inner_offset;          // where that has the tensor;
+  int64_t key_offset;            // where a partition has its `PartitionKey`, as bytes;
+  int64_t tensor_offset;         // where it has its tensor
+  Object mapped_class;           // another class of partitions
+};
+
+// A value that code was made for and that may have changed: a dictionary, a key and the value; a
+// function that gives the value now, null and the value; or where a slot of an object is, `kInSlot`
+// and the value.
+struct Watch {
+  Object where;
+  Object key;
+  Object was;
+};
+// In place of a key. No object lies at this address.
+inline const Object kInSlot = reinterpret_cast<Object>(1);
+
+// What all launches of one kernel over one grid have in common.
+struct LaunchPlan {
+  int64_t* record;      // parameters that are always the same; null: each launch has its own
+  int64_t parameters;   // how many there are
+  int64_t tensors;      // how many of them are addresses of tensors, and which
+  const int64_t* tensor_places;
+  int64_t numbers;      // how many are other numbers that differ, and which
+  const int64_t* number_places;
+  int64_t written;      // how many of the tensors are written: the first of them
+  const BorrowContext* borrows;
+  int64_t watched;      // how many values the code was made for that may have changed
+  const Watch* watches;
+  void* submit;         // native code that submits; null: there is none
+};
+
+static_assert(sizeof(void*) == 8, "records are made of 64-bit words");
+
+namespace layout {
+constexpr bool is_word(size_t offset, size_t word) { return offset == 8 * word; }
+}  // namespace layout
+
+// As driver/stub/words.py and driver/stub/shots.py number them.
+static_assert(sizeof(Timeline) == 7 * 8);
+static_assert(layout::is_word(offsetof(Timeline, issued), 0));
+static_assert(layout::is_word(offsetof(Timeline, over), 1));
+static_assert(layout::is_word(offsetof(Timeline, unsubmitted), 2));
+static_assert(layout::is_word(offsetof(Timeline, submitted), 3));
+static_assert(layout::is_word(offsetof(Timeline, first_listed), 4));
+static_assert(layout::is_word(offsetof(Timeline, first_unlisted), 5));
+static_assert(layout::is_word(offsetof(Timeline, last_listed), 6));
+static_assert(sizeof(StorageRecord) == (5 + 2 * kReaders) * 8);
+static_assert(layout::is_word(offsetof(StorageRecord, epoch), 0));
+static_assert(layout::is_word(offsetof(StorageRecord, slow_path), 1));
+static_assert(layout::is_word(offsetof(StorageRecord, owner), 2));
+static_assert(layout::is_word(offsetof(StorageRecord, write), 3));
+static_assert(layout::is_word(offsetof(StorageRecord, reads), 5));
+static_assert(sizeof(TensorRecord) == 4 * 8);
+static_assert(layout::is_word(offsetof(TensorRecord, state), 3));
+static_assert(sizeof(PartitionKey) == 2 * 8);
+static_assert(sizeof(BorrowContext) == 8 * 8);
+static_assert(layout::is_word(offsetof(BorrowContext, last_write_offset), 7));
+static_assert(sizeof(ExclusivePlan) == 11 * 8);
+static_assert(layout::is_word(offsetof(ExclusivePlan, epoch_offset), 10));
+static_assert(sizeof(ReplayMemory) == 5 * 8);
+static_assert(layout::is_word(offsetof(ReplayMemory, what), 4));
+static_assert(sizeof(BindPlan) == 19 * 8);
+static_assert(layout::is_word(offsetof(BindPlan, record_class), 9));
+static_assert(layout::is_word(offsetof(BindPlan, mapped_class), 18));
+static_assert(sizeof(Watch) == 3 * 8);
+static_assert(sizeof(LaunchPlan) == 11 * 8);
+static_assert(layout::is_word(offsetof(LaunchPlan, borrows), 7));
+static_assert(layout::is_word(offsetof(LaunchPlan, submit), 10));
+
+}  // namespace tw

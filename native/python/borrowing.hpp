@@ -1,0 +1,133 @@
+// Who borrows, and where; the lock of borrow state; and the beginning of work that notes both.
+//
+// `known` is everywhere what `caller` takes: how many Python frames are Tilewright's own for
+// certain, or the location of the program itself. `uses` is the list of the uses of an op, which is
+// empty until somebody has used it; None: its use was noted before.
+#pragma once
+
+#include "core/borrow.hpp"
+#include "python/location.hpp"
+#include "python/objects.hpp"
+#include "python/py.hpp"
+
+namespace tw::py {
+
+// What native code gives where an error of Python's is set; 0: nothing was done, look closer.
+inline constexpr int64_t kFailed = INT64_MIN;
+
+// Sees to it that no other thread looks at borrow state, or changes it, for a scope.
+//
+// Where the lock is free, whoever holds the interpreter's need not take it, as long as no Python runs
+// in the scope; nor may containers be allocated there, as that collects garbage.
+class BorrowLock {
+ public:
+  explicit BorrowLock(const BorrowContext& borrows);
+  BorrowLock(const BorrowLock&) = delete;
+  BorrowLock& operator=(const BorrowLock&) = delete;
+  ~BorrowLock();
+
+  // Whether nobody else changes anything; false: an error is set.
+  bool ok() const { return state_ != State::kInterrupted; }
+
+ private:
+  enum class State { kInterrupted, kFree, kTaken };
+  const BorrowContext& borrows_;
+  State state_;
+};
+
+// What is done to memory there, in these words, as `array.borrow.Use` has it. A new reference; null:
+// an error is set. `seen` may be null.
+PyObject* use_at(const BorrowContext& borrows, PyObject* what, PyObject* location,
+                 SeenLocation* seen);
+
+// The same where the program stands.
+PyObject* use_here(const BorrowContext& borrows, PyObject* what, PyObject* known);
+
+// Who uses an op, and where, if nobody has used it yet. None: somebody has. Where its use was noted
+// before, anything is given. A new reference; null: an error is set.
+PyObject* first_use(PyObject* uses, PyObject* user, PyObject* known);
+
+// Notes the first use of an op, where that was not noted before. Runs no Python. False: an error is
+// set, as there is no memory.
+bool note_first(PyObject* uses, PyObject* use);
+
+// Takes that back: it came to nothing.
+void forget_first(PyObject* uses);
+
+// Whether somebody has used an op.
+inline bool is_used(PyObject* uses) { return uses != Py_None && PyList_GET_SIZE(uses) != 0; }
+
+// Notes who wrote memory last, where Python looks for that. Runs no Python.
+void note_uses(const TensorUses& uses, const BorrowContext& borrows, PyObject* use);
+
+// Whether the code of a launch is still what it was made for. May set an error.
+bool is_fresh(const LaunchPlan& plan);
+
+// Borrows the tensors that a kernel was given. Gives a tuple: the records of the tensors, which keep
+// their memory, the use that is noted with what is written, the row as `TensorUses` takes it, and
+// what is known of launches of their kinds. That is None where they are not those of the last
+// launch, and then nothing is borrowed. None in place of the tuple: an argument needs a closer look.
+// A new reference; null: an error is set.
+PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known);
+
+// Borrows all of a tensor for writing, by its record, as `array.borrow.BorrowState.exclude` does.
+// Gives a new ticket; None: parts of the memory are borrowed or it has neighbours, and nothing was
+// done. A new reference; null: an error is set.
+PyObject* borrow_exclusive(const ExclusivePlan& plan, PyObject* record, PyObject* what,
+                           PyObject* known);
+
+// A number as Python takes it; `kFailed`: null, as an error is set.
+inline PyObject* as_answer(int64_t number) {
+  return number == kFailed ? nullptr : PyLong_FromLongLong(number);
+}
+
+// Whether no other thread can wait for the interpreter's lock: there is none that Python knows.
+bool is_alone();
+
+// 0: look closer. An error that is set is dropped, unless it is an interrupt.
+int64_t leave_to_python();
+
+// Begins a launch, if its code is what it was made for and nobody has used its op, and notes who
+// uses that. `begin(uses_of_row)` gives the number of the launch in its timeline, or below 0: it
+// could not be begun; it runs no Python. Gives that number, 0 if it was not begun, or `kFailed`.
+template <typename Begin>
+int64_t begin_launch(const LaunchPlan& plan, PyObject* uses, PyObject* user, PyObject* known,
+                     int64_t* row, Begin&& begin) {
+  if (!is_fresh(plan)) return leave_to_python();
+  const Owned use(first_use(uses, user, known));
+  if (!use) return kFailed;
+  if (use.get() == Py_None) return 0;
+  const BorrowLock lock(*plan.borrows);
+  if (!lock.ok()) return kFailed;
+  if (is_used(uses)) return 0;  // by another thread, while this one waited
+  if (!note_first(uses, use.get())) return kFailed;
+  const int64_t number = begin(uses_of(plan, row));
+  if (number >= 0) return number;
+  forget_first(uses);
+  return 0;
+}
+
+// The same for work that uses the same memory each time: notes who writes that, at `built`.
+template <typename Begin>
+int64_t begin_replay(const ReplayMemory& memory, PyObject* uses, PyObject* user, PyObject* known,
+                     PyObject* built, Begin&& begin) {
+  const Owned first(first_use(uses, user, known));
+  if (!first) return kFailed;
+  if (first.get() == Py_None) return 0;
+  const Owned use(use_at(*memory.borrows, object_of(memory.what), built, nullptr));
+  if (!use) return kFailed;
+  const BorrowLock lock(*memory.borrows);
+  if (!lock.ok()) return kFailed;
+  if (is_used(uses)) return 0;
+  if (!note_first(uses, first.get())) return kFailed;
+  const TensorUses tensors = uses_of(memory);
+  const int64_t number = begin(tensors);
+  if (number < 0) {
+    forget_first(uses);
+    return 0;
+  }
+  note_uses(tensors, *memory.borrows, use.get());
+  return number;
+}
+
+}  // namespace tw::py
