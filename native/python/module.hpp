@@ -6,5 +6,8 @@
 namespace tw::py {
 
 int add_location(PyObject* module);
+int add_cuda_driver(PyObject* module);
+int add_cuda_stream(PyObject* module);
+int add_process(PyObject* module);
 
 }  // namespace tw::py
