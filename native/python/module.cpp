@@ -5,7 +5,14 @@ namespace {
 
 int execute(PyObject* module) {
   using namespace tw::py;
-  constexpr int (*kParts[])(PyObject*) = {add_location, add_process, add_cuda_driver, add_cuda_stream};
+  // One to a line, as they come from different files.
+  constexpr int (*kParts[])(PyObject*) = {
+      add_borrowing,    //
+      add_cuda_driver,  //
+      add_cuda_stream,  //
+      add_location,     //
+      add_process,      //
+  };
   for (const auto add : kParts) {
     if (add(module) < 0) return -1;
   }
