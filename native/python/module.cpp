@@ -5,7 +5,21 @@ namespace {
 
 int execute(PyObject* module) {
   using namespace tw::py;
-  constexpr int (*kParts[])(PyObject*) = {add_borrowing, add_location, add_submit_cpu};
+  // One to a line, as they come from different files; types come before those that extend them.
+  constexpr int (*kParts[])(PyObject*) = {
+      add_endings,  //
+      add_borrowing,  //
+      add_cpu,  //
+      add_cuda_driver,  //
+      add_cuda_stream,  //
+      add_launch,  //
+      add_entry,  //
+      add_graph,  //
+      add_location,  //
+      add_process,  //
+      add_run_inline,  //
+      add_submit_cpu,  //
+  };
   for (const auto add : kParts) {
     if (add(module) < 0) return -1;
   }
