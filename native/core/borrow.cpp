@@ -25,23 +25,11 @@ bool stands(const TensorUses& uses, int64_t i, int64_t unwritable) {
   return !has(storage, unwritable) && storage.owner == uses.owner(i);
 }
 
-// Whether memory can be used as it is by work of a timeline: 0, or as `reserve` says.
-int64_t readiness(StorageRecord& storage, bool writes, const Timeline& timeline, bool follows) {
+// Whether memory can be used by work of a timeline that waits for some others: 0, or as `judge` says.
+int64_t readiness(StorageRecord& storage, bool writes, const Timeline& timeline, bool follows,
+                  Waits& waits) {
   if (has(storage, slow_path::kPendingWork) && !follows) return kPendingWork;
-  if (!is_ordered(storage.write, timeline)) return kSlowPath;
-  const bool ready = writes ? reads_are_ordered(storage, timeline)
-                            : read_place(storage, timeline) != nullptr;
-  return ready ? 0 : kSlowPath;
-}
-
-// Notes work with its memory; its number in its timeline.
-int64_t begin(const TensorUses& uses, Timeline& timeline, bool listed) {
-  const int64_t number = timeline.issued + 1;
-  for (int64_t i = 0; i < uses.count(); ++i) {
-    note(uses.storage(i), uses.writes(i), timeline, number);
-  }
-  issue(timeline, number, listed);
-  return number;
+  return order_after_uses(storage, writes, timeline, waits) ? 0 : kSlowPath;
 }
 
 bool is_among_those_before(const TensorUses& uses, int64_t i) {
@@ -69,27 +57,51 @@ void begin_epochs(const TensorUses& uses) {
   for (int64_t i = 0; i < uses.written(); ++i) uses.epoch(i) = ++uses.storage(i).epoch;
 }
 
-int64_t reserve(const TensorUses& uses, Timeline& timeline, int64_t how) {
-  const bool listed = (how & kListed) != 0;
-  const bool follows = (how & kFollowing) != 0;
-  for (int64_t i = 0; i < uses.count(); ++i) {
-    if (!stands(uses, i, listed ? kUnwritable : kUnwritableUnlisted)) return kSlowPath;
-    const int64_t refused = readiness(uses.storage(i), uses.writes(i), timeline, follows);
-    if (refused != 0) return refused;
-  }
-  return begin(uses, timeline, listed);
+void borrow_again(const TensorUses& uses) {
+  begin_epochs(uses);
+  for (int64_t i = uses.written(); i < uses.count(); ++i) uses.epoch(i) = uses.storage(i).epoch;
 }
 
-int64_t reborrow(const TensorUses& uses, Timeline& timeline) {
+int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits) {
+  const int64_t unwritable = (how & kListed) != 0 ? kUnwritable : kUnwritableUnlisted;
+  for (int64_t i = 0; i < uses.count(); ++i) {
+    if (!stands(uses, i, unwritable)) return kSlowPath;
+    const bool follows = (how & kFollowing) != 0;
+    const int64_t refused =
+        readiness(uses.storage(i), uses.writes(i), timeline, follows, waits);
+    if (refused != 0) return refused;
+  }
+  return 0;
+}
+
+int64_t judge_again(const TensorUses& uses, const Timeline& timeline, Waits& waits) {
   for (int64_t i = 0; i < uses.count(); ++i) {
     StorageRecord& storage = uses.storage(i);
     if (has(storage, uses.writes(i) ? kUnclaimed : kUnreadable)) return kSlowPath;
-    const int64_t refused = readiness(storage, uses.writes(i), timeline, false);
+    const int64_t refused = readiness(storage, uses.writes(i), timeline, false, waits);
     if (refused != 0) return refused;
   }
-  begin_epochs(uses);
-  for (int64_t i = uses.written(); i < uses.count(); ++i) uses.epoch(i) = uses.storage(i).epoch;
-  return begin(uses, timeline, false);
+  return 0;
+}
+
+int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Waits& waits) {
+  const int64_t number = timeline.issued + 1;
+  for (int64_t i = 0; i < uses.count(); ++i) {
+    note(uses.storage(i), uses.writes(i), timeline, number, waits);
+  }
+  issue(timeline, number, (how & kListed) != 0);
+  return number;
+}
+
+int64_t reserve(const TensorUses& uses, Timeline& timeline, int64_t how) {
+  Waits waits;
+  const int64_t refused = judge(uses, timeline, how, waits);
+  if (refused != 0) return refused;
+  return waits.empty() ? begin(uses, timeline, how, waits) : kSlowPath;
+}
+
+int64_t reborrow(const TensorUses& uses, Timeline& timeline) {
+  return reborrow(uses, timeline, [](const Timeline&) { return false; });
 }
 
 void write_addresses(const TensorUses& uses, const int64_t* places, int64_t* slots) {

@@ -56,12 +56,48 @@ bool may_borrow_whole(const StorageRecord& storage);
 // Begins new epochs of what is written.
 void begin_epochs(const TensorUses& uses);
 
-// Begins work whose borrows still stand, and which need not wait: notes it with its memory. Gives
-// its number in its timeline, or below 0 why that could not be.
-int64_t reserve(const TensorUses& uses, Timeline& timeline, int64_t how = 0);
+// Whether work can begin on tensors whose borrows still stand, once its stream waits for some others:
+// 0, or below 0 why not.
+int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits);
 
-// Borrows memory again where nobody else has borrowed it, and begins work, as `reserve` does; for
-// work that uses the same memory each time, a replay.
+// The same where tensors are borrowed again, for work that uses the same memory each time: a replay.
+int64_t judge_again(const TensorUses& uses, const Timeline& timeline, Waits& waits);
+
+// Begins new epochs of what is written, and takes the others as they are.
+void borrow_again(const TensorUses& uses);
+
+// Begins work that was judged: notes it with its memory. Gives its number in its timeline.
+int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Waits& waits);
+
+// Begins work whose borrows still stand. `wait_for(timeline)` has its stream wait for all that is on
+// another one; false: it cannot. Gives its number, or below 0 why that could not be; some waits may
+// have been added then, which does no harm.
+template <typename WaitFor>
+int64_t reserve(const TensorUses& uses, Timeline& timeline, WaitFor&& wait_for) {
+  Waits waits;
+  const int64_t refused = judge(uses, timeline, 0, waits);
+  if (refused != 0) return refused;
+  for (const Timeline* other : waits) {
+    if (!wait_for(*other)) return kSlowPath;
+  }
+  return begin(uses, timeline, 0, waits);
+}
+
+// The same for a replay.
+template <typename WaitFor>
+int64_t reborrow(const TensorUses& uses, Timeline& timeline, WaitFor&& wait_for) {
+  Waits waits;
+  const int64_t refused = judge_again(uses, timeline, waits);
+  if (refused != 0) return refused;
+  for (const Timeline* other : waits) {
+    if (!wait_for(*other)) return kSlowPath;
+  }
+  borrow_again(uses);
+  return begin(uses, timeline, 0, waits);
+}
+
+// The same two for work that does not wait: where it must, Python looks closer.
+int64_t reserve(const TensorUses& uses, Timeline& timeline, int64_t how = 0);
 int64_t reborrow(const TensorUses& uses, Timeline& timeline);
 
 // Writes the address of each tensor to the place there is for it.

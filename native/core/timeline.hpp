@@ -3,6 +3,8 @@
 // Whoever calls holds the lock of borrow state, or the interpreter's while no Python runs.
 #pragma once
 
+#include <array>
+
 #include "core/records.hpp"
 
 namespace tw {
@@ -19,17 +21,37 @@ void pass(Timeline& timeline, int64_t number);
 // Finds up to which number all are over, and gives that.
 int64_t reap(Timeline& timeline);
 
+// The timelines whose work so far comes before work that is about to begin.
+class Waits {
+ public:
+  bool empty() const { return count_ == 0; }
+  const Timeline* const* begin() const { return timelines_.data(); }
+  const Timeline* const* end() const { return timelines_.data() + count_; }
+  bool contains(const Timeline* timeline) const;
+
+  // False: there is no room for more.
+  bool add(const Timeline* timeline);
+
+ private:
+  // More than a launch waits for: it has few tensors that many streams use.
+  static constexpr size_t kMost = 32;
+  std::array<const Timeline*, kMost> timelines_;
+  size_t count_ = 0;
+};
+
 // Whether work of a timeline need not wait for what a mark names: that is over, or comes before it
 // on the same stream for certain.
 bool is_ordered(const Mark& mark, const Timeline& timeline);
 
-// Whether work of a timeline need not wait for any reader of some memory.
-bool reads_are_ordered(const StorageRecord& storage, const Timeline& timeline);
+// Sees to it that work of a timeline comes after what a mark names: adds a wait where it must.
+// False: that takes more than a wait of its stream for another.
+bool order_after(const Mark& mark, const Timeline& timeline, Waits& waits);
 
-// Where a read by a timeline can be noted; null: nowhere.
-Mark* read_place(StorageRecord& storage, const Timeline& timeline);
+// The same for all that a use of some memory comes after.
+bool order_after_uses(StorageRecord& storage, bool writes, const Timeline& timeline, Waits& waits);
 
-// Notes work over a piece of memory, for which there is a place.
-void note(StorageRecord& storage, bool writes, Timeline& timeline, int64_t number);
+// Notes work over a piece of memory, which is ordered with these waits.
+void note(StorageRecord& storage, bool writes, Timeline& timeline, int64_t number,
+          const Waits& waits);
 
 }  // namespace tw

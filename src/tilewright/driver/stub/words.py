@@ -97,6 +97,10 @@ class LaneWord(IntEnum):
     """The first one that is not listed, and not known to be over; 0: none."""
     LATEST = 6
     """The last one that was given out to be listed, which takes the lock of borrow state."""
+    QUEUE = 7
+    """Where native code finds the stream itself."""
+    DOMAIN = 8
+    """Streams of one domain can wait for each other natively; 0: Python must see to it."""
 
 
 LANE_WORDS = len(LaneWord)
