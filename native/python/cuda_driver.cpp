@@ -287,7 +287,9 @@ int add_cuda_driver(PyObject* module) {
   const Owned type(PyType_FromModuleAndSpec(module, &kDriverSpec, nullptr));
   if (!type || PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type.get())) < 0) return -1;
   const Owned names(function_names());
-  return names ? PyModule_AddObjectRef(module, "CUDA_FUNCTIONS", names.get()) : -1;
+  if (!names || PyModule_AddObjectRef(module, "CUDA_FUNCTIONS", names.get()) < 0) return -1;
+  if (PyModule_AddIntConstant(module, "CUDA_STATUS_BITS", Submission::kStatusBits) < 0) return -1;
+  return PyModule_AddIntConstant(module, "CUDA_EAGER", cuda::kEager);
 }
 
 }  // namespace tw::py

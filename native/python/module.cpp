@@ -10,6 +10,7 @@ int execute(PyObject* module) {
       add_borrowing,    //
       add_cuda_driver,  //
       add_cuda_stream,  //
+      add_cuda_text,    //
       add_location,     //
       add_process,      //
   };

@@ -8,6 +8,7 @@ namespace tw::py {
 int add_borrowing(PyObject* module);
 int add_cuda_driver(PyObject* module);
 int add_cuda_stream(PyObject* module);
+int add_cuda_text(PyObject* module);
 int add_location(PyObject* module);
 int add_process(PyObject* module);
 
