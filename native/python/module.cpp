@@ -13,6 +13,7 @@ int execute(PyObject* module) {
       add_cuda_text,    //
       add_location,     //
       add_process,      //
+      add_submit_cpu,   //
   };
   for (const auto add : kParts) {
     if (add(module) < 0) return -1;

@@ -11,5 +11,6 @@ int add_cuda_stream(PyObject* module);
 int add_cuda_text(PyObject* module);
 int add_location(PyObject* module);
 int add_process(PyObject* module);
+int add_submit_cpu(PyObject* module);
 
 }  // namespace tw::py

@@ -1,13 +1,52 @@
-"""The native core. Python composes and explains; this decides."""
+"""The native core. Python composes and explains; this decides.
+
+Arguments that are addresses of records are ints; `driver.stub.words` names the words of these.
+"""
 
 from types import CodeType
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
+
+Location: TypeAlias = tuple[CodeType, int] | None
+Known: TypeAlias = int | tuple[CodeType, int]
+"""How many frames are Tilewright's own for certain, or where the program stands."""
 
 def set_ours(table: dict[str, bool], /) -> None:
     """Say by which dict files are told to be Tilewright's own."""
 
-def location(known: int, /) -> tuple[CodeType, int] | None:
+def location(known: Known = 0, /) -> Location:
     """Find the innermost frame that is not Tilewright's own, `known` frames up or further."""
+
+def bind_tensors(plan: int, arguments: tuple[Any, ...], known: Known, /) -> tuple[Any, ...] | None:
+    """Borrow the tensors that a kernel was given, by a `CallWord` plan; None: look closer.
+
+    Gives the records of the tensors, which keep their memory, the use that is noted with what is
+    written, the row, and what is known of launches of their kinds. That is None where they are not
+    those of the last launch, and then nothing is borrowed.
+    """
+
+def borrow_exclusive(plan: int, record: bytes, what: str, known: Known, /) -> Any:
+    """Borrow all of a tensor for writing, by an `ExclusiveWord` plan: a ticket.
+
+    None: parts of the memory are borrowed or it has neighbours, and nothing was done.
+    """
+
+def reserve(row: bytes, written: int, count: int, timeline: int, how: int, /) -> int:
+    """Begin work whose borrows still stand; its number, or below 0: why not."""
+
+def reborrow(row: int, written: int, count: int, timeline: int, /) -> int:
+    """Borrow the memory of a replay again, and begin its work; as `reserve`."""
+
+def write_addresses(row: bytes, count: int, slots: int, places: int, /) -> None:
+    """Write the address of each tensor to the slot that `places` has for it."""
+
+def note_submitted(timeline: int, /) -> None:
+    """Count work that was put on its stream, or will not be."""
+
+def note_passed(timeline: int, number: int, /) -> None:
+    """Count all work up to a number as over, but for what is listed."""
+
+def reap(timeline: int, /) -> int:
+    """Find up to which number all work is over."""
 
 # CUDA
 
@@ -37,9 +76,9 @@ class CudaDriver:
     def submit_launch(
         self,
         plan: int,
-        uses: list[tuple[str, _Location]] | None,
+        uses: list[tuple[str, Location]] | None,
         user: str,
-        known: int | tuple[CodeType, int],
+        known: Known,
         row: bytes,
         numbers: bytes,
         timeline: int,
@@ -66,10 +105,10 @@ class CudaDriver:
         record: int,
         graph: int,
         memory: int,
-        uses: list[tuple[str, _Location]] | None,
+        uses: list[tuple[str, Location]] | None,
         user: str,
-        known: int | tuple[CodeType, int],
-        built: _Location,
+        known: Known,
+        built: Location,
         timeline: int,
         stream: int,
         budget: int,
