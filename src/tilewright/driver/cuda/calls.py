@@ -273,8 +273,8 @@ class Calls(Protocol):
         None: that was noted before.
 
         Then block until all on the stream is done, or so long. Gives how many pieces of work were
-        put there as work of the lane, shifted by `CUDA_STATUS_BITS`, and how the waiting ended; minus
-        the status if the driver refused it; 0 if it could not begin as it is.
+        put there as work of the lane, shifted by `CUDA_STATUS_BITS`, and how the waiting ended;
+        minus the status if the driver refused it; 0 if it could not begin as it is.
         """
         ...
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from functools import partial
 from operator import getitem
@@ -9,6 +10,7 @@ from struct import pack
 
 import pytest
 
+from support.leaks import assert_none_left
 from support.native_cuda import addresses, as_functions
 from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS, CudaDriver
 from tilewright.array.borrow import BorrowState, Use, borrow_words
@@ -352,3 +354,165 @@ def test_one_of_many_events_or_a_word(driver, native):
     assert native.await_any(*given, 4, 1 << 60) == 0
     driver.passed.add(2)
     assert native.await_any(*given, 5, 1 << 60) == 0
+
+
+def test_launches_leave_no_references_behind(driver, native):
+    plain, graph, user = Plain(), Recorded(), "someone()"
+    spot, what = here(), graph.what
+
+    def launch():
+        for status in (0, 701):
+            driver.answers["cuLaunchKernel"] = driver.answers["cuGraphLaunch"] = status
+            for budget in (0, 1):
+                submit(plain, native, user, spot, budget)
+                graph.fire(native, budget)
+        plain.memory[0][StorageWord.EPOCH] += 1  # now it cannot begin
+        assert submit(plain, native, user, spot) == 0
+        plain.memory[0][StorageWord.EPOCH] -= 1
+        driver.log.clear()
+
+    watched = [user, spot, plain.row, what, graph.built, native]
+    assert_none_left(launch, watched, 40)
+
+
+def submit(plain, native, user, spot, budget=0):
+    """Launch at a spot that is said."""
+    return native.submit_launch(
+        ctypes.addressof(plain.shot), [], user, spot, plain.row, pack("q", 1), plain.lane.address,
+        11, budget,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [63, 64, 300])
+def test_kernels_have_any_number_of_parameters(driver, native, count):
+    record = Record(77, 88, (1, 1, 1), (1, 1, 1), 0, range(count))
+    plain, driver.parameters = Plain(), count
+    plain.shot[ShotWord.RECORD], plain.shot[ShotWord.SLOTS] = record.address, count
+    first, places = record.slots, plain.places
+    places[0][:], places[1][:] = [first, first + count - 1], [first + 1]
+    assert plain.fire(native) == 1 << CUDA_STATUS_BITS
+    assert driver.read == [4096, -5, *range(2, count - 1), 8192]
+
+
+LIBC = ctypes.CDLL(None)
+LONG = 300_000
+"""Microseconds."""
+
+
+@pytest.fixture
+def slow(driver):
+    """A driver that sleeps, without the interpreter's lock, for as many microseconds as the number
+    of the graph that it is given, or of the stream that it is asked for.
+    """
+    driver.kept = as_functions(driver)
+    usleep = ctypes.cast(LIBC.usleep, ctypes.c_void_p).value
+    return CudaDriver(
+        {**addresses(driver.kept), "cuStreamQuery": usleep, "cuGraphLaunch": usleep}
+    )  # fmt: skip
+
+
+def other_runs_during(call):
+    """Whether another thread runs Python while a call sleeps for `LONG`."""
+    begun, ran = threading.Event(), []
+
+    def run():
+        begun.wait()
+        ran.append(time.monotonic())
+
+    other = threading.Thread(target=run)
+    other.start()
+    start = time.monotonic()
+    begun.set()
+    call()
+    other.join()
+    assert time.monotonic() - start >= LONG / 1e6
+    return ran[0] - start < 0.7 * LONG / 1e6
+
+
+def test_others_go_on_while_somebody_waits(slow):
+    assert other_runs_during(lambda: slow.drain(77, LONG, 1))
+
+
+def test_others_go_on_while_the_stream_is_full(slow):
+    graph = Recorded()
+    words, lane = ctypes.addressof(graph.words), graph.lane.address
+    given = (words, [], "sync()", 0, graph.built, lane, 11, 0)
+    assert other_runs_during(lambda: slow.submit_graph(77, 0, LONG, *given))
+
+
+def test_a_driver_has_all_functions(driver):
+    kept = as_functions(driver)
+    whole = addresses(kept)
+    assert set(whole) == set(CUDA_FUNCTIONS)
+    for name in CUDA_FUNCTIONS:
+        with pytest.raises(KeyError, match=name):
+            CudaDriver({each: whole[each] for each in whole if each != name})
+        for wrong in (0, None, "somewhere"):
+            with pytest.raises(TypeError, match=name):
+                CudaDriver({**whole, name: wrong})
+    with pytest.raises(OverflowError):
+        CudaDriver({**whole, "cuEventQuery": 1 << 70})
+    for wrong in ((), (5,), (whole, whole)):
+        with pytest.raises(TypeError):
+            CudaDriver(*wrong)
+    with pytest.raises(TypeError):
+        object.__new__(CudaDriver)
+
+
+WRONG = {
+    "launch": (0, "x"),
+    "submit_launch": ("x", 5, None, "x", "x", 5, "x", "x", "x"),
+    "submit_begun": ("x", "x", "x", "x"),
+    "submit_graph": ("x", "x", "x", "x", 5, None, "x", 5, "x", "x", "x"),
+    "record_event": ("x", "x", "x"),
+    "query_event": ("x", "x"),
+    "query_stream": ("x", "x"),
+    "drain": ("x", "x", "x"),
+    "await_event": ("x", "x", "x"),
+    "await_any": ("x", "x", "x", "x", "x", "x"),
+}
+"""Arguments that are not what they should be, each for itself."""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_are_refused(driver, native, name):
+    call = getattr(native, name)
+    right = {"submit_launch": right_launch(), "submit_graph": right_graph()}.get(
+        name, (1,) * len(WRONG[name])
+    )
+    for i, wrong in enumerate(WRONG[name]):
+        if type(wrong) is not type(right[i]):
+            with pytest.raises(TypeError, match=f"{name}|location"):
+                call(*right[:i], wrong, *right[i + 1 :])
+    with pytest.raises(TypeError, match="arguments"):
+        call(*right, 1)
+    with pytest.raises(TypeError, match="arguments"):
+        call(*right[1:])
+    assert driver.log == []
+
+
+PLAIN, GRAPH = [], []
+
+
+def right_launch():
+    PLAIN.append(plain := Plain())
+    return (
+        ctypes.addressof(plain.shot), [], "fire()", 0, plain.row, pack("q", -5),
+        plain.lane.address, 11, 0,
+    )  # fmt: skip
+
+
+def right_graph():
+    GRAPH.append(graph := Recorded())
+    return (
+        77, 0, 5, ctypes.addressof(graph.words), [], "fire()", 0, graph.built, graph.lane.address,
+        11, 0,
+    )  # fmt: skip
+
+
+def test_too_few_words_are_refused(driver, native):
+    right = right_launch()
+    for i in (4, 5):
+        with pytest.raises(TypeError, match="words as bytes"):
+            native.submit_launch(*right[:i], right[i][:-8], *right[i + 1 :])
+    assert driver.log == []
