@@ -380,7 +380,7 @@ Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use, PyO
     return Ending::kSlowPath;
   }
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
-  const cuda::Driver* driver = driver_at(plan.submit);
+  const cuda::Driver* driver = driver_at(plan.driver);
   if (driver == nullptr) return Ending::kSlowPath;
   const Ending packed = pack_numbers(plan, classes.cuda_packing, prepared);
   if (packed != Ending::kDone) return packed;
