@@ -37,7 +37,7 @@ cuda::Submission submit_graph(const cuda::Driver& driver, const RecordedWork& wo
 cuda::Submission submit_begun(const cuda::Driver& driver, const cuda::LaunchRecord& record,
                               Timeline& timeline, cuda::Stream stream);
 
-// The table of a `CudaDriver` by its address, as `LaunchPlan::submit` and Python's
+// The table of a `CudaDriver` by its address, as `LaunchPlan::driver` and Python's
 // `Calls.native_driver` have it; null: launches go through Python.
 inline const cuda::Driver* driver_at(const void* address) {
   return static_cast<const cuda::Driver*>(address);

@@ -100,6 +100,14 @@ bool check_uses(const char* function, PyObject* uses) {
   return false;
 }
 
+// Whether an argument can be a location, or None; false: an error is set.
+bool check_location(const char* function, PyObject* location) {
+  if (location == Py_None || PyTuple_Check(location)) return true;
+  PyErr_Format(PyExc_TypeError, "%s() takes a location or None, got %.100s", function,
+               Py_TYPE(location)->tp_name);
+  return false;
+}
+
 PyObject* launch(PyObject* self, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("launch", given, count, 2);
   const auto* record = arguments.address<cuda::LaunchRecord>();
@@ -146,7 +154,8 @@ PyObject* submit_begun(PyObject* self, PyObject* const* given, Py_ssize_t count)
 }
 
 PyObject* submit_graph(PyObject* self, PyObject* const* given, Py_ssize_t count) {
-  Arguments arguments("submit_graph", given, count, 11);
+  constexpr const char* kName = "submit_graph";
+  Arguments arguments(kName, given, count, 11);
   RecordedWork work{};
   work.context = arguments.address<cuda::OpaqueContext>();
   work.only = arguments.address<cuda::LaunchRecord>();
@@ -159,7 +168,9 @@ PyObject* submit_graph(PyObject* self, PyObject* const* given, Py_ssize_t count)
   auto* timeline = arguments.address<Timeline>();
   const auto stream = arguments.address<cuda::OpaqueStream>();
   const int64_t budget = arguments.number();
-  if (!arguments.ok() || !check_uses("submit_graph", uses)) return nullptr;
+  if (!arguments.ok() || !check_uses(kName, uses) || !check_location(kName, work.built)) {
+    return nullptr;
+  }
   return as_answer(
       py::submit_graph(table_of(self), work, uses, user, known, *timeline, stream, budget).encoded());
 }
@@ -287,7 +298,9 @@ int add_cuda_driver(PyObject* module) {
   const Owned type(PyType_FromModuleAndSpec(module, &kDriverSpec, nullptr));
   if (!type || PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type.get())) < 0) return -1;
   const Owned names(function_names());
-  return names ? PyModule_AddObjectRef(module, "CUDA_FUNCTIONS", names.get()) : -1;
+  if (!names || PyModule_AddObjectRef(module, "CUDA_FUNCTIONS", names.get()) < 0) return -1;
+  if (PyModule_AddIntConstant(module, "CUDA_STATUS_BITS", Submission::kStatusBits) < 0) return -1;
+  return PyModule_AddIntConstant(module, "CUDA_EAGER", cuda::kEager);
 }
 
 }  // namespace tw::py

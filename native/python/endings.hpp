@@ -28,6 +28,7 @@ struct EndingUse {
   PyObject* user;  // what the ending is called, in words
   bool waits;      // for the work, now or at the end of what it is a part of
   int64_t budget;  // for how many nanoseconds to wait for a GPU here
+  PyObject* context = nullptr;  // what it is a part of, if it is
 };
 
 // Ends an op on a stream. Where that is done, gives the result.

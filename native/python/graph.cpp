@@ -240,6 +240,7 @@ Ending end_here(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
   }
   // This thread runs it already: this is the handler of a signal, and Python refuses it.
   if (says_yes(PyObject_CallNoArgs(slot(replay, classes.is_mine)))) return Ending::kSlowPath;
+  if (PyErr_Occurred()) return Ending::kError;
   Ending ending;
   do {
     const Turn turn(replay);
@@ -296,7 +297,8 @@ bool spend(PyObject* op) {
 }
 
 Ending end_graph(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
-  if (!OpFields::are_set(op) || !GraphLaunchFields::are_set(op) || !is_usual()) {
+  if (!is_usual() || !OpFields::are_set(op) || !GraphLaunchFields::are_set(op) ||
+      !PyList_CheckExact(use.uses)) {
     return Ending::kSlowPath;
   }
   const Owned graph = Owned::borrowed(as_launch(op).graph);
@@ -347,8 +349,6 @@ PyObject* launch(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObj
 PyMethodDef kGraphMethods[] = {
     {"launch", as_method(launch), METH_FASTCALL | METH_KEYWORDS,
      "Build an op that runs the captured work once."},
-    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS,
-     "What its output is, for type checkers."},
     {nullptr, nullptr, 0, nullptr},
 };
 

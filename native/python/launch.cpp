@@ -1,6 +1,6 @@
 #include "python/launch.hpp"
 
-#include <cstring>
+#include <optional>
 
 #include "core/borrow.hpp"
 #include "cpu/pool.hpp"
@@ -41,6 +41,7 @@ struct LaunchClasses {
   int64_t waits = 0;
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
   PyObject* unfinished = nullptr;  // goes on where CUDA refused a launch, or it is not over yet
+  PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
 };
 
 LaunchClasses classes;
@@ -54,9 +55,10 @@ struct Names {
   PyObject* packed;
   PyObject* prepare_start;
   PyObject* record;
-  PyObject* started;
   PyObject* sweep;
   PyObject* nobody;  // who uses an op that is a part of more
+  PyObject* on_loop;
+  PyObject* zero;
 };
 
 Names names;
@@ -64,16 +66,17 @@ Names names;
 bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.asked = name("asked"),
-           .execute = name("execute_closely"),
+           .execute = name("_execute_slowly"),
            .has_passed = name("has_passed"),
            .hear = name("hear"),
            .hear_started = name("hear_started"),
            .packed = name("packed"),
            .prepare_start = name("prepare_start"),
            .record = name("record"),
-           .started = name("started"),
            .sweep = name("sweep"),
-           .nobody = name("")};
+           .nobody = name(""),
+           .on_loop = name("on_loop"),
+           .zero = PyLong_FromLong(0)};
   return !PyErr_Occurred();
 }
 
@@ -268,14 +271,53 @@ Owned new_started(const CpuQueue& queue, const Prepared& prepared, const RunMemo
   return made;
 }
 
+// Jobs in a stream's queue at which whoever puts more there waits, so that it does not grow.
+constexpr int64_t kMostWaiting = 1024;
+
+// Sees to it that there are workers, and room in the queue.
+Ending prepare_start(const CpuQueue& queue) {
+  const int64_t threads = threads_for(queue);
+  if (threads < 0) return Ending::kError;
+  const cpu::Stream& stream = *queue.stream;
+  if (stream.pool().workers() >= threads &&
+      stream.submitted() - stream.completed() < kMostWaiting) {
+    return Ending::kDone;
+  }
+  const Owned ready(PyObject_CallMethodNoArgs(queue.object, names.prepare_start));
+  if (!ready) return Ending::kError;
+  return ready.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
+}
+
+// Keeps what was put on a stream until that has passed it, and has it called then. Runs no Python,
+// where an interrupt could be raised. False: an error is set, and it stays for good.
+bool keep_until(const CpuQueue& queue, int64_t place, PyObject* started) {
+  const Owned number(PyLong_FromLongLong(place));
+  const Owned due(number ? PyTuple_Pack(3, number.get(), started, Py_None) : nullptr);
+  const Owned added(due ? PyObject_CallOneArg(queue.append, due.get())
+                        : nullptr);
+  if (!added) Py_INCREF(started);
+  return added && PySet_Add(queue.waiting, queue.object) == 0;
+}
+
+// Has the calls made that are due, if there are any. False: an error is set.
+bool sweep(const CpuQueue& queue) {
+  const Owned first(PySequence_GetItem(queue.items, 0));
+  if (!first) {
+    PyErr_Clear();
+    return true;
+  }
+  const int64_t place = PyLong_AsLongLong(PyTuple_GetItem(first.get(), 0));
+  if (place > queue.stream->completed()) return !PyErr_Occurred();
+  const Owned swept(PyObject_CallMethodNoArgs(queue.object, names.sweep));
+  return static_cast<bool>(swept);
+}
+
 // Puts a launch on a stream of the CPU, behind what is there, for others to run it.
 Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepared,
                   const EndingUse& use, PyObject* known) {
   if (slot(prepared.plan.get(), classes.starts) != Py_True) return Ending::kSlowPath;
-  // Python sees to it that there are workers, and room in the queue.
-  const Owned ready(PyObject_CallMethodNoArgs(queue.object, names.prepare_start));
-  if (!ready) return Ending::kError;
-  if (ready.get() != Py_True) return Ending::kSlowPath;
+  const Ending ready = prepare_start(queue);
+  if (ready != Ending::kDone) return ready;
   RunMemory memory(take_record(prepared.plan.get()));
   if (memory.record() == nullptr || !memory.prepare(queue)) {
     return PyErr_Occurred() ? Ending::kError : Ending::kSlowPath;
@@ -283,12 +325,13 @@ Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepa
   if (spread(queue, memory.job()) < 0) return Ending::kError;
   const Owned started = new_started(queue, prepared, memory);
   if (!started) return Ending::kError;
+  int64_t place = 0;  // in the stream
   const auto begin = [&](const TensorUses& tensors) -> int64_t {
     const int64_t number = reserve(tensors, *queue.timeline);
     if (number <= 0) return number;
     write_parameters(plan, tensors, prepared.numbers_at,
                      reinterpret_cast<int64_t*>(&memory.job()));
-    queue.stream->enqueue(memory.job());
+    place = queue.stream->enqueue(memory.job());
     submitted(*queue.timeline);
     return as_started(started.get()).number = number;
   };
@@ -298,9 +341,21 @@ Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepa
   if (number == 0) {
     return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
   }
-  const Owned kept(
-      PyObject_CallMethodOneArg(queue.object, names.started, started.get()));
-  return kept ? Ending::kDone : Ending::kError;
+  if (!keep_until(queue, place, started.get())) return Ending::kError;
+  return sweep(queue) ? Ending::kDone : Ending::kError;
+}
+
+// Whether a launch runs on the calling thread: that waits for it; or it has an event loop to run,
+// and a launch that hardly takes any time had better not go elsewhere. Empty: an error is set.
+std::optional<bool> runs_here(PyObject* code, const EndingUse& use) {
+  if (use.waits || use.context == nullptr) return use.waits;
+  const Owned on_loop(PyObject_GetAttr(use.context, names.on_loop));
+  if (!on_loop) return std::nullopt;
+  if (on_loop.get() != Py_True) return false;
+  PyObject* given[] = {code, use.context};
+  const Owned told(PyObject_Vectorcall(classes.may_run_here, given, 2, nullptr));
+  if (!told) return std::nullopt;
+  return told.get() == Py_True;
 }
 
 Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const EndingUse& use,
@@ -311,8 +366,10 @@ Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const E
   if (queue.stream->pool().is_stopped() || queue.stream->pool().is_lost()) return Ending::kSlowPath;
   const Ending packed = pack_numbers(plan, classes.cpu_packing, prepared);
   if (packed != Ending::kDone) return packed;
-  return use.waits ? run_here(op, queue, plan, prepared, use, known)
-                   : start_here(queue, plan, prepared, use, known);
+  const std::optional<bool> here = runs_here(prepared.code.get(), use);
+  if (!here) return Ending::kError;
+  return *here ? run_here(op, queue, plan, prepared, use, known)
+               : start_here(queue, plan, prepared, use, known);
 }
 
 // Puts a launch on a stream of CUDA.
@@ -323,7 +380,7 @@ Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use, PyO
     return Ending::kSlowPath;
   }
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
-  const cuda::Driver* driver = driver_at(plan.submit);
+  const cuda::Driver* driver = driver_at(plan.driver);
   if (driver == nullptr) return Ending::kSlowPath;
   const Ending packed = pack_numbers(plan, classes.cuda_packing, prepared);
   if (packed != Ending::kDone) return packed;
@@ -353,7 +410,7 @@ Owned let_go(LaunchObject& launch) {
 }
 
 bool is_used(const EndingUse& use) {
-  return use.uses == Py_None || !PyList_Check(use.uses) || PyList_GET_SIZE(use.uses) > 0;
+  return use.uses == Py_None || PyList_GET_SIZE(use.uses) > 0;
 }
 
 // Ends a launch on a stream whose device is known, in one of two ways.
@@ -384,7 +441,7 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   LaunchObject& launch = as_launch(op);
   if (!is_held(launch.held)) return Ending::kSlowPath;
   const Owned kept_alive = Owned::borrowed(stream);
-  PyObject* known = Py_None;
+  PyObject* known = names.zero;
   if (is_cuda_stream(stream)) {
     const auto end = [&](Prepared& prepared) { return end_there(stream, prepared, use, known); };
     return end_prepared(launch, device_of_cuda_stream(stream), classes.cuda_plan, end, result);
@@ -402,7 +459,8 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
 
 // Runs a launch by itself.
 Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
-  if (!is_usual() || !OpFields::are_set(op) || !LaunchFields::are_set(op)) {
+  if (!is_usual() || !OpFields::are_set(op) || !LaunchFields::are_set(op) ||
+      !PyList_CheckExact(use.uses)) {
     return Ending::kSlowPath;
   }
   return end_launch(op, stream, use, result);
@@ -424,7 +482,7 @@ Ending end_within(PyObject* op, PyObject* context, Owned& result) {
   const bool is_plain = slot(context, classes.recording) == Py_None &&
                         slot(context, classes.lent) == Py_None && stream != nullptr;
   if (!is_plain) return Ending::kSlowPath;
-  const EndingUse use{Py_None, names.nobody, waits == Py_True, 0};
+  const EndingUse use{Py_None, names.nobody, waits == Py_True, 0, context};
   return end_launch(op, stream, use, result);
 }
 
@@ -452,7 +510,6 @@ PyMethodDef kMethods[] = {
     Methods::start_on(),
     {"execute", as_method(execute), METH_FASTCALL | METH_KEYWORDS,
      "Run the kernel as a part of other work; argument ops run first."},
-    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, "What it gives, for type checkers."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -503,6 +560,7 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
                                                     {"waits", &found.waits}});
   found.tidy = setup.object("tidy");
   found.unfinished = setup.object("unfinished");
+  found.may_run_here = setup.object("may_run_here");
   if (!setup.ok()) return nullptr;
   classes = found;
   Py_RETURN_NONE;

@@ -8,11 +8,11 @@ int execute(PyObject* module) {
   // One to a line, as they come from different files; types come before those that extend them.
   constexpr int (*kParts[])(PyObject*) = {
       add_endings,  //
+      add_launch,  //
       add_borrowing,  //
       add_cpu,  //
       add_cuda_driver,  //
       add_cuda_stream,  //
-      add_launch,  //
       add_entry,  //
       add_graph,  //
       add_location,  //

@@ -23,6 +23,11 @@ struct CpuClasses {
   int64_t device = 0;
   int64_t lane = 0;
   int64_t nodes = 0;  // None: it is not capturing
+  int64_t dues = 0;
+  int64_t waiting = 0;
+  PyTypeObject* dues_class = nullptr;  // driver.dues.Dues
+  int64_t append = 0;
+  int64_t items = 0;
   PyTypeObject* lane_class = nullptr;
   int64_t lane_address = 0;
   PyTypeObject* record = nullptr;  // driver.cpu.record.Record
@@ -86,7 +91,10 @@ PyObject* set_cpu_classes(PyObject*, PyObject* given) {
   found.stream = setup.type("CpuStream", {{"address", &found.address},
                                           {"device", &found.device},
                                           {"lane", &found.lane},
-                                          {"_nodes", &found.nodes}});
+                                          {"_nodes", &found.nodes},
+                                          {"_dues", &found.dues},
+                                          {"_waiting", &found.waiting}});
+  found.dues_class = setup.type("Dues", {{"append", &found.append}, {"_items", &found.items}});
   found.lane_class = setup.type("Lane", {{"address", &found.lane_address}});
   found.record =
       setup.type("Record", {{"address", &found.record_address}, {"scratch", &found.scratch}});
@@ -110,13 +118,20 @@ CpuQueue cpu_queue_of(PyObject* stream) {
   found.object = stream;
   found.device = slot(stream, classes.device);
   found.lane = slot(stream, classes.lane);
+  found.waiting = slot(stream, classes.waiting);
+  PyObject* dues = slot(stream, classes.dues);
   PyObject* address = slot(stream, classes.address);
   // One that captures puts nothing on the queue; and Python can make one without any slot set.
   if (slot(stream, classes.nodes) != Py_None || found.device == nullptr || address == nullptr ||
       found.lane == nullptr || Py_TYPE(found.lane) != classes.lane_class ||
-      slot(found.lane, classes.lane_address) == nullptr) {
+      slot(found.lane, classes.lane_address) == nullptr || dues == nullptr ||
+      Py_TYPE(dues) != classes.dues_class || found.waiting == nullptr ||
+      !PySet_Check(found.waiting)) {
     return found;
   }
+  found.append = slot(dues, classes.append);
+  found.items = slot(dues, classes.items);
+  if (found.append == nullptr || found.items == nullptr) return found;
   found.timeline = address_in<Timeline>(found.lane, classes.lane_address);
   found.stream = static_cast<cpu::Stream*>(PyLong_AsVoidPtr(address));
   return found;

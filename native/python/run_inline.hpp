@@ -15,6 +15,9 @@ struct CpuQueue {
   Timeline* timeline = nullptr;
   PyObject* lane = nullptr;    // the object that names the timeline
   PyObject* device = nullptr;
+  PyObject* append = nullptr;   // adds what is called and kept until a point of the stream,
+  PyObject* items = nullptr;    // to these, in order
+  PyObject* waiting = nullptr;  // a set: streams with such, kept alive for them
 
   // Whether it is one, whole, and not capturing.
   explicit operator bool() const { return stream != nullptr; }
