@@ -32,6 +32,18 @@ int64_t readiness(StorageRecord& storage, bool writes, const Timeline& timeline,
   return order_after_uses(storage, writes, timeline, waits) ? 0 : kSlowPath;
 }
 
+// 0, or what the first tensor is refused for; there is nothing to wait for then.
+template <typename Judge>
+int64_t judge_each(const TensorUses& uses, Waits& waits, const Judge& judge) {
+  for (int64_t i = 0; i < uses.count(); ++i) {
+    const int64_t refused = judge(i);
+    if (refused == 0) continue;
+    waits = Waits();
+    return refused;
+  }
+  return 0;
+}
+
 bool is_among_those_before(const TensorUses& uses, int64_t i) {
   const StorageRecord* storage = &uses.storage(i);
   for (int64_t k = 0; k < i; ++k) {
@@ -64,24 +76,19 @@ void borrow_again(const TensorUses& uses) {
 
 int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits) {
   const int64_t unwritable = (how & kListed) != 0 ? kUnwritable : kUnwritableUnlisted;
-  for (int64_t i = 0; i < uses.count(); ++i) {
+  const bool follows = (how & kFollowing) != 0;
+  return judge_each(uses, waits, [&](int64_t i) {
     if (!stands(uses, i, unwritable)) return kSlowPath;
-    const bool follows = (how & kFollowing) != 0;
-    const int64_t refused =
-        readiness(uses.storage(i), uses.writes(i), timeline, follows, waits);
-    if (refused != 0) return refused;
-  }
-  return 0;
+    return readiness(uses.storage(i), uses.writes(i), timeline, follows, waits);
+  });
 }
 
 int64_t judge_again(const TensorUses& uses, const Timeline& timeline, Waits& waits) {
-  for (int64_t i = 0; i < uses.count(); ++i) {
+  return judge_each(uses, waits, [&](int64_t i) {
     StorageRecord& storage = uses.storage(i);
     if (has(storage, uses.writes(i) ? kUnclaimed : kUnreadable)) return kSlowPath;
-    const int64_t refused = readiness(storage, uses.writes(i), timeline, false, waits);
-    if (refused != 0) return refused;
-  }
-  return 0;
+    return readiness(storage, uses.writes(i), timeline, false, waits);
+  });
 }
 
 int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Waits& waits) {
@@ -93,6 +100,18 @@ int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Wai
   return number;
 }
 
+int64_t reserve(const TensorUses& uses, Timeline& timeline, Waits& waits) {
+  const int64_t refused = judge(uses, timeline, 0, waits);
+  return refused != 0 ? refused : begin(uses, timeline, 0, waits);
+}
+
+int64_t reborrow(const TensorUses& uses, Timeline& timeline, Waits& waits) {
+  const int64_t refused = judge_again(uses, timeline, waits);
+  if (refused != 0) return refused;
+  borrow_again(uses);
+  return begin(uses, timeline, 0, waits);
+}
+
 int64_t reserve(const TensorUses& uses, Timeline& timeline, int64_t how) {
   Waits waits;
   const int64_t refused = judge(uses, timeline, how, waits);
@@ -101,7 +120,12 @@ int64_t reserve(const TensorUses& uses, Timeline& timeline, int64_t how) {
 }
 
 int64_t reborrow(const TensorUses& uses, Timeline& timeline) {
-  return reborrow(uses, timeline, [](const Timeline&) { return false; });
+  Waits waits;
+  const int64_t refused = judge_again(uses, timeline, waits);
+  if (refused != 0) return refused;
+  if (!waits.empty()) return kSlowPath;
+  borrow_again(uses);
+  return begin(uses, timeline, 0, waits);
 }
 
 void write_addresses(const TensorUses& uses, const int64_t* places, int64_t* slots) {

@@ -69,32 +69,12 @@ void borrow_again(const TensorUses& uses);
 // Begins work that was judged: notes it with its memory. Gives its number in its timeline.
 int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Waits& waits);
 
-// Begins work whose borrows still stand. `wait_for(timeline)` has its stream wait for all that is on
-// another one; false: it cannot. Gives its number, or below 0 why that could not be; some waits may
-// have been added then, which does no harm.
-template <typename WaitFor>
-int64_t reserve(const TensorUses& uses, Timeline& timeline, WaitFor&& wait_for) {
-  Waits waits;
-  const int64_t refused = judge(uses, timeline, 0, waits);
-  if (refused != 0) return refused;
-  for (const Timeline* other : waits) {
-    if (!wait_for(*other)) return kSlowPath;
-  }
-  return begin(uses, timeline, 0, waits);
-}
+// Begins work whose borrows still stand, once its stream waits for some others, which the caller sees
+// to before it submits the work. Gives its number, or below 0 why that could not be.
+int64_t reserve(const TensorUses& uses, Timeline& timeline, Waits& waits);
 
 // The same for a replay.
-template <typename WaitFor>
-int64_t reborrow(const TensorUses& uses, Timeline& timeline, WaitFor&& wait_for) {
-  Waits waits;
-  const int64_t refused = judge_again(uses, timeline, waits);
-  if (refused != 0) return refused;
-  for (const Timeline* other : waits) {
-    if (!wait_for(*other)) return kSlowPath;
-  }
-  borrow_again(uses);
-  return begin(uses, timeline, 0, waits);
-}
+int64_t reborrow(const TensorUses& uses, Timeline& timeline, Waits& waits);
 
 // The same two for work that does not wait: where it must, Python looks closer.
 int64_t reserve(const TensorUses& uses, Timeline& timeline, int64_t how = 0);

@@ -13,6 +13,8 @@ constexpr DriverFunction kFunctions[] = {
     TW_DRIVER_FUNCTION(cuCtxPopCurrent), TW_DRIVER_FUNCTION(cuLaunchKernel),
     TW_DRIVER_FUNCTION(cuGraphLaunch),   TW_DRIVER_FUNCTION(cuEventRecord),
     TW_DRIVER_FUNCTION(cuEventQuery),    TW_DRIVER_FUNCTION(cuStreamQuery),
+    TW_DRIVER_FUNCTION(cuStreamWaitEvent), TW_DRIVER_FUNCTION(cuEventCreate),
+    TW_DRIVER_FUNCTION(cuEventDestroy),
 };
 
 #undef TW_DRIVER_FUNCTION

@@ -32,6 +32,9 @@ struct Driver {
   Status (*cuEventRecord)(Event, Stream);
   Status (*cuEventQuery)(Event);
   Status (*cuStreamQuery)(Stream);
+  Status (*cuStreamWaitEvent)(Stream, Event, unsigned flags);
+  Status (*cuEventCreate)(Event*, unsigned flags);
+  Status (*cuEventDestroy)(Event);
 };
 
 // Where the table has a function of the driver.

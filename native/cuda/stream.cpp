@@ -93,6 +93,26 @@ Status record_event(const Driver& driver, Context context, Event event, Stream s
   return within(driver, context, [&] { return driver.cuEventRecord(event, stream); });
 }
 
+Status wait_for(const Driver& driver, Context context, Stream stream, Queue& other) {
+  constexpr unsigned kWithoutTiming = 2;  // CU_EVENT_DISABLE_TIMING
+  const Status recorded = within(driver, other.context, [&] {
+    if (other.event == nullptr) {
+      const Status created = driver.cuEventCreate(&other.event, kWithoutTiming);
+      if (created != kSuccess) return created;
+    }
+    return driver.cuEventRecord(other.event, other.stream);
+  });
+  if (recorded != kSuccess) return recorded;
+  return within(driver, context,
+                [&] { return driver.cuStreamWaitEvent(stream, other.event, 0); });
+}
+
+void close(const Driver& driver, Queue& queue) {
+  if (queue.event == nullptr) return;
+  within(driver, queue.context, [&] { return driver.cuEventDestroy(queue.event); });
+  queue.event = nullptr;
+}
+
 Status drain(const Driver& driver, Context context, Stream stream, int64_t budget) {
   return within(driver, context, [&] {
     return ask_until_ready(budget, [&] { return driver.cuStreamQuery(stream); });

@@ -69,6 +69,20 @@ Status launch_graph(const Driver& driver, Context context, GraphExec graph, Stre
 
 Status record_event(const Driver& driver, Context context, Event event, Stream stream);
 
+// A stream as others wait for it: `Timeline::queue`.
+struct Queue {
+  Context context;
+  Stream stream;
+  Event event;  // recorded behind what is there each time another stream waits; null: none yet
+};
+
+// Has a stream wait for all that is on another one. What waits already waits for what was there then:
+// the event can be recorded again.
+Status wait_for(const Driver& driver, Context context, Stream stream, Queue& other);
+
+// Lets go of the event.
+void close(const Driver& driver, Queue& queue);
+
 // For how long a waiting thread does not sleep, in nanoseconds. Later it sleeps a sixteenth of the
 // time it has waited, at most `kLongestNap`.
 inline constexpr int64_t kEager = 1'000'000;

@@ -10,12 +10,25 @@ namespace {
 using cuda::Status;
 using cuda::Submission;
 
+// Has a stream wait for all that is on those of other timelines.
+Status wait_for_all(const cuda::Driver& driver, cuda::Context context, cuda::Stream stream,
+                    const Waits& waits) {
+  Status status = cuda::kSuccess;
+  for (const Timeline* other : waits) {
+    auto& queue = *static_cast<cuda::Queue*>(other->queue);
+    status = cuda::wait_for(driver, context, stream, queue);
+    if (status != cuda::kSuccess) break;
+  }
+  return status;
+}
+
 // Work of a timeline was begun: lets the driver take it, and waits if there is a budget for that.
 template <typename Put>
 Submission submit(const cuda::Driver& driver, cuda::Context context, Timeline& timeline,
-                  cuda::Stream stream, int64_t budget, const Put& put) {
-  Status status;
-  {
+                  cuda::Stream stream, const Waits& waits, int64_t budget, const Put& put) {
+  // With the interpreter's lock: an event is made for the first who waits.
+  Status status = wait_for_all(driver, context, stream, waits);
+  if (status == cuda::kSuccess) {
     const UnlockedForOthers others;
     status = put();
   }
@@ -46,14 +59,15 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
     PyErr_NoMemory();
     return Submission::error();
   }
+  const auto& record = *reinterpret_cast<const cuda::LaunchRecord*>(plan.record);
+  Waits waits;
   const int64_t begun =
       begin_launch(plan, uses, user, known, row,
-                   [&](const TensorUses& tensors) { return reserve(tensors, timeline); });
+                   [&](const TensorUses& tensors) { return reserve(tensors, timeline, waits); });
   if (begun == kFailed) return Submission::error();
   if (begun == 0) return Submission::none();
   parameters.fill(plan, uses_of(plan, row), numbers);
-  const auto& record = *reinterpret_cast<const cuda::LaunchRecord*>(plan.record);
-  return submit(driver, record.context, timeline, stream, budget, [&] {
+  return submit(driver, record.context, timeline, stream, waits, budget, [&] {
     return cuda::launch(driver, record, parameters.addresses(), stream);
   });
 }
@@ -61,18 +75,19 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
 Submission submit_graph(const cuda::Driver& driver, const RecordedWork& work, PyObject* uses,
                         PyObject* user, PyObject* known, Timeline& timeline, cuda::Stream stream,
                         int64_t budget) {
+  Waits waits;
   const int64_t begun =
       begin_replay(*work.memory, uses, user, known, work.built,
-                   [&](const TensorUses& tensors) { return reborrow(tensors, timeline); });
+                   [&](const TensorUses& tensors) { return reborrow(tensors, timeline, waits); });
   if (begun == kFailed) return Submission::error();
   if (begun == 0) return Submission::none();
-  return submit(driver, work.context, timeline, stream, budget,
+  return submit(driver, work.context, timeline, stream, waits, budget,
                 [&] { return put_recorded(driver, work, stream); });
 }
 
 Submission submit_begun(const cuda::Driver& driver, const cuda::LaunchRecord& record,
                         Timeline& timeline, cuda::Stream stream) {
-  return submit(driver, record.context, timeline, stream, 0, [&] {
+  return submit(driver, record.context, timeline, stream, Waits(), 0, [&] {
     return cuda::launch(driver, record, record.parameters, stream);
   });
 }

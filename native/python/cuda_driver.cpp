@@ -108,6 +108,24 @@ bool check_location(const char* function, PyObject* location) {
   return false;
 }
 
+PyObject* open_queue(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("open_queue", given, count, 2);
+  const auto context = arguments.address<cuda::OpaqueContext>();
+  const auto stream = arguments.address<cuda::OpaqueStream>();
+  if (!arguments.ok()) return nullptr;
+  auto* queue = new (std::nothrow) cuda::Queue{context, stream, nullptr};
+  return queue == nullptr ? PyErr_NoMemory() : PyLong_FromVoidPtr(queue);
+}
+
+PyObject* close_queue(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("close_queue", given, count, 1);
+  auto* queue = arguments.address<cuda::Queue>();
+  if (!arguments.ok()) return nullptr;
+  cuda::close(table_of(self), *queue);
+  delete queue;
+  Py_RETURN_NONE;
+}
+
 PyObject* launch(PyObject* self, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("launch", given, count, 2);
   const auto* record = arguments.address<cuda::LaunchRecord>();
@@ -237,6 +255,9 @@ PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t))
 }
 
 PyMethodDef kDriverMethods[] = {
+    {"open_queue", fast(open_queue), METH_FASTCALL,
+     "Make a stream one that others can wait for; gives the address of what they need."},
+    {"close_queue", fast(close_queue), METH_FASTCALL, "Take that back: nobody will wait any more."},
     {"launch", fast(launch), METH_FASTCALL,
      "Launch what the words at an address say; the driver's status."},
     {"submit_launch", fast(submit_launch), METH_FASTCALL,

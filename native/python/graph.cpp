@@ -170,14 +170,18 @@ void forget_reports(cpu::Job& run) {
   run.launch->print_used.store(0, std::memory_order_relaxed);
 }
 
-// Puts a run on an idle stream, for this thread to run it. As `begin_replay`.
+// Puts a run on an idle stream, for this thread to run it. As `begin_replay`. Where other work comes
+// before it, that is noted in `waits`.
 int64_t begin_here(const ReplayMemory& memory, const CpuQueue& queue, cpu::Job& run, PyObject* built,
-                   const EndingUse& use) {
+                   const EndingUse& use, Waits& waits) {
   const auto begin = [&](const TensorUses& tensors) -> int64_t {
+    const int64_t refused = judge_again(tensors, *queue.timeline, waits);
+    if (refused != 0) return refused;
     cpu::Stream::Reservation reservation = queue.stream->reserve_idle();
-    if (!reservation) return kSlowPath;
-    const int64_t number = reborrow(tensors, *queue.timeline);
-    if (number <= 0) return number;
+    if (!reservation) waits.add(queue.timeline);
+    if (!waits.empty()) return kSlowPath;
+    borrow_again(tensors);
+    const int64_t number = tw::begin(tensors, *queue.timeline, 0, waits);
     reservation.occupy(run);
     submitted(*queue.timeline);
     return number;
@@ -187,7 +191,7 @@ int64_t begin_here(const ReplayMemory& memory, const CpuQueue& queue, cpu::Job& 
 
 // Runs a replay whose turn it is.
 Ending run_next(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue& queue,
-                const EndingUse& use) {
+                const EndingUse& use, Waits& waits) {
   Owned kept_alive;
   // Another thread may have given the graph other arguments meanwhile.
   const ReplayMemory* memory = memory_of(as_graph(graph), kept_alive);
@@ -201,7 +205,7 @@ Ending run_next(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
   // The handler of a signal that interrupts this must not find it.
   set_slot(replay, classes.run, Py_None);
   const Owned built = Owned::borrowed(as_launch(op).op.built);
-  const int64_t number = begin_here(*memory, queue, run.job(), built.get(), use);
+  const int64_t number = begin_here(*memory, queue, run.job(), built.get(), use, waits);
   Ending ending = number == kFailed ? Ending::kError : Ending::kSlowPath;
   if (number > 0) {
     ending = run_to_end(queue, run, number, budget) ? Ending::kDone : Ending::kError;
@@ -242,11 +246,14 @@ Ending end_here(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
   if (says_yes(PyObject_CallNoArgs(slot(replay, classes.is_mine)))) return Ending::kSlowPath;
   if (PyErr_Occurred()) return Ending::kError;
   Ending ending;
+  Waits waits;
   do {
+    waits = Waits();
     const Turn turn(replay);
     if (!turn.taken()) return Ending::kError;
-    ending = run_next(op, graph, replay, queue, use);
-  } while (ending == Ending::kSlowPath && (ending = tidy(as_graph(graph))) == Ending::kDone);
+    ending = run_next(op, graph, replay, queue, use, waits);
+  } while (ending == Ending::kSlowPath &&
+           (ending = waits.empty() ? tidy(as_graph(graph)) : await_on_host(waits)) == Ending::kDone);
   return ending;
 }
 

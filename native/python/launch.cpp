@@ -90,6 +90,7 @@ struct Prepared {
   Owned packed;   // bytes, where native code could not pack the numbers
   int64_t words[kMostPacked];  // the numbers as parameters
   const int64_t* numbers_at = nullptr;
+  Waits waits;  // what must have passed before it can run on the calling thread
 
   int64_t* row() const {
     return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(row_in(held.get())));
@@ -168,14 +169,17 @@ bool put_back(PyObject* plan, PyObject* record) {
   return idle != nullptr && PyList_Check(idle) && PyList_Append(idle, record) == 0;
 }
 
-// Puts a launch on an idle stream, for this thread to run it. As `begin_launch`.
-int64_t begin_here(const LaunchPlan& plan, const CpuQueue& queue, cpu::Job& job,
-                   const Prepared& prepared, const EndingUse& use, PyObject* known) {
+// Puts a launch on an idle stream, for this thread to run it. As `begin_launch`. Where other work
+// comes before it, that is noted in `prepared.waits`.
+int64_t begin_here(const LaunchPlan& plan, const CpuQueue& queue, cpu::Job& job, Prepared& prepared,
+                   const EndingUse& use, PyObject* known) {
   const auto begin = [&](const TensorUses& tensors) -> int64_t {
+    const int64_t refused = judge(tensors, *queue.timeline, 0, prepared.waits);
+    if (refused != 0) return refused;
     cpu::Stream::Reservation reservation = queue.stream->reserve_idle();
-    if (!reservation) return kSlowPath;
-    const int64_t number = reserve(tensors, *queue.timeline);
-    if (number <= 0) return number;
+    if (!reservation) prepared.waits.add(queue.timeline);
+    if (!prepared.waits.empty()) return kSlowPath;
+    const int64_t number = tw::begin(tensors, *queue.timeline, 0, prepared.waits);
     write_parameters(plan, tensors, prepared.numbers_at, reinterpret_cast<int64_t*>(&job));
     reservation.occupy(job);
     submitted(*queue.timeline);
@@ -327,8 +331,14 @@ Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepa
   if (!started) return Ending::kError;
   int64_t place = 0;  // in the stream
   const auto begin = [&](const TensorUses& tensors) -> int64_t {
-    const int64_t number = reserve(tensors, *queue.timeline);
-    if (number <= 0) return number;
+    const int64_t refused = judge(tensors, *queue.timeline, 0, prepared.waits);
+    if (refused != 0) return refused;
+    // Where there is no memory for all of them, those that are there do no harm.
+    if (!enqueue_waits(queue, prepared.waits)) {
+      prepared.waits = Waits();  // nobody waits here
+      return kSlowPath;
+    }
+    const int64_t number = tw::begin(tensors, *queue.timeline, 0, prepared.waits);
     write_parameters(plan, tensors, prepared.numbers_at,
                      reinterpret_cast<int64_t*>(&memory.job()));
     place = queue.stream->enqueue(memory.job());
@@ -400,6 +410,12 @@ Ending tidy(PyObject* held) {
   return tidied.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
 }
 
+// Sees to it that what kept a launch is over, if that is all it needs: waits for work that comes
+// before it, or lets memory forget what is over. kDone: it may be tried again.
+Ending make_way(const Prepared& prepared) {
+  return prepared.waits.empty() ? tidy(prepared.held.get()) : await_on_host(prepared.waits);
+}
+
 // Lets an op go of what it holds, as it has run; gives its arguments.
 Owned let_go(LaunchObject& launch) {
   Owned args(launch.args);
@@ -427,8 +443,9 @@ Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_c
   }
   if (ending == Ending::kDone) {
     do {
+      prepared.waits = Waits();
       ending = end(prepared);
-    } while (ending == Ending::kSlowPath && (ending = tidy(prepared.held.get())) == Ending::kDone);
+    } while (ending == Ending::kSlowPath && (ending = make_way(prepared)) == Ending::kDone);
   }
   if (ending == Ending::kDone) {
     result = let_go(launch);

@@ -33,6 +33,7 @@ struct CpuClasses {
   PyTypeObject* record = nullptr;  // driver.cpu.record.Record
   int64_t record_address = 0;
   int64_t scratch = 0;            // an address and what keeps it there; None: the thread has it
+  PyObject* drain = nullptr;       // waits until the streams of timelines have passed all they have
   PyObject* overridden = nullptr;  // a ContextVar: the settings of a `with` block; None: no block
 };
 
@@ -98,6 +99,7 @@ PyObject* set_cpu_classes(PyObject*, PyObject* given) {
   found.lane_class = setup.type("Lane", {{"address", &found.lane_address}});
   found.record =
       setup.type("Record", {{"address", &found.record_address}, {"scratch", &found.scratch}});
+  found.drain = setup.object("drain");
   found.overridden = setup.object("OVERRIDDEN");
   if (!setup.ok()) return nullptr;
   classes = found;
@@ -178,6 +180,24 @@ bool run_to_end(const CpuQueue& queue, const RunMemory& memory, int64_t number, 
   if (!went) give_up(queue, memory);
   pass(*queue.timeline, number);  // not before: until then helpers may be in it
   return went;
+}
+
+bool enqueue_waits(const CpuQueue& queue, const Waits& waits) {
+  return std::all_of(waits.begin(), waits.end(), [&](const Timeline* other) {
+    const auto& theirs = *static_cast<const cpu::Stream*>(other->queue);
+    return queue.stream->enqueue_wait(theirs.completed_count(), theirs.submitted()) > 0;
+  });
+}
+
+Ending await_on_host(const Waits& waits) {
+  const Owned addresses(PyList_New(0));
+  if (!addresses) return Ending::kError;
+  for (const Timeline* each : waits) {
+    const Owned address(PyLong_FromVoidPtr(const_cast<Timeline*>(each)));
+    if (!address || PyList_Append(addresses.get(), address.get()) < 0) return Ending::kError;
+  }
+  const Owned drained(PyObject_CallOneArg(classes.drain, addresses.get()));
+  return drained ? Ending::kDone : Ending::kError;
 }
 
 int add_run_inline(PyObject* module) {

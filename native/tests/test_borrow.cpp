@@ -367,6 +367,120 @@ TW_TEST(order_of_work_is_that_of_a_model_that_forgets_nothing) {
   std::printf("       %d begun, %d refused, %d with many reads\n", accepted, refused, crowded);
 }
 
+// Streams that wait for each other, and a vector clock for each: the last work of every stream that
+// comes before what is put there next.
+class WaitingWorld {
+ public:
+  explicit WaitingWorld(unsigned seed) : random_(seed) {
+    for (int i = 0; i < kMemories; ++i) memories_.emplace_back();
+    for (Timeline& each : timelines_) each.domain = 1;
+  }
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      const int64_t drawn = below(10);
+      if (drawn < 5) {
+        submit_one();
+      } else if (drawn == 5) {
+        pass_some();
+      } else {
+        launch();
+      }
+    }
+  }
+
+  int begun = 0, waited = 0, refused = 0;
+
+ private:
+  static constexpr int kMemories = 3, kStreams = 7;
+  using Clock = std::array<int64_t, kStreams>;
+  struct Work {
+    int64_t stream;
+    int64_t number;
+    Memory* memory;
+    bool writes;
+  };
+
+  int64_t below(int64_t limit) {
+    return std::uniform_int_distribution<int64_t>(0, limit - 1)(random_);
+  }
+
+  void submit_one() {
+    for (Timeline& each : timelines_) {
+      if (each.unsubmitted > 0 && below(2) == 0) submitted(each);
+    }
+  }
+
+  // Streams pass work in order, and what it waits for before it.
+  void pass_some() {
+    const int64_t stream = below(kStreams);
+    Timeline& timeline = timelines_[stream];
+    if (timeline.unsubmitted > 0) return;
+    for (int64_t i = 0; i < kStreams; ++i) {
+      if (clocks_[stream][i] > 0) pass(timelines_[i], clocks_[stream][i]);
+    }
+  }
+
+  void launch() {
+    const int64_t stream = below(kStreams);
+    Timeline& timeline = timelines_[stream];
+    std::vector<Memory*> used;
+    for (int64_t left = 1 + below(kMemories); left > 0; --left) {
+      Memory* each = &memories_[below(kMemories)];
+      if (std::ranges::find(used, each) == used.end()) used.push_back(each);
+    }
+    const int64_t written = below(3) == 0 ? 1 : 0;
+    const Row row(used, written);
+    Waits waits;
+    const int64_t number = reserve(row.uses, timeline, waits);
+    if (number < 0) {
+      TW_CHECK(waits.empty());
+      ++refused;
+      return;
+    }
+    ++begun;
+    waited += waits.empty() ? 0 : 1;
+    Clock& mine = clocks_[stream];
+    for (const Timeline* other : waits) {
+      TW_EQUAL(other->unsubmitted, 0);
+      const Clock& its = clocks_[other - timelines_.data()];
+      for (int64_t i = 0; i < kStreams; ++i) mine[i] = std::max(mine[i], its[i]);
+    }
+    for (size_t i = 0; i < used.size(); ++i) check(used[i], int64_t(i) < written, mine);
+    mine[stream] = number;
+    for (size_t i = 0; i < used.size(); ++i) {
+      all_.push_back({stream, number, used[i], int64_t(i) < written});
+    }
+  }
+
+  void check(Memory* memory, bool writes, const Clock& mine) const {
+    for (const Work& work : all_) {
+      if (work.memory != memory || !(work.writes || writes)) continue;
+      TW_CHECK(work.number <= timelines_[work.stream].over || work.number <= mine[work.stream]);
+    }
+  }
+
+  std::mt19937 random_;
+  std::deque<Memory> memories_;
+  std::array<Timeline, kStreams> timelines_{};
+  std::array<Clock, kStreams> clocks_{};
+  std::vector<Work> all_;
+};
+
+TW_TEST(work_happens_after_all_it_conflicts_with) {
+  int begun = 0, waited = 0, refused = 0;
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    WaitingWorld world(seed);
+    world.run(80);
+    begun += world.begun;
+    waited += world.waited;
+    refused += world.refused;
+  }
+  TW_CHECK(begun > 20'000);
+  TW_CHECK(waited > 10'000);
+  std::printf("       %d begun, %d of them waited, %d refused\n", begun, waited, refused);
+}
+
 }  // namespace
 
 TW_TEST_MAIN

@@ -89,6 +89,22 @@ const Driver kDriver = {
     },
     .cuEventQuery = [](Event) { return fake->next_query(); },
     .cuStreamQuery = [](Stream) { return fake->next_query(); },
+    .cuStreamWaitEvent =
+        [](Stream, Event, unsigned) {
+          fake->calls.push_back("wait");
+          return kSuccess;
+        },
+    .cuEventCreate =
+        [](Event* event, unsigned) {
+          fake->calls.push_back("create");
+          *event = handle<Event>(9);
+          return kSuccess;
+        },
+    .cuEventDestroy =
+        [](Event) {
+          fake->calls.push_back("destroy");
+          return kSuccess;
+        },
 };
 
 // A fake for a scope.
@@ -115,14 +131,31 @@ int64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
 
 TW_TEST(functions_are_set_by_their_names) {
   Driver table{};
-  int64_t places[8];
+  int64_t places[11];
   int64_t* place = places;
   for (const DriverFunction& each : driver_functions()) set_function(table, each, place++);
-  TW_EQUAL(driver_functions().size(), size_t{8});
+  TW_EQUAL(driver_functions().size(), size_t{11});
   TW_EQUAL(std::string(driver_functions()[0].name), "cuCtxGetCurrent");
   TW_CHECK(reinterpret_cast<void*>(table.cuCtxGetCurrent) == &places[0]);
   TW_CHECK(reinterpret_cast<void*>(table.cuLaunchKernel) == &places[3]);
   TW_CHECK(reinterpret_cast<void*>(table.cuStreamQuery) == &places[7]);
+}
+
+TW_TEST(streams_wait_by_an_event_that_is_made_once) {
+  Using driver;
+  Queue other{kContext, handle<Stream>(6), nullptr};
+  TW_EQUAL(wait_for(kDriver, kContext, kStream, other), kSuccess);
+  TW_EQUAL(wait_for(kDriver, kContext, kStream, other), kSuccess);
+  close(kDriver, other);
+  close(kDriver, other);
+  TW_CHECK(other.event == nullptr);
+  std::string made = driver.log();
+  for (const char* wrapped : {"push ", "pop "}) {
+    for (size_t at; (at = made.find(wrapped)) != std::string::npos;) {
+      made.erase(at, std::string(wrapped).size());
+    }
+  }
+  TW_EQUAL(made, "create record wait record wait destroy ");
 }
 
 TW_TEST(a_launch_in_another_context_leaves_the_thread_as_it_was) {

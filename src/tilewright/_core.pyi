@@ -70,6 +70,12 @@ class CudaDriver:
     def address(self) -> int:
         """Where native code finds the table, which stays for good."""
 
+    def open_queue(self, context: int, stream: int, /) -> int:
+        """Make a stream one that others can wait for; gives the address of what they need."""
+
+    def close_queue(self, queue: int, /) -> None:
+        """Take that back: nobody will wait any more."""
+
     def launch(self, record: int, stream: int, /) -> int:
         """Launch what the words at an address say; the driver's status."""
 

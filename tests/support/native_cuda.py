@@ -21,6 +21,9 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuEventRecord": (ADDRESS, ADDRESS),
     "cuEventQuery": (ADDRESS,),
     "cuStreamQuery": (ADDRESS,),
+    "cuStreamWaitEvent": (ADDRESS, ADDRESS, UINT),
+    "cuEventCreate": (ctypes.POINTER(ADDRESS), UINT),
+    "cuEventDestroy": (ADDRESS,),
 }
 
 
@@ -60,6 +63,7 @@ class NativeCuda(FakeCuda):
         _Latest.driver = self
         driver, _ = _driver()
         self.native_driver = driver.address
+        self.open_queue, self.close_queue = driver.open_queue, driver.close_queue
         self.fire, self.replay = driver.submit_launch, driver.submit_graph
         self.shoot = driver.submit_begun
 
@@ -95,3 +99,14 @@ class NativeCuda(FakeCuda):
 
     def cuStreamQuery(self, stream: int) -> int:
         return self.idle(0, stream)
+
+    def cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> int:
+        self.wait_event(stream, event)
+        return 0
+
+    def cuEventCreate(self, place: Any, flags: int) -> int:
+        place[0] = self.create_event()
+        return 0
+
+    def cuEventDestroy(self, event: int) -> int:
+        return 0

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 ISSUED, OVER, UNPUT = int(LaneWord.ISSUED), int(LaneWord.OVER), int(LaneWord.UNPUT)
 PUT, LISTED, LATEST = int(LaneWord.PUT), int(LaneWord.LISTED), int(LaneWord.LATEST)
+QUEUE, DOMAIN = int(LaneWord.QUEUE), int(LaneWord.DOMAIN)
 
 
 class Lane:
@@ -25,7 +26,7 @@ class Lane:
     numbered, on streams that say up to which number all is over (`passed`).
     """
 
-    __slots__ = ("_stream", "address", "flights", "words")
+    __slots__ = ("_domain", "_native", "_stream", "address", "flights", "words")
 
     by_address: ClassVar[dict[int, Lane]] = {}
 
@@ -35,7 +36,25 @@ class Lane:
         self.address = ctypes.addressof(self.words)
         self.flights: dict[int, Any] = {}
         """Those that somebody may have to know of, by number."""
+        self._domain = 0
+        self._native: object = None
         Lane.by_address[self.address] = self
+
+    def open(self, queue: int, domain: int, native: object = None) -> None:
+        """Let streams of the same domain wait for this one natively, by its queue.
+
+        `native` keeps the queue, for good: a stream may wait for one that is gone.
+        """
+        self._domain, self._native = domain, native
+        self.words[QUEUE], self.words[DOMAIN] = queue, domain
+
+    def pause(self) -> None:
+        """Let no stream wait for this one natively, as it records what is put there."""
+        self.words[DOMAIN] = 0
+
+    def go_on(self) -> None:
+        """Let them again."""
+        self.words[DOMAIN] = self._domain
 
     @property
     def stream(self) -> Stream | None:
@@ -58,3 +77,11 @@ class Lane:
     def passed(self, number: int) -> None:
         """All that were put on the stream up to this number are over."""
         stub().passed(self.address, number)
+
+
+def drain(addresses: list[int]) -> None:
+    """Wait until the streams of lanes, by address, have passed all that is there now."""
+    for address in addresses:
+        stream = Lane.by_address[address].stream
+        if stream is not None:
+            stream.synchronize()

@@ -30,6 +30,7 @@ class Bindings:
         self._trial = cache(partial(trial_on, library))
         driver = CudaDriver({name: self._address(name) for name in CUDA_FUNCTIONS})
         self.native_driver = driver.address
+        self.open_queue, self.close_queue = driver.open_queue, driver.close_queue
         self.launch, self.fire = driver.launch, driver.submit_launch
         self.shoot, self.replay = driver.submit_begun, driver.submit_graph
         self.idle, self.drain = driver.query_stream, driver.drain

@@ -259,6 +259,14 @@ class Calls(Protocol):
     native_driver: int
     """Where native code finds the driver's functions; 0: it has none, and calls these here."""
 
+    def open_queue(self, context: int, stream: int, /) -> int:
+        """Make a stream one that others can wait for natively; gives what their lanes name."""
+        ...
+
+    def close_queue(self, queue: int, /) -> None:
+        """Take that back."""
+        ...
+
     def launch(self, record: int, stream: int, /) -> int:
         """Launch what the words at an address say."""
         ...

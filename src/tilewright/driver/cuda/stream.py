@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 from ..._core import CUDA_EAGER, CUDA_STATUS_BITS, set_cuda_stream
 from ...base.errors import DeviceError, DriverError
 from ..dues import Dues
-from ..lane import PUT, Lane
+from ..lane import PUT, QUEUE, Lane
 from ..protocol import Block, Event
 from .copying import put_copy, put_fill
 from .event import CudaEvent, Kept, Label, Mark
@@ -63,6 +63,8 @@ class CudaStream:
         self._nodes: list[Node] | None = None
         self.handle = handle or device.take_stream()
         self._owned = not handle
+        if self._owned:  # another library may record what is put on its own
+            self._open()
         self._others = self.completed = 0
         """Pieces of work put here that are not counted natively; those known to have passed."""
         self._turn = threading.RLock()
@@ -78,6 +80,12 @@ class CudaStream:
         self._last = Mark(0, self._events, 0)
         self.arriving: dict[int, Block] = {}
         """Memory of the host that what was put here has yet to be written to, by its object."""
+
+    def _open(self) -> None:
+        """Let other streams of this driver wait for this one natively."""
+        calls = self.context.calls
+        if calls.native_driver:
+            self.lane.open(calls.open_queue(self.context.handle, self.handle), calls.native_driver)
 
     # What has been put here, and how far it is
 
@@ -335,10 +343,12 @@ class CudaStream:
             if self._nodes is not None:
                 raise DriverError(f"{self!r} is being captured already")
             self._nodes = []
+            self.lane.pause()
             try:
                 self.context.call(self.context.calls.begin_capture, self.handle)
             except DeviceError:
                 self._nodes = None
+                self.lane.go_on()
                 raise
 
     @property
@@ -361,10 +371,9 @@ class CudaStream:
                 raise DriverError(f"{self!r} is not being captured")
             try:
                 graph = self.context.call(self.context.calls.end_capture, self.handle)
-            except DeviceError:
+            finally:
                 self._nodes = None
-                raise
-            self._nodes = None
+                self.lane.go_on()
             return CudaReplay(self.context, graph, nodes)
 
     # Time
@@ -490,8 +499,17 @@ class CudaStream:
         return None
 
     def __del__(self) -> None:
+        if self._owned:
+            self._close()
         if self._owned and self._nodes is None:  # one that records was left so by an interrupt
             self.device.give_stream_back(self.handle)
+
+    def _close(self) -> None:
+        lane, calls = self.lane, self.context.calls
+        lane.pause()
+        if queue := lane.words[QUEUE]:
+            lane.words[QUEUE] = 0
+            calls.close_queue(queue)
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"

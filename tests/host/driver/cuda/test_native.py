@@ -74,6 +74,19 @@ class Driver:
     def cuStreamQuery(self, stream):
         return self.cuEventQuery(stream)
 
+    def cuStreamWaitEvent(self, stream, event, flags):
+        self.log.append(("wait", stream, event))
+        return self.answers.get("cuStreamWaitEvent", 0)
+
+    def cuEventCreate(self, place, flags):
+        self.log.append(("create", flags))
+        place[0] = 4000 + len(self.log)
+        return self.answers.get("cuEventCreate", 0)
+
+    def cuEventDestroy(self, event):
+        self.log.append(("destroy", event))
+        return 0
+
 
 @pytest.fixture
 def driver():
