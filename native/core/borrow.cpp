@@ -10,19 +10,18 @@ constexpr int64_t kUnshared = slow_path::kExclusive | slow_path::kWriters | slow
 constexpr int64_t kUnclear = slow_path::kWriters | slow_path::kNeighbours;
 constexpr int64_t kUnwritable = kUnclear | slow_path::kLeases | slow_path::kNoMemory;
 constexpr int64_t kUnreadable = slow_path::kAll & ~(slow_path::kPendingWork | slow_path::kReaders);
-// The same for work that is not listed: should it be refused, nothing was written.
-constexpr int64_t kUnwritableUnlisted = kUnwritable | slow_path::kUnwritten;
 // Why memory cannot be borrowed again without a search for whom that concerns.
-constexpr int64_t kUnclaimed = kUnwritableUnlisted | slow_path::kExclusive | slow_path::kReaders;
+constexpr int64_t kUnclaimed =
+    kUnwritable | slow_path::kUnwritten | slow_path::kExclusive | slow_path::kReaders;
 
 bool has(const StorageRecord& storage, int64_t reasons) { return (storage.slow_path & reasons) != 0; }
 
 // Whether the borrow of a tensor stands, and its memory can be used for that.
-bool stands(const TensorUses& uses, int64_t i, int64_t unwritable) {
+bool stands(const TensorUses& uses, int64_t i) {
   const StorageRecord& storage = uses.storage(i);
   if (storage.epoch != uses.epoch(i)) return false;
   if (!uses.writes(i)) return !has(storage, kUnreadable);
-  return !has(storage, unwritable) && storage.owner == uses.owner(i);
+  return !has(storage, kUnwritable) && storage.owner == uses.owner(i);
 }
 
 // Whether memory can be used by work of a timeline that waits for some others: 0, or as `judge` says.
@@ -75,10 +74,9 @@ void borrow_again(const TensorUses& uses) {
 }
 
 int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits) {
-  const int64_t unwritable = (how & kListed) != 0 ? kUnwritable : kUnwritableUnlisted;
   const bool follows = (how & kFollowing) != 0;
   return judge_each(uses, waits, [&](int64_t i) {
-    if (!stands(uses, i, unwritable)) return kSlowPath;
+    if (!stands(uses, i)) return kSlowPath;
     return readiness(uses.storage(i), uses.writes(i), timeline, follows, waits);
   });
 }
@@ -89,6 +87,12 @@ int64_t judge_again(const TensorUses& uses, const Timeline& timeline, Waits& wai
     if (has(storage, uses.writes(i) ? kUnclaimed : kUnreadable)) return kSlowPath;
     return readiness(storage, uses.writes(i), timeline, false, waits);
   });
+}
+
+void mark_written(const TensorUses& uses) {
+  for (int64_t i = 0; i < uses.written(); ++i) {
+    uses.storage(i).slow_path &= ~slow_path::kUnwritten;
+  }
 }
 
 int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Waits& waits) {

@@ -69,6 +69,10 @@ void borrow_again(const TensorUses& uses);
 // Begins work that was judged: notes it with its memory. Gives its number in its timeline.
 int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Waits& waits);
 
+// Notes that work which writes memory for the first time has been submitted: whoever reads it from
+// now on comes after that. Not before: work that is refused has written nothing.
+void mark_written(const TensorUses& uses);
+
 // Begins work whose borrows still stand, once its stream waits for some others, which the caller sees
 // to before it submits the work. Gives its number, or below 0 why that could not be.
 int64_t reserve(const TensorUses& uses, Timeline& timeline, Waits& waits);

@@ -66,10 +66,14 @@ Submission submit_launch(const cuda::Driver& driver, const LaunchPlan& plan, PyO
                    [&](const TensorUses& tensors) { return reserve(tensors, timeline, waits); });
   if (begun == kFailed) return Submission::error();
   if (begun == 0) return Submission::none();
-  parameters.fill(plan, uses_of(plan, row), numbers);
-  return submit(driver, record.context, timeline, stream, waits, budget, [&] {
-    return cuda::launch(driver, record, parameters.addresses(), stream);
-  });
+  const TensorUses tensors = uses_of(plan, row);
+  parameters.fill(plan, tensors, numbers);
+  const Submission done =
+      submit(driver, record.context, timeline, stream, waits, budget, [&] {
+        return cuda::launch(driver, record, parameters.addresses(), stream);
+      });
+  if (done.kind == Submission::Kind::kDone) mark_written(tensors);
+  return done;
 }
 
 Submission submit_graph(const cuda::Driver& driver, const RecordedWork& work, PyObject* uses,

@@ -183,6 +183,7 @@ int64_t begin_here(const LaunchPlan& plan, const CpuQueue& queue, cpu::Job& job,
     write_parameters(plan, tensors, prepared.numbers_at, reinterpret_cast<int64_t*>(&job));
     reservation.occupy(job);
     submitted(*queue.timeline);
+    mark_written(tensors);
     return number;
   };
   return begin_launch(plan, use.uses, use.user, known, prepared.row(), begin);
@@ -343,6 +344,7 @@ Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepa
                      reinterpret_cast<int64_t*>(&memory.job()));
     place = queue.stream->enqueue(memory.job());
     submitted(*queue.timeline);
+    mark_written(tensors);
     return as_started(started.get()).number = number;
   };
   const int64_t number =

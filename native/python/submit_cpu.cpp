@@ -131,6 +131,7 @@ int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan,
                         fill(what, plan, tensors, values.numbers);
                         what.stream.enqueue(what.job);
                         submitted(what.timeline);
+                        mark_written(tensors);
                         return number;
                       });
 }
@@ -140,7 +141,9 @@ int64_t run_launch(const CpuSubmission& what, const LaunchPlan& plan, const Laun
   const auto begin = [&](const TensorUses& tensors) {
     return occupy_idle(what, [&] {
       const int64_t number = reserve(tensors, what.timeline);
-      if (number > 0) fill(what, plan, tensors, values.numbers);
+      if (number <= 0) return number;
+      fill(what, plan, tensors, values.numbers);
+      mark_written(tensors);
       return number;
     });
   };

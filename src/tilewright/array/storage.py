@@ -8,12 +8,15 @@ from weakref import ref
 
 from ..driver.protocol import Device
 from ..driver.stub.words import STORAGE_WORDS, Look, new_words
-from .borrow import LOCK, BorrowState, hold_at_forks, mark
+from .borrow import LOCK, LOOK, BorrowState, hold_at_forks, mark
 from .extent import Extent
 from .order import Order
 from .releases import sweep
 from .spans import Spans
 from .written import NOTHING, Runs, both, covers
+
+
+UNWRITTEN = int(Look.UNWRITTEN)
 
 
 class Capturer(Protocol):
@@ -29,7 +32,7 @@ class Storage:
     """Memory with its borrow state. `owner` keeps it alive; a meta storage has no memory at all."""
 
     __slots__ = (
-        "__weakref__", "_initialized", "_written", "address", "device", "graphs", "nbytes",
+        "__weakref__", "_written", "address", "device", "graphs", "nbytes",
         "order", "owner", "readonly", "state", "words",
     )  # fmt: skip
 
@@ -62,12 +65,11 @@ class Storage:
 
     @property
     def initialized(self) -> bool:
-        """Whether all of it has been written."""
-        return self._initialized
+        """Whether all of it has been written; native code notes that, too."""
+        return not self.words[LOOK] & UNWRITTEN
 
     @initialized.setter
     def initialized(self, yes: bool) -> None:
-        self._initialized = yes
         mark(self.words, Look.UNWRITTEN, not yes)
 
     @property
