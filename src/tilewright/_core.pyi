@@ -3,6 +3,7 @@
 Arguments that are addresses of records are ints; `driver.stub.words` names the words of these.
 """
 
+from collections.abc import Sequence
 from types import CodeType
 from typing import Any, Final, TypeAlias, final
 
@@ -145,5 +146,84 @@ def set_cuda_stream(stream: type, lane: type, dues: type, many: int, /) -> None:
     A stream that keeps `many` things alive lets go of what has passed.
     """
 
-def cuda_text_entries() -> dict[str, int]:
-    """Addresses for the text of launches."""
+class Op:
+    """An op: where it was built, and who has used it. Says so if it is dropped unused."""
+
+    _built: Location
+    _uses: list[tuple[str, Location]]
+
+class Launch(Op):
+    """A kernel with its arguments. Its endings and `execute` are those of the class extending it.
+
+    Where something needs a closer look they call `_sync_on_slowly` and the like.
+    """
+
+    _args: tuple[Any, ...]
+    _held: Any
+    _examined: Any
+    _kernel: Any
+    _numbers: Sequence[Any]
+    _request: Any
+
+class Entry:
+    """A kernel as it is called. Where something needs a closer look, `_call_slowly` builds the op."""
+
+    kernel: Any
+    _launch_class: type[Launch]
+
+    def call_at(self, location: Location, args: tuple[Any, ...], /) -> Any:
+        """Call it with these arguments, for a program that stands there."""
+
+    def _set_launches(self, cls: type[Launch], /) -> None:
+        """Say of which class its launches are."""
+
+class Kernel:
+    """A kernel, as its launches need it."""
+
+    plain: Any
+    """What binds most calls, and borrows too; None: all need a closer look."""
+    bare: Any
+    """What calls without keywords ask, if that is known."""
+
+class Binder:
+    """Binds plain calls of one kernel."""
+
+    call: int
+    """The address of what binding takes, as `CallWord` says."""
+    number_places: bytes
+    """Which arguments are numbers: 64-bit words."""
+
+class Graph:
+    """Work that was captured. Where something needs a closer look, `_launch_slowly` builds the op."""
+
+    _memory: Any
+    _replay: Any
+    device: Any
+    name: str
+    prepared: list[Any]
+
+class GraphLaunch(Op):
+    """Runs a graph's work once. Its endings are those of the class that extends it."""
+
+    _graph: Any
+    _of: str
+    _home: Any
+
+@final
+class Started:
+    """Work that was put on a stream of the CPU; called once the stream has passed it."""
+
+    def __call__(self) -> None:
+        """Take note that it is over."""
+
+def set_choosing(how: dict[str, Any], /) -> None:
+    """Say how streams are chosen for ops that name none."""
+
+def set_cpu_classes(classes: dict[str, Any], /) -> None:
+    """Say how streams of the CPU and records of their work are laid out."""
+
+def set_launch_classes(classes: dict[str, Any], /) -> None:
+    """Say how what launches meet is laid out."""
+
+def set_graph_classes(classes: dict[str, Any], /) -> None:
+    """Say how what graphs meet is laid out."""
