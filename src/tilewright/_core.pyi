@@ -1,3 +1,4 @@
+# ruff: noqa: PYI021 - what the functions do is said here, where editors find it
 """The native core. Python composes and explains; this decides.
 
 Arguments that are addresses of records are ints; `driver.stub.words` names the words of these.
@@ -47,3 +48,54 @@ def note_passed(timeline: int, number: int, /) -> None:
 
 def reap(timeline: int, /) -> int:
     """Find up to which number all work is over."""
+
+def cpu_submit(
+    uses: list[Any] | None,
+    user: str,
+    known: Known,
+    timeline: int,
+    stream: int,
+    job: int,
+    plan: int,
+    row: bytes,
+    numbers: bytes,
+    /,
+) -> int:
+    """Put a launch behind what is on its stream; its number in the timeline.
+
+    0: it needs a closer look, and nothing was done.
+    """
+
+def cpu_run(
+    uses: list[Any] | None,
+    user: str,
+    known: Known,
+    timeline: int,
+    stream: int,
+    job: int,
+    scratch: int,
+    budget: int,
+    plan: int,
+    row: bytes,
+    numbers: bytes,
+    /,
+) -> int:
+    """Run a launch on this thread, if its stream is idle; its number, and what is told of it.
+
+    0: it needs a closer look, and nothing was done.
+    """
+
+def cpu_replay(
+    uses: list[Any] | None,
+    user: str,
+    known: Known,
+    timeline: int,
+    stream: int,
+    job: int,
+    scratch: int,
+    budget: int,
+    memory: int,
+    built: Location,
+    /,
+) -> int:
+    """Run a replay on this thread, as `cpu_run` does a launch."""
