@@ -5,7 +5,7 @@ Arguments that are addresses of records are ints; `driver.stub.words` names the 
 """
 
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Location: TypeAlias = tuple[CodeType, int] | None
 Known: TypeAlias = int | tuple[CodeType, int]
@@ -31,6 +31,15 @@ def borrow_exclusive(plan: int, record: bytes, what: str, known: Known, /) -> An
     None: parts of the memory are borrowed or it has neighbours, and nothing was done.
     """
 
+SLOW_PATH: Final[int]
+"""What `reserve` gives where Python must look closer;"""
+PENDING_WORK: Final[int]
+"""where Python keeps an account of work that may be over: look through that, and ask again."""
+LISTED: Final[int]
+"""How work begins, as bits: Python lists it;"""
+FOLLOWING: Final[int]
+"""it comes after all that Python keeps account of."""
+
 def reserve(row: bytes, written: int, count: int, timeline: int, how: int, /) -> int:
     """Begin work whose borrows still stand; its number, or below 0: why not."""
 
@@ -48,6 +57,12 @@ def note_passed(timeline: int, number: int, /) -> None:
 
 def reap(timeline: int, /) -> int:
     """Find up to which number all work is over."""
+
+CPU_UNFINISHED: Final[int]
+"""What is told of work that ran, as bits below its number: time is up, it must be resumed;"""
+CPU_QUIET: Final[int]
+"""it is over, and has nothing to report."""
+CPU_TOLD_BITS: Final[int]
 
 def cpu_submit(
     uses: list[Any] | None,

@@ -11,9 +11,12 @@ from tilewright.array.borrow import BorrowState, Use, borrow_words
 from tilewright.driver.cpu.layouts import offset
 from tilewright.driver.lane import ISSUED, OVER, UNPUT, Lane
 from tilewright.driver.stub.calls import stub
-from tilewright.driver.stub.text import ACCOUNT, CLOSER, FOLLOWING, LISTED
 from tilewright.driver.stub.words import (
+    ACCOUNT,
     CALL_WORDS,
+    CLOSER,
+    FOLLOWING,
+    LISTED,
     READERS,
     STORAGE_WORDS,
     TENSOR_WORDS,
