@@ -11,7 +11,6 @@ int execute(PyObject* module) {
       add_launch,  //
       add_borrowing,  //
       add_cpu,  //
-      add_cpu_text,  //
       add_cuda_driver,  //
       add_cuda_stream,  //
       add_dlpack,  //
@@ -20,7 +19,6 @@ int execute(PyObject* module) {
       add_location,  //
       add_process,  //
       add_run_inline,  //
-      add_submit_cpu,  //
       add_xla,  //
   };
   for (const auto add : kParts) {

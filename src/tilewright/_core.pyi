@@ -238,62 +238,6 @@ def set_launch_classes(classes: dict[str, Any], /) -> None:
 def set_graph_classes(classes: dict[str, Any], /) -> None:
     """Say how what graphs meet is laid out."""
 
-CPU_UNFINISHED: Final[int]
-"""What is told of work that ran, as bits below its number: time is up, it must be resumed;"""
-CPU_QUIET: Final[int]
-"""it is over, and has nothing to report."""
-CPU_TOLD_BITS: Final[int]
-
-def cpu_submit(
-    uses: list[Any] | None,
-    user: str,
-    known: Known,
-    timeline: int,
-    stream: int,
-    job: int,
-    plan: int,
-    row: bytes,
-    numbers: bytes,
-    /,
-) -> int:
-    """Put a launch behind what is on its stream; its number in the timeline.
-
-    0: it needs a closer look, and nothing was done.
-    """
-
-def cpu_run(
-    uses: list[Any] | None,
-    user: str,
-    known: Known,
-    timeline: int,
-    stream: int,
-    job: int,
-    scratch: int,
-    budget: int,
-    plan: int,
-    row: bytes,
-    numbers: bytes,
-    /,
-) -> int:
-    """Run a launch on this thread, if its stream is idle; its number, and what is told of it.
-
-    0: it needs a closer look, and nothing was done.
-    """
-
-def cpu_replay(
-    uses: list[Any] | None,
-    user: str,
-    known: Known,
-    timeline: int,
-    stream: int,
-    job: int,
-    scratch: int,
-    budget: int,
-    memory: int,
-    built: Location,
-    /,
-) -> int:
-    """Run a replay on this thread, as `cpu_run` does a launch."""
 
 # The CPU. Jobs and scratch memory are given by their addresses.
 
@@ -316,12 +260,6 @@ def cancel_job(job: int, /) -> None:
 
 def set_listener(words: int, /) -> None:
     """Say where the words are that tell of the thread which runs the handlers of signals."""
-
-def text_addresses() -> dict[str, int]:
-    """Where LLVM text finds functions of streams."""
-
-def text_resume(stream: int, job: int, scratch: int, budget: int, /) -> int:
-    """As `CpuStream.resume`, with the address of a stream."""
 
 @final
 class CpuPool:
