@@ -137,6 +137,12 @@ void Pool::stop() {
   work_.notify_all();
 }
 
+// A thread that has let the last job pass may still be at the stream, with the mutex held.
+Stream::~Stream() {
+  if (pool_->is_lost()) return;
+  const Pool::Lock lock(pool_->mutex_);
+}
+
 // Adding jobs.
 
 std::int64_t Stream::enqueue(Job& job) {

@@ -31,7 +31,8 @@ class Stream {
  public:
   // The right to add a job to an idle stream. Until it ends no thread adds anything to any stream
   // of the pool, and nothing that runs there completes, so keep it short; it holds the pool's
-  // mutex. Take it after the borrow lock, never before.
+  // mutex. Take it after the borrow lock, never before, and let no object of Python be freed while
+  // it is held: that may be a stream.
   class Reservation {
    public:
     explicit operator bool() const { return lock_.owns_lock(); }  // false: busy, or forked
@@ -49,6 +50,8 @@ class Stream {
   };
 
   explicit Stream(Pool& pool) : pool_(&pool) {}
+  // All that was added must have passed.
+  ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 

@@ -14,9 +14,8 @@ namespace {
 
 // How streams are chosen for ops that name none, as op/ambient.py does.
 struct Choosing {
-  PyObject* chosen = nullptr;          // a ContextVar: what `with` blocks say
-  PyObject* nothing_chosen = nullptr;  // its value where none does
-  PyObject* policies = nullptr;        // a dict: the policy of each device
+  PyObject* chosen = nullptr;    // a ContextVar: the device and the policy of `with` blocks
+  PyObject* policies = nullptr;  // a dict: the policy of each device
   PyTypeObject* round_robin = nullptr;
   int64_t turns = 0;             // where a round robin has the iterator over its streams
   PyObject* choose = nullptr;    // finds the stream of an op in every case
@@ -37,14 +36,18 @@ PyObject* warn_never_run = nullptr;
 
 const VerbNames& names_of(Verb verb) { return verbs[static_cast<int>(verb)]; }
 
-// The stream of a device whose own policy hands out streams in turn, where nothing else was said.
+// The stream of a device whose own policy hands out streams in turn, where no other policy was said.
 // Null without an error: look closer.
 PyObject* next_in_turn(PyObject* home) {
   if (home == nullptr || home == Py_None || choosing.chosen == nullptr) return nullptr;
   PyObject* chosen = nullptr;
   if (PyContextVar_Get(choosing.chosen, nullptr, &chosen) < 0) return nullptr;
   const Owned owned(chosen);
-  if (chosen != choosing.nothing_chosen) return nullptr;
+  constexpr Py_ssize_t kPolicy = 1;
+  if (chosen == nullptr || !PyTuple_Check(chosen) || PyTuple_GET_SIZE(chosen) <= kPolicy ||
+      PyTuple_GET_ITEM(chosen, kPolicy) != Py_None) {
+    return nullptr;
+  }
   PyObject* policy = PyDict_GetItemWithError(choosing.policies, home);
   if (policy == nullptr || Py_TYPE(policy) != choosing.round_robin) return nullptr;
   PyObject* turns = slot(policy, choosing.turns);
@@ -107,7 +110,6 @@ PyObject* set_choosing(PyObject*, PyObject* given) {
   Setup setup(given);
   Choosing found;
   found.chosen = setup.object("chosen");
-  found.nothing_chosen = setup.object("nothing_chosen");
   found.policies = setup.object("policies");
   found.round_robin = setup.type("round_robin", {{"turns", &found.turns}});
   found.choose = setup.object("choose");

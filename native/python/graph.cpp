@@ -1,5 +1,4 @@
 // Launches of graphs: work that was recorded once, and is submitted again as a whole.
-#include "core/borrow.hpp"
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
 #include "python/endings.hpp"
@@ -8,6 +7,7 @@
 #include "python/process.hpp"
 #include "python/run_inline.hpp"
 #include "python/setup.hpp"
+#include "python/submit_cpu.hpp"
 
 namespace tw::py {
 
@@ -170,25 +170,6 @@ void forget_reports(cpu::Job& run) {
   run.launch->print_used.store(0, std::memory_order_relaxed);
 }
 
-// Puts a run on an idle stream, for this thread to run it. As `begin_replay`. Where other work comes
-// before it, that is noted in `waits`.
-int64_t begin_here(const ReplayMemory& memory, const CpuQueue& queue, cpu::Job& run, PyObject* built,
-                   const EndingUse& use, Waits& waits) {
-  const auto begin = [&](const TensorUses& tensors) -> int64_t {
-    const int64_t refused = judge_again(tensors, *queue.timeline, waits);
-    if (refused != 0) return refused;
-    cpu::Stream::Reservation reservation = queue.stream->reserve_idle();
-    if (!reservation) waits.add(queue.timeline);
-    if (!waits.empty()) return kSlowPath;
-    borrow_again(tensors);
-    const int64_t number = tw::begin(tensors, *queue.timeline, 0, waits);
-    reservation.occupy(run);
-    submitted(*queue.timeline);
-    return number;
-  };
-  return begin_replay(memory, use.uses, use.user, names.zero, built, begin);
-}
-
 // Runs a replay whose turn it is.
 Ending run_next(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue& queue,
                 const EndingUse& use, Waits& waits) {
@@ -205,7 +186,9 @@ Ending run_next(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
   // The handler of a signal that interrupts this must not find it.
   set_slot(replay, classes.run, Py_None);
   const Owned built = Owned::borrowed(as_launch(op).op.built);
-  const int64_t number = begin_here(*memory, queue, run.job(), built.get(), use, waits);
+  const CpuSubmission submission{use.uses,        use.user,      names.zero,
+                                 *queue.timeline, *queue.stream, run.job()};
+  const int64_t number = begin_inline(submission, *memory, built.get(), waits);
   Ending ending = number == kFailed ? Ending::kError : Ending::kSlowPath;
   if (number > 0) {
     ending = run_to_end(queue, run, number, budget) ? Ending::kDone : Ending::kError;

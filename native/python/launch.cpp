@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "core/borrow.hpp"
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
 #include "python/module.hpp"
@@ -10,6 +9,7 @@
 #include "python/run_inline.hpp"
 #include "python/scalars.hpp"
 #include "python/setup.hpp"
+#include "python/submit_cpu.hpp"
 
 namespace tw::py {
 
@@ -95,6 +95,7 @@ struct Prepared {
   int64_t* row() const {
     return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(row_in(held.get())));
   }
+  LaunchValues values() const { return {row(), numbers_at}; }
 };
 
 // Whether `bind` gave it.
@@ -169,36 +170,21 @@ bool put_back(PyObject* plan, PyObject* record) {
   return idle != nullptr && PyList_Check(idle) && PyList_Append(idle, record) == 0;
 }
 
-// Puts a launch on an idle stream, for this thread to run it. As `begin_launch`. Where other work
-// comes before it, that is noted in `prepared.waits`.
-int64_t begin_here(const LaunchPlan& plan, const CpuQueue& queue, cpu::Job& job, Prepared& prepared,
-                   const EndingUse& use, PyObject* known) {
-  const auto begin = [&](const TensorUses& tensors) -> int64_t {
-    const int64_t refused = judge(tensors, *queue.timeline, 0, prepared.waits);
-    if (refused != 0) return refused;
-    cpu::Stream::Reservation reservation = queue.stream->reserve_idle();
-    if (!reservation) prepared.waits.add(queue.timeline);
-    if (!prepared.waits.empty()) return kSlowPath;
-    const int64_t number = tw::begin(tensors, *queue.timeline, 0, prepared.waits);
-    write_parameters(plan, tensors, prepared.numbers_at, reinterpret_cast<int64_t*>(&job));
-    reservation.occupy(job);
-    submitted(*queue.timeline);
-    mark_written(tensors);
-    return number;
-  };
-  return begin_launch(plan, use.uses, use.user, known, prepared.row(), begin);
+CpuSubmission submission_of(const CpuQueue& queue, const RunMemory& memory, const EndingUse& use) {
+  return {use.uses, use.user, names.zero, *queue.timeline, *queue.stream, memory.job()};
 }
 
 // Runs a launch on the calling thread, where its stream is idle.
 Ending run_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepared,
-                const EndingUse& use, PyObject* known) {
+                const EndingUse& use) {
   RunMemory memory(take_record(prepared.plan.get()));
   if (memory.record() == nullptr || !memory.prepare(queue)) {
     return PyErr_Occurred() ? Ending::kError : Ending::kSlowPath;
   }
   const int64_t budget = spread(queue, memory.job());
   if (budget < 0) return Ending::kError;
-  const int64_t number = begin_here(plan, queue, memory.job(), prepared, use, known);
+  const int64_t number =
+      begin_inline(submission_of(queue, memory, use), plan, prepared.values(), prepared.waits);
   if (number <= 0) {
     if (number == kFailed) return Ending::kError;
     return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
@@ -319,7 +305,7 @@ bool sweep(const CpuQueue& queue) {
 
 // Puts a launch on a stream of the CPU, behind what is there, for others to run it.
 Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepared,
-                  const EndingUse& use, PyObject* known) {
+                  const EndingUse& use) {
   if (slot(prepared.plan.get(), classes.starts) != Py_True) return Ending::kSlowPath;
   const Ending ready = prepare_start(queue);
   if (ready != Ending::kDone) return ready;
@@ -331,28 +317,13 @@ Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepa
   const Owned started = new_started(queue, prepared, memory);
   if (!started) return Ending::kError;
   int64_t place = 0;  // in the stream
-  const auto begin = [&](const TensorUses& tensors) -> int64_t {
-    const int64_t refused = judge(tensors, *queue.timeline, 0, prepared.waits);
-    if (refused != 0) return refused;
-    // Where there is no memory for all of them, those that are there do no harm.
-    if (!enqueue_waits(queue, prepared.waits)) {
-      prepared.waits = Waits();  // nobody waits here
-      return kSlowPath;
-    }
-    const int64_t number = tw::begin(tensors, *queue.timeline, 0, prepared.waits);
-    write_parameters(plan, tensors, prepared.numbers_at,
-                     reinterpret_cast<int64_t*>(&memory.job()));
-    place = queue.stream->enqueue(memory.job());
-    submitted(*queue.timeline);
-    mark_written(tensors);
-    return as_started(started.get()).number = number;
-  };
   const int64_t number =
-      begin_launch(plan, use.uses, use.user, known, prepared.row(), begin);
+      submit_launch(submission_of(queue, memory, use), plan, prepared.values(), place);
   if (number == kFailed) return Ending::kError;
   if (number == 0) {
     return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
   }
+  as_started(started.get()).number = number;
   if (!keep_until(queue, place, started.get())) return Ending::kError;
   return sweep(queue) ? Ending::kDone : Ending::kError;
 }
@@ -370,8 +341,7 @@ std::optional<bool> runs_here(PyObject* code, const EndingUse& use) {
   return told.get() == Py_True;
 }
 
-Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const EndingUse& use,
-                PyObject* known) {
+Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const EndingUse& use) {
   PyObject* address = slot(prepared.plan.get(), classes.cpu_address);
   if (address == nullptr) return Ending::kSlowPath;
   const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
@@ -380,12 +350,12 @@ Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const E
   if (packed != Ending::kDone) return packed;
   const std::optional<bool> here = runs_here(prepared.code.get(), use);
   if (!here) return Ending::kError;
-  return *here ? run_here(op, queue, plan, prepared, use, known)
-               : start_here(queue, plan, prepared, use, known);
+  return *here ? run_here(op, queue, plan, prepared, use)
+               : start_here(queue, plan, prepared, use);
 }
 
 // Puts a launch on a stream of CUDA.
-Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use, PyObject* known) {
+Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use) {
   PyObject* context = slot(prepared.plan.get(), classes.context);
   PyObject* address = slot(prepared.plan.get(), classes.cuda_address);
   if (context == nullptr || address == nullptr || slot(context, classes.is_fine) != Py_True) {
@@ -399,7 +369,7 @@ Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use, PyO
   const StreamPoint before = point_of(stream);
   if (!before.ok()) return Ending::kError;
   const cuda::Submission submission =
-      submit_launch(*driver, plan, use.uses, use.user, known, prepared.row(), prepared.numbers_at,
+      submit_launch(*driver, plan, use.uses, use.user, names.zero, prepared.row(), prepared.numbers_at,
                     *before.timeline, before.handle, use.budget);
   return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(),
                 use.budget > 0, classes.unfinished);
@@ -413,9 +383,11 @@ Ending tidy(PyObject* held) {
 }
 
 // Sees to it that what kept a launch is over, if that is all it needs: waits for work that comes
-// before it, or lets memory forget what is over. kDone: it may be tried again.
-Ending make_way(const Prepared& prepared) {
-  return prepared.waits.empty() ? tidy(prepared.held.get()) : await_on_host(prepared.waits);
+// before it if the caller waits anyway, or lets memory forget what is over. kDone: it may be tried
+// again.
+Ending make_way(const Prepared& prepared, const EndingUse& use) {
+  if (prepared.waits.empty()) return tidy(prepared.held.get());
+  return use.waits ? await_on_host(prepared.waits) : Ending::kSlowPath;
 }
 
 // Lets an op go of what it holds, as it has run; gives its arguments.
@@ -434,7 +406,7 @@ bool is_used(const EndingUse& use) {
 // Ends a launch on a stream whose device is known, in one of two ways.
 template <typename EndThere>
 Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_class,
-                    const EndThere& end, Owned& result) {
+                    const EndingUse& use, const EndThere& end, Owned& result) {
   PyObject* known = known_in(launch.held);
   if (slot(known, classes.home) != device) return Ending::kSlowPath;
   Prepared prepared{.held = Owned::borrowed(launch.held),
@@ -447,7 +419,7 @@ Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_c
     do {
       prepared.waits = Waits();
       ending = end(prepared);
-    } while (ending == Ending::kSlowPath && (ending = make_way(prepared)) == Ending::kDone);
+    } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
   }
   if (ending == Ending::kDone) {
     result = let_go(launch);
@@ -460,15 +432,15 @@ Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& r
   LaunchObject& launch = as_launch(op);
   if (!is_held(launch.held)) return Ending::kSlowPath;
   const Owned kept_alive = Owned::borrowed(stream);
-  PyObject* known = names.zero;
   if (is_cuda_stream(stream)) {
-    const auto end = [&](Prepared& prepared) { return end_there(stream, prepared, use, known); };
-    return end_prepared(launch, device_of_cuda_stream(stream), classes.cuda_plan, end, result);
+    const auto end = [&](Prepared& prepared) { return end_there(stream, prepared, use); };
+    return end_prepared(launch, device_of_cuda_stream(stream), classes.cuda_plan, use, end,
+                        result);
   }
   const CpuQueue queue = cpu_queue_of(stream);
   if (!queue) return Ending::kSlowPath;
-  const auto end = [&](Prepared& prepared) { return end_here(op, queue, prepared, use, known); };
-  const Ending ending = end_prepared(launch, queue.device, classes.cpu_plan, end, result);
+  const auto end = [&](Prepared& prepared) { return end_here(op, queue, prepared, use); };
+  const Ending ending = end_prepared(launch, queue.device, classes.cpu_plan, use, end, result);
   if (ending == Ending::kError && is_used(use)) {
     const SavedError saved;
     const Owned dropped = let_go(launch);

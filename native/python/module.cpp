@@ -13,12 +13,13 @@ int execute(PyObject* module) {
       add_cpu,  //
       add_cuda_driver,  //
       add_cuda_stream,  //
+      add_dlpack,  //
       add_entry,  //
       add_graph,  //
       add_location,  //
       add_process,  //
       add_run_inline,  //
-      add_submit_cpu,  //
+      add_xla,  //
   };
   for (const auto add : kParts) {
     if (add(module) < 0) return -1;

@@ -9,6 +9,7 @@ int add_borrowing(PyObject* module);
 int add_cpu(PyObject* module);
 int add_cuda_driver(PyObject* module);
 int add_cuda_stream(PyObject* module);
+int add_dlpack(PyObject* module);
 int add_endings(PyObject* module);
 int add_entry(PyObject* module);
 int add_graph(PyObject* module);
@@ -16,6 +17,6 @@ int add_launch(PyObject* module);
 int add_location(PyObject* module);
 int add_process(PyObject* module);
 int add_run_inline(PyObject* module);
-int add_submit_cpu(PyObject* module);
+int add_xla(PyObject* module);
 
 }  // namespace tw::py

@@ -182,13 +182,6 @@ bool run_to_end(const CpuQueue& queue, const RunMemory& memory, int64_t number, 
   return went;
 }
 
-bool enqueue_waits(const CpuQueue& queue, const Waits& waits) {
-  return std::all_of(waits.begin(), waits.end(), [&](const Timeline* other) {
-    const auto& theirs = *static_cast<const cpu::Stream*>(other->queue);
-    return queue.stream->enqueue_wait(theirs.completed_count(), theirs.submitted()) > 0;
-  });
-}
-
 Ending await_on_host(const Waits& waits) {
   const Owned addresses(PyList_New(0));
   if (!addresses) return Ending::kError;

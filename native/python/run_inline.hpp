@@ -60,9 +60,6 @@ int64_t spread(const CpuQueue& queue, cpu::Job& job);
 // is set, by the handler of a signal most likely; it was given up.
 bool run_to_end(const CpuQueue& queue, const RunMemory& memory, int64_t number, int64_t budget);
 
-// Has a stream wait for all that is on some others; false: there is no memory for that.
-bool enqueue_waits(const CpuQueue& queue, const Waits& waits);
-
 // Waits until streams have passed all that is on them now. kDone, or kError.
 Ending await_on_host(const Waits& waits);
 

@@ -1,8 +1,10 @@
+# ruff: noqa: PYI021 - what the functions do is said here, where editors find it
 """The native core. Python composes and explains; this decides.
 
 Arguments that are addresses of records are ints; `driver.stub.words` names the words of these.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, Final, TypeAlias, final
 
@@ -29,6 +31,15 @@ def borrow_exclusive(plan: int, record: bytes, what: str, known: Known, /) -> An
 
     None: parts of the memory are borrowed or it has neighbours, and nothing was done.
     """
+
+SLOW_PATH: Final[int]
+"""What `reserve` gives where Python must look closer;"""
+PENDING_WORK: Final[int]
+"""where Python keeps an account of work that may be over: look through that, and ask again."""
+LISTED: Final[int]
+"""How work begins, as bits: Python lists it;"""
+FOLLOWING: Final[int]
+"""it comes after all that Python keeps account of."""
 
 def reserve(row: bytes, written: int, count: int, timeline: int, how: int, /) -> int:
     """Begin work whose borrows still stand; its number, or below 0: why not."""
@@ -151,5 +162,197 @@ def set_cuda_stream(stream: type, lane: type, dues: type, many: int, /) -> None:
     A stream that keeps `many` things alive lets go of what has passed.
     """
 
-def cuda_text_entries() -> dict[str, int]:
-    """Addresses for the text of launches."""
+class Op:
+    """An op: where it was built, and who has used it. Says so if it is dropped unused."""
+
+    _built: Location
+    _uses: list[tuple[str, Location]]
+
+class Launch(Op):
+    """A kernel with its arguments. Its endings and `execute` are those of the class extending it.
+
+    Where something needs a closer look they call `_sync_on_slowly` and the like.
+    """
+
+    _args: tuple[Any, ...]
+    _held: Any
+    _examined: Any
+    _kernel: Any
+    _numbers: Sequence[Any]
+    _request: Any
+
+class Entry:
+    """A kernel as it is called. Where something needs a closer look, `_call_slowly` builds the op."""
+
+    kernel: Any
+    _launch_class: type[Launch]
+
+    def call_at(self, location: Location, args: tuple[Any, ...], /) -> Any:
+        """Call it with these arguments, for a program that stands there."""
+
+    def _set_launches(self, cls: type[Launch], /) -> None:
+        """Say of which class its launches are."""
+
+class Kernel:
+    """A kernel, as its launches need it."""
+
+    plain: Any
+    """What binds most calls, and borrows too; None: all need a closer look."""
+    bare: Any
+    """What calls without keywords ask, if that is known."""
+
+class Binder:
+    """Binds plain calls of one kernel."""
+
+    call: int
+    """The address of what binding takes, as `CallWord` says."""
+    number_places: bytes
+    """Which arguments are numbers: 64-bit words."""
+
+class Graph:
+    """Work that was captured. Where something needs a closer look, `_launch_slowly` builds the op."""
+
+    _memory: Any
+    _replay: Any
+    device: Any
+    name: str
+    prepared: list[Any]
+
+class GraphLaunch(Op):
+    """Runs a graph's work once. Its endings are those of the class that extends it."""
+
+    _graph: Any
+    _of: str
+    _home: Any
+
+@final
+class Started:
+    """Work that was put on a stream of the CPU; called once the stream has passed it."""
+
+    def __call__(self) -> None:
+        """Take note that it is over."""
+
+def set_choosing(how: dict[str, Any], /) -> None:
+    """Say how streams are chosen for ops that name none."""
+
+def set_cpu_classes(classes: dict[str, Any], /) -> None:
+    """Say how streams of the CPU and records of their work are laid out."""
+
+def set_launch_classes(classes: dict[str, Any], /) -> None:
+    """Say how what launches meet is laid out."""
+
+def set_graph_classes(classes: dict[str, Any], /) -> None:
+    """Say how what graphs meet is laid out."""
+
+
+# The CPU. Jobs and scratch memory are given by their addresses.
+
+FORKED: int
+"""What calls answer in a child process, where the parent's pool is of no use."""
+UNFINISHED: int
+BUSY: int
+"""What becomes of a job that runs on the calling thread: 0, it is over; time is up; not begun."""
+JOB_WORDS: int
+JOB_LAYOUT: Mapping[str, int]
+"""Positions of the 64-bit words of a job, by the names of native/cpu/job.hpp."""
+KEPT_SCRATCH: int
+"""Scratch beyond this size is given back after the job, by every thread."""
+COPY_KERNEL: int
+TIME_KERNEL: int
+"""Addresses of kernels: one copies as native/cpu/copy.hpp says, the other notes the time."""
+
+def cancel_job(job: int, /) -> None:
+    """Have a job, or a list of jobs, not run to its end."""
+
+def set_listener(words: int, /) -> None:
+    """Say where the words are that tell of the thread which runs the handlers of signals."""
+
+@final
+class CpuPool:
+    """What the streams of the CPU and their workers share."""
+
+    workers: int
+    """How many workers were started."""
+    usual_threads: int
+    """How many threads a launch may use where no `with` block has other settings in force."""
+
+    def __new__(cls, alone: int) -> CpuPool: ...
+    @property
+    def address(self) -> int:
+        """Where native code finds it."""
+
+    @property
+    def unfinished(self) -> int:
+        """How many jobs were left unfinished by the threads that run them."""
+
+    def serve(self) -> int:
+        """Be a worker, until `stop`."""
+
+    def stop(self) -> int:
+        """Run nothing any more, and send workers home."""
+
+    def alert(self) -> int:
+        """Count an alert now."""
+
+    def wait_for_alert(self, seen: int, budget: int, /) -> int:
+        """Sleep until the count of alerts is not `seen`, or so many nanoseconds; the count."""
+
+@final
+class CpuStream:
+    """The queue of a stream of the CPU."""
+
+    def __new__(cls, pool: CpuPool) -> CpuStream: ...
+    @property
+    def address(self) -> int:
+        """Where native code finds it."""
+
+    @property
+    def completed(self) -> int:
+        """How many jobs have passed."""
+
+    @property
+    def submitted(self) -> int:
+        """How many jobs were added."""
+
+    def enqueue(self, job: int, /) -> int:
+        """Add a job; its number, or FORKED."""
+
+    def enqueue_wait(self, other: CpuStream, number: int, /) -> int:
+        """Add a wait until another stream has passed a number; as `enqueue`, or 0: no memory."""
+
+    def run_inline(self, job: int, scratch: int, budget: int, /) -> int:
+        """Add a job and run it here, if the stream is idle: a status."""
+
+    def resume(self, job: int, scratch: int, budget: int, /) -> int:
+        """Go on with a job of this thread, unless it is over: a status."""
+
+    def is_first(self, job: int, /) -> bool:
+        """Say whether a job is the first one here."""
+
+    def unfinished_of_caller(self) -> tuple[int, int] | None:
+        """The job that this thread has left unfinished here, and the bytes of its scratch."""
+
+    def cancel_all(self) -> int:
+        """Have nothing here run to its end."""
+
+    def wait(self, number: int, budget: int, /) -> int:
+        """Sleep until so many jobs have passed: 1, or 0: time is up, or FORKED."""
+
+    def alert_at(self, number: int, /) -> int:
+        """Have the pool count an alert once so many jobs have passed: 0, or FORKED."""
+
+DLPACK_DELETER: int
+DLPACK_DESTRUCTOR: int
+DLPACK_VERSIONED_DELETER: int
+DLPACK_VERSIONED_DESTRUCTOR: int
+"""Addresses: what deletes a managed tensor of DLPack, and what destroys its capsule."""
+
+XLA_INTERRUPTED: str
+"""What XLA is told of a call that an interrupt has ended."""
+
+@final
+class XlaHandler:
+    """A function of Python that XLA calls by way of ctypes; it always has a result."""
+
+    def __new__(cls, function: Callable[[int], int]) -> XlaHandler: ...
+    def __call__(self, frame: int, /) -> int: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from .._core import GraphLaunch as NativeGraphLaunch
@@ -151,8 +151,11 @@ def _unfinished(
     stream.waited((others, kept, upto), answer, label, keep)
 
 
-set_graph_classes({
+CORE_CLASSES: Mapping[str, Any] = {
     "GraphLaunch": GraphLaunch, "PlainMemory": PlainMemory, "CpuReplay": CpuReplay,
     "CudaReplay": CudaReplay, "Context": Context, "label": GRAPH, "tidy": tidy,
     "unfinished": _unfinished,
-})  # fmt: skip
+}  # fmt: skip
+"""What the core meets when it ends launches of graphs, by the names under which it asks for them."""
+
+set_graph_classes(dict(CORE_CLASSES))

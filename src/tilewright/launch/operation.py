@@ -472,8 +472,11 @@ def _unfinished(
     stream.waited((others, kept, upto), answer, shot, held)
 
 
-set_launch_classes({
+CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuShot": CpuShot, "CudaShot": CudaShot, "Context": Context,
     "ExecutionContext": ExecutionContext, "tidy": _tidy, "unfinished": _unfinished,
     "may_run_here": may_run_here,
-})  # fmt: skip
+}  # fmt: skip
+"""What the core meets when it ends launches, by the names under which it asks for them."""
+
+set_launch_classes(dict(CORE_CLASSES))

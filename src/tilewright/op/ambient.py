@@ -216,8 +216,8 @@ def _choose_for(op: Any) -> Stream:
 
 
 set_choosing({
-    "chosen": _CHOSEN, "nothing_chosen": _NOTHING_CHOSEN, "policies": _POLICIES,
-    "round_robin": StreamPoolRoundRobin, "choose": _choose_for,
+    "chosen": _CHOSEN, "policies": _POLICIES, "round_robin": StreamPoolRoundRobin,
+    "choose": _choose_for,
 })  # fmt: skip
 
 
