@@ -230,11 +230,15 @@ Ending end_here(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
   if (PyErr_Occurred()) return Ending::kError;
   Ending ending;
   Waits waits;
+  bool awaited = false;
   do {
+    awaited = !waits.empty();
     waits = Waits();
     const Turn turn(replay);
     if (!turn.taken()) return Ending::kError;
     ending = run_next(op, graph, replay, queue, use, waits);
+    // Once: what has been passed, and was waited for, may still be listed as somebody's to hear of.
+    if (awaited && !waits.empty()) break;
   } while (ending == Ending::kSlowPath &&
            (ending = waits.empty() ? tidy(as_graph(graph)) : await_on_host(waits)) == Ending::kDone);
   return ending;

@@ -416,9 +416,13 @@ Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_c
     ending = Ending::kSlowPath;
   }
   if (ending == Ending::kDone) {
+    bool awaited = false;
     do {
       prepared.waits = Waits();
       ending = end(prepared);
+      // Once: what has been passed, and was waited for, may still be listed as somebody's to hear of.
+      if (awaited && !prepared.waits.empty()) break;
+      awaited = !prepared.waits.empty();
     } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
   }
   if (ending == Ending::kDone) {
