@@ -213,6 +213,25 @@ def test_an_op_is_not_run_while_another_is_started() -> None:
         tw.value(1).then(lambda _: inner.sync()).sync()
 
 
+def test_what_other_threads_start_changes_nothing(looked_at: list[Launch[Any]]) -> None:
+    x, out = vector(10), vector(10)
+    warm(doubled, out, x)
+    del looked_at[:]
+    begun, end = threading.Event(), threading.Event()
+
+    def start() -> None:
+        tw.value(1).map(lambda _: (begun.set(), end.wait(10))).sync()
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    begun.wait(10)
+    doubled(out.borrow_mut(), x).sync()
+    end.set()
+    thread.join(10)
+    assert not looked_at
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 2)
+
+
 def test_an_interrupt_ends_one_that_lasts_and_the_stream_goes_on(
     looked_at: list[Launch[Any]],
 ) -> None:
