@@ -101,6 +101,13 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+constexpr Constant kConstants[] = {
+    {"SLOW_PATH", kSlowPath},
+    {"PENDING_WORK", kPendingWork},
+    {"LISTED", kListed},
+    {"FOLLOWING", kFollowing},
+};
+
 }  // namespace
 
 bool holds_words(PyObject* bytes, int64_t words) {
@@ -117,6 +124,9 @@ bool is_uses(PyObject* uses) {
   return false;
 }
 
-int add_borrowing(PyObject* module) { return PyModule_AddFunctions(module, kMethods); }
+int add_borrowing(PyObject* module) {
+  if (add_constants(module, kConstants) < 0) return -1;
+  return PyModule_AddFunctions(module, kMethods);
+}
 
 }  // namespace tw::py

@@ -119,6 +119,12 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+constexpr Constant kConstants[] = {
+    {"CPU_UNFINISHED", kUnfinished},
+    {"CPU_QUIET", kQuiet},
+    {"CPU_TOLD_BITS", kToldBits},
+};
+
 }  // namespace
 
 int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan,
@@ -155,6 +161,9 @@ int64_t run_replay(const CpuSubmission& what, const ReplayMemory& memory, PyObje
   return run(begin_replay(memory, what.uses, what.user, what.known, built, begin), what, time);
 }
 
-int add_submit_cpu(PyObject* module) { return PyModule_AddFunctions(module, kMethods); }
+int add_submit_cpu(PyObject* module) {
+  if (add_constants(module, kConstants) < 0) return -1;
+  return PyModule_AddFunctions(module, kMethods);
+}
 
 }  // namespace tw::py

@@ -1,9 +1,12 @@
+# ruff: noqa: PYI021 - what the functions do is said here, where editors find it
 """The native core. Python composes and explains; this decides.
 
 Arguments that are addresses of records are ints; `driver.stub.words` names the words of these.
 """
 
 from types import CodeType
+from typing import Any, Final, TypeAlias
+
 from typing import Any, Final, TypeAlias, final
 
 Location: TypeAlias = tuple[CodeType, int] | None
@@ -30,6 +33,15 @@ def borrow_exclusive(plan: int, record: bytes, what: str, known: Known, /) -> An
     None: parts of the memory are borrowed or it has neighbours, and nothing was done.
     """
 
+SLOW_PATH: Final[int]
+"""What `reserve` gives where Python must look closer;"""
+PENDING_WORK: Final[int]
+"""where Python keeps an account of work that may be over: look through that, and ask again."""
+LISTED: Final[int]
+"""How work begins, as bits: Python lists it;"""
+FOLLOWING: Final[int]
+"""it comes after all that Python keeps account of."""
+
 def reserve(row: bytes, written: int, count: int, timeline: int, how: int, /) -> int:
     """Begin work whose borrows still stand; its number, or below 0: why not."""
 
@@ -47,6 +59,63 @@ def note_passed(timeline: int, number: int, /) -> None:
 
 def reap(timeline: int, /) -> int:
     """Find up to which number all work is over."""
+
+CPU_UNFINISHED: Final[int]
+"""What is told of work that ran, as bits below its number: time is up, it must be resumed;"""
+CPU_QUIET: Final[int]
+"""it is over, and has nothing to report."""
+CPU_TOLD_BITS: Final[int]
+
+def cpu_submit(
+    uses: list[Any] | None,
+    user: str,
+    known: Known,
+    timeline: int,
+    stream: int,
+    job: int,
+    plan: int,
+    row: bytes,
+    numbers: bytes,
+    /,
+) -> int:
+    """Put a launch behind what is on its stream; its number in the timeline.
+
+    0: it needs a closer look, and nothing was done.
+    """
+
+def cpu_run(
+    uses: list[Any] | None,
+    user: str,
+    known: Known,
+    timeline: int,
+    stream: int,
+    job: int,
+    scratch: int,
+    budget: int,
+    plan: int,
+    row: bytes,
+    numbers: bytes,
+    /,
+) -> int:
+    """Run a launch on this thread, if its stream is idle; its number, and what is told of it.
+
+    0: it needs a closer look, and nothing was done.
+    """
+
+def cpu_replay(
+    uses: list[Any] | None,
+    user: str,
+    known: Known,
+    timeline: int,
+    stream: int,
+    job: int,
+    scratch: int,
+    budget: int,
+    memory: int,
+    built: Location,
+    /,
+) -> int:
+    """Run a replay on this thread, as `cpu_run` does a launch."""
 
 # CUDA
 

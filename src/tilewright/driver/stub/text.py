@@ -21,17 +21,18 @@ from .records import RECORDS, UNCLEAR
 from .shapes import counted
 from .spots import SPOTS
 from .uses import FIRST_USE, NOTE_FIRST, USES
-from .words import ALL, READERS, LaneWord, Look, StorageWord, TensorWord
-
-CLOSER = -1
-"""Python must look closer."""
-ACCOUNT = -2
-"""Python keeps an account of work that may be over: let it look through that, and ask again."""
-
-LISTED = 1
-"""How work is begun, as bits: Python lists it;"""
-FOLLOWING = 2
-"""it comes after all that Python keeps account of."""
+from .words import (
+    ACCOUNT,
+    ALL,
+    CLOSER,
+    FOLLOWING,
+    LISTED,
+    READERS,
+    LaneWord,
+    Look,
+    StorageWord,
+    TensorWord,
+)
 
 FRESH = Look.UNWRITTEN
 """Why work that is not listed cannot write: should it be refused, nothing was written."""
