@@ -5,8 +5,6 @@ Arguments that are addresses of records are ints; `driver.stub.words` names the 
 """
 
 from types import CodeType
-from typing import Any, Final, TypeAlias
-
 from typing import Any, Final, TypeAlias, final
 
 Location: TypeAlias = tuple[CodeType, int] | None
