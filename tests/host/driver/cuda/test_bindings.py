@@ -7,6 +7,7 @@ import time
 from functools import partial
 from operator import getitem
 from struct import pack
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from support.leaks import assert_none_left
 from support.native_cuda import addresses, as_functions
 from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS, CudaDriver
 from tilewright.array.borrow import BorrowState, Use, borrow_words
+from tilewright.driver.cuda.bindings import SINCE, Bindings
 from tilewright.driver.cuda.record import HEAD_WORDS, Head, Record
 from tilewright.driver.cuda.results import NOT_READY
 from tilewright.driver.lane import ISSUED, OVER, PUT, UNPUT, Lane
@@ -516,3 +518,22 @@ def test_too_few_words_are_refused(driver, native):
         with pytest.raises(TypeError, match="words as bytes"):
             native.submit_launch(*right[:i], right[i][:-8], *right[i + 1 :])
     assert driver.log == []
+
+
+def test_the_functions_of_the_driver_are_found_by_name(driver, record):
+    kept = as_functions(driver)
+    known = {name.encode(): at for name, at in addresses(kept).items()}
+    asked = []
+
+    def find(name, version, flags):
+        asked.append((version, flags))
+        return 0, known[name], 0
+
+    bindings = Bindings(SimpleNamespace(cuGetProcAddress=find), "libcuda.so")
+    assert asked == [(SINCE, 0)] * len(CUDA_FUNCTIONS)
+    assert bindings.launch(ctypes.addressof(record), 5) == 0
+    assert bindings.record(77, 6, 5) == 0
+    assert [entry[0] for entry in driver.log] == ["push", "launch", "pop", "push", "record", "pop"]
+    assert bindings.query(77, 3) == bindings.await_event(77, 3, 1) == NOT_READY
+    assert bindings.idle(77, 3) == bindings.drain(77, 3, 1) == NOT_READY
+    assert bindings.native_driver != 0
