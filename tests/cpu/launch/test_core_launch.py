@@ -87,7 +87,9 @@ def warm(kernel: Any, *tensors: tw.Tensor[Any]) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 31, 257, 1009, 100_003])
-def test_launches_need_no_look_once_their_code_is_there(looked_at: list[Launch[Any]], size: int) -> None:
+def test_launches_need_no_look_once_their_code_is_there(
+    looked_at: list[Launch[Any]], size: int
+) -> None:
     x, out = vector(size), vector(size)
     warm(doubled, out, x)
     other = vector(size)
