@@ -59,192 +59,6 @@ def note_passed(timeline: int, number: int, /) -> None:
 def reap(timeline: int, /) -> int:
     """Find up to which number all work is over."""
 
-# CUDA
-
-CUDA_FUNCTIONS: Final[tuple[str, ...]]
-"""Functions of the driver that native code calls, by the driver's names."""
-CUDA_STATUS_BITS: Final[int]
-"""What a submission gives is how many there were, shifted by so many bits, and how waiting ended."""
-CUDA_EAGER: Final[int]
-"""Nanoseconds in which a thread that waits for a stream or an event does not sleep."""
-
-@final
-class CudaDriver:
-    """The driver's functions that are called all the time, by name: tests give others.
-
-    Contexts, streams and events are the driver's handles, records and plans the addresses of their
-    words. Each call makes the context current where it is not, and leaves the thread as it was.
-    """
-
-    def __new__(cls, addresses: dict[str, int]) -> CudaDriver: ...
-    @property
-    def address(self) -> int:
-        """Where native code finds the table, which stays for good."""
-
-    def open_queue(self, context: int, stream: int, /) -> int:
-        """Make a stream one that others can wait for; gives the address of what they need."""
-
-    def close_queue(self, queue: int, /) -> None:
-        """Take that back: nobody will wait any more."""
-
-    def launch(self, record: int, stream: int, /) -> int:
-        """Launch what the words at an address say; the driver's status."""
-
-    def submit_launch(
-        self,
-        plan: int,
-        uses: list[tuple[str, Location]] | None,
-        user: str,
-        known: Known,
-        row: bytes,
-        numbers: bytes,
-        timeline: int,
-        stream: int,
-        budget: int,
-        /,
-    ) -> int:
-        """Begin a launch, note who does, submit it, and wait for it if there is a budget.
-
-        Gives how many pieces of work were submitted as work of the timeline, shifted by
-        `CUDA_STATUS_BITS`, and how the waiting ended; minus the status if the driver refused it;
-        0 if it could not begin as it is.
-        """
-
-    def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
-        """Submit a launch, as work of a timeline that was begun.
-
-        Gives how many were submitted so, or minus the status. The word at `unsubmitted` is 0 then.
-        """
-
-    def submit_graph(
-        self,
-        context: int,
-        record: int,
-        graph: int,
-        memory: int,
-        uses: list[tuple[str, Location]] | None,
-        user: str,
-        known: Known,
-        built: Location,
-        timeline: int,
-        stream: int,
-        budget: int,
-        /,
-    ) -> int:
-        """Begin a run of a graph, or of the one kernel it consists of, as `submit_launch` does."""
-
-    def record_event(self, context: int, event: int, stream: int, /) -> int:
-        """Record an event on a stream; the status."""
-
-    def query_event(self, context: int, event: int, /) -> int:
-        """Whether an event has passed, as a status."""
-
-    def query_stream(self, context: int, stream: int, /) -> int:
-        """Whether all on a stream is done, as a status."""
-
-    def drain(self, context: int, stream: int, budget: int, /) -> int:
-        """Wait until all on a stream is done, or so many nanoseconds."""
-
-    def await_event(self, context: int, event: int, budget: int, /) -> int:
-        """Wait until an event has passed, or so many nanoseconds."""
-
-    def await_any(
-        self, context: int, events: int, count: int, word: int, seen: int, budget: int, /
-    ) -> int:
-        """Wait until one of many events has passed, a word is not `seen`, or so long."""
-
-def set_process(tracing: Any, threads: Any, puts: Any, tell: Any, /) -> None:
-    """Say where tracing, the ops that threads start, and waiting for submissions are noted."""
-
-def set_cuda_stream(stream: type, lane: type, dues: type, many: int, /) -> None:
-    """Say what streams of CUDA, their lanes and completion callbacks are.
-
-    A stream that keeps `many` things alive lets go of what has passed.
-    """
-
-class Op:
-    """An op: where it was built, and who has used it. Says so if it is dropped unused."""
-
-    _built: Location
-    _uses: list[tuple[str, Location]]
-
-class Launch(Op):
-    """A kernel with its arguments. Its endings and `execute` are those of the class extending it.
-
-    Where something needs a closer look they call `_sync_on_slowly` and the like.
-    """
-
-    _args: tuple[Any, ...]
-    _held: Any
-    _examined: Any
-    _kernel: Any
-    _numbers: Sequence[Any]
-    _request: Any
-
-class Entry:
-    """A kernel as it is called. Where something needs a closer look, `_call_slowly` builds the op."""
-
-    kernel: Any
-    _launch_class: type[Launch]
-
-    def call_at(self, location: Location, args: tuple[Any, ...], /) -> Any:
-        """Call it with these arguments, for a program that stands there."""
-
-    def _set_launches(self, cls: type[Launch], /) -> None:
-        """Say of which class its launches are."""
-
-class Kernel:
-    """A kernel, as its launches need it."""
-
-    plain: Any
-    """What binds most calls, and borrows too; None: all need a closer look."""
-    bare: Any
-    """What calls without keywords ask, if that is known."""
-
-class Binder:
-    """Binds plain calls of one kernel."""
-
-    call: int
-    """The address of what binding takes, as `CallWord` says."""
-    number_places: bytes
-    """Which arguments are numbers: 64-bit words."""
-
-class Graph:
-    """Work that was captured. Where something needs a closer look, `_launch_slowly` builds the op."""
-
-    _memory: Any
-    _replay: Any
-    device: Any
-    name: str
-    prepared: list[Any]
-
-class GraphLaunch(Op):
-    """Runs a graph's work once. Its endings are those of the class that extends it."""
-
-    _graph: Any
-    _of: str
-    _home: Any
-
-@final
-class Started:
-    """Work that was put on a stream of the CPU; called once the stream has passed it."""
-
-    def __call__(self) -> None:
-        """Take note that it is over."""
-
-def set_choosing(how: dict[str, Any], /) -> None:
-    """Say how streams are chosen for ops that name none."""
-
-def set_cpu_classes(classes: dict[str, Any], /) -> None:
-    """Say how streams of the CPU and records of their work are laid out."""
-
-def set_launch_classes(classes: dict[str, Any], /) -> None:
-    """Say how what launches meet is laid out."""
-
-def set_graph_classes(classes: dict[str, Any], /) -> None:
-    """Say how what graphs meet is laid out."""
-
-
 # The CPU. Jobs and scratch memory are given by their addresses.
 
 FORKED: int
@@ -356,3 +170,190 @@ class XlaHandler:
 
     def __new__(cls, function: Callable[[int], int]) -> XlaHandler: ...
     def __call__(self, frame: int, /) -> int: ...
+
+# CUDA
+
+CUDA_FUNCTIONS: Final[tuple[str, ...]]
+"""Functions of the driver that native code calls, by the driver's names."""
+CUDA_STATUS_BITS: Final[int]
+"""A submission gives how many there were, shifted by so many bits, and how waiting ended."""
+CUDA_EAGER: Final[int]
+"""Nanoseconds in which a thread that waits for a stream or an event does not sleep."""
+
+@final
+class CudaDriver:
+    """The driver's functions that are called all the time, by name: tests give others.
+
+    Contexts, streams and events are the driver's handles, records and plans the addresses of their
+    words. Each call makes the context current where it is not, and leaves the thread as it was.
+    """
+
+    def __new__(cls, addresses: dict[str, int]) -> CudaDriver: ...
+    @property
+    def address(self) -> int:
+        """Where native code finds the table, which stays for good."""
+
+    def open_queue(self, context: int, stream: int, /) -> int:
+        """Make a stream one that others can wait for; gives the address of what they need."""
+
+    def close_queue(self, queue: int, /) -> None:
+        """Take that back: nobody will wait any more."""
+
+    def launch(self, record: int, stream: int, /) -> int:
+        """Launch what the words at an address say; the driver's status."""
+
+    def submit_launch(
+        self,
+        plan: int,
+        uses: list[tuple[str, Location]] | None,
+        user: str,
+        known: Known,
+        row: bytes,
+        numbers: bytes,
+        timeline: int,
+        stream: int,
+        budget: int,
+        /,
+    ) -> int:
+        """Begin a launch, note who does, submit it, and wait for it if there is a budget.
+
+        Gives how many pieces of work were submitted as work of the timeline, shifted by
+        `CUDA_STATUS_BITS`, and how the waiting ended; minus the status if the driver refused it;
+        0 if it could not begin as it is.
+        """
+
+    def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
+        """Submit a launch, as work of a timeline that was begun.
+
+        Gives how many were submitted so, or minus the status. The word at `unsubmitted` is 0 then.
+        """
+
+    def submit_graph(
+        self,
+        context: int,
+        record: int,
+        graph: int,
+        memory: int,
+        uses: list[tuple[str, Location]] | None,
+        user: str,
+        known: Known,
+        built: Location,
+        timeline: int,
+        stream: int,
+        budget: int,
+        /,
+    ) -> int:
+        """Begin a run of a graph, or of the one kernel it consists of, as `submit_launch` does."""
+
+    def record_event(self, context: int, event: int, stream: int, /) -> int:
+        """Record an event on a stream; the status."""
+
+    def query_event(self, context: int, event: int, /) -> int:
+        """Whether an event has passed, as a status."""
+
+    def query_stream(self, context: int, stream: int, /) -> int:
+        """Whether all on a stream is done, as a status."""
+
+    def drain(self, context: int, stream: int, budget: int, /) -> int:
+        """Wait until all on a stream is done, or so many nanoseconds."""
+
+    def await_event(self, context: int, event: int, budget: int, /) -> int:
+        """Wait until an event has passed, or so many nanoseconds."""
+
+    def await_any(
+        self, context: int, events: int, count: int, word: int, seen: int, budget: int, /
+    ) -> int:
+        """Wait until one of many events has passed, a word is not `seen`, or so long."""
+
+def set_process(tracing: Any, threads: Any, puts: Any, tell: Any, /) -> None:
+    """Say where tracing, the ops that threads start, and waiting for submissions are noted."""
+
+def set_cuda_stream(stream: type, lane: type, dues: type, many: int, /) -> None:
+    """Say what streams of CUDA, their lanes and completion callbacks are.
+
+    A stream that keeps `many` things alive lets go of what has passed.
+    """
+
+# Launches and graphs
+
+class Op:
+    """An op: where it was built, and who has used it. Says so if it is dropped unused."""
+
+    _built: Location
+    _uses: list[tuple[str, Location]]
+
+class Launch(Op):
+    """A kernel with its arguments. Its endings and `execute` are those of the class extending it.
+
+    Where something needs a closer look they call `_sync_on_slowly` and the like.
+    """
+
+    _args: tuple[Any, ...]
+    _held: Any
+    _examined: Any
+    _kernel: Any
+    _numbers: Sequence[Any]
+    _request: Any
+
+class Entry:
+    """A kernel as it is called. What needs a closer look is left to `_call_slowly`."""
+
+    kernel: Any
+    _launch_class: type[Launch]
+
+    def call_at(self, location: Location, args: tuple[Any, ...], /) -> Any:
+        """Call it with these arguments, for a program that stands there."""
+
+    def _set_launches(self, cls: type[Launch], /) -> None:
+        """Say of which class its launches are."""
+
+class Kernel:
+    """A kernel, as its launches need it."""
+
+    plain: Any
+    """What binds most calls, and borrows too; None: all need a closer look."""
+    bare: Any
+    """What calls without keywords ask, if that is known."""
+
+class Binder:
+    """Binds plain calls of one kernel."""
+
+    call: int
+    """The address of what binding takes, as `CallWord` says."""
+    number_places: bytes
+    """Which arguments are numbers: 64-bit words."""
+
+class Graph:
+    """Work that was captured. What needs a closer look is left to `_launch_slowly`."""
+
+    _memory: Any
+    _replay: Any
+    device: Any
+    name: str
+    prepared: list[Any]
+
+class GraphLaunch(Op):
+    """Runs a graph's work once. Its endings are those of the class that extends it."""
+
+    _graph: Any
+    _of: str
+    _home: Any
+
+@final
+class Started:
+    """Work that was put on a stream of the CPU; called once the stream has passed it."""
+
+    def __call__(self) -> None:
+        """Take note that it is over."""
+
+def set_choosing(how: dict[str, Any], /) -> None:
+    """Say how streams are chosen for ops that name none."""
+
+def set_cpu_classes(classes: dict[str, Any], /) -> None:
+    """Say how streams of the CPU and records of their work are laid out."""
+
+def set_launch_classes(classes: dict[str, Any], /) -> None:
+    """Say how what launches meet is laid out."""
+
+def set_graph_classes(classes: dict[str, Any], /) -> None:
+    """Say how what graphs meet is laid out."""

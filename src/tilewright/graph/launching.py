@@ -156,6 +156,6 @@ CORE_CLASSES: Mapping[str, Any] = {
     "CudaReplay": CudaReplay, "Context": Context, "label": GRAPH, "tidy": tidy,
     "unfinished": _unfinished,
 }  # fmt: skip
-"""What the core meets when it ends launches of graphs, by the names under which it asks for them."""
+"""What the core meets when it ends launches of graphs, by the names that it asks for."""
 
 set_graph_classes(dict(CORE_CLASSES))

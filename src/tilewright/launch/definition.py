@@ -190,9 +190,10 @@ class Entry(NativeEntry, Maker):
 
     def _call_slowly(self, /, *args: Any, **constants: Any) -> Launch[Any]:
         """Build the op that runs the kernel on these arguments, where some need a closer look."""
-        if constants and len(args) < self.result_count:
-            args, constants = self.kernel.placed(args, constants)
-        return self.launches.of(self.kernel, args, constants)
+        named: Mapping[str, Any] = constants
+        if named and len(args) < self.result_count:
+            args, named = self.kernel.placed(args, named)
+        return self.launches.of(self.kernel, args, named)
 
     if not TYPE_CHECKING:
 

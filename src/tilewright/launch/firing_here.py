@@ -1,4 +1,4 @@
-"""Plain launches on the CPU, which the core runs or puts on their stream: nothing is built in Python.
+"""Plain launches on the CPU, which the core runs or puts on their stream.
 
 One that the caller waits for is over when the core returns. So memory notes its number while it
 runs, and nobody has to hear of it but the caller, who is told what it reported. Others are put on

@@ -59,8 +59,8 @@ class Launch(NativeLaunch, Composite[R_co]):
     """A kernel with its arguments. Its result is the tuple of the very objects passed.
 
     Arguments are borrowed when it is built, and checked; where some are ops, these run first, and
-    everything is checked then. Most are built, started and waited for by the core alone; the methods
-    here are for those that need a closer look.
+    everything is checked then. Most are built, started and waited for by the core alone; what is
+    here is for those that need a closer look.
     """
 
     gives_back = True
@@ -477,6 +477,6 @@ CORE_CLASSES: Mapping[str, Any] = {
     "ExecutionContext": ExecutionContext, "tidy": _tidy, "unfinished": _unfinished,
     "may_run_here": may_run_here,
 }  # fmt: skip
-"""What the core meets when it ends launches, by the names under which it asks for them."""
+"""What the core meets when it ends launches, by the names that it asks for."""
 
 set_launch_classes(dict(CORE_CLASSES))

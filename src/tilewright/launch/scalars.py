@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable
-from functools import cache
 from enum import IntEnum
+from functools import cache
 from struct import Struct, pack
 from typing import Any, TypeAlias
 
@@ -90,7 +90,7 @@ class Packing(IntEnum):
     DOUBLE = 4
 
 
-_PACKING = {f16: Packing.HALF, f32: Packing.SINGLE, f64: Packing.DOUBLE}
+_PACKING: dict[AnyDType, Packing] = {f16: Packing.HALF, f32: Packing.SINGLE, f64: Packing.DOUBLE}
 
 
 def packing_of(which: int, dtype: AnyDType) -> bytes:

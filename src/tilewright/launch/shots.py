@@ -64,7 +64,7 @@ class PlainShot:
         self._words[ShotWord.WATCHES] = ctypes.addressof(watches)
 
     def packed(self, numbers: Sequence[Any]) -> bytes:
-        """The numbers of a launch, as native code takes them; the core asks where it cannot tell."""
+        """The numbers of a launch as words, for where the core cannot tell."""
         return self._pack(*[slot_of(dtype, numbers[i]) for i, dtype in self._dtypes])
 
 

@@ -87,7 +87,9 @@ def warm(kernel: Any, *tensors: tw.Tensor[Any]) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 31, 257, 1009, 100_003])
-def test_launches_need_no_look_once_their_code_is_there(looked_at: list[Launch[Any]], size: int) -> None:
+def test_launches_need_no_look_once_their_code_is_there(
+    looked_at: list[Launch[Any]], size: int
+) -> None:
     x, out = vector(size), vector(size)
     warm(doubled, out, x)
     other = vector(size)
@@ -211,6 +213,25 @@ def test_an_op_is_not_run_while_another_is_started() -> None:
     inner = doubled(out.borrow_mut(), x)
     with pytest.raises(tw.Error, match="cannot be run here"):
         tw.value(1).then(lambda _: inner.sync()).sync()
+
+
+def test_what_other_threads_start_changes_nothing(looked_at: list[Launch[Any]]) -> None:
+    x, out = vector(10), vector(10)
+    warm(doubled, out, x)
+    del looked_at[:]
+    begun, end = threading.Event(), threading.Event()
+
+    def start() -> None:
+        tw.value(1).map(lambda _: (begun.set(), end.wait(10))).sync()
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    begun.wait(10)
+    doubled(out.borrow_mut(), x).sync()
+    end.set()
+    thread.join(10)
+    assert not looked_at
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 2)
 
 
 def test_an_interrupt_ends_one_that_lasts_and_the_stream_goes_on(

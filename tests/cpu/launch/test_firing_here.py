@@ -157,9 +157,7 @@ def test_a_borrow_that_has_ended_is_refused(paths: Paths) -> None:
     np.testing.assert_array_equal(out.to_numpy(), before)
 
 
-def test_names_that_have_changed_are_seen(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_that_have_changed_are_seen(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     x, out = vector(20), vector(20)
     for factor in (2.0, 3.0, 2.0):
         monkeypatch.setitem(globals(), "FACTOR", factor)

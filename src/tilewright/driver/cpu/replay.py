@@ -20,8 +20,7 @@ from .record import FAILURE, TAKEN, THREADS, USED, Record
 from .run import FailureWords, RawReport, problem_of, written
 
 if TYPE_CHECKING:
-    from ...base.spot import Spot
-    from ..protocol import Event, FirstUse, Stream
+    from ..protocol import Event, Stream
 
 
 class Node(NamedTuple):
@@ -104,7 +103,8 @@ class CpuReplay(Unfired):
     """Work recorded on a CPU stream; its runs follow each other, on whatever streams."""
 
     __slots__ = (
-        "_is_mine", "_is_silent", "_last", "_leave", "_listed", "_run", "_take", "_threads", "_turn",
+        "_is_mine", "_is_silent", "_last", "_leave", "_listed", "_run", "_take", "_threads",
+        "_turn",
     )  # fmt: skip
 
     def __init__(self, nodes: Sequence[Node]) -> None:
@@ -116,7 +116,7 @@ class CpuReplay(Unfired):
         self._take, self._leave = turn.acquire, turn.release  # for native code
         self._is_mine: Callable[[], bool] = cast("Any", turn)._is_owned
         self._is_silent = not self._listed.printing
-        """Whether the core can run it where the caller waits; what is printed is Python's to read."""
+        """Whether the core can run it where the caller waits; Python reads what is printed."""
         self._run: ReplayRun | None = self.new_run()
         """The one that is next there; none while one runs."""
 

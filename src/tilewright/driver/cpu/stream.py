@@ -59,7 +59,8 @@ class CpuStream(Capturing[Node], JobStream):
     """Jobs in order, run by the pool."""
 
     __slots__ = (
-        "__weakref__", "_dues", "_pool", "_waiting", "address", "device", "lane", "native", "number",
+        "__weakref__", "_dues", "_pool", "_waiting", "address", "device", "lane", "native",
+        "number",
     )  # fmt: skip
 
     def __init__(self, device: Device, number: int) -> None:
@@ -132,7 +133,7 @@ class CpuStream(Capturing[Node], JobStream):
     # What the core asks that puts work here, or runs it
 
     def prepare_start(self) -> bool:
-        """See to it that there are workers, and room in the queue; False: there are none to be had."""
+        """See to it that there are workers, and room in the queue; False: no worker is to be had."""
         pool = self._pool
         pool.have(pool.threads())
         if pool.is_alone():

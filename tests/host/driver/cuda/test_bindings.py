@@ -7,15 +7,25 @@ import time
 from functools import partial
 from operator import getitem
 from struct import pack
+from types import SimpleNamespace
 
 import pytest
 
 from support.leaks import assert_none_left
 from support.native_cuda import addresses, as_functions
-from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS, CudaDriver
+from tilewright._core import (
+    CUDA_FUNCTIONS,
+    CUDA_STATUS_BITS,
+    CudaDriver,
+    set_cuda_stream,
+    set_process,
+)
 from tilewright.array.borrow import BorrowState, Use, borrow_words
+from tilewright.driver.cuda.bindings import SINCE, Bindings
 from tilewright.driver.cuda.record import HEAD_WORDS, Head, Record
 from tilewright.driver.cuda.results import NOT_READY
+from tilewright.driver.cuda.stream import CudaStream
+from tilewright.driver.dues import Dues
 from tilewright.driver.lane import ISSUED, OVER, PUT, UNPUT, Lane
 from tilewright.driver.stub.shots import SHOT_WORDS, ShotWord
 from tilewright.driver.stub.words import (
@@ -529,3 +539,48 @@ def test_too_few_words_are_refused(driver, native):
         with pytest.raises(TypeError, match="words as bytes"):
             native.submit_launch(*right[:i], right[i][:-8], *right[i + 1 :])
     assert driver.log == []
+
+
+def test_the_functions_of_the_driver_are_found_by_name(driver, record):
+    kept = as_functions(driver)
+    known = {name.encode(): at for name, at in addresses(kept).items()}
+    asked = []
+
+    def find(name, version, flags):
+        asked.append((version, flags))
+        return 0, known[name], 0
+
+    bindings = Bindings(SimpleNamespace(cuGetProcAddress=find), "libcuda.so")
+    assert asked == [(SINCE, 0)] * len(CUDA_FUNCTIONS)
+    assert bindings.launch(ctypes.addressof(record), 5) == 0
+    assert bindings.record(77, 6, 5) == 0
+    assert [entry[0] for entry in driver.log] == ["push", "launch", "pop", "push", "record", "pop"]
+    assert bindings.query(77, 3) == bindings.await_event(77, 3, 1) == NOT_READY
+    assert bindings.idle(77, 3) == bindings.drain(77, 3, 1) == NOT_READY
+    assert bindings.native_driver != 0
+
+
+class Slotted:
+    __slots__ = ("active", "names", "waiting")
+
+
+@pytest.mark.parametrize("wrong", [(), (5, 5, 5, 5), (object, Lane, Dues, 64), (5,) * 5])
+def test_what_streams_are_must_have_their_slots(wrong):
+    with pytest.raises((TypeError, AttributeError)):
+        set_cuda_stream(*wrong)
+    with pytest.raises((TypeError, AttributeError)):
+        set_process(*wrong)
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_what_the_process_notes_must_be_in_slots(which):
+    given = [Slotted(), Slotted(), Slotted(), print]
+    given[which] = SimpleNamespace(active=None, names={}, waiting=0)
+    with pytest.raises((TypeError, AttributeError)):
+        set_process(*given)
+
+
+@pytest.mark.parametrize("dues", [5, int, Lane, SimpleNamespace(_items=())])
+def test_what_a_stream_owes_must_be_in_slots(dues):
+    with pytest.raises((TypeError, AttributeError)):
+        set_cuda_stream(CudaStream, Lane, dues, 64)
