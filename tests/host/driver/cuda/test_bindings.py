@@ -200,6 +200,24 @@ def test_a_plain_launch_that_cannot_begin_is_not_put_anywhere(driver, native, wh
     assert driver.log == [] and not any(plain.lane.words)
 
 
+@pytest.mark.parametrize(("error", "is_raised"), [(KeyError, False), (KeyboardInterrupt, True)])
+def test_an_interrupt_is_raised_where_a_value_is_asked_for(driver, native, error, is_raised):
+    """Other errors are found again by Python, which looks closer."""
+    plain = Plain()
+
+    def read():
+        raise error
+
+    plain.read = read
+    plain.watches[0] = id(read)
+    if is_raised:
+        with pytest.raises(error):
+            plain.fire(native)
+    else:
+        assert plain.fire(native) == 0
+    assert driver.log == [] and plain.uses == [] and not any(plain.lane.words)
+
+
 def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
     plain = Plain()
     plain.fire(native)
