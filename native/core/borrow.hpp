@@ -21,7 +21,7 @@ class TensorUses {
   int64_t count() const { return count_; }
   int64_t written() const { return written_; }
   bool writes(int64_t i) const { return i < written_; }
-  void set_tensor(int64_t i, const TensorRecord* tensor) {
+  void set_tensor(int64_t i, const TensorRecord* tensor) const {
     words_[i] = reinterpret_cast<int64_t>(tensor);
   }
   const TensorRecord& tensor(int64_t i) const {
@@ -49,6 +49,9 @@ inline constexpr int64_t kFollowing = 2;  // it comes after all that Python keep
 // Whether the i-th tensor may be borrowed without a closer look, given those before it; where it is
 // written, by what came out of the exclusive borrow `uses.owner(i)`.
 bool may_borrow(const TensorUses& uses, int64_t i);
+
+// Whether all of a piece of memory may be borrowed for writing without a closer look.
+bool may_borrow_whole(const StorageRecord& storage);
 
 // Begins new epochs of what is written.
 void begin_epochs(const TensorUses& uses);

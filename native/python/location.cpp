@@ -129,8 +129,9 @@ PyObject* location(PyObject*, PyObject* const* given, Py_ssize_t count) {
 
 PyMethodDef kMethods[] = {
     {"set_ours", set_ours, METH_O, "Say by which dict files are told to be Tilewright's own."},
-    {"location", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(location)), METH_FASTCALL,
-     "Find the innermost frame that is not Tilewright's own, `known` frames up or further."},
+    fast_method(
+        "location", location,
+        "Find the innermost frame that is not Tilewright's own, `known` frames up or further."),
     {nullptr, nullptr, 0, nullptr},
 };
 

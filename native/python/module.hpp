@@ -5,6 +5,7 @@
 
 namespace tw::py {
 
+int add_borrowing(PyObject* module);
 int add_location(PyObject* module);
 
 }  // namespace tw::py

@@ -45,6 +45,14 @@ class Unlocked {
   PyThreadState* thread_;
 };
 
+// A function of a module that is given its arguments as an array, and their number.
+inline PyMethodDef fast_method(const char* name,
+                               PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t),
+                               const char* doc) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function)), METH_FASTCALL,
+          doc};
+}
+
 // Arguments of a function in the order of its parameters. After the first one that is wrong an
 // error is set, and `ok` is false; nothing is converted after it.
 class Arguments {
@@ -86,6 +94,9 @@ class Arguments {
     return PyBytes_AS_STRING(object);
   }
 
+  PyObject* bytes_object() {
+    return checked([](PyObject* each) { return PyBytes_Check(each); }, "bytes");
+  }
   PyObject* tuple() {
     return checked([](PyObject* each) { return PyTuple_Check(each); }, "a tuple");
   }

@@ -1,0 +1,118 @@
+// The functions of `_core` that borrow memory and order work. Records are told by their addresses.
+#include "python/borrowing.hpp"
+#include "python/module.hpp"
+
+namespace tw::py {
+
+namespace {
+
+// Whether bytes hold so many words; else an error is set.
+bool holds_words(PyObject* bytes, int64_t words) {
+  if (PyBytes_GET_SIZE(bytes) / Py_ssize_t(sizeof(int64_t)) >= words) return true;
+  PyErr_Format(PyExc_TypeError, "bytes of %lld words are expected, got %zd bytes",
+               static_cast<long long>(words), PyBytes_GET_SIZE(bytes));
+  return false;
+}
+
+// Whether bytes are a row of so many tensors; else an error is set.
+bool is_row(PyObject* bytes, int64_t written, int64_t count) {
+  if (written < 0 || written > count || count > INT32_MAX) {
+    PyErr_Format(PyExc_TypeError, "no row has %lld tensors, of which %lld are written",
+                 static_cast<long long>(count), static_cast<long long>(written));
+    return false;
+  }
+  return holds_words(bytes, TensorUses::words_for(written, count));
+}
+
+int64_t* words_in(PyObject* bytes) { return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(bytes)); }
+
+PyObject* bind_tensors(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("bind_tensors", given, count, 3);
+  const auto* plan = arguments.address<const BindPlan>();
+  PyObject* values = arguments.tuple();
+  PyObject* known = arguments.object();
+  return arguments.ok() ? bind(*plan, values, known) : nullptr;
+}
+
+PyObject* borrow_exclusive(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("borrow_exclusive", given, count, 4);
+  const auto* plan = arguments.address<const ExclusivePlan>();
+  PyObject* record = arguments.bytes_object();
+  PyObject* what = arguments.string();
+  PyObject* known = arguments.object();
+  if (!arguments.ok() || !holds_words(record, sizeof(TensorRecord) / sizeof(int64_t))) return nullptr;
+  return py::borrow_exclusive(*plan, record, what, known);
+}
+
+PyObject* reserve(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("reserve", given, count, 5);
+  PyObject* row = arguments.bytes_object();
+  const int64_t written = arguments.number();
+  const int64_t tensors = arguments.number();
+  auto* timeline = arguments.address<Timeline>();
+  const int64_t how = arguments.number();
+  if (!arguments.ok() || !is_row(row, written, tensors)) return nullptr;
+  return PyLong_FromLongLong(reserve(TensorUses(words_in(row), written, tensors), *timeline, how));
+}
+
+PyObject* reborrow(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("reborrow", given, count, 4);
+  auto* row = arguments.address<int64_t>();
+  const int64_t written = arguments.number();
+  const int64_t tensors = arguments.number();
+  auto* timeline = arguments.address<Timeline>();
+  if (!arguments.ok()) return nullptr;
+  return PyLong_FromLongLong(reborrow(TensorUses(row, written, tensors), *timeline));
+}
+
+PyObject* write_addresses(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("write_addresses", given, count, 4);
+  PyObject* row = arguments.bytes_object();
+  const int64_t tensors = arguments.number();
+  auto* slots = arguments.address<int64_t>();
+  const auto* places = arguments.address<const int64_t>();
+  if (!arguments.ok() || !holds_words(row, tensors)) return nullptr;
+  write_addresses(TensorUses(words_in(row), 0, tensors), places, slots);
+  Py_RETURN_NONE;
+}
+
+PyObject* note_submitted(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("note_submitted", given, count, 1);
+  auto* timeline = arguments.address<Timeline>();
+  if (!arguments.ok()) return nullptr;
+  submitted(*timeline);
+  Py_RETURN_NONE;
+}
+
+PyObject* note_passed(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("note_passed", given, count, 2);
+  auto* timeline = arguments.address<Timeline>();
+  const int64_t number = arguments.number();
+  if (!arguments.ok()) return nullptr;
+  pass(*timeline, number);
+  Py_RETURN_NONE;
+}
+
+PyObject* reap(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("reap", given, count, 1);
+  auto* timeline = arguments.address<Timeline>();
+  return arguments.ok() ? PyLong_FromLongLong(reap(*timeline)) : nullptr;
+}
+
+PyMethodDef kMethods[] = {
+    fast_method("bind_tensors", bind_tensors, "Borrow the tensors that a kernel was given."),
+    fast_method("borrow_exclusive", borrow_exclusive, "Borrow all of a tensor for writing."),
+    fast_method("reserve", reserve, "Begin work whose borrows still stand."),
+    fast_method("reborrow", reborrow, "Borrow the memory of a replay again, and begin its work."),
+    fast_method("write_addresses", write_addresses, "Write addresses of tensors to their places."),
+    fast_method("note_submitted", note_submitted, "Count work that was submitted, or dropped."),
+    fast_method("note_passed", note_passed, "Count all work up to a number as over."),
+    fast_method("reap", reap, "Find up to which number all work is over."),
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+int add_borrowing(PyObject* module) { return PyModule_AddFunctions(module, kMethods); }
+
+}  // namespace tw::py

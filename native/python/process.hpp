@@ -1,0 +1,32 @@
+// State of the process that every launch looks at: who traces, which threads start ops in Python,
+// and who waits for work to be submitted.
+#pragma once
+
+#include "python/py.hpp"
+
+namespace tw::py {
+
+// Whether nobody traces what is run. False also before `_core.set_process` was called.
+bool is_untraced();
+
+// Whether no thread is starting an op in Python, where this one may not, and nobody traces that.
+bool is_usual();
+
+// Tells who waits for work to be submitted, if there is anybody, which runs Python; false: an error
+// is set.
+bool announce_submission();
+
+// Lets other threads run Python for a scope, if there are any: the driver lets callers wait whose
+// stream is full.
+class UnlockedForOthers {
+ public:
+  UnlockedForOthers();
+  UnlockedForOthers(const UnlockedForOthers&) = delete;
+  UnlockedForOthers& operator=(const UnlockedForOthers&) = delete;
+  ~UnlockedForOthers();
+
+ private:
+  PyThreadState* thread_;  // null: there are none
+};
+
+}  // namespace tw::py
