@@ -44,7 +44,7 @@ def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
 def get_requires_for_build_editable(config_settings: Settings = None) -> list[str]:
     """List the wheels that a build in place needs."""
     listed = scikit_build.get_requires_for_build_editable(config_settings)
-    return [*listed, *build_core.requirements()]
+    return [*listed, *build_core.lacking()]
 
 
 def build_wheel(

@@ -14,10 +14,13 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +28,8 @@ from pathlib import Path
 
 NATIVE = Path(__file__).resolve().parent
 TREES = NATIVE.parent / "build"
-PRESETS = ("release", "debug", "asan", "tsan")
+INPLACE, SANITIZED = ("release", "debug"), ("asan", "tsan")
+PRESETS = (*INPLACE, *SANITIZED)
 COMPILERS = ("c++", "g++", "clang++")
 
 CMAKE, NINJA, ZIG = "cmake>=3.25", "ninja>=1.11", "ziglang>=0.14"
@@ -50,17 +54,22 @@ class Tools:
         return str(Path(self.cmake).with_name("ctest"))
 
 
-def requirements() -> list[str]:
+def lacking() -> list[str]:
     """List the wheels that must be installed first, since the machine has no such tool."""
     found = {CMAKE: find_cmake(), NINJA: find("ninja"), ZIG: find_compiler() or find_zig()}
     return [wheel for wheel, program in found.items() if program is None]
 
 
+def requirements() -> list[str]:
+    """List what an install without an environment of its own needs: the build backend, and tools."""
+    pyproject = tomllib.loads((NATIVE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    return [*pyproject["build-system"]["requires"], *lacking()]
+
+
 def find_tools(folder: Path) -> Tools:
     """Find the tools; where zig is the compiler, a command that calls it is written into `folder`."""
-    lacking = requirements()
-    if lacking:
-        wheels = " ".join(f"'{each}'" for each in lacking)
+    if wanted := lacking():
+        wheels = " ".join(f"'{each}'" for each in wanted)
         raise BuildError(
             "the native core is built with CMake 3.25, ninja and a C++20 compiler (g++ 12, clang++ 15 "
             "or newer, or zig).\nInstall what is missing with the system's package manager, or as "
@@ -139,7 +148,7 @@ def build(preset: str = "release", *, tests: bool = False) -> Path:
     """
     tree = tree_of(preset)
     tools = find_tools(tree)
-    target = "all" if tests else ("inplace" if preset in ("release", "debug") else "_core")
+    target = "all" if tests else ("inplace" if preset in INPLACE else "_core")
     with _alone(tree):
         _configure(tools, preset, tree)
         said = _run([tools.cmake, "--build", str(tree), "--target", target])
@@ -176,12 +185,31 @@ def _configure(tools: Tools, preset: str, tree: Path) -> None:
     stamp.write_text(said)
 
 
+def can_sanitize(preset: str, compiler: str) -> bool:
+    """Tell whether a program with the sanitizers of a preset can be built and run here."""
+    presets = json.loads((NATIVE / "CMakePresets.json").read_text())["configurePresets"]
+    names = next(each["cacheVariables"] for each in presets if each["name"] == preset)
+    with tempfile.TemporaryDirectory() as folder:
+        program, source = Path(folder, "program"), Path(folder, "program.cpp")
+        source.write_text("int main() {}\n")
+        flag = f"-fsanitize={names['TW_SANITIZE']}"
+        built = [*shlex.split(compiler), flag, str(source), "-o", str(program)]
+        steps = (built, [*_launcher(preset), str(program)])
+        return all(subprocess.run(s, capture_output=True, check=False).returncode == 0 for s in steps)
+
+
+def _launcher(preset: str) -> list[str]:
+    """Say how programs of a preset are started.
+
+    ThreadSanitizer stops at once where addresses are laid out more at random than it expects.
+    """
+    return ["setarch", "-R"] if preset == "tsan" and shutil.which("setarch") else []
+
+
 def _test(tools: Tools, preset: str, tree: Path) -> None:
     """Run the unit tests of a tree that is built."""
     stacks = {"UBSAN_OPTIONS": "print_stacktrace=1"}
-    # Where addresses are laid out more at random than ThreadSanitizer expects it stops at once.
-    fixed = ["setarch", "-R"] if preset == "tsan" and shutil.which("setarch") else []
-    command = [*fixed, tools.ctest, "--test-dir", str(tree), "--output-on-failure", "-j4"]
+    command = [*_launcher(preset), tools.ctest, "--test-dir", str(tree), "--output-on-failure", "--no-tests=error", "-j4"]
     print(_run(command, stacks).rstrip())
 
 
@@ -211,6 +239,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("presets", nargs="*", default=["release"], help=", ".join(PRESETS))
     parser.add_argument("--test", action="store_true", help="run the unit tests of each preset")
     parser.add_argument(
+        "--if-possible", action="store_true", help="leave out sanitizers that the compiler does not have"
+    )
+    parser.add_argument(
         "--requirements", action="store_true", help="list the wheels to install first, and build nothing"
     )
     given = parser.parse_args(arguments)
@@ -222,11 +253,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         for preset in given.presets:
-            build(preset, tests=given.test)
+            if not given.if_possible or _is_possible(preset):
+                build(preset, tests=given.test)
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _is_possible(preset: str) -> bool:
+    """Tell whether a preset can be built and run; say so where it cannot."""
+    compiler = find_tools(tree_of(preset)).compiler
+    possible = preset not in SANITIZED or can_sanitize(preset, compiler)
+    if not possible:
+        print(f"left out: {preset}, since {compiler} cannot build or run its sanitizers here")
+    return possible
 
 
 if __name__ == "__main__":
