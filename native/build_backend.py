@@ -1,15 +1,17 @@
 """The build backend of pyproject.toml: scikit-build-core, with a compiler for machines that have none.
 
 A wheel is built by scikit-build-core alone. Two things are added: where there is no C++ compiler the
-wheel `ziglang` is one, and an editable install builds the core in place, in a tree that `make` goes on
-with, so that a checkout has one way to be built. Its path is written into a .pth file, which comes after
-PYTHONPATH: another checkout can be named there.
+wheel `ziglang` is one; and an editable install builds the core in place, in a tree that `make` goes on
+with, so that a checkout has one way to be built. What it installs is the path to the sources, which comes
+after PYTHONPATH: another checkout can be named there.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import build_core
@@ -17,7 +19,6 @@ from scikit_build_core import build as scikit_build
 from scikit_build_core.build import (
     build_sdist,
     get_requires_for_build_sdist,
-    prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
 
@@ -41,12 +42,6 @@ def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
     return listed if build_core.find_compiler() else [*listed, build_core.ZIG]
 
 
-def get_requires_for_build_editable(config_settings: Settings = None) -> list[str]:
-    """List the wheels that a build in place needs."""
-    listed = scikit_build.get_requires_for_build_editable(config_settings)
-    return [*listed, *build_core.lacking()]
-
-
 def build_wheel(
     wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
 ) -> str:
@@ -57,6 +52,21 @@ def build_wheel(
         return scikit_build.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
+def get_requires_for_build_editable(config_settings: Settings = None) -> list[str]:
+    """List the wheels that a build in place needs."""
+    with _editable():
+        listed = scikit_build.get_requires_for_build_wheel(config_settings)
+    return [*listed, *build_core.lacking()]
+
+
+def prepare_metadata_for_build_editable(
+    metadata_directory: str, config_settings: Settings = None
+) -> str:
+    """Write the metadata of an editable install, which needs no build."""
+    with _editable():
+        return prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
 def build_editable(
     wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
 ) -> str:
@@ -65,4 +75,18 @@ def build_editable(
         build_core.build()
     except build_core.BuildError as error:
         raise SystemExit(f"error: {error}") from None
-    return scikit_build.build_editable(wheel_directory, config_settings, metadata_directory)
+    with _editable():
+        return scikit_build.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+@contextmanager
+def _editable() -> Iterator[None]:
+    """Have scikit-build-core take the settings of editable installs, and the path they hold."""
+    sources = build_core.NATIVE.parent / "src"
+    build_core.TREES.mkdir(exist_ok=True)
+    (build_core.TREES / "editable.pth").write_text(f"{sources}\n")
+    os.environ["TILEWRIGHT_BUILD_EDITABLE"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["TILEWRIGHT_BUILD_EDITABLE"]
