@@ -71,7 +71,7 @@ class Pool {
   void advance_all(Stream* first);
   void advance_blocked();
   void finish_head(Stream& stream);
-  void notify(const Stream& stream);
+  void notify(Stream& stream);
   void count_alert();
   std::int64_t wake(std::int64_t wanted);
   void wake_for_ready();

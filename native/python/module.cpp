@@ -5,7 +5,7 @@ namespace {
 
 int execute(PyObject* module) {
   using namespace tw::py;
-  constexpr int (*kParts[])(PyObject*) = {add_borrowing, add_location};
+  constexpr int (*kParts[])(PyObject*) = {add_borrowing, add_location, add_submit_cpu};
   for (const auto add : kParts) {
     if (add(module) < 0) return -1;
   }

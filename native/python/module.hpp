@@ -7,5 +7,6 @@ namespace tw::py {
 
 int add_borrowing(PyObject* module);
 int add_location(PyObject* module);
+int add_submit_cpu(PyObject* module);
 
 }  // namespace tw::py
