@@ -22,9 +22,11 @@ RUNTIMES = ("libasan.so", "libclang_rt.asan-x86_64.so", "libclang_rt.asan.so")
 """The sanitizer's library: of gcc, and of clang by its two ways of naming it."""
 
 OPTIONS = {
-    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",
+    # Some tests are about processes that die of a signal: that is left to Python, as it was.
+    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:handle_segv=0:handle_sigbus=0:handle_sigfpe=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "PYTHONMALLOC": "malloc",
+    "TILEWRIGHT_CACHE_DIR": "off",
 }
 
 
@@ -52,8 +54,8 @@ def _library(compiler: str, name: str) -> str | None:
     return said if Path(said).is_absolute() else None
 
 
-def main() -> None:
-    """Build the core under AddressSanitizer and become pytest."""
+def main() -> int:
+    """Build the core under AddressSanitizer, run pytest with it, and show what was reported."""
     try:
         tree = build_core.build("asan")
     except build_core.BuildError as error:
@@ -63,9 +65,15 @@ def main() -> None:
     libraries = runtimes(build_core.find_tools(tree).compiler)
     environment = {**os.environ, **OPTIONS, "LD_PRELOAD": ":".join(libraries)}
     environment["PYTHONPATH"] = str(folder)
-    environment["TILEWRIGHT_CACHE_DIR"] = "off"
-    os.execve(sys.executable, [sys.executable, "-m", "pytest", *sys.argv[1:]], environment)
+    # Into files, one for each process: what workers of pytest-xdist write elsewhere is lost.
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+        environment[name] += f":log_path={folder / 'report'}"
+    ended = subprocess.run([sys.executable, "-m", "pytest", *sys.argv[1:]], env=environment, check=False)
+    reports = sorted(folder.glob("report.*"))
+    for report in reports:
+        print(f"\n{report}:\n{report.read_text(errors='replace')}")
+    return ended.returncode or bool(reports)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
