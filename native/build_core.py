@@ -136,8 +136,7 @@ def write_zig_command(folder: Path) -> str:
 
 def tree_of(preset: str) -> Path:
     """Name the build tree of a preset and this Python, so that none has to be built anew for another."""
-    tag = sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag
-    return TREES / f"native-{preset}-{tag}"
+    return TREES / f"native-{preset}-{_tag()}"
 
 
 def build(preset: str = "release", *, tests: bool = False) -> Path:
@@ -148,14 +147,33 @@ def build(preset: str = "release", *, tests: bool = False) -> Path:
     """
     tree = tree_of(preset)
     tools = find_tools(tree)
+    if preset in INPLACE:
+        _latest().parent.mkdir(exist_ok=True)
+        _latest().write_text(preset)
     target = "all" if tests else ("inplace" if preset in INPLACE else "_core")
     with _alone(tree):
         _configure(tools, preset, tree)
         said = _run([tools.cmake, "--build", str(tree), "--target", target])
-        print(re.sub(r"^(\[\d+/\d+\]|ninja: no work).*\n", "", said, flags=re.MULTILINE), end="")
+        print(re.sub(r"^(\[\d+/\d+\]|ninja: no work|-- ).*\n", "", said, flags=re.MULTILINE), end="")
         if tests:
             _test(tools, preset, tree)
     return tree
+
+
+def refresh() -> None:
+    """Build what is in place anew, if its sources have changed; do nothing where nothing was built."""
+    if _latest().exists():
+        build(_latest().read_text())
+
+
+def _latest() -> Path:
+    """Name the file that says which preset was last put in place for this Python."""
+    return TREES / f"native-inplace-{_tag()}"
+
+
+def _tag() -> str:
+    """Say for which Python a module is, as its file name does."""
+    return sysconfig.get_config_var("SOABI") or str(sys.implementation.cache_tag)
 
 
 def _configure(tools: Tools, preset: str, tree: Path) -> None:

@@ -6,7 +6,7 @@ What may be written in a kernel is in `tilewright.lang`.
 import sys as _sys
 
 try:
-    from . import _core as _core
+    import tilewright._core as _core
 except ModuleNotFoundError as _error:
     raise ImportError(
         "the native core of tilewright, tilewright._core, is not built for this Python. In a checkout, build it:\n"
