@@ -137,6 +137,12 @@ void Pool::stop() {
   work_.notify_all();
 }
 
+// A thread that has let the last job pass may still be at the stream, with the mutex held.
+Stream::~Stream() {
+  if (pool_->is_lost()) return;
+  const Pool::Lock lock(pool_->mutex_);
+}
+
 // Adding jobs.
 
 std::int64_t Stream::enqueue(Job& job) {
@@ -166,6 +172,10 @@ Stream::Reservation Stream::reserve_idle() {
   Pool::Lock lock(pool_->mutex_);
   if (head_.load(kRelaxed) != nullptr) return {};
   return Reservation(*this, std::move(lock));
+}
+
+Stream::Reservation Stream::Reservation::adopt(Stream& stream) {
+  return Reservation(stream, Pool::Lock(stream.pool_->mutex_, std::adopt_lock));
 }
 
 void Stream::Reservation::occupy(Job& job) {

@@ -82,11 +82,6 @@ PyObject* pool_stop(PyObject* self, PyObject*) {
   return unlocked([&] { return pool_of(self).stop(), 0; });
 }
 
-PyObject* pool_lose(PyObject* self, PyObject*) {
-  pool_of(self).lose();
-  Py_RETURN_NONE;
-}
-
 PyObject* pool_alert(PyObject* self, PyObject*) { return as_int(pool_of(self).alert()); }
 
 PyObject* pool_wait_for_alert(PyObject* self, PyObject* const* given, Py_ssize_t count) {
@@ -122,7 +117,6 @@ int pool_set(PyObject* self, PyObject* value, void*) {
 PyMethodDef kPoolMethods[] = {
     {"serve", pool_serve, METH_NOARGS, "Be a worker, until `stop`."},
     {"stop", pool_stop, METH_NOARGS, "Run nothing any more, and send workers home."},
-    {"lose", pool_lose, METH_NOARGS, "Be of no use any more: this is a child process."},
     {"alert", pool_alert, METH_NOARGS, "Count an alert now."},
     {"wait_for_alert", as_method(pool_wait_for_alert), METH_FASTCALL,
      "Sleep until the count of alerts is not `seen`, or so many nanoseconds; the count."},
@@ -230,7 +224,11 @@ PyObject* stream_is_first(PyObject* self, PyObject* const* given, Py_ssize_t cou
 }
 
 PyObject* stream_unfinished_of_caller(PyObject* self, PyObject*) {
-  return PyLong_FromVoidPtr(stream_of(self).unfinished_of_caller());
+  const Job* job = stream_of(self).unfinished_of_caller();
+  if (job == nullptr) Py_RETURN_NONE;
+  const Owned address(PyLong_FromVoidPtr(const_cast<Job*>(job)));
+  const Owned scratch(as_int(job->scratch_bytes));
+  return address && scratch ? PyTuple_Pack(2, address.get(), scratch.get()) : nullptr;
 }
 
 PyObject* stream_cancel_all(PyObject* self, PyObject*) {
@@ -269,7 +267,7 @@ PyMethodDef kStreamMethods[] = {
     {"is_first", as_method(stream_is_first), METH_FASTCALL,
      "Say whether the job at an address is the first one here."},
     {"unfinished_of_caller", stream_unfinished_of_caller, METH_NOARGS,
-     "The address of the job that this thread has left unfinished here, or 0."},
+     "The address of the job that this thread has left unfinished here, and its scratch bytes."},
     {"cancel_all", stream_cancel_all, METH_NOARGS, "Have nothing here run to its end."},
     {"wait", as_method(stream_wait), METH_FASTCALL,
      "Sleep until so many jobs have passed: 1, or 0: time is up, or FORKED."},

@@ -4,8 +4,9 @@
 Arguments that are addresses of records are ints; `driver.stub.words` names the words of these.
 """
 
+from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, final
 
 Location: TypeAlias = tuple[CodeType, int] | None
 Known: TypeAlias = int | tuple[CodeType, int]
@@ -114,3 +115,221 @@ def cpu_replay(
     /,
 ) -> int:
     """Run a replay on this thread, as `cpu_run` does a launch."""
+
+# The CPU. Jobs and scratch memory are given by their addresses.
+
+FORKED: int
+"""What calls answer in a child process, where the parent's pool is of no use."""
+UNFINISHED: int
+BUSY: int
+"""What becomes of a job that runs on the calling thread: 0, it is over; time is up; not begun."""
+JOB_WORDS: int
+JOB_LAYOUT: Mapping[str, int]
+"""Positions of the 64-bit words of a job, by the names of native/cpu/job.hpp."""
+KEPT_SCRATCH: int
+"""Scratch beyond this size is given back after the job, by every thread."""
+COPY_KERNEL: int
+TIME_KERNEL: int
+"""Addresses of kernels: one copies as native/cpu/copy.hpp says, the other notes the time."""
+
+def cancel_job(job: int, /) -> None:
+    """Have a job, or a list of jobs, not run to its end."""
+
+def set_listener(words: int, /) -> None:
+    """Say where the words are that tell of the thread which runs the handlers of signals."""
+
+def text_addresses() -> dict[str, int]:
+    """Where LLVM text finds functions of streams."""
+
+def text_resume(stream: int, job: int, scratch: int, budget: int, /) -> int:
+    """As `CpuStream.resume`, with the address of a stream."""
+
+@final
+class CpuPool:
+    """What the streams of the CPU and their workers share."""
+
+    workers: int
+    """How many workers were started."""
+    usual_threads: int
+    """How many threads a launch may use where no `with` block has other settings in force."""
+
+    def __new__(cls, alone: int) -> CpuPool: ...
+    @property
+    def address(self) -> int:
+        """Where native code finds it."""
+
+    @property
+    def unfinished(self) -> int:
+        """How many jobs were left unfinished by the threads that run them."""
+
+    def serve(self) -> int:
+        """Be a worker, until `stop`."""
+
+    def stop(self) -> int:
+        """Run nothing any more, and send workers home."""
+
+    def alert(self) -> int:
+        """Count an alert now."""
+
+    def wait_for_alert(self, seen: int, budget: int, /) -> int:
+        """Sleep until the count of alerts is not `seen`, or so many nanoseconds; the count."""
+
+@final
+class CpuStream:
+    """The queue of a stream of the CPU."""
+
+    def __new__(cls, pool: CpuPool) -> CpuStream: ...
+    @property
+    def address(self) -> int:
+        """Where native code finds it."""
+
+    @property
+    def completed(self) -> int:
+        """How many jobs have passed."""
+
+    @property
+    def submitted(self) -> int:
+        """How many jobs were added."""
+
+    def enqueue(self, job: int, /) -> int:
+        """Add a job; its number, or FORKED."""
+
+    def enqueue_wait(self, other: CpuStream, number: int, /) -> int:
+        """Add a wait until another stream has passed a number; as `enqueue`, or 0: no memory."""
+
+    def run_inline(self, job: int, scratch: int, budget: int, /) -> int:
+        """Add a job and run it here, if the stream is idle: a status."""
+
+    def resume(self, job: int, scratch: int, budget: int, /) -> int:
+        """Go on with a job of this thread, unless it is over: a status."""
+
+    def is_first(self, job: int, /) -> bool:
+        """Say whether a job is the first one here."""
+
+    def unfinished_of_caller(self) -> tuple[int, int] | None:
+        """The job that this thread has left unfinished here, and the bytes of its scratch."""
+
+    def cancel_all(self) -> int:
+        """Have nothing here run to its end."""
+
+    def wait(self, number: int, budget: int, /) -> int:
+        """Sleep until so many jobs have passed: 1, or 0: time is up, or FORKED."""
+
+    def alert_at(self, number: int, /) -> int:
+        """Have the pool count an alert once so many jobs have passed: 0, or FORKED."""
+
+DLPACK_DELETER: int
+DLPACK_DESTRUCTOR: int
+DLPACK_VERSIONED_DELETER: int
+DLPACK_VERSIONED_DESTRUCTOR: int
+"""Addresses: what deletes a managed tensor of DLPack, and what destroys its capsule."""
+
+XLA_INTERRUPTED: str
+"""What XLA is told of a call that an interrupt has ended."""
+
+@final
+class XlaHandler:
+    """A function of Python that XLA calls by way of ctypes; it always has a result."""
+
+    def __new__(cls, function: Callable[[int], int]) -> XlaHandler: ...
+    def __call__(self, frame: int, /) -> int: ...
+
+# CUDA
+
+CUDA_FUNCTIONS: Final[tuple[str, ...]]
+"""Functions of the driver that native code calls, by the driver's names."""
+CUDA_STATUS_BITS: Final[int]
+"""A submission gives how many there were, shifted by so many bits, and how waiting ended."""
+CUDA_EAGER: Final[int]
+"""Nanoseconds in which a thread that waits for a stream or an event does not sleep."""
+
+@final
+class CudaDriver:
+    """The driver's functions that are called all the time, by name: tests give others.
+
+    Contexts, streams and events are the driver's handles, records and plans the addresses of their
+    words. Each call makes the context current where it is not, and leaves the thread as it was.
+    """
+
+    def __new__(cls, addresses: dict[str, int]) -> CudaDriver: ...
+    @property
+    def address(self) -> int:
+        """Where native code finds the table, which stays for good."""
+
+    def launch(self, record: int, stream: int, /) -> int:
+        """Launch what the words at an address say; the driver's status."""
+
+    def submit_launch(
+        self,
+        plan: int,
+        uses: list[tuple[str, Location]] | None,
+        user: str,
+        known: Known,
+        row: bytes,
+        numbers: bytes,
+        timeline: int,
+        stream: int,
+        budget: int,
+        /,
+    ) -> int:
+        """Begin a launch, note who does, submit it, and wait for it if there is a budget.
+
+        Gives how many pieces of work were submitted as work of the timeline, shifted by
+        `CUDA_STATUS_BITS`, and how the waiting ended; minus the status if the driver refused it;
+        0 if it could not begin as it is.
+        """
+
+    def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
+        """Submit a launch, as work of a timeline that was begun.
+
+        Gives how many were submitted so, or minus the status. The word at `unsubmitted` is 0 then.
+        """
+
+    def submit_graph(
+        self,
+        context: int,
+        record: int,
+        graph: int,
+        memory: int,
+        uses: list[tuple[str, Location]] | None,
+        user: str,
+        known: Known,
+        built: Location,
+        timeline: int,
+        stream: int,
+        budget: int,
+        /,
+    ) -> int:
+        """Begin a run of a graph, or of the one kernel it consists of, as `submit_launch` does."""
+
+    def record_event(self, context: int, event: int, stream: int, /) -> int:
+        """Record an event on a stream; the status."""
+
+    def query_event(self, context: int, event: int, /) -> int:
+        """Whether an event has passed, as a status."""
+
+    def query_stream(self, context: int, stream: int, /) -> int:
+        """Whether all on a stream is done, as a status."""
+
+    def drain(self, context: int, stream: int, budget: int, /) -> int:
+        """Wait until all on a stream is done, or so many nanoseconds."""
+
+    def await_event(self, context: int, event: int, budget: int, /) -> int:
+        """Wait until an event has passed, or so many nanoseconds."""
+
+    def await_any(
+        self, context: int, events: int, count: int, word: int, seen: int, budget: int, /
+    ) -> int:
+        """Wait until one of many events has passed, a word is not `seen`, or so long."""
+
+def set_process(tracing: Any, threads: Any, puts: Any, tell: Any, /) -> None:
+    """Say where tracing, the ops that threads start, and waiting for submissions are noted."""
+
+def set_cuda_stream(stream: type, lane: type, dues: type, many: int, /) -> None:
+    """Say what streams of CUDA, their lanes and completion callbacks are.
+
+    A stream that keeps `many` things alive lets go of what has passed.
+    """
+
+def cuda_text_entries() -> dict[str, int]:
+    """Addresses for the text of launches."""
