@@ -1,26 +1,27 @@
-"""The build backend of pyproject.toml: scikit-build-core, with a compiler for machines that have none.
+"""The build backend of pyproject.toml: scikit-build-core, with a compiler where there is none.
 
-A wheel is built by scikit-build-core alone. Two things are added: where there is no C++ compiler the
-wheel `ziglang` is one; and an editable install builds the core in place, in a tree that `make` goes on
-with, so that a checkout has one way to be built. What it installs is the path to the sources, which comes
-after PYTHONPATH: another checkout can be named there.
+A wheel is built by scikit-build-core alone. Two things are added: where there is no C++ compiler
+the wheel `ziglang` is one; and an editable install builds the core in place, in a tree that `make`
+goes on with, so that a checkout has one way to be built. What it installs is the path to the
+sources, which comes after PYTHONPATH: another checkout can be named there.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-import build_core
 from scikit_build_core import build as scikit_build
 from scikit_build_core.build import (
     build_sdist,
     get_requires_for_build_sdist,
     prepare_metadata_for_build_wheel,
 )
+
+import build_core
 
 __all__ = [
     "build_editable",
@@ -80,7 +81,7 @@ def build_editable(
 
 
 @contextmanager
-def _editable() -> Iterator[None]:
+def _editable() -> Generator[None, None, None]:
     """Have scikit-build-core take the settings of editable installs, and the path they hold."""
     sources = build_core.NATIVE.parent / "src"
     build_core.TREES.mkdir(exist_ok=True)

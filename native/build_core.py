@@ -1,8 +1,9 @@
 """Builds the native core with CMake, for the Python that runs this, and runs its unit tests.
 
-`python native/build_core.py` puts the module into src/tilewright, where a checkout finds it. It asks for
-nothing but CMake, ninja and a C++ compiler, found on the PATH or as wheels beside this Python, so it
-also works where nothing can be installed. `build_backend.py` does the same for `pip install -e`.
+`python native/build_core.py` puts the module into src/tilewright, where a checkout finds it. It
+asks for nothing but CMake, ninja and a C++ compiler, found on the PATH or as wheels beside this
+Python, so it also works where nothing can be installed. `build_backend.py` calls it for
+`pip install -e`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sys
 import sysconfig
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,9 @@ TREES = NATIVE.parent / "build"
 INPLACE, SANITIZED = ("release", "debug"), ("asan", "tsan")
 PRESETS = (*INPLACE, *SANITIZED)
 COMPILERS = ("c++", "g++", "clang++")
+
+PROGRESS = re.compile(r"^(\[\d+/\d+\]|ninja: no work|-- ).*\n", re.MULTILINE)
+"""What a build says that went well; warnings are left."""
 
 CMAKE, NINJA, ZIG = "cmake>=3.25", "ninja>=1.11", "ziglang>=0.14"
 """The wheels that stand in for what is not installed."""
@@ -61,19 +65,19 @@ def lacking() -> list[str]:
 
 
 def requirements() -> list[str]:
-    """List what an install without an environment of its own needs: the build backend, and tools."""
+    """List what an install without build isolation needs: the build backend, and tools."""
     pyproject = tomllib.loads((NATIVE.parent / "pyproject.toml").read_text(encoding="utf-8"))
     return [*pyproject["build-system"]["requires"], *lacking()]
 
 
 def find_tools(folder: Path) -> Tools:
-    """Find the tools; where zig is the compiler, a command that calls it is written into `folder`."""
+    """Find the tools; where zig is the compiler, write a command that calls it into `folder`."""
     if wanted := lacking():
         wheels = " ".join(f"'{each}'" for each in wanted)
         raise BuildError(
-            "the native core is built with CMake 3.25, ninja and a C++20 compiler (g++ 12, clang++ 15 "
-            "or newer, or zig).\nInstall what is missing with the system's package manager, or as "
-            f"wheels:\n    {sys.executable} -m pip install {wheels}"
+            "the native core is built with CMake 3.25 or newer, ninja and a C++20 compiler (g++ 12 "
+            "or newer, clang++, or zig).\nInstall what is missing with the system's package "
+            f"manager, or as wheels:\n    {sys.executable} -m pip install {wheels}"
         )
     cmake, ninja = find_cmake(), find("ninja")
     assert cmake is not None
@@ -135,15 +139,15 @@ def write_zig_command(folder: Path) -> str:
 
 
 def tree_of(preset: str) -> Path:
-    """Name the build tree of a preset and this Python, so that none has to be built anew for another."""
+    """Name the build tree of a preset and this Python; each Python has its own."""
     return TREES / f"native-{preset}-{_tag()}"
 
 
 def build(preset: str = "release", *, tests: bool = False) -> Path:
     """Build the module, and the unit tests if asked to; give the build tree.
 
-    The presets `release` and `debug` put the module into src/tilewright as well. Nothing is done that
-    was done before.
+    The presets `release` and `debug` put the module into src/tilewright as well. Nothing is done
+    that was done before.
     """
     tree = tree_of(preset)
     tools = find_tools(tree)
@@ -154,14 +158,14 @@ def build(preset: str = "release", *, tests: bool = False) -> Path:
     with _alone(tree):
         _configure(tools, preset, tree)
         said = _run([tools.cmake, "--build", str(tree), "--target", target])
-        print(re.sub(r"^(\[\d+/\d+\]|ninja: no work|-- ).*\n", "", said, flags=re.MULTILINE), end="")
+        print(PROGRESS.sub("", said), end="", flush=True)
         if tests:
             _test(tools, preset, tree)
     return tree
 
 
 def refresh() -> None:
-    """Build what is in place anew, if its sources have changed; do nothing where nothing was built."""
+    """Build what is in place anew, if its sources have changed; where nothing is, do nothing."""
     if _latest().exists():
         build(_latest().read_text())
 
@@ -182,13 +186,13 @@ def _configure(tools: Tools, preset: str, tree: Path) -> None:
     if not Path(include, "Python.h").exists():
         version = "{}.{}".format(*sys.version_info)
         raise BuildError(
-            f"the headers of Python are missing ({include}/Python.h).\nInstall them: the package is "
-            f"python{version}-dev on Debian and Ubuntu, python{version}-devel on Fedora."
+            f"the headers of Python are missing ({include}/Python.h).\nInstall them: the package "
+            f"is python{version}-dev on Debian and Ubuntu, python{version}-devel on Fedora."
         )
     made_of = {
         "CMAKE_MAKE_PROGRAM": tools.ninja,
         "CMAKE_CXX_COMPILER": tools.compiler,
-        "Python_EXECUTABLE": sys.executable,
+        "Python_EXECUTABLE": str(Path(sys.executable).resolve()),  # one tree for all environments
         "Python_INCLUDE_DIR": include,
     }
     stamp = tree / "made_of.json"
@@ -213,7 +217,9 @@ def can_sanitize(preset: str, compiler: str) -> bool:
         flag = f"-fsanitize={names['TW_SANITIZE']}"
         built = [*shlex.split(compiler), flag, str(source), "-o", str(program)]
         steps = (built, [*_launcher(preset), str(program)])
-        return all(subprocess.run(s, capture_output=True, check=False).returncode == 0 for s in steps)
+        return all(
+            subprocess.run(s, capture_output=True, check=False).returncode == 0 for s in steps
+        )
 
 
 def _launcher(preset: str) -> list[str]:
@@ -227,12 +233,20 @@ def _launcher(preset: str) -> list[str]:
 def _test(tools: Tools, preset: str, tree: Path) -> None:
     """Run the unit tests of a tree that is built."""
     stacks = {"UBSAN_OPTIONS": "print_stacktrace=1"}
-    command = [*_launcher(preset), tools.ctest, "--test-dir", str(tree), "--output-on-failure", "--no-tests=error", "-j4"]
+    command = [
+        *_launcher(preset),
+        tools.ctest,
+        "--test-dir",
+        str(tree),
+        "--output-on-failure",
+        "--no-tests=error",
+        "-j4",
+    ]
     print(_run(command, stacks).rstrip())
 
 
 @contextmanager
-def _alone(tree: Path) -> Iterator[None]:
+def _alone(tree: Path) -> Generator[None, None, None]:
     """Keep others from the same build tree: ninja does not."""
     tree.mkdir(parents=True, exist_ok=True)
     with (tree / ".lock").open("w") as file:
@@ -257,15 +271,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("presets", nargs="*", default=["release"], help=", ".join(PRESETS))
     parser.add_argument("--test", action="store_true", help="run the unit tests of each preset")
     parser.add_argument(
-        "--if-possible", action="store_true", help="leave out sanitizers that the compiler does not have"
+        "--if-possible",
+        action="store_true",
+        help="leave out sanitizers that the compiler does not have",
     )
     parser.add_argument(
-        "--requirements", action="store_true", help="list the wheels to install first, and build nothing"
+        "--requirements",
+        action="store_true",
+        help="list the wheels to install first, and build nothing",
     )
     given = parser.parse_args(arguments)
     unknown = set(given.presets) - set(PRESETS)
     if unknown:
-        parser.error(f"there is no preset {', '.join(sorted(unknown))}; {', '.join(PRESETS)} are there")
+        parser.error(
+            f"there is no preset {', '.join(sorted(unknown))}; {', '.join(PRESETS)} are there"
+        )
     if given.requirements:
         print(*requirements(), sep="\n")
         return 0

@@ -68,7 +68,9 @@ def main() -> int:
     # Into files, one for each process: what workers of pytest-xdist write elsewhere is lost.
     for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
         environment[name] += f":log_path={folder / 'report'}"
-    ended = subprocess.run([sys.executable, "-m", "pytest", *sys.argv[1:]], env=environment, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *sys.argv[1:]], env=environment, check=False
+    )
     reports = sorted(folder.glob("report.*"))
     for report in reports:
         print(f"\n{report}:\n{report.read_text(errors='replace')}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +49,9 @@ def test_nothing_is_asked_for_where_all_is_there(machine):
     assert build_core.lacking() == []
 
 
-@pytest.mark.parametrize(("version", "is_enough"), [("3.24.9", False), ("3.25.0", True), ("4.1.0", True)])
+@pytest.mark.parametrize(
+    ("version", "is_enough"), [("3.24.9", False), ("3.25.0", True), ("4.1.0", True)]
+)
 def test_an_old_cmake_is_none(machine, version, is_enough):
     machine("cmake", f"cmake version {version}")
     assert (build_core.CMAKE not in build_core.lacking()) is is_enough
@@ -94,7 +95,9 @@ def test_missing_headers_are_named(machine, tmp_path):
 def test_an_unknown_preset_is_refused(capsys):
     with pytest.raises(SystemExit):
         build_core.main(["fast"])
-    assert "there is no preset fast; release, debug, asan, tsan are there" in capsys.readouterr().err
+    assert (
+        "there is no preset fast; release, debug, asan, tsan are there" in capsys.readouterr().err
+    )
 
 
 def test_each_python_has_its_own_tree():
@@ -127,7 +130,7 @@ def test_the_module_in_place_is_replaced_only_by_another(tmp_path):
         script = ROOT / "native" / "inplace.cmake"
         command = [cmake, "-D", f"FROM={new}", "-D", f"TO={old}", "-P", str(script)]
         subprocess.run(command, check=True, capture_output=True)
-        return os.stat(old).st_ino
+        return old.stat().st_ino
 
     first = put()
     assert put() == first

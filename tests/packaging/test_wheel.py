@@ -61,7 +61,9 @@ def test_the_sdist_has_all_sources_and_nothing_built(unpacked):
     names = {p.relative_to(unpacked).as_posix() for p in unpacked.rglob("*") if p.is_file()}
     folders = ("src", "native", "tests", "examples", "docs", "tools", "benchmarks", "typings")
     assert tracked(*folders, "Makefile", "LICENSE", "pyproject.toml") <= names
-    assert not [name for name in names if name.endswith(".so") or name.startswith((".venv", "build/"))]
+    assert not [
+        name for name in names if name.endswith(".so") or name.startswith((".venv", "build/"))
+    ]
 
 
 def test_the_wheel_has_the_core_the_types_and_the_examples(wheel):
