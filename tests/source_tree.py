@@ -13,6 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = "tilewright"
 SOURCES = ROOT / "src" / PACKAGE
+NATIVE = f"{PACKAGE}._core"
+"""The native core, which is a module without a source in Python."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ def _imports(module: Module, node: ast.AST, *, nested: bool) -> Iterator[Import]
 
 
 def _targets(module: Module, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    known = {*modules(), NATIVE}
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
         yield from (n for n in names if n == PACKAGE or n.startswith(PACKAGE + "."))
@@ -89,7 +92,7 @@ def _targets(module: Module, node: ast.Import | ast.ImportFrom) -> Iterator[str]
         return
     for alias in node.names:
         full = f"{base}.{alias.name}"
-        yield full if full in modules() else base
+        yield full if full in known else base
 
 
 def _base(module: Module, node: ast.ImportFrom) -> str | None:
@@ -135,7 +138,18 @@ def functions(path: Path) -> Iterator[tuple[str, int, int]]:
 
 def python_files() -> list[Path]:
     """Every Python file that the house limits hold for."""
-    names = ("tests", "examples", "tools", "benchmarks")
+    names = ("tests", "examples", "tools", "benchmarks", "native")
     folders = (SOURCES, *(ROOT / name for name in names))
     files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     return [path for path in files if not path.name.startswith("_generated_")]
+
+
+def native_files() -> list[Path]:
+    """Every C++ file of the native core."""
+    return sorted(path for path in (ROOT / "native").rglob("*.?pp"))
+
+
+def native_code_lines(path: Path) -> int:
+    """How many lines of a C++ file hold code: no blank lines, and none of comment alone."""
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return sum(bool(line) and not line.startswith("//") for line in lines)

@@ -11,6 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 from source_tree import (
+    NATIVE,
     PACKAGE,
     ROOT,
     SOURCES,
@@ -48,6 +49,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 """Which folders each folder may import, besides itself. In reading order; the folders above
 `kernels` come with the features they hold. The package's own modules may import everything."""
 
+WITHOUT_THE_CORE = ("ir", "lang", *COMPILE_HALF)
+"""Folders that never import the native core, the run half's: kernels compile without it."""
+
 SEPARATE = ("backend",)
 """Folders whose subfolders never import each other."""
 
@@ -75,6 +79,9 @@ def test_imports_follow_the_table(name):
     for used in imports(module):
         layer = used.target.split(".")[1] if "." in used.target else ""
         where = f"{relative(module.path)}:{used.line} imports {used.target}"
+        if used.target == NATIVE:
+            assert module.layer not in WITHOUT_THE_CORE, where
+            continue
         assert layer in allowed, f"{where}: `{module.layer}` may not import `{layer or PACKAGE}`"
         if module.layer in SEPARATE and layer == module.layer:
             assert _same_subfolder(name, used.target), f"{where}: backends are separate"
