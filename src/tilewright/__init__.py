@@ -3,7 +3,9 @@
 What may be written in a kernel is in `tilewright.lang`.
 """
 
-from . import jit_cache, simt
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
 from .array import (
     Arc,
     BorrowMut,
@@ -63,6 +65,7 @@ from .base.errors import (
     ShapeError,
     UnwrittenWarning,
 )
+from .base.host import Host as _Host
 from .base.tile_order import OWNED
 from .compile.options import CompileOptions
 from .driver.devices import device_count
@@ -71,35 +74,7 @@ from .frontend.preconditions import dim
 from .frontend.sources import execute as _execute
 from .graph import CudaGraph, Scope
 from .graph import capture as _capture
-from .kernels import (
-    arange,
-    convert,
-    eye,
-    eye_rect,
-    fill,
-    full,
-    full_like,
-    linspace,
-    ones,
-    ones_like,
-    rand,
-    randint,
-    randn,
-    randn_f16,
-    random_bits,
-)
-from .lang.device_global import Global as _Global
-from .launch import (
-    AsyncKernelLaunch,
-    Entry,
-    KernelArg,
-    Launch,
-    entry,
-    load_module_from_bytes,
-    load_module_from_file,
-    load_module_from_ptx,
-)
-from .launch.handles import Device, Function, Module, Stream
+from .launch import Entry, KernelArg, Launch, entry
 from .op import (
     DeviceFuture,
     DeviceOp,
@@ -129,10 +104,72 @@ from .op.pledging import Pledging as _Pledging
 from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
 from .op.recipes import run_part as _run_part
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
-from .testing import bench
+
+if TYPE_CHECKING:
+    from . import jit_cache, simt
+    from .kernels import (
+        arange,
+        convert,
+        eye,
+        eye_rect,
+        fill,
+        full,
+        full_like,
+        linspace,
+        ones,
+        ones_like,
+        rand,
+        randint,
+        randn,
+        randn_f16,
+        random_bits,
+    )
+    from .launch.handles import Device, Function, Module, Stream
+    from .launch.raw import (
+        AsyncKernelLaunch,
+        load_module_from_bytes,
+        load_module_from_file,
+        load_module_from_ptx,
+    )
+    from .testing import bench
+
+_LATER = {
+    name: module
+    for module, names in {
+        ".jit_cache": ("jit_cache",),
+        ".kernels": (
+            "arange",
+            "convert",
+            "eye",
+            "eye_rect",
+            "fill",
+            "full",
+            "full_like",
+            "linspace",
+            "ones",
+            "ones_like",
+            "rand",
+            "randint",
+            "randn",
+            "randn_f16",
+            "random_bits",
+        ),
+        ".launch.handles": ("Device", "Function", "Module", "Stream"),
+        ".launch.raw": (
+            "AsyncKernelLaunch",
+            "load_module_from_bytes",
+            "load_module_from_file",
+            "load_module_from_ptx",
+        ),
+        ".simt": ("simt",),
+        ".testing": ("bench",),
+    }.items()
+    for name in names
+}
+"""Names whose modules are loaded when they are first asked for, as are the compiler's."""
 
 # A global is a word of kernels, but its memory is the host's: here they are put together.
-_Global.host = _Resident
+_Host.memory = _Resident
 # Ops know nothing of tensors: how these are shared and borrowed is the array's matter.
 _Sharing.keep, _Sharing.hand_out = _share, _another_owner
 _Pledging.begin, _Pledging.lent = _pledged, _lent_among
@@ -253,3 +290,17 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+if not TYPE_CHECKING:  # which know the names from above
+
+    def __getattr__(name: str) -> object:
+        """Load what a name of `_LATER` stands for, and keep it."""
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = _import_module(_LATER[name], __name__)
+        found = module if _LATER[name] == f".{name}" else getattr(module, name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LATER})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..backend import llvm, reference, tileir
+from ..backend.llvm import stages as llvm
+from ..backend.llvm.target import host_target
+from ..backend.reference import interpreter as reference
+from ..backend.tileir import stages as tileir
 from ..base.stage import Stage
 from ..frontend.sources import Dialect
 from .options import PLAIN, CompileOptions
@@ -17,5 +20,5 @@ def stages(
     if dialect == "simt":
         return llvm.simt_stages(target)
     if target == "cpu":
-        return llvm.stages(llvm.host_target())
+        return llvm.stages(host_target())
     return tileir.stages_for(target, options.wishes)

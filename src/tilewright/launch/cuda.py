@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from ..array.region import Region
-from ..backend.tileir import ARCHITECTURES, is_architecture
 from ..backend.tileir.abi import Slot, slots
+from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.dtypes import AnyDType
 from ..base.errors import Code as ErrorCode

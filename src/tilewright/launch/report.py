@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.ladder import constant_bound
 from ..base.errors import Error, LaunchError
 from ..base.shapes import size
 from ..ir.artifact import Failure, Printed
-from ..ir.core import LaunchCheck
-from ..ir.launch_expr import COMPARISONS, Expr, LaunchFacts, evaluate, leaves, show
+from ..ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +92,8 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
         expected = show(check.expr)
         got = ", ".join(_known(part, facts) for part in _parts(check.expr))
         if check.of_blocks and not got:  # the index is a constant
+            from ..analysis.ladder import constant_bound
+
             expected, got = constant_bound(check)
         raise LaunchError(
             _headline(kernel, check), span=check.span, expected=expected, got=got or "False",

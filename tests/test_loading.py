@@ -1,0 +1,138 @@
+"""What an import loads: the run half. The compiler, and our own kernels, come when first needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from source_tree import PACKAGE, modules
+
+MOST_MODULES = 240
+"""Of our own, that `import tilewright` loads."""
+
+HEAVY = (
+    "analysis", "backend", "compile.pipeline", "compile.store", "frontend.interpret",
+    "frontend.rules", "interop", "ir.ops", "jit_cache", "kernels", "launch.simt", "passes", "simt",
+    "testing", "tools",
+)  # fmt: skip
+LIGHT = (
+    "backend", "backend.tileir", "backend.tileir.abi", "backend.tileir.encoding",
+    "backend.tileir.encoding.versions", "backend.tileir.target",
+)  # fmt: skip
+"""Modules of heavy folders that are small, and say what a GPU is called and how it is called."""
+OTHERS = (
+    "asyncio", "concurrent.futures", "difflib", "email", "html", "importlib.metadata", "json",
+    "llvmlite", "logging", "socket", "subprocess",
+)  # fmt: skip
+"""What is not ours, and takes its time."""
+
+PROGRAM = """
+import sys
+
+import numpy
+steps = {"numpy": set(sys.modules)}
+import tilewright as tw
+steps["import"] = set(sys.modules)
+import tilewright.lang as tl
+
+@tw.entry
+def double(y: tl.TensorMut, x: tl.Tensor) -> None:
+    y.store(tl.load_tile_like(x, y) * 2.0)
+
+steps["definition"] = set(sys.modules)
+x, y = (tw.meta((64,), tw.f32, device="cpu") for _ in range(2))
+double.compile(y.partition_mut((16,)), x)
+steps["compilation"] = set(sys.modules)
+
+import json
+print(json.dumps({name: sorted(found) for name, found in steps.items()}))
+"""
+
+
+def run(program: str, *options: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *options, program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """The modules that are there after each step of a program, without those before it."""
+    file = tmp_path_factory.mktemp("loading") / "program.py"
+    file.write_text(PROGRAM)
+    steps = json.loads(run(str(file)))
+    return {step: set(found) - set(steps["numpy"]) for step, found in steps.items()}
+
+
+def heavy(found: set[str]) -> set[str]:
+    names = {name.removeprefix(f"{PACKAGE}.") for name in found if name.startswith(PACKAGE)}
+    return {n for n in names - set(LIGHT) if any(f"{n}.".startswith(f"{h}.") for h in HEAVY)}
+
+
+def test_the_names_exist():
+    """A module that was renamed would be loaded unseen."""
+    assert {f"{PACKAGE}.{name}" for name in (*HEAVY, *LIGHT)} <= set(modules())
+
+
+@pytest.mark.parametrize("step", ["import", "definition"])
+def test_the_compiler_is_loaded_when_something_is_compiled(loaded, step):
+    assert heavy(loaded[step]) == set()
+
+
+@pytest.mark.parametrize("step", ["import", "definition"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_nothing_large_of_others_is_loaded(loaded, step, name):
+    assert name not in loaded[step]
+
+
+def test_an_import_loads_few_modules(loaded):
+    ours = [name for name in loaded["import"] if name.partition(".")[0] == PACKAGE]
+    assert len(ours) <= MOST_MODULES
+
+
+def test_the_first_compilation_loads_the_compiler(loaded):
+    names = ("compile.pipeline", "backend.llvm.stages", "passes.hoist", "frontend.rules")
+    assert {f"{PACKAGE}.{name}" for name in names} <= loaded["compilation"]
+    assert "llvmlite.binding" in loaded["compilation"]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import tilewright as tw; assert tw.simt.kernel and tw.jit_cache.stats",
+        "from tilewright import simt; assert simt.kernel",
+        "import tilewright.simt; assert tilewright.simt.kernel",
+        "from tilewright import rand, bench, Stream, load_module_from_ptx",
+        "from tilewright import *; assert arange and simt",
+    ],
+)
+def test_names_are_found_however_they_are_asked_for(program):
+    run(program, "-c")
+
+
+def test_every_public_name_is_there_and_listed():
+    run(
+        "import tilewright as tw; assert set(tw.__all__) <= set(dir(tw))\n"
+        "assert all(hasattr(tw, name) for name in tw.__all__)",
+        "-c",
+    )
+
+
+def test_a_name_that_is_loaded_later_is_looked_for_once():
+    run("import tilewright as tw; found = tw.rand; assert vars(tw)['rand'] is found", "-c")
+
+
+def test_an_unknown_name_is_refused_as_ever():
+    run(
+        "import tilewright as tw\n"
+        "try: tw.arrange\n"
+        "except AttributeError as e: assert str(e) == \"module 'tilewright' has no attribute"
+        " 'arrange'\", e\n"
+        "else: raise SystemExit('found')",
+        "-c",
+    )
