@@ -13,7 +13,8 @@ void issue(Timeline& timeline, int64_t number, bool listed) {
 }
 
 void pass(Timeline& timeline, int64_t number) {
-  if (timeline.first_unlisted > number) return;
+  // None is under way, or none of these: somebody was told sooner of later work.
+  if (timeline.first_unlisted == 0 || timeline.first_unlisted > number) return;
   timeline.first_unlisted = number >= timeline.issued ? 0 : number + 1;
   reap(timeline);
 }

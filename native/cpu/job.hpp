@@ -69,7 +69,8 @@ struct Job {
   std::int64_t was_long;   // helpers had work to do last time: they are called at once
   std::int64_t together;   // how many consecutive blocks one thread had better run: they share work
   std::atomic<std::int64_t> lasted;  // nanoseconds spent in it
-  std::int64_t owner;  // the thread that left it in `Stream::resume` as time was up; 0: none
+  // The thread that left it in `Stream::resume` as time was up; 0: none.
+  std::atomic<std::int64_t> owner;
   std::int64_t reserved_[5];
 
   static Job& at_address(void* address) { return *static_cast<Job*>(address); }

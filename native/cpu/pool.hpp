@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "cpu/fork.hpp"
 #include "cpu/job.hpp"
 #include "cpu/stream.hpp"
 
@@ -30,9 +31,9 @@ class Pool {
   // them. Streams that a thread runs just now are passed when that is over.
   void stop();
 
-  // In a child process: all here is of no use any more, and calls say so.
-  void lose() { forked_.store(true, std::memory_order_relaxed); }
-  bool is_lost() const { return forked_.load(std::memory_order_relaxed); }
+  // Whether this is a copy in a child process: there are no workers, and the mutex may be held for
+  // good. Calls say so.
+  bool is_lost() const { return fork_count() != forks_before_; }
 
   bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
@@ -71,7 +72,7 @@ class Pool {
   void advance_all(Stream* first);
   void advance_blocked();
   void finish_head(Stream& stream);
-  void notify(const Stream& stream);
+  void notify(Stream& stream);
   void count_alert();
   std::int64_t wake(std::int64_t wanted);
   void wake_for_ready();
@@ -96,7 +97,7 @@ class Pool {
   alignas(64) std::atomic<std::int64_t> generation_{0};
 
   alignas(64) const std::int64_t alone_;
-  std::atomic<bool> forked_{false};
+  const std::int64_t forks_before_ = fork_count();
   std::atomic<std::int64_t> workers_{0};
   std::atomic<std::int64_t> usual_{1};
   std::atomic<std::int64_t> unfinished_{0};

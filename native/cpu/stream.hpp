@@ -31,13 +31,18 @@ class Stream {
  public:
   // The right to add a job to an idle stream. Until it ends no thread adds anything to any stream
   // of the pool, and nothing that runs there completes, so keep it short; it holds the pool's
-  // mutex. Take it after the borrow lock, never before.
+  // mutex. Take it after the borrow lock, never before, and let no object of Python be freed while
+  // it is held: that may be a stream.
   class Reservation {
    public:
     explicit operator bool() const { return lock_.owns_lock(); }  // false: busy, or forked
 
     // Adds a job, for this thread to run it by `resume`, and ends the reservation.
     void occupy(Job& job);
+
+    // For LLVM text, which cannot keep this object: forgets, and takes up again, what is held.
+    bool release() { return lock_.release() != nullptr; }
+    static Reservation adopt(Stream& stream);
 
    private:
     friend class Stream;
@@ -49,6 +54,8 @@ class Stream {
   };
 
   explicit Stream(Pool& pool) : pool_(&pool) {}
+  // All that was added must have passed.
+  ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 

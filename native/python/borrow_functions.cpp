@@ -6,14 +6,6 @@ namespace tw::py {
 
 namespace {
 
-// Whether bytes hold so many words; else an error is set.
-bool holds_words(PyObject* bytes, int64_t words) {
-  if (PyBytes_GET_SIZE(bytes) / Py_ssize_t(sizeof(int64_t)) >= words) return true;
-  PyErr_Format(PyExc_TypeError, "bytes of %lld words are expected, got %zd bytes",
-               static_cast<long long>(words), PyBytes_GET_SIZE(bytes));
-  return false;
-}
-
 // Whether bytes are a row of so many tensors; else an error is set.
 bool is_row(PyObject* bytes, int64_t written, int64_t count) {
   if (written < 0 || written > count || count > INT32_MAX) {
@@ -23,8 +15,6 @@ bool is_row(PyObject* bytes, int64_t written, int64_t count) {
   }
   return holds_words(bytes, TensorUses::words_for(written, count));
 }
-
-int64_t* words_in(PyObject* bytes) { return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(bytes)); }
 
 PyObject* bind_tensors(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("bind_tensors", given, count, 3);
@@ -111,8 +101,32 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+constexpr Constant kConstants[] = {
+    {"SLOW_PATH", kSlowPath},
+    {"PENDING_WORK", kPendingWork},
+    {"LISTED", kListed},
+    {"FOLLOWING", kFollowing},
+};
+
 }  // namespace
 
-int add_borrowing(PyObject* module) { return PyModule_AddFunctions(module, kMethods); }
+bool holds_words(PyObject* bytes, int64_t words) {
+  if (PyBytes_GET_SIZE(bytes) / Py_ssize_t(sizeof(int64_t)) >= words) return true;
+  PyErr_Format(PyExc_TypeError, "bytes of %lld words are expected, got %zd bytes",
+               static_cast<long long>(words), PyBytes_GET_SIZE(bytes));
+  return false;
+}
+
+bool is_uses(PyObject* uses) {
+  if (uses == Py_None || PyList_Check(uses)) return true;
+  PyErr_Format(PyExc_TypeError, "the uses of an op are a list or None, got %.100s",
+               Py_TYPE(uses)->tp_name);
+  return false;
+}
+
+int add_borrowing(PyObject* module) {
+  if (add_constants(module, kConstants) < 0) return -1;
+  return PyModule_AddFunctions(module, kMethods);
+}
 
 }  // namespace tw::py

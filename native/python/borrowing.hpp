@@ -81,6 +81,16 @@ inline PyObject* as_answer(int64_t number) {
   return number == kFailed ? nullptr : PyLong_FromLongLong(number);
 }
 
+// Whether bytes hold so many words; false: an error is set.
+bool holds_words(PyObject* bytes, int64_t words);
+
+inline int64_t* words_in(PyObject* bytes) {
+  return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(bytes));
+}
+
+// Whether that can be the uses of an op; false: an error is set.
+bool is_uses(PyObject* uses);
+
 // Whether no other thread can wait for the interpreter's lock: there is none that Python knows.
 bool is_alone();
 

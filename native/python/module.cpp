@@ -5,7 +5,9 @@ namespace {
 
 int execute(PyObject* module) {
   using namespace tw::py;
-  constexpr int (*kParts[])(PyObject*) = {add_borrowing, add_location};
+  constexpr int (*kParts[])(PyObject*) = {
+      add_borrowing, add_cpu, add_cpu_text, add_dlpack, add_location, add_submit_cpu, add_xla,
+  };
   for (const auto add : kParts) {
     if (add(module) < 0) return -1;
   }

@@ -6,6 +6,11 @@
 namespace tw::py {
 
 int add_borrowing(PyObject* module);
+int add_cpu(PyObject* module);
+int add_cpu_text(PyObject* module);
+int add_dlpack(PyObject* module);
 int add_location(PyObject* module);
+int add_submit_cpu(PyObject* module);
+int add_xla(PyObject* module);
 
 }  // namespace tw::py

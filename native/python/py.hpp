@@ -53,6 +53,20 @@ inline PyMethodDef fast_method(const char* name,
           doc};
 }
 
+// A number that a module has by name.
+struct Constant {
+  const char* name;
+  int64_t value;
+};
+
+template <size_t N>
+int add_constants(PyObject* module, const Constant (&constants)[N]) {
+  for (const Constant& each : constants) {
+    if (PyModule_AddIntConstant(module, each.name, static_cast<long>(each.value)) < 0) return -1;
+  }
+  return 0;
+}
+
 // Arguments of a function in the order of its parameters. After the first one that is wrong an
 // error is set, and `ok` is false; nothing is converted after it.
 class Arguments {

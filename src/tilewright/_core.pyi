@@ -1,9 +1,235 @@
-"""The native core. Python composes and explains; this decides."""
+# ruff: noqa: PYI021 - what the functions do is said here, where editors find it
+"""The native core. Python composes and explains; this decides.
 
+Arguments that are addresses of records are ints; `driver.stub.words` names the words of these.
+"""
+
+from collections.abc import Callable, Mapping
 from types import CodeType
+from typing import Any, Final, TypeAlias, final
+
+Location: TypeAlias = tuple[CodeType, int] | None
+Known: TypeAlias = int | tuple[CodeType, int]
+"""How many frames are Tilewright's own for certain, or where the program stands."""
 
 def set_ours(table: dict[str, bool], /) -> None:
     """Say by which dict files are told to be Tilewright's own."""
 
-def location(known: int, /) -> tuple[CodeType, int] | None:
+def location(known: Known = 0, /) -> Location:
     """Find the innermost frame that is not Tilewright's own, `known` frames up or further."""
+
+def bind_tensors(plan: int, arguments: tuple[Any, ...], known: Known, /) -> tuple[Any, ...] | None:
+    """Borrow the tensors that a kernel was given, by a `CallWord` plan; None: look closer.
+
+    Gives the records of the tensors, which keep their memory, the use that is noted with what is
+    written, the row, and what is known of launches of their kinds. That is None where they are not
+    those of the last launch, and then nothing is borrowed.
+    """
+
+def borrow_exclusive(plan: int, record: bytes, what: str, known: Known, /) -> Any:
+    """Borrow all of a tensor for writing, by an `ExclusiveWord` plan: a ticket.
+
+    None: parts of the memory are borrowed or it has neighbours, and nothing was done.
+    """
+
+SLOW_PATH: Final[int]
+"""What `reserve` gives where Python must look closer;"""
+PENDING_WORK: Final[int]
+"""where Python keeps an account of work that may be over: look through that, and ask again."""
+LISTED: Final[int]
+"""How work begins, as bits: Python lists it;"""
+FOLLOWING: Final[int]
+"""it comes after all that Python keeps account of."""
+
+def reserve(row: bytes, written: int, count: int, timeline: int, how: int, /) -> int:
+    """Begin work whose borrows still stand; its number, or below 0: why not."""
+
+def reborrow(row: int, written: int, count: int, timeline: int, /) -> int:
+    """Borrow the memory of a replay again, and begin its work; as `reserve`."""
+
+def write_addresses(row: bytes, count: int, slots: int, places: int, /) -> None:
+    """Write the address of each tensor to the slot that `places` has for it."""
+
+def note_submitted(timeline: int, /) -> None:
+    """Count work that was put on its stream, or will not be."""
+
+def note_passed(timeline: int, number: int, /) -> None:
+    """Count all work up to a number as over, but for what is listed."""
+
+def reap(timeline: int, /) -> int:
+    """Find up to which number all work is over."""
+
+CPU_UNFINISHED: Final[int]
+"""What is told of work that ran, as bits below its number: time is up, it must be resumed;"""
+CPU_QUIET: Final[int]
+"""it is over, and has nothing to report."""
+CPU_TOLD_BITS: Final[int]
+
+def cpu_submit(
+    uses: list[Any] | None,
+    user: str,
+    known: Known,
+    timeline: int,
+    stream: int,
+    job: int,
+    plan: int,
+    row: bytes,
+    numbers: bytes,
+    /,
+) -> int:
+    """Put a launch behind what is on its stream; its number in the timeline.
+
+    0: it needs a closer look, and nothing was done.
+    """
+
+def cpu_run(
+    uses: list[Any] | None,
+    user: str,
+    known: Known,
+    timeline: int,
+    stream: int,
+    job: int,
+    scratch: int,
+    budget: int,
+    plan: int,
+    row: bytes,
+    numbers: bytes,
+    /,
+) -> int:
+    """Run a launch on this thread, if its stream is idle; its number, and what is told of it.
+
+    0: it needs a closer look, and nothing was done.
+    """
+
+def cpu_replay(
+    uses: list[Any] | None,
+    user: str,
+    known: Known,
+    timeline: int,
+    stream: int,
+    job: int,
+    scratch: int,
+    budget: int,
+    memory: int,
+    built: Location,
+    /,
+) -> int:
+    """Run a replay on this thread, as `cpu_run` does a launch."""
+
+# The CPU. Jobs and scratch memory are given by their addresses.
+
+FORKED: int
+"""What calls answer in a child process, where the parent's pool is of no use."""
+UNFINISHED: int
+BUSY: int
+"""What becomes of a job that runs on the calling thread: 0, it is over; time is up; not begun."""
+JOB_WORDS: int
+JOB_LAYOUT: Mapping[str, int]
+"""Positions of the 64-bit words of a job, by the names of native/cpu/job.hpp."""
+KEPT_SCRATCH: int
+"""Scratch beyond this size is given back after the job, by every thread."""
+COPY_KERNEL: int
+TIME_KERNEL: int
+"""Addresses of kernels: one copies as native/cpu/copy.hpp says, the other notes the time."""
+
+def cancel_job(job: int, /) -> None:
+    """Have a job, or a list of jobs, not run to its end."""
+
+def set_listener(words: int, /) -> None:
+    """Say where the words are that tell of the thread which runs the handlers of signals."""
+
+def text_addresses() -> dict[str, int]:
+    """Where LLVM text finds functions of streams."""
+
+def text_resume(stream: int, job: int, scratch: int, budget: int, /) -> int:
+    """As `CpuStream.resume`, with the address of a stream."""
+
+@final
+class CpuPool:
+    """What the streams of the CPU and their workers share."""
+
+    workers: int
+    """How many workers were started."""
+    usual_threads: int
+    """How many threads a launch may use where no `with` block has other settings in force."""
+
+    def __new__(cls, alone: int) -> CpuPool: ...
+    @property
+    def address(self) -> int:
+        """Where native code finds it."""
+
+    @property
+    def unfinished(self) -> int:
+        """How many jobs were left unfinished by the threads that run them."""
+
+    def serve(self) -> int:
+        """Be a worker, until `stop`."""
+
+    def stop(self) -> int:
+        """Run nothing any more, and send workers home."""
+
+    def alert(self) -> int:
+        """Count an alert now."""
+
+    def wait_for_alert(self, seen: int, budget: int, /) -> int:
+        """Sleep until the count of alerts is not `seen`, or so many nanoseconds; the count."""
+
+@final
+class CpuStream:
+    """The queue of a stream of the CPU."""
+
+    def __new__(cls, pool: CpuPool) -> CpuStream: ...
+    @property
+    def address(self) -> int:
+        """Where native code finds it."""
+
+    @property
+    def completed(self) -> int:
+        """How many jobs have passed."""
+
+    @property
+    def submitted(self) -> int:
+        """How many jobs were added."""
+
+    def enqueue(self, job: int, /) -> int:
+        """Add a job; its number, or FORKED."""
+
+    def enqueue_wait(self, other: CpuStream, number: int, /) -> int:
+        """Add a wait until another stream has passed a number; as `enqueue`, or 0: no memory."""
+
+    def run_inline(self, job: int, scratch: int, budget: int, /) -> int:
+        """Add a job and run it here, if the stream is idle: a status."""
+
+    def resume(self, job: int, scratch: int, budget: int, /) -> int:
+        """Go on with a job of this thread, unless it is over: a status."""
+
+    def is_first(self, job: int, /) -> bool:
+        """Say whether a job is the first one here."""
+
+    def unfinished_of_caller(self) -> tuple[int, int] | None:
+        """The job that this thread has left unfinished here, and the bytes of its scratch."""
+
+    def cancel_all(self) -> int:
+        """Have nothing here run to its end."""
+
+    def wait(self, number: int, budget: int, /) -> int:
+        """Sleep until so many jobs have passed: 1, or 0: time is up, or FORKED."""
+
+    def alert_at(self, number: int, /) -> int:
+        """Have the pool count an alert once so many jobs have passed: 0, or FORKED."""
+
+DLPACK_DELETER: int
+DLPACK_DESTRUCTOR: int
+DLPACK_VERSIONED_DELETER: int
+DLPACK_VERSIONED_DESTRUCTOR: int
+"""Addresses: what deletes a managed tensor of DLPack, and what destroys its capsule."""
+
+XLA_INTERRUPTED: str
+"""What XLA is told of a call that an interrupt has ended."""
+
+@final
+class XlaHandler:
+    """A function of Python that XLA calls by way of ctypes; it always has a result."""
+
+    def __new__(cls, function: Callable[[int], int]) -> XlaHandler: ...
+    def __call__(self, frame: int, /) -> int: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, NamedTuple
 
-from ..driver.cpu.release import PLAIN, VERSIONED, routines
+from ..driver.cpu.release import PLAIN, VERSIONED
 from ..driver.cuda.device import CudaDevice
 from . import dlpack
 from .dlpack import CODES, DLTensor, Plain, Versioned
@@ -55,8 +55,7 @@ def export(
     block: int = _allocate(size)
     ctypes.memset(block, 0, size)
     managed = kind.from_address(block + _WORD)
-    code = routines()[form]
-    managed.context, managed.deleter = block, code.deleter
+    managed.context, managed.deleter = block, form.deleter
     _describe(managed.tensor, region, block + _WORD + ctypes.sizeof(kind))
     if isinstance(managed, Versioned):
         managed.major, managed.minor = dlpack.VERSION
@@ -64,7 +63,7 @@ def export(
     exported = Exported(block, (region.storage, keep))
     # An interrupt before it is listed costs no more than the block: the capsule dies, and what it
     # would have kept is let go of.
-    capsule = dlpack.new_capsule(form.name, block + _WORD, code.destructor)
+    capsule = dlpack.new_capsule(form.name, block + _WORD, form.destructor)
     exported.list()
     return capsule, exported
 

@@ -16,8 +16,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
 from ..driver.lane import LATEST, OVER, Lane
 from ..driver.stub.calls import stub
-from ..driver.stub.text import ACCOUNT, FOLLOWING, LISTED
-from ..driver.stub.words import READERS, STORAGE_WORDS, Look, StorageWord, Words, new_words
+from ..driver.stub.words import (
+    ACCOUNT,
+    FOLLOWING,
+    LISTED,
+    READERS,
+    STORAGE_WORDS,
+    Look,
+    StorageWord,
+    Words,
+    new_words,
+)
 from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK, mark
 from .flight import Flight, Numbered, tell_put

@@ -8,6 +8,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TypeAlias
 
+from .. import _core
+
 Spot: TypeAlias = "tuple[CodeType, int] | None"
 """Where the user's program stood: code object and instruction. None: no user code on the stack."""
 
@@ -52,17 +54,7 @@ def user_frame(known: int = 0) -> FrameType | None:
     return frame
 
 
-def here(known: int = 0) -> Spot:
-    """The innermost line on the stack that is not Tilewright's own; `known` as in `user_frame`."""
-    # As `user_frame` does, without the call: each op asks for the line that builds it, and for the
-    # one that uses it.
-    try:
-        frame: FrameType | None = frame_at(known + 1)
-    except ValueError:
-        return None
-    while frame is not None:
-        code = frame.f_code
-        if not OURS[code.co_filename]:
-            return code, frame.f_lasti
-        frame = frame.f_back
-    return None
+_core.set_ours(OURS)
+
+here: Callable[..., Spot] = _core.location
+"""`here(known=0)`: the innermost line that is not Tilewright's own; `known` as in `user_frame`."""

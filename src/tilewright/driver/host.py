@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from ..base.errors import DriverError
-from .cpu import copying
 from .cpu.caching import HostMemory, HostPool, clear
 from .cpu.module import CpuModule, check_object
 from .cpu.pool import default, streams
@@ -150,11 +149,6 @@ class CpuDevice(HostDevice[CpuStream]):
             stream = self.new_stream()
             stream.fill(Block(address, 1, (nbytes,), (1,), host=True), b"\0")
             stream.synchronize()
-
-    def prepare(self) -> None:
-        """Have streams, and the code that copies; both are compiled at first use."""
-        super().prepare()
-        copying.kernel()
 
     @property
     def blocks_at_once(self) -> int:

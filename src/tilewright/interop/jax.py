@@ -30,7 +30,7 @@ from ..launch.foreign_calls import is_aligned
 from ..launch.lent import LentCalls
 from ..op.ambient import choose_stream
 from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
-from .xla import DTYPES, Buffer, Frame, Handler, handler, number_at
+from .xla import DTYPES, Buffer, Frame, handler, number_at
 
 if TYPE_CHECKING:
     from ..frontend.parameters import Parameter
@@ -51,7 +51,7 @@ class JaxOp:
     """A kernel as a pure function: it takes the kernel's inputs, and gives its outputs."""
 
     _numbers: ClassVar[Any] = itertools.count()
-    _handlers: ClassVar[list[Handler]] = []
+    _handlers: ClassVar[list[Any]] = []
     """XLA may call them until the process ends."""
 
     def __init__(
@@ -66,7 +66,7 @@ class JaxOp:
         for platform, call in (("cpu", self._run_on_cpu), ("CUDA", self._run_on_gpu)):
             handled = handler(call, _version())
             self._handlers.append(handled)
-            capsule = jax.ffi.pycapsule(handled.pointer)
+            capsule = jax.ffi.pycapsule(handled)
             jax.ffi.register_ffi_target(self._target, capsule, platform=platform)
 
     def __call__(self, *args: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from .._core import XlaHandler
 from ..base.dtypes import (
     AnyDType,
     bf16,
@@ -34,8 +35,6 @@ from ..base.dtypes import (
     u64,
 )
 from ..base.shapes import Shape
-from ..driver.cpu.native import NativeFunction
-from .xla_native import UNANSWERED, answering
 
 METADATA = 1
 """The extension by which XLA asks which version of the interface a handler knows."""
@@ -113,13 +112,6 @@ LOW = 0xFFFFFFFF
 """The half of a word that a small field has."""
 
 _CALL: Any = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
-_RUN: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-_PLACES = {
-    "size": ctypes.sizeof(_NewError), "words": ctypes.sizeof(_NewError) // 8,
-    "message_at": _NewError.message.offset, "code_at": _NewError.code.offset,
-    "code": UNKNOWN_ERROR, "api_at": _Frame.api.offset, "create_at": _Api.create_error.offset,
-}  # fmt: skip
-"""Where things stand that native code uses to tell of a failure."""
 
 
 class Buffer(NamedTuple):
@@ -179,26 +171,17 @@ class Frame:
 Call: TypeAlias = Callable[[Frame], None]
 
 
-class Handler(NamedTuple):
-    """A function of C that XLA can call, and what it needs; to be kept as long as XLA may."""
+def handler(call: Call, version: Sequence[int]) -> Any:
+    """A function of C for XLA, to be kept as long as XLA may call it; `version` is that of the
+    interface.
 
-    pointer: Any
-    kept: tuple[Any, NativeFunction]
+    An interrupt that leaves it is told XLA as a failure, and raised when that has returned.
+    """
 
+    def run(address: int) -> int:
+        return _answer(call, version, _read(address, FRAME_WORDS))
 
-def handler(call: Call, version: Sequence[int]) -> Handler:
-    """A call for XLA; `version` is that of the interface."""
-
-    def run(address: int, answer_at: int) -> None:
-        answer = ctypes.c_int64.from_address(answer_at)
-        try:
-            answer.value = _answer(call, version, _read(address, FRAME_WORDS))
-        except KeyboardInterrupt:
-            answer.value = UNANSWERED
-
-    python = _RUN(run)
-    native = answering(ctypes.cast(python, ctypes.c_void_p).value or 0, **_PLACES)
-    return Handler(_CALL(native.address), (python, native))
+    return _CALL(XlaHandler(run))
 
 
 def _answer(call: Call, version: Sequence[int], words: Sequence[int]) -> int:

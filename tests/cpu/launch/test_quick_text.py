@@ -188,10 +188,3 @@ def test_native_methods_count_what_they_are_given(tensors, given, named):
                 with pytest.raises(TypeError):
                     ending(*given, **named)
         op.sync()
-
-
-def test_builtin_functions_count_what_they_are_given():
-    calls = CPU.new_stream()._calls
-    for given in ((), (0,), (0, 0, 0)):
-        with pytest.raises(TypeError, match="wrong number of arguments"):
-            calls.put(*given)

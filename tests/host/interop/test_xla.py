@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import operator
+from functools import partial
 
 import numpy as np
 import pytest
 
 from tilewright import bf16, f32
-from tilewright.driver.cpu.runtime.calls import compiled
+from tilewright._core import XLA_INTERRUPTED, XlaHandler
 from tilewright.interop import xla
-from tilewright.interop.xla_native import INTERRUPTED
 
 ERROR = 4711
 KINDS = {1: ctypes.c_bool, 5: ctypes.c_int64, 12: ctypes.c_double}
@@ -67,7 +68,7 @@ class Call:
         given.items = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, items))
 
     def __call__(self):
-        return self.handler.pointer(ctypes.addressof(self.frame))
+        return self.handler(ctypes.addressof(self.frame))
 
 
 def test_arrays_numbers_and_the_stream_of_a_call():
@@ -109,16 +110,6 @@ def test_what_ends_programs_is_told_as_well():
     assert call.messages == ["SystemExit: so ?"]
 
 
-PENDING = """
-declare void @PyErr_SetInterrupt()
-define ptr @begin(ptr %frame) {{
-  call void @PyErr_SetInterrupt()
-  %answer = call ptr inttoptr (i64 {handler} to ptr)(ptr %frame)
-  ret ptr %answer
-}}
-"""
-
-
 def go_on():
     """Somewhere here Python notices an interrupt."""
     return sorted(str(each) for each in range(10))
@@ -130,7 +121,7 @@ def interrupted(call, begin):
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come at any of these lines
         answers.append(begin(ctypes.addressof(call.frame)))
         go_on()
-    return answers in ([], [ERROR]) and call.messages == [INTERRUPTED]
+    return answers in ([], [ERROR]) and call.messages == [XLA_INTERRUPTED]
 
 
 def test_an_interrupt_waits_until_xla_was_told():
@@ -140,15 +131,33 @@ def test_an_interrupt_waits_until_xla_was_told():
         pytest.fail("it came before")
 
     call = Call(run)
-    assert interrupted(call, call.handler.pointer)
+    assert interrupted(call, call.handler)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_before_the_first_line_is_an_answer_too():
     call = Call(lambda frame: pytest.fail("it came before"))
-    handler = ctypes.cast(call.handler.pointer, ctypes.c_void_p).value
-    begin = compiled(PENDING.format(handler=handler), ("begin",), optimize=False)["begin"]
-    assert interrupted(call, xla._CALL(begin.address))
+
+    def begin(address):
+        # Nothing but native code is between the interrupt and the handler.
+        steps = (_thread.interrupt_main, partial(call.handler, address))
+        return list(map(operator.call, steps))[1]
+
+    assert interrupted(call, begin)
+
+
+@pytest.mark.parametrize("result", [None, "0"])
+def test_what_is_no_answer_is_a_failure(result):
+    call = Call(None)
+    call.handler = xla._CALL(XlaHandler(lambda address: result))
+    assert interrupted(call, call.handler)
+
+
+@pytest.mark.parametrize("given", [(), (1, 2), ("x",)])
+def test_a_handler_takes_the_address_of_a_frame(given):
+    with pytest.raises(TypeError):
+        XlaHandler(print)(*given)
+    with pytest.raises(TypeError, match="takes a callable, got int"):
+        XlaHandler(1)
 
 
 @pytest.mark.parametrize("stage", [0, 1, 2])

@@ -5,6 +5,9 @@ import gc
 import queue
 import weakref
 
+import pytest
+
+from tilewright import _core
 from tilewright.op.core import value
 from tilewright.op.place import here, place_of, user_frame
 
@@ -78,3 +81,44 @@ def test_where_an_op_was_used():
     other = value(1)
     other.close()  # dropped here
     assert place_of(other._uses[0][1]).text == "other.close()  # dropped here"
+
+
+def test_a_loop_finds_one_location():
+    first, *others = [spot for _ in range(3) for spot in (here(),)]
+    assert all(each is first for each in others)
+    one, other = here(), here()
+    assert one[0] is other[0] and one[1] != other[1]
+
+
+def test_more_locations_than_are_remembered():
+    """Entries are shared by locations that meet there."""
+    lines = [compile("\n" * i + "spot = here()", "<made up>", "exec") for i in range(300)]
+    for _ in range(2):
+        for i, code in enumerate(lines):
+            scope: dict[str, object] = {"here": here}
+            exec(code, scope)
+            assert scope["spot"][0] is code  # type: ignore[index]
+            assert place_of(scope["spot"]).line == i + 1  # type: ignore[arg-type]
+
+
+def test_code_that_is_forgotten_may_run_python():
+    """What is called as it ends looks for locations, too, at the entry that is being changed."""
+    found, watched = [], []
+    for i in range(300):
+        code = compile("spot = here()", f"<made up {i}>", "exec")
+        watched.append(weakref.ref(code, lambda _: found.append(here())))
+        exec(code, {"here": here})
+        del code
+    gc.collect()
+    assert found and all(spot[0].co_name == "<lambda>" for spot in found)
+
+
+def test_what_is_no_location_is_refused():
+    assert here(here())[0] is here()[0], "a location stands for itself"
+    for wrong in ("text", 1.5, None, [0]):
+        with pytest.raises(TypeError, match="an int or a tuple"):
+            here(wrong)
+    with pytest.raises(TypeError, match="at most 1"):
+        here(1, 2)
+    with pytest.raises(TypeError, match="a dict"):
+        _core.set_ours([])  # type: ignore[arg-type]

@@ -7,18 +7,17 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ...base.forking import made_once
+from ..._core import COPY_KERNEL
 from ...base.shapes import ceil_div, row_major_strides, size
 from ..blocks import check_element
 from ..protocol import Block
 from .memory import Bytes, address_of, allocate
-from .native import NativeFunction
 from .record import SLOTS, Record
-from .runtime.calls import compiled
-from .runtime.copying import TEXT, Copy
 
 PIECE = 128 << 10
 """Bytes that one block moves, about."""
+SOURCE = 1
+"""Which of a copy's words, laid out as native/cpu/copy.hpp says, is the address of the source."""
 SQUARE = 64
 """Elements each way of a tile whose rows lie side by side in one block and columns in the other."""
 
@@ -34,12 +33,6 @@ class Axis:
 
 ONE = Axis(1, 0, 0)
 """An axis that is not there."""
-
-
-@made_once
-def kernel() -> NativeFunction:
-    """The code that copies."""
-    return compiled(TEXT, ("tw_copy",), optimize=True)["tw_copy"]
 
 
 def copy_record(target: Block, source: Block, *more: int) -> Record | None:
@@ -60,7 +53,7 @@ def copy_record(target: Block, source: Block, *more: int) -> Record | None:
         *more,
     ]  # fmt: skip
     blocks = math.prod(tiles) * math.prod(axis.extent for axis in outer)
-    return Record(kernel().address, slots, (blocks,), blocks)
+    return Record(COPY_KERNEL, slots, (blocks,), blocks)
 
 
 def fill_record(target: Block, element: bytes) -> Record | None:
@@ -70,7 +63,7 @@ def fill_record(target: Block, element: bytes) -> Record | None:
     source = replace(target, address=0, strides=(0,) * len(target.shape))
     record = copy_record(target, source, int.from_bytes(element, sys.byteorder))
     if record is not None:
-        record.words[SLOTS + Copy.SOURCE] = record.address + 8 * (len(record.words) - 1)
+        record.words[SLOTS + SOURCE] = record.address + 8 * (len(record.words) - 1)
     return record
 
 

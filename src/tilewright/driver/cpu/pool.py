@@ -11,21 +11,17 @@ import atexit
 import os
 import threading
 import time
-from ctypes import addressof, c_int64
+from ctypes import addressof
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakSet
 
-import numpy as np
-
+from ..._core import KEPT_SCRATCH, CpuPool, set_listener
 from ...base import config
 from ...base.errors import ContextError
 from ...base.forking import llvm_lock
 from ...base.shield import LISTENER, shielded
 from .memory import Bytes, address_of, allocate
-from .runtime.calls import calls
-from .runtime.serving import KEPT_SCRATCH
-from .runtime.words import JOB_WORDS, STATE_WORDS, Job, Listener, State
 
 if TYPE_CHECKING:
     from .stream import CpuStream
@@ -35,7 +31,8 @@ ALONE = 15_000
 SLICE = 50_000_000
 """Nanoseconds of work or sleep after which the interpreter may look for signals."""
 MAX_THREADS = 1024
-IDENT, INSIDE = int(Listener.IDENT), int(Listener.INSIDE)
+IDENT, INSIDE = 0, 2
+"""Words of `LISTENER`: the number of its thread, and whether it runs handlers inside a block."""
 PAUSE = 1.0
 """Seconds after which it is tried again to start a thread, where there was none to be had."""
 
@@ -74,13 +71,8 @@ class Pool:
     """Worker threads and the memory they share; one per process is enough: `default()`."""
 
     def __init__(self) -> None:
-        self.calls = calls()
-        self._memory = allocate(8 * STATE_WORDS, zeroed=True)
-        self.state = address_of(self._memory)
-        self._words = self._memory.view(np.int64)
-        self._words[State.ALONE] = ALONE
-        self.calls.start(self.state)
-        self.calls.hear(addressof(LISTENER))
+        self.native = CpuPool(ALONE)
+        set_listener(addressof(LISTENER))
         self.workers: list[threading.Thread] = []
         self.stopped = False
         """Whether the interpreter ends: work runs on the thread that puts it."""
@@ -90,7 +82,7 @@ class Pool:
         self.waiting: set[CpuStream] = set()
         """Streams with calls to make, kept alive for them."""
         self._cpus = usable_cpus()
-        self._words[State.USUAL] = self._threads_by(config.of_process())
+        self.native.usual_threads = self._threads_by(config.of_process())
         self._starting = threading.RLock()
         self._again = 0.0
         """When to try again to start a worker; not 0: that was refused."""
@@ -130,13 +122,13 @@ class Pool:
                 expected="a launch to be over before anything is waited for",
                 hint="in the handler of a signal note what is to be done, and do it afterwards",
             )
-        if not self._words[State.OWNED]:
+        if not self.native.unfinished:
             return False
         for stream in list(self.streams):
-            if job := self.calls.mine(stream.address):
-                needed = (c_int64 * JOB_WORDS).from_address(job)[Job.SCRATCH]
-                scratch, _kept = self.reserve(needed)
-                self.calls.resume(stream.address, job, scratch, nanoseconds)
+            if left := stream.native.unfinished_of_caller():
+                job, scratch_bytes = left
+                scratch, _kept = self.reserve(scratch_bytes)
+                stream.native.resume(job, scratch, nanoseconds)
                 return True
         return False
 
@@ -163,15 +155,13 @@ class Pool:
     def _start_one(self) -> bool:
         """Start a worker, and count it; False: there is no thread to be had now."""
         name = f"tilewright-{len(self.workers) + 1}"
-        thread = threading.Thread(
-            target=self.calls.serve, args=(self.state,), name=name, daemon=True
-        )
+        thread = threading.Thread(target=self.native.serve, name=name, daemon=True)
         try:
             thread.start()
         except RuntimeError:
             return False
         self.workers.append(thread)
-        self._words[State.WORKERS] = len(self.workers)
+        self.native.workers = len(self.workers)
         return True
 
     def stop(self) -> None:
@@ -183,16 +173,15 @@ class Pool:
         if self.stopped or self.lost:
             return
         self.stopped = True
-        self.calls.stop(self.state)
+        self.native.stop()
         for stream in list(self.streams):
-            self.calls.cancel(stream.address)
+            stream.native.cancel_all()
         for thread in self.workers:
             thread.join(timeout=5.0)
 
     def lose(self) -> None:
         """Be of no use any more: this is a child process."""
         self.lost = True
-        self._words[State.FORKED] = 1
 
     def refuse(self) -> NoReturn:
         """Say that a stream of the parent was used in a child."""

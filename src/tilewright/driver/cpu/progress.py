@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 
+from ..._core import FORKED
 from ..protocol import Event
 from . import pool as threads
-from .runtime.common import FOREVER
-from .runtime.queueing import FORKED
-from .stream import CpuEvent
+from .stream import FOREVER, CpuEvent
 
 
 class CpuProgress:
@@ -20,15 +19,13 @@ class CpuProgress:
         """Have the count rise once an event has passed; False: it is none of a CPU stream."""
         if not isinstance(event, CpuEvent):
             return False
-        pool = threads.default()
-        if pool.calls.alert(event.stream.address, event.number) == FORKED:
-            pool.refuse()
+        if event.stream.native.alert_at(event.number) == FORKED:
+            threads.default().refuse()
         return True
 
     def poke(self) -> None:
         """Let the count rise now."""
-        pool = threads.default()
-        pool.calls.poke(pool.state)
+        threads.default().native.alert()
 
     def wait(self, seen: int, timeout: float | None = None) -> int:
         """Block until the count is another, or so many seconds; the count."""
@@ -37,6 +34,6 @@ class CpuProgress:
         while True:
             left = max(0, end - time.monotonic_ns())
             # An interrupt is raised here, between two calls.
-            count = pool.calls.listen(pool.state, seen, min(left, threads.SLICE))
+            count = pool.native.wait_for_alert(seen, min(left, threads.SLICE))
             if count != seen or left == 0:
                 return count

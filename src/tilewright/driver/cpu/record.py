@@ -5,14 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
+from ..._core import JOB_LAYOUT, JOB_WORDS
 from ...base.cpu_abi import LAUNCH_WORDS, MAX_GRID_RANK, LaunchWord
 from .memory import Bytes, address_of, allocate
-from .runtime.words import JOB_WORDS, Job
 
-# Plain ints: looking up the members of an enum would take a tenth of a small launch.
-THREADS, LONG = int(Job.THREADS), int(Job.LONG)
-CANCELLED, STARVED = int(Job.CANCELLED), int(Job.STARVED)
-LASTED = int(Job.LASTED)
+THREADS, LONG = JOB_LAYOUT["threads"], JOB_LAYOUT["was_long"]
+CANCELLED, STARVED = JOB_LAYOUT["cancelled"], JOB_LAYOUT["starved"]
+LASTED = JOB_LAYOUT["lasted"]
 
 LAUNCH = JOB_WORDS
 """Where the launch words of base.cpu_abi begin."""
@@ -52,13 +51,13 @@ class Record:
         """What who puts it on a stream works in: its address, and what keeps it there; None: that
         has such memory itself."""
         self.printed: Bytes | None = None
-        words[Job.KERNEL] = kernel
-        words[Job.ARGUMENTS] = self.address + 8 * SLOTS
-        words[Job.LAUNCH] = self.address + 8 * LAUNCH
-        words[Job.BLOCKS] = blocks
-        words[Job.SCRATCH] = scratch_bytes
+        words[JOB_LAYOUT["kernel"]] = kernel
+        words[JOB_LAYOUT["arguments"]] = self.address + 8 * SLOTS
+        words[JOB_LAYOUT["launch"]] = self.address + 8 * LAUNCH
+        words[JOB_LAYOUT["blocks"]] = blocks
+        words[JOB_LAYOUT["scratch_bytes"]] = scratch_bytes
         words[THREADS] = 1
-        words[Job.TOGETHER] = together
+        words[JOB_LAYOUT["together"]] = together
         words[LAUNCH : LAUNCH + MAX_GRID_RANK] = [*grid, *[1] * (MAX_GRID_RANK - len(grid))]
         words[SLOTS:] = [int(slot) for slot in slots]
         if print_capacity:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ..._core import JOB_LAYOUT
 from ...base.errors import ContextError
 from .firing import QUIET, UNFINISHED, Fire, firing
 from .record import FAILURE, TAKEN, THREADS, USED, Record
 from .run import FailureWords, RawReport, problem_of, written
-from .runtime.words import Job
 
 if TYPE_CHECKING:
     from ...base.spot import Spot
@@ -86,8 +86,8 @@ class ReplayRun(Record):
     def __init__(self, listed: Listed) -> None:
         super().__init__(0, (), (), listed.blocks, listed.scratch_bytes)
         self._listed = listed
-        self.words[Job.NODES] = ctypes.addressof(listed.table)
-        self.words[Job.COUNT] = len(listed.nodes)
+        self.words[JOB_LAYOUT["nodes"]] = ctypes.addressof(listed.table)
+        self.words[JOB_LAYOUT["node_count"]] = len(listed.nodes)
 
     def reports(self) -> list[tuple[int, RawReport]]:
         """What was reported, by number of node, once the run is over: the first failure, prints.
@@ -99,10 +99,10 @@ class ReplayRun(Record):
             if used := record.words[USED]:
                 found.append((number, RawReport(None, written(buffer), used > buffer.size)))
         if words[TAKEN]:
-            found.append((words[Job.FAILED], RawReport(FailureWords(*words[FAILURE]))))
+            found.append((words[JOB_LAYOUT["failed"]], RawReport(FailureWords(*words[FAILURE]))))
         problem = problem_of(self)
         if problem is not None:
-            found.append((words[Job.AT], RawReport(problem=problem)))
+            found.append((words[JOB_LAYOUT["at"]], RawReport(problem=problem)))
         return found
 
 

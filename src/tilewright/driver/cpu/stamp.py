@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from ...base.forking import made_once
+from ..._core import TIME_KERNEL
 from ..protocol import Stamp
-from .native import NativeFunction
 from .record import SLOTS, Record
-from .runtime.calls import compiled
-from .runtime.stamping import TEXT
-
-
-@made_once
-def _kernel() -> NativeFunction:
-    return compiled(TEXT, ("tw_stamp",), optimize=False)["tw_stamp"]
 
 
 class CpuStamp:
@@ -21,7 +13,7 @@ class CpuStamp:
     __slots__ = ("record",)
 
     def __init__(self) -> None:
-        self.record = Record(_kernel().address, (0,), (1,), 1)
+        self.record = Record(TIME_KERNEL, (0,), (1,), 1)
 
     def host_time(self) -> int:
         """When it was passed. The clock is the host's."""

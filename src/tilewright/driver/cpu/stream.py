@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from ctypes import c_int64
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..._core import BUSY, FORKED, UNFINISHED, cancel_job
+from ..._core import CpuStream as NativeStream
 from ...base.errors import DriverError
 from ...base.shield import HERE, listen, shielded
 from ..capturing import Capturing
@@ -22,20 +23,15 @@ from . import firing
 from . import pool as threads
 from .copying import between, copy_record, fill_record, overlap
 from .firing import Fire
-from .memory import address_of, allocate
 from .record import THREADS, Record
 from .replay import CpuReplay, JobStream, Node
-from .runtime.common import FOREVER
-from .runtime.queueing import BUSY, FORKED, UNFINISHED
-from .runtime.words import QUEUE_WORDS, Queue
+from .runtime.calls import calls
 from .stamp import CpuStamp
 
 if TYPE_CHECKING:
     from ..protocol import Device
 
-COMPLETED, SUBMITTED, HEAD = int(Queue.COMPLETED), int(Queue.SUBMITTED), int(Queue.HEAD)
-
-
+FOREVER = (1 << 63) - 1
 MOST_WAITING = 1024
 """Jobs in a stream's queue at which whoever puts more there waits, so that it does not grow."""
 
@@ -65,8 +61,7 @@ class CpuStream(Capturing[Node], JobStream):
     """Jobs in order, run by the pool."""
 
     __slots__ = (
-        "__weakref__", "_calls", "_dues", "_pool", "_words",
-        "address", "device", "lane", "number",
+        "__weakref__", "_calls", "_dues", "_pool", "address", "device", "lane", "native", "number",
     )  # fmt: skip
 
     def __init__(self, device: Device, number: int) -> None:
@@ -74,13 +69,10 @@ class CpuStream(Capturing[Node], JobStream):
         self.device = device
         self.number = number
         self.lane = Lane(self)
-        memory = allocate(8 * QUEUE_WORDS, zeroed=True)
-        self.address = address_of(memory)
-        self._words = (c_int64 * QUEUE_WORDS).from_buffer(memory.data)
         self._pool = threads.default()
-        self._words[Queue.STATE] = self._pool.state
-        self._words[Queue.ALARM] = FOREVER
-        self._calls = self._pool.calls
+        self.native = NativeStream(self._pool.native)
+        self.address = self.native.address
+        self._calls = calls()
         self._dues = Dues()
         self._pool.streams.add(self)
 
@@ -92,17 +84,17 @@ class CpuStream(Capturing[Node], JobStream):
 
     def idle(self) -> bool:
         """Whether all that was put here is done."""
-        words = self._words
-        return words[COMPLETED] >= words[SUBMITTED] or self.reached(words[SUBMITTED])
+        native = self.native
+        return native.completed >= native.submitted or self.reached(native.submitted)
 
     def full(self) -> bool:
         """Whether so much waits here that putting more takes until some of it is done."""
-        words = self._words
-        return words[SUBMITTED] - words[COMPLETED] >= MOST_WAITING
+        native = self.native
+        return native.submitted - native.completed >= MOST_WAITING
 
     def reached(self, number: int) -> bool:
         """Whether so many jobs have passed."""
-        if self._words[COMPLETED] >= number:
+        if self.native.completed >= number:
             return True
         if self._pool.lost:
             self._pool.refuse()
@@ -112,7 +104,7 @@ class CpuStream(Capturing[Node], JobStream):
         """The point behind all work put here so far."""
         if self._pool.lost:
             self._pool.refuse()
-        return CpuEvent(self, self._words[SUBMITTED])
+        return CpuEvent(self, self.native.submitted)
 
     # Putting work here
 
@@ -135,7 +127,7 @@ class CpuStream(Capturing[Node], JobStream):
             return True
         if self.full():
             self._make_room()
-        self._enter(self._calls.put, (self.address, record.address), (record, keep))
+        self._enter(self.native.enqueue, (record.address,), (record, keep))
         return False
 
     def fire(
@@ -180,7 +172,7 @@ class CpuStream(Capturing[Node], JobStream):
         Once the stream has passed it, `passed` is called with that. 0: it needs a closer look, and
         nothing was done.
         """
-        pool, words, (uses, user, up) = self._pool, self._words, use
+        pool, queue, (uses, user, up) = self._pool, self.native, use
         if self._nodes is not None or pool.stopped or pool.lost:
             return 0
         self._spread(record)
@@ -195,11 +187,11 @@ class CpuStream(Capturing[Node], JobStream):
                 uses, user, up + 1, lane, self.address, record.address, work, by, numbers
             )
             if begun:
-                add((words[SUBMITTED], partial(passed, begun), None))
+                add((queue.submitted, partial(passed, begun), None))
                 waiting.add(self)
         except BaseException:
             # A signal's, raised as a call returned: it may be there, and must be kept.
-            add((words[SUBMITTED], None, passed))
+            add((queue.submitted, None, passed))
             waiting.add(self)
             raise
         if begun:
@@ -270,16 +262,15 @@ class CpuStream(Capturing[Node], JobStream):
             if pool.is_alone():
                 event.wait()
                 return
-            # A stream's address is that of its `completed` word.
-            arguments = self.address, event.stream.address, event.number
-            self._enter(self._calls.put_wait, arguments, event.stream)
+            other = event.stream
+            self._enter(self.native.enqueue_wait, (other.native, event.number), other)
 
     def _make_room(self) -> None:
         """Wait until the queue is shorter; nothing has been put, so an interrupt may leave."""
         while self.full():
-            self.wait(self._words[SUBMITTED] - MOST_WAITING + 1, None)
+            self.wait(self.native.submitted - MOST_WAITING + 1, None)
 
-    def _enter(self, put: Callable[..., int], arguments: tuple[int, ...], kept: object) -> None:
+    def _enter(self, put: Callable[..., int], arguments: tuple[object, ...], kept: object) -> None:
         """Put a job into the queue, and keep something alive until it has passed.
 
         Nothing of Python's own is called in between, so no signal can be noticed there.
@@ -292,7 +283,7 @@ class CpuStream(Capturing[Node], JobStream):
                 waiting.add(self)
         except BaseException:
             # A signal's, raised as a call returned: the job is there.
-            add((self._words[SUBMITTED], None, kept))
+            add((self.native.submitted, None, kept))
             waiting.add(self)
             raise
         if number <= 0:
@@ -314,7 +305,7 @@ class CpuStream(Capturing[Node], JobStream):
         scratch, _kept = record.scratch or pool.reserve(record.scratch_bytes)
         budget = threads.SLICE if len(pool.workers) >= most - 1 else threads.ALONE
         try:
-            status = self._calls.inline(self.address, record.address, scratch, budget)
+            status = self.native.run_inline(record.address, scratch, budget)
             if status:
                 status = self._go_on(record, scratch, status)
         except BaseException:
@@ -331,12 +322,12 @@ class CpuStream(Capturing[Node], JobStream):
             pool.refuse()
         while status == BUSY and pool.is_alone():
             self.synchronize()
-            status = self._calls.inline(self.address, record.address, scratch, threads.SLICE)
+            status = self.native.run_inline(record.address, scratch, threads.SLICE)
         if status == UNFINISHED:
             self.have_helpers(record)
         while status == UNFINISHED:
             listen()
-            status = self._calls.resume(self.address, record.address, scratch, threads.SLICE)
+            status = self.native.resume(record.address, scratch, threads.SLICE)
         return status
 
     def have_helpers(self, record: Record) -> None:
@@ -345,15 +336,15 @@ class CpuStream(Capturing[Node], JobStream):
 
     def _give_up(self, record: Record, scratch: int) -> None:
         """End what was begun: its memory must not go before helpers have left. To be shielded."""
-        self._calls.give_up(record.address)
-        while self._words[HEAD] == record.address:
-            self._calls.resume(self.address, record.address, scratch, threads.SLICE)
+        cancel_job(record.address)
+        while self.native.is_first(record.address):
+            self.native.resume(record.address, scratch, threads.SLICE)
 
     # Waiting, and calls that fall due
 
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all work put here so far has passed."""
-        number = self._words[SUBMITTED]
+        number = self.native.submitted
         dues, waiting = self._dues, self._pool.waiting
         if not self.reached(number) or dues:
             dues.add(number, callback)
@@ -369,7 +360,7 @@ class CpuStream(Capturing[Node], JobStream):
         """Make the calls that have fallen due."""
         dues = self._dues
         if dues:
-            dues.sweep(self._words[COMPLETED])
+            dues.sweep(self.native.completed)
             if not dues:
                 self._pool.waiting.discard(self)
 
@@ -388,7 +379,7 @@ class CpuStream(Capturing[Node], JobStream):
                 if self.reached(number):
                     return True
                 continue
-            status = self._calls.wait(self.address, number, min(left, threads.SLICE))
+            status = self.native.wait(number, min(left, threads.SLICE))
             if status == FORKED:
                 self._pool.refuse()
             if status:
@@ -397,9 +388,9 @@ class CpuStream(Capturing[Node], JobStream):
 
     def synchronize(self) -> None:
         """Block until all work put here so far is done, and make the calls that are due."""
-        words = self._words
-        if self._dues or words[COMPLETED] < words[SUBMITTED]:
-            self.wait(words[SUBMITTED], None)
+        native = self.native
+        if self._dues or native.completed < native.submitted:
+            self.wait(native.submitted, None)
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"

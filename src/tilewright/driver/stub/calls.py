@@ -1,43 +1,29 @@
-"""The launch stub as functions of Python, compiled at first use."""
+"""The functions of the native core that borrow memory and order work, as launches call them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...base.forking import made_once
-from ..cpu.calling import Kind, Signature
-from ..cpu.runtime.calls import callables
-from .text import TEXT
-
-_BYTES, _ADDRESS, _NUMBER, _OBJECT = Kind.BYTES, Kind.ADDRESS, Kind.NUMBER, Kind.OBJECT
-
-SIGNATURES: dict[str, Signature] = {
-    "bind": Signature((_ADDRESS, _OBJECT, _OBJECT), gives=_OBJECT),
-    "exclude": Signature((_ADDRESS, _OBJECT, _OBJECT, _OBJECT), gives=_OBJECT),
-    "claim": Signature((_ADDRESS, _NUMBER, _NUMBER, _ADDRESS)),
-    "reserve": Signature((_BYTES, _NUMBER, _NUMBER, _ADDRESS, _NUMBER)),
-    "address": Signature((_BYTES, _NUMBER, _ADDRESS, _ADDRESS)),
-    "put": Signature((_ADDRESS,)),
-    "pass": Signature((_ADDRESS, _NUMBER)),
-    "settle": Signature((_ADDRESS,)),
-}
+from ... import _core
 
 
 class Stub(NamedTuple):
-    """What the functions do stands with their texts."""
+    """What the functions do stands in `_core`. Records are told by their addresses."""
 
-    bind: Callable[[int, tuple[Any, ...], int], tuple[Any, ...] | None]
-    exclude: Callable[[int, bytes, str, int], Any]
-    claim: Callable[[int, int, int, int], int]
-    reserve: Callable[[bytes, int, int, int, int], int]
-    address: Callable[[bytes, int, int, int], int]
-    put: Callable[[int], int]
-    passed: Callable[[int, int], int]
-    settle: Callable[[int], int]
+    bind: Callable[[int, tuple[Any, ...], int], tuple[Any, ...] | None] = _core.bind_tensors
+    exclude: Callable[[int, bytes, str, int], Any] = _core.borrow_exclusive
+    claim: Callable[[int, int, int, int], int] = _core.reborrow
+    reserve: Callable[[bytes, int, int, int, int], int] = _core.reserve
+    address: Callable[[bytes, int, int, int], None] = _core.write_addresses
+    put: Callable[[int], None] = _core.note_submitted
+    passed: Callable[[int, int], None] = _core.note_passed
+    settle: Callable[[int], int] = _core.reap
 
 
-@made_once
+_STUB = Stub()
+
+
 def stub() -> Stub:
     """All of them."""
-    return Stub(*callables(TEXT, SIGNATURES, optimize=False).values())
+    return _STUB

@@ -1,10 +1,8 @@
 """LLVM text of the launch stub: all tensors of a launch, looked at in one call.
 
     object tw_bind(call, arguments, use)        borrow the tensors that a kernel was given
-    object tw_exclude(words, record, what, use) borrow a tensor for writing
     i64 tw_reserve(row, written, count, lane, how)  begin work whose borrows still stand
     i64 tw_claim(row, written, count, lane)     borrow what a graph uses again, and begin its work
-    i64 tw_address(row, count, slots, places)   tell the launch where its tensors are
     i64 tw_put(lane), tw_settle(lane), tw_pass(lane, number)    see `lanes`
 
 A row is numbers about the tensors of a launch, first those it writes, then those it reads: the
@@ -16,7 +14,6 @@ Python must look closer the answer is None or below 0, and nothing has been chan
 from __future__ import annotations
 
 from .binding import BIND
-from .excluding import EXCLUDE
 from .lanes import LANES
 from .locking import LOCKING
 from .python import PYTHON
@@ -24,17 +21,18 @@ from .records import RECORDS, UNCLEAR
 from .shapes import counted
 from .spots import SPOTS
 from .uses import FIRST_USE, NOTE_FIRST, USES
-from .words import ALL, READERS, LaneWord, Look, StorageWord, TensorWord
-
-CLOSER = -1
-"""Python must look closer."""
-ACCOUNT = -2
-"""Python keeps an account of work that may be over: let it look through that, and ask again."""
-
-LISTED = 1
-"""How work is begun, as bits: Python lists it;"""
-FOLLOWING = 2
-"""it comes after all that Python keeps account of."""
+from .words import (
+    ACCOUNT,
+    ALL,
+    CLOSER,
+    FOLLOWING,
+    LISTED,
+    READERS,
+    LaneWord,
+    Look,
+    StorageWord,
+    TensorWord,
+)
 
 FRESH = Look.UNWRITTEN
 """Why work that is not listed cannot write: should it be refused, nothing was written."""
@@ -297,14 +295,6 @@ PLACE = counted(
     """,
 )
 
-ADDRESS = """
-; Writes the address of each tensor to the slot that `places` has for it.
-define i64 @tw_address(ptr %row, i64 %count, ptr %slots, ptr %places) {
-  call void @place(ptr %slots, ptr %places, ptr %row, i64 %count)
-  ret i64 0
-}
-"""
-
 NOTE_USES = counted(
     "note_uses",
     "ptr %row, ptr %borrows, ptr %use",
@@ -320,5 +310,3 @@ BEGIN = "".join((NOTING, LANES, CLAIM, FREE, RESERVE, PLACE))
 
 BINDING = NOTING + BIND
 """What binds arguments."""
-
-TEXT = BEGIN + BIND + ADDRESS + EXCLUDE

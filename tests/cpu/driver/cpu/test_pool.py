@@ -32,7 +32,6 @@ from tilewright.driver.cpu import pool
 from tilewright.driver.cpu.pool import Arena, Pool
 from tilewright.driver.cpu.record import LONG, Record
 from tilewright.driver.cpu.run import Launcher
-from tilewright.driver.cpu.runtime.words import State
 from tilewright.driver.cpu.stream import CpuStream
 from tilewright.driver.host import CPU
 
@@ -421,7 +420,7 @@ def test_the_handler_of_a_signal_can_wait_for_what_it_interrupts(
     assert waited == [True] and out.tolist() == [5, 6, 5]
     assert stream.record().wait(PATIENCE)
     assert stream.launch(behind.record(), inline=True), "the stream is idle"
-    assert stream._pool._words[State.OWNED] == 0
+    assert stream._pool.native.unfinished == 0
 
 
 def test_who_goes_on_with_something_has_left_it():
@@ -433,20 +432,20 @@ def test_who_goes_on_with_something_has_left_it():
     def run():
         record = long.record()
         scratch, _ = its.reserve(0)
-        assert its.calls.inline(stream.address, record.address, scratch, 1) == 1
-        seen.append(its.calls.mine(stream.address) == record.address)
+        assert stream.native.run_inline(record.address, scratch, 1) == 1
+        seen.append(stream.native.unfinished_of_caller() == (record.address, 0))
         left.set()
         assert go.wait(PATIENCE)
         while its.go_on(10**6):
             pass
         seen.append(stream.idle())
-        seen.append(its.calls.resume(stream.address, record.address, scratch, 1))
+        seen.append(stream.native.resume(record.address, scratch, 1))
 
     thread = threading.Thread(target=run)
     thread.start()
     assert left.wait(PATIENCE)
-    assert its.calls.mine(stream.address) == 0 and not its.go_on(1)
+    assert stream.native.unfinished_of_caller() is None and not its.go_on(1)
     word[0] = 1
     go.set()
     thread.join(PATIENCE)
-    assert seen == [True, True, 0] and its._words[State.OWNED] == 0
+    assert seen == [True, True, 0] and its.native.unfinished == 0

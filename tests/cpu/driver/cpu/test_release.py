@@ -6,17 +6,33 @@ import sys
 
 import pytest
 
-from tilewright.driver.cpu.release import PLAIN, VERSIONED, routines
+from tilewright.array.dlpack import Plain, Versioned, new_capsule, rename
+from tilewright.driver.cpu.release import PLAIN, VERSIONED
+
+
+@pytest.mark.parametrize(("form", "kind"), [(PLAIN, Plain), (VERSIONED, Versioned)])
+def test_a_deleter_sets_the_word_its_context_points_to(form, kind):
+    word = ctypes.c_uint64(0)
+    managed = (ctypes.c_uint64 * 10)()
+    managed[kind.context.offset // 8] = ctypes.addressof(word)
+    # Without the interpreter's lock, as other libraries may call it.
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(form.deleter)(ctypes.addressof(managed))
+    assert word.value == 1
 
 
 @pytest.mark.parametrize("form", [PLAIN, VERSIONED])
-def test_a_deleter_sets_the_word_its_context_points_to(form):
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_capsule_that_nobody_took_over_calls_the_deleter(form, is_taken):
     word = ctypes.c_uint64(0)
     managed = (ctypes.c_uint64 * 10)()
-    managed[form.context // 8] = ctypes.addressof(word)
-    # Without the interpreter's lock, as other libraries may call it.
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(routines()[form].deleter)(ctypes.addressof(managed))
-    assert word.value == 1
+    for i in range(10):
+        managed[i] = ctypes.addressof(word)
+    capsule = new_capsule(form.name, ctypes.addressof(managed), form.destructor)
+    other = b"used_" + form.name
+    if is_taken:
+        rename(capsule, other)
+    del capsule
+    assert word.value == (not is_taken)
 
 
 AT_EXIT = """

@@ -11,9 +11,12 @@ from tilewright.array.borrow import BorrowState, Use, borrow_words
 from tilewright.driver.cpu.layouts import offset
 from tilewright.driver.lane import ISSUED, OVER, UNPUT, Lane
 from tilewright.driver.stub.calls import stub
-from tilewright.driver.stub.text import ACCOUNT, CLOSER, FOLLOWING, LISTED
 from tilewright.driver.stub.words import (
+    ACCOUNT,
     CALL_WORDS,
+    CLOSER,
+    FOLLOWING,
+    LISTED,
     READERS,
     STORAGE_WORDS,
     TENSOR_WORDS,
@@ -23,7 +26,7 @@ from tilewright.driver.stub.words import (
     TensorWord,
     new_words,
 )
-from tilewright.op.place import place_of
+from tilewright.op.place import here, place_of
 
 
 class Tensor:
@@ -361,3 +364,47 @@ def test_addresses_go_where_they_belong():
     tensors = [Tensor(address=100), Tensor(address=200)]
     stub().address(row(tensors, 0), 2, ctypes.addressof(slots), ctypes.addressof(places))
     assert slots[:] == [0, 200, 0, 0, 100, 0]
+
+
+def test_an_op_noted_for_writing_is_the_same_at_one_place():
+    call, partition = Call(1, 1, kinds=(11, 9)), Written(Tensor(kind=11))
+    one, other = [call.bind(partition)[-3] for _ in range(2)]
+    assert one is other
+    assert Call(1, 1, kinds=(11, 9)).bind(partition)[-3] is not one
+
+
+WRONG: list[tuple[str, tuple[object, ...]]] = [
+    ("bind", ()),
+    ("bind", ("address", (), 0)),
+    ("bind", (0, [], 0)),
+    ("exclude", (0, "record", "what", 0)),
+    ("exclude", (0, bytes(8 * TENSOR_WORDS - 1), "what", 0)),
+    ("exclude", (0, bytes(8 * TENSOR_WORDS), b"what", 0)),
+    ("reserve", ("row", 0, 0, 0, 0)),
+    ("reserve", (bytes(8 * 4), 1, 2, 0, 0)),
+    ("reserve", (bytes(80), 2, 1, 0, 0)),
+    ("reserve", (bytes(80), -1, 1, 0, 0)),
+    ("reserve", (bytes(80), 0, 1 << 62, 0, 0)),
+    ("reserve", (b"", 0, 0, 0.5, 0)),
+    ("claim", (0, "1", 0, 0)),
+    ("address", (bytes(8), 2, 0, 0)),
+    ("put", (None,)),
+    ("passed", (0, "1")),
+    ("settle", ()),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), WRONG)
+def test_wrong_arguments_are_refused(name, arguments):
+    with pytest.raises(TypeError):
+        getattr(stub(), name)(*arguments)
+
+
+@pytest.mark.parametrize("known", ["text", None, 0.5])
+def test_a_program_stands_so_many_calls_away_or_somewhere(known):
+    call = Call(1, 0)
+    with pytest.raises(TypeError, match="location"):
+        stub().bind(ctypes.addressof(call.words), (Read(Tensor()),), known)
+    spot = here()
+    held = stub().bind(ctypes.addressof(call.words), (Read(Tensor()),), spot)
+    assert held[-3].spot is spot

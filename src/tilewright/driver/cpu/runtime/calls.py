@@ -1,4 +1,4 @@
-"""The compiled functions of the native half as Python callables: addresses and numbers in."""
+"""LLVM text as Python callables: addresses and numbers in."""
 
 from __future__ import annotations
 
@@ -6,65 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...._core import cancel_job, text_addresses, text_resume
 from ....base.forking import llvm_lock, made_once
 from ....base.shield import shielded
-from ..calling import Kind, Signature, builtin, wrapped, wrappers
+from ..calling import Signature, builtin, wrapped, wrappers
 from ..native import NativeFunction, initialize, link, llvm
-from . import common, looking, moving, queueing, running, serving, stopping, waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What the functions do stands with their texts."""
+    """What other LLVM text calls of the streams."""
 
-    start: Callable[[int], int]
-    stop: Callable[[int], int]
-    serve: Callable[[int], int]
-    put: Callable[[int, int], int]
-    put_wait: Callable[[int, int, int], int]
-    inline: Callable[[int, int, int, int], int]
     resume: Callable[[int, int, int, int], int]
-    mine: Callable[[int], int]
-    give_up: Callable[[int], int]
-    cancel: Callable[[int], int]
-    wait: Callable[[int, int, int], int]
-    alert: Callable[[int, int], int]
-    poke: Callable[[int], int]
-    listen: Callable[[int, int, int], int]
-    hear: Callable[[int], int]
+    give_up: Callable[[int], None]
     addresses: Mapping[str, int]
-    """Where other native code finds those of `DIRECT`."""
-
-
-_A, _N = Kind.ADDRESS, Kind.NUMBER
-
-SIGNATURES: dict[str, Signature] = {
-    "start": Signature((_A,), gives=None),
-    "stop": Signature((_A,), gives=None, releases=True),
-    "serve": Signature((_A,), gives=None, releases=True),
-    "put": Signature((_A, _A)),
-    "put_wait": Signature((_A, _A, _N)),
-    "inline": Signature((_A, _A, _A, _N), releases=True),
-    "resume": Signature((_A, _A, _A, _N), releases=True),
-    "mine": Signature((_A,)),
-    "give_up": Signature((_A,), gives=None),
-    "cancel": Signature((_A,), gives=None, releases=True),
-    "wait": Signature((_A, _N, _N), releases=True),
-    "alert": Signature((_A, _N)),
-    "poke": Signature((_A,)),
-    "listen": Signature((_A, _N, _N), releases=True),
-    "hear": Signature((_A,), gives=None),
-}
-
-
-DIRECT = ("put", "seize", "occupy", "let_go", "resume")
-"""What other native code calls."""
-
-
-def text() -> str:
-    """The whole module, for this machine."""
-    roles = (looking, moving, running, queueing, stopping, waiting, serving)
-    return "".join((common.text(), *(role.TEXT for role in roles)))
 
 
 def _named(signatures: Mapping[str, Signature]) -> dict[str, Signature]:
@@ -125,7 +80,5 @@ def _inline(module: Any, machine: Any) -> None:
 
 @made_once
 def calls() -> Calls:
-    """All of them; compiled at the first call."""
-    # Optimizing would save nothing that can be measured, and cost 30 ms in every process.
-    made, addresses = compiled_calls(text(), SIGNATURES, DIRECT, optimize=False)
-    return Calls(**made, addresses=addresses)
+    """All of them."""
+    return Calls(text_resume, cancel_job, text_addresses())

@@ -1,18 +1,10 @@
-"""LLVM text that the rest of the native half builds on: addresses of words, clock, lock, naps."""
+"""LLVM text that the rest of the native half builds on: the clock, naps."""
 
 from __future__ import annotations
 
 import platform
 import time
-from enum import IntEnum
 
-from .words import Queue, State
-
-SPIN = 30_000
-"""Nanoseconds to look out before sleeping; longer would starve other programs' threads."""
-NAP = 50_000_000
-"""Nanoseconds a thread sleeps at most before it lets the interpreter see signals."""
-FOREVER = (1 << 63) - 1
 MONOTONIC = time.CLOCK_MONOTONIC
 REALTIME = 0
 """The clock of pthread_cond_timedwait, the same number on Linux and macOS."""
@@ -24,20 +16,6 @@ PAUSE = {
 }
 """How a processor is told that a thread only waits."""
 
-
-def words(base: str, layout: type[IntEnum], *names: str) -> str:
-    """Addresses of words of a record: `%head_at` for HEAD."""
-    return "\n".join(
-        f"  %{name.lower()}_at = getelementptr i64, ptr %{base}, i64 {layout[name].value}"
-        for name in names
-    )
-
-
-OF_QUEUE = f"""
-  %state_at = getelementptr i64, ptr %queue, i64 {Queue.STATE.value}
-  %state = load ptr, ptr %state_at
-"""
-"""How a function that is given a stream begins."""
 
 DECLARATIONS = """
 declare i32 @clock_gettime(i32, ptr)
@@ -85,20 +63,6 @@ define internal void @deadline(ptr %result, i64 %budget) {{
 }}
 """
 
-LOCK = f"""
-define internal void @lock(ptr %state) {{
-{words("state", State, "MUTEX")}
-  call i32 @pthread_mutex_lock(ptr %mutex_at)
-  ret void
-}}
-
-define internal void @unlock(ptr %state) {{
-{words("state", State, "MUTEX")}
-  call i32 @pthread_mutex_unlock(ptr %mutex_at)
-  ret void
-}}
-"""
-
 
 def text() -> str:
     """All of it, for this machine."""
@@ -107,4 +71,4 @@ def text() -> str:
     # Where another thread wants this processor, perhaps the very one waited for, let it.
     body += "  call i32 @sched_yield()\n"
     pause = f"{declaration}\ndefine internal void @pause() {{\n{body}  ret void\n}}\n"
-    return "".join((DECLARATIONS, pause, CLOCK, LOCK))
+    return "".join((DECLARATIONS, pause, CLOCK))

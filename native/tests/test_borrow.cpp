@@ -1,0 +1,372 @@
+// Borrows and the order of work, against a model that remembers every piece of work.
+#include "core/borrow.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "tests/check.hpp"
+
+using namespace tw;
+
+namespace {
+
+struct Memory {
+  StorageRecord storage{};
+  TensorRecord tensor{};
+  explicit Memory(int64_t reasons = 0, int64_t epoch = 3, int64_t owner = 0) {
+    storage.epoch = epoch;
+    storage.slow_path = reasons;
+    storage.owner = owner;
+    tensor.kind = 7;
+    tensor.address = 4096;
+    tensor.storage = &storage;
+  }
+  Memory(const Memory&) = delete;
+};
+
+// A row whose borrows stand.
+struct Row {
+  std::vector<int64_t> words;
+  TensorUses uses;
+  Row(const std::vector<Memory*>& memory, int64_t written, int64_t owner = 0)
+      : words(TensorUses::words_for(written, int64_t(memory.size()))),
+        uses(words.data(), written, int64_t(memory.size())) {
+    for (int64_t i = 0; i < uses.count(); ++i) {
+      uses.set_tensor(i, &memory[i]->tensor);
+      uses.epoch(i) = memory[i]->storage.epoch;
+      if (uses.writes(i)) uses.owner(i) = owner;
+    }
+  }
+};
+
+// A timeline with five pieces of work.
+Timeline busy(int64_t over = 0, int64_t unsubmitted = 0) {
+  Timeline timeline{};
+  timeline.issued = 5;
+  timeline.over = over;
+  timeline.unsubmitted = unsubmitted;
+  return timeline;
+}
+
+int64_t reserve_one(Memory& memory, bool writes, Timeline& timeline, int64_t how = kListed) {
+  return reserve(Row({&memory}, writes).uses, timeline, how);
+}
+
+bool is_empty(const Mark& mark) { return mark.timeline == nullptr && mark.number == 0; }
+
+struct Reason {
+  int64_t bit;
+  bool may_read, may_write;            // whether it may be borrowed,
+  int64_t read, write;                 // what `reserve` gives for work that is listed,
+  int64_t unlisted_write;              // or not,
+  int64_t read_again, write_again;     // and `reborrow`
+};
+
+constexpr int64_t kNo = kSlowPath;
+constexpr Reason kReasons[] = {
+    {0, true, true, 1, 1, 1, 1, 1},
+    {slow_path::kExclusive, false, true, kNo, 1, 1, kNo, kNo},
+    {slow_path::kWriters, false, false, kNo, kNo, kNo, kNo, kNo},
+    {slow_path::kNeighbours, false, false, kNo, kNo, kNo, kNo, kNo},
+    {slow_path::kLeases, true, true, kNo, kNo, kNo, kNo, kNo},
+    {slow_path::kUnwritten, true, true, kNo, 1, kNo, kNo, kNo},
+    {slow_path::kNoMemory, true, true, kNo, kNo, kNo, kNo, kNo},
+    {slow_path::kPendingWork, true, true, kPendingWork, kPendingWork, kPendingWork, kPendingWork,
+     kPendingWork},
+    {slow_path::kReaders, true, false, 1, 1, 1, 1, kNo},
+};
+
+TW_TEST(reasons_for_a_closer_look) {
+  for (const Reason& reason : kReasons) {
+    for (const bool writes : {false, true}) {
+      const auto fresh = [] { return Timeline{}; };
+      Memory plain, memory(reason.bit);
+      const std::vector<Memory*> both = {&plain, &memory};
+      const Row row(both, writes ? 2 : 0);
+      TW_EQUAL(may_borrow(row.uses, 1), writes ? reason.may_write : reason.may_read);
+      Timeline timeline = fresh();
+      TW_EQUAL(reserve(row.uses, timeline, kListed), writes ? reason.write : reason.read);
+    }
+    Timeline one{}, two{}, three{};
+    Memory unlisted(reason.bit), read(reason.bit), written(reason.bit);
+    TW_EQUAL(reserve_one(unlisted, true, one, 0), reason.unlisted_write);
+    TW_EQUAL(reborrow(Row({&read}, 0).uses, two), reason.read_again);
+    TW_EQUAL(reborrow(Row({&written}, 1).uses, three), reason.write_again);
+    TW_EQUAL(written.storage.epoch, reason.write_again > 0 ? 4 : 3);
+    TW_EQUAL(read.storage.epoch, 3);
+  }
+}
+
+TW_TEST(work_that_follows_what_is_listed) {
+  for (const int64_t how : {kFollowing, kFollowing | kListed}) {
+    Memory memory(slow_path::kPendingWork);
+    Timeline timeline{};
+    TW_EQUAL(reserve_one(memory, true, timeline, how), 1);
+    TW_EQUAL(memory.storage.slow_path, slow_path::kPendingWork);
+    TW_EQUAL(timeline.first_listed, how & kListed ? 1 : 0);
+    Memory leased(slow_path::kPendingWork | slow_path::kLeases);
+    TW_EQUAL(reserve_one(leased, true, timeline, how), kSlowPath);
+  }
+}
+
+TW_TEST(borrows_end_with_their_epoch_and_their_owner) {
+  for (const bool writes : {false, true}) {
+    Memory memory;
+    Timeline timeline{};
+    const Row row({&memory}, writes);
+    ++memory.storage.epoch;
+    TW_EQUAL(reserve(row.uses, timeline), kSlowPath);
+  }
+  Memory memory(0, 3, 5);
+  Timeline timeline{};
+  TW_EQUAL(reserve(Row({&memory}, 1, 6).uses, timeline), kSlowPath);
+  TW_CHECK(!may_borrow(Row({&memory}, 1, 6).uses, 0));
+  TW_EQUAL(reserve(Row({&memory}, 1, 5).uses, timeline), 1);
+  TW_CHECK(may_borrow(Row({&memory}, 1, 5).uses, 0));
+}
+
+TW_TEST(memory_is_written_by_one_argument_alone) {
+  Memory one, other;
+  TW_CHECK(may_borrow(Row({&one, &other}, 2).uses, 1));
+  TW_CHECK(!may_borrow(Row({&one, &one}, 2).uses, 1));
+  TW_CHECK(may_borrow(Row({&one, &one}, 1).uses, 1));
+}
+
+TW_TEST(new_epochs_of_what_is_written) {
+  Memory written(0, 4), read(0, 7);
+  const Row row({&written, &read}, 1);
+  begin_epochs(row.uses);
+  TW_EQUAL(written.storage.epoch, 5);
+  TW_EQUAL(row.uses.epoch(0), 5);
+  TW_EQUAL(read.storage.epoch, 7);
+}
+
+TW_TEST(a_refused_reborrow_changes_nothing) {
+  Memory written, busy_memory;
+  Timeline other = busy(), mine{};
+  busy_memory.storage.write = Mark{&other, 5};
+  TW_EQUAL(reborrow(Row({&written, &busy_memory}, 1).uses, mine), kSlowPath);
+  TW_EQUAL(written.storage.epoch, 3);
+  TW_EQUAL(mine.issued, 0);
+  other.over = 5;
+  Row row({&written, &busy_memory}, 1);
+  busy_memory.storage.epoch = 9;  // what is read again need not be of the same epoch
+  TW_EQUAL(reborrow(row.uses, mine), 1);
+  TW_EQUAL(written.storage.epoch, 4);
+  TW_EQUAL(row.uses.epoch(0), 4);
+  TW_EQUAL(row.uses.epoch(1), 9);
+}
+
+TW_TEST(work_is_noted_with_its_memory) {
+  Timeline timeline = busy();
+  Memory written, read;
+  TW_EQUAL(reserve(Row({&written, &read}, 1).uses, timeline), 6);
+  TW_EQUAL(timeline.unsubmitted, 1);
+  TW_CHECK(written.storage.write.timeline == &timeline && written.storage.write.number == 6);
+  TW_CHECK(std::ranges::all_of(written.storage.reads, is_empty));
+  TW_CHECK(is_empty(read.storage.write));
+  TW_EQUAL(std::ranges::count_if(read.storage.reads, is_empty), kReaders - 1);
+}
+
+TW_TEST(a_refused_launch_leaves_no_trace) {
+  Timeline timeline = busy();
+  Memory good, bad(slow_path::kLeases);
+  TW_EQUAL(reserve(Row({&good, &bad}, 1).uses, timeline), kSlowPath);
+  TW_CHECK(is_empty(good.storage.write));
+  TW_EQUAL(timeline.issued, 5);
+  TW_EQUAL(timeline.unsubmitted, 0);
+}
+
+TW_TEST(who_waits_for_whom) {
+  for (const bool wrote : {false, true}) {
+    for (const bool writes : {false, true}) {
+      for (const bool own : {false, true}) {
+        for (const bool settled : {false, true}) {  // submitted, or over
+          Timeline mine = busy(0, own && !settled ? 1 : 0);
+          Timeline others = busy(settled ? 5 : 0);
+          Memory memory;
+          (wrote ? memory.storage.write : memory.storage.reads[0]) = Mark{own ? &mine : &others, 5};
+          const bool waits = !settled && (wrote || writes);
+          TW_EQUAL(reserve_one(memory, writes, mine), waits ? kSlowPath : 6);
+        }
+      }
+    }
+  }
+}
+
+TW_TEST(several_streams_read_at_once) {
+  std::array<Timeline, kReaders + 1> timelines;
+  timelines.fill(busy());
+  Memory memory;
+  for (int i = 0; i < kReaders; ++i) TW_EQUAL(reserve_one(memory, false, timelines[i]), 6);
+  TW_EQUAL(reserve_one(memory, false, timelines[kReaders]), kSlowPath);
+  for (int i = 0; i < kReaders; ++i) {
+    timelines[i].unsubmitted = 0;
+    TW_EQUAL(reserve_one(memory, false, timelines[i]), 7);
+  }
+  TW_EQUAL(reserve_one(memory, true, timelines[0]), kSlowPath);
+}
+
+TW_TEST(what_a_launch_reads_twice_needs_one_place) {
+  Memory memory;
+  std::array<Timeline, kReaders> others;
+  others.fill(busy());
+  for (int i = 0; i < kReaders - 1; ++i) memory.storage.reads[i] = Mark{&others[i], 5};
+  Timeline mine = busy(0, 1), late = busy();
+  TW_EQUAL(reserve(Row({&memory, &memory}, 0).uses, mine), 6);
+  TW_EQUAL(reserve_one(memory, false, late), kSlowPath);
+}
+
+TW_TEST(parameters_go_to_their_places) {
+  Memory one, other;
+  one.tensor.address = 100;
+  other.tensor.address = 200;
+  const Row row({&one, &other}, 1);
+  const int64_t places[] = {4, 1};
+  std::array<int64_t, 6> slots{};
+  write_addresses(row.uses, places, slots.data());
+  TW_CHECK((slots == std::array<int64_t, 6>{0, 200, 0, 0, 100, 0}));
+  const int64_t tensor_places[] = {12, 10}, number_places[] = {13}, numbers[] = {-5};
+  LaunchPlan plan{};
+  plan.tensors = 2;
+  plan.tensor_places = tensor_places;
+  plan.numbers = 1;
+  plan.number_places = number_places;
+  std::array<int64_t, 4> parameters{};
+  write_parameters(plan, row.uses, numbers, parameters.data(), 10);
+  TW_CHECK((parameters == std::array<int64_t, 4>{200, 0, 100, -5}));
+}
+
+// All work there ever was over a few pieces of memory, on a few streams.
+class World {
+ public:
+  explicit World(unsigned seed) : random_(seed) {
+    for (int i = 0; i < kMemories; ++i) memories_.emplace_back();
+  }
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      switch (below(8)) {
+        case 0:
+        case 1:
+          submit_one();
+          break;
+        case 2:
+          pass_some();
+          break;
+        default:
+          launch();
+      }
+    }
+  }
+
+  int accepted = 0, refused = 0, crowded = 0;
+
+ private:
+  static constexpr int kMemories = 3, kStreams = 6;
+  struct Work {
+    Timeline* timeline;
+    int64_t number;
+    Memory* memory;
+    bool writes;
+  };
+
+  int64_t below(int64_t limit) {
+    return std::uniform_int_distribution<int64_t>(0, limit - 1)(random_);
+  }
+
+  Timeline& any_timeline() { return timelines_[below(kStreams)]; }
+
+  void submit_one() {
+    Timeline& timeline = any_timeline();
+    if (timeline.unsubmitted > 0) submitted(timeline);
+  }
+
+  void pass_some() {
+    Timeline& timeline = any_timeline();
+    const int64_t put = timeline.issued - timeline.unsubmitted;
+    if (put > timeline.over) pass(timeline, timeline.over + 1 + below(put - timeline.over));
+  }
+
+  // Whether work of a timeline must wait for other work, so that it cannot just begin.
+  static bool waits(const Work& work, const Timeline& timeline) {
+    if (work.number <= work.timeline->over) return false;
+    return work.timeline != &timeline || timeline.unsubmitted > 0;
+  }
+
+  bool conflicts(Memory* memory, bool writes, const Timeline& timeline) const {
+    return std::ranges::any_of(all_, [&](const Work& work) {
+      return work.memory == memory && (work.writes || writes) && waits(work, timeline);
+    });
+  }
+
+  // Reads that must not be forgotten, as a writer may have to wait for them.
+  std::vector<const Work*> open_reads(Memory* memory, const Timeline& timeline) const {
+    std::vector<const Work*> found;
+    for (const Work& work : all_) {
+      if (work.memory == memory && !work.writes && waits(work, timeline)) found.push_back(&work);
+    }
+    return found;
+  }
+
+  void launch() {
+    Timeline& timeline = any_timeline();
+    std::vector<Memory*> used;
+    for (int64_t left = 1 + below(kMemories); left > 0; --left) {
+      Memory* each = &memories_[below(kMemories)];
+      if (std::ranges::find(used, each) == used.end()) used.push_back(each);
+    }
+    const int64_t written = below(3) == 0 ? 1 : 0;
+    bool must_refuse = false, may_refuse = false;
+    for (size_t i = 0; i < used.size(); ++i) {
+      const bool writes = int64_t(i) < written;
+      must_refuse |= conflicts(used[i], writes, timeline);
+      if (writes) continue;
+      const auto open = open_reads(used[i], timeline);
+      std::set<const Timeline*> readers;
+      for (const Work* work : open) readers.insert(work->timeline);
+      must_refuse |= readers.size() >= kReaders;
+      may_refuse |= open.size() >= kReaders;
+    }
+    const Row row(used, written);
+    const int64_t number = reserve(row.uses, timeline);
+    (number > 0 ? accepted : refused) += 1;
+    if (may_refuse && !must_refuse) ++crowded;
+    if (must_refuse) TW_EQUAL(number, kSlowPath);
+    if (!must_refuse && !may_refuse) TW_EQUAL(number, timeline.issued);
+    if (number < 0) return;
+    TW_CHECK(number == timeline.issued);
+    for (size_t i = 0; i < used.size(); ++i) {
+      all_.push_back({&timeline, number, used[i], int64_t(i) < written});
+    }
+  }
+
+  std::mt19937 random_;
+  std::deque<Memory> memories_;
+  std::array<Timeline, kStreams> timelines_{};
+  std::vector<Work> all_;
+};
+
+TW_TEST(order_of_work_is_that_of_a_model_that_forgets_nothing) {
+  int accepted = 0, refused = 0, crowded = 0;
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    World world(seed);
+    world.run(80);
+    accepted += world.accepted;
+    refused += world.refused;
+    crowded += world.crowded;
+  }
+  // What is drawn must be worth it.
+  TW_CHECK(accepted > 20'000);
+  TW_CHECK(refused > 20'000);
+  TW_CHECK(crowded > 0);
+  std::printf("       %d begun, %d refused, %d with many reads\n", accepted, refused, crowded);
+}
+
+}  // namespace
+
+TW_TEST_MAIN
