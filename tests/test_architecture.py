@@ -59,6 +59,7 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     "launch.definition": (
         "compile.checks", "frontend.capture", "launch.exporting", "launch.inspection",
     ),
+    "launch.kernel": ("launch.run",),
     "launch.report": ("analysis.ladder",),
     "launch.run": ("backend.reference.interpreter",),
     "op.core": ("op.picture",),

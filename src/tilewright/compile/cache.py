@@ -14,13 +14,14 @@ from ..base.errors import Error
 from ..base.shield import lifted, shielded
 from ..frontend.captured import GONE, Captured
 from ..frontend.sources import KernelSource
-from ..ir.artifact import Artifact
 from ..ir.signature import Signature
 from .key import Key, differences
 from .options import CompileOptions
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from ..ir.artifact import Artifact
 
 ENTRIES = 256
 """Compilations of a kernel that are kept, those asked for lately."""

@@ -12,7 +12,6 @@ from ..compile.hints import GivenHints, Hints
 from ..compile.options import CompileOptions
 from ..frontend.preconditions import NOTHING_ASKED, Asked
 from ..frontend.sources import KernelSource
-from ..ir.artifact import Artifact
 from ..op.arity import Maker
 from ..op.place import Spot, user_frame
 from .kernel import Kernel
@@ -21,6 +20,7 @@ from .quick import hasten
 
 if TYPE_CHECKING:
     from ..compile.checks import Checks
+    from ..ir.artifact import Artifact
     from .exporting import Exported
     from .inspection import Inspection
 

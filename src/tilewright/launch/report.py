@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import Error, LaunchError
 from ..base.shapes import size
-from ..ir.artifact import Failure, Printed
 from ..ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
+
+if TYPE_CHECKING:
+    from ..ir.artifact import Failure, Printed
 
 
 @dataclass(frozen=True, slots=True)
