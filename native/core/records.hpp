@@ -154,7 +154,7 @@ struct LaunchPlan {
   const BorrowContext* borrows;
   int64_t watched;      // how many values the code was made for that may have changed
   const Watch* watches;
-  void* submit;         // native code that submits; null: there is none
+  const void* driver;   // a table of functions of the device's driver; null: Python submits
 };
 
 static_assert(sizeof(void*) == 8, "records are made of 64-bit words");
@@ -193,6 +193,6 @@ static_assert(layout::is_word(offsetof(BindPlan, mapped_class), 18));
 static_assert(sizeof(Watch) == 3 * 8);
 static_assert(sizeof(LaunchPlan) == 11 * 8);
 static_assert(layout::is_word(offsetof(LaunchPlan, borrows), 7));
-static_assert(layout::is_word(offsetof(LaunchPlan, submit), 10));
+static_assert(layout::is_word(offsetof(LaunchPlan, driver), 10));
 
 }  // namespace tw

@@ -2,7 +2,8 @@
 //
 // A launch is `point_of(stream)`, then `submit_launch` or `submit_graph`, then `commit`. `uses`,
 // `user` and `known` are those of `begin_launch`. Where `Submission` or `Ending` say that there is
-// an error, one of Python's is set.
+// an error, one of Python's is set. References are borrowed, and owned by whoever calls until
+// `commit` returns: other threads may change the op while the driver works.
 #pragma once
 
 #include "core/records.hpp"
@@ -32,7 +33,11 @@ cuda::Submission submit_graph(const cuda::Driver& driver, const RecordedWork& wo
                               PyObject* user, PyObject* known, Timeline& timeline,
                               cuda::Stream stream, int64_t budget);
 
-// The table of a `CudaDriver` by its address, as `LaunchPlan::submit` and Python's
+// Puts a launch on a stream that was begun as work of a timeline before.
+cuda::Submission submit_begun(const cuda::Driver& driver, const cuda::LaunchRecord& record,
+                              Timeline& timeline, cuda::Stream stream);
+
+// The table of a `CudaDriver` by its address, as `LaunchPlan::driver` and Python's
 // `Calls.native_driver` have it; null: launches go through Python.
 inline const cuda::Driver* driver_at(const void* address) {
   return static_cast<const cuda::Driver*>(address);

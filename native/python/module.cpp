@@ -5,8 +5,19 @@ namespace {
 
 int execute(PyObject* module) {
   using namespace tw::py;
+  // One to a line, as they come from different files.
   constexpr int (*kParts[])(PyObject*) = {
-      add_borrowing, add_cpu, add_cpu_text, add_dlpack, add_location, add_submit_cpu, add_xla,
+      add_borrowing,    //
+      add_cpu,          //
+      add_cpu_text,     //
+      add_cuda_driver,  //
+      add_cuda_stream,  //
+      add_cuda_text,    //
+      add_dlpack,       //
+      add_location,     //
+      add_process,      //
+      add_submit_cpu,   //
+      add_xla,          //
   };
   for (const auto add : kParts) {
     if (add(module) < 0) return -1;

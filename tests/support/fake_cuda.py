@@ -20,7 +20,7 @@ import numpy as np
 from support.fake_firing import Firing
 from tilewright.driver.blocks import array_of
 from tilewright.driver.cuda.calls import PoolNumbers, Shot
-from tilewright.driver.cuda.launching import HEAD_WORDS, Head
+from tilewright.driver.cuda.record import HEAD_WORDS, Head
 from tilewright.driver.cuda.results import NOT_FOUND, NOT_READY, OUT_OF_MEMORY, refusal
 from tilewright.driver.cuda.scatter import RANK
 from tilewright.driver.protocol import Block

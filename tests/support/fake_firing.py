@@ -6,8 +6,9 @@ import ctypes
 from struct import unpack
 from typing import Any
 
+from tilewright._core import CUDA_STATUS_BITS
 from tilewright.array.borrow import LOCK, Use
-from tilewright.driver.cuda.launching import HEAD_WORDS, STATUS_BITS
+from tilewright.driver.cuda.record import HEAD_WORDS
 from tilewright.driver.lane import PUT, UNPUT
 from tilewright.driver.stub.calls import stub
 from tilewright.driver.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
@@ -25,7 +26,7 @@ from tilewright.op.place import here
 class Firing:
     """See `tilewright.driver.cuda.calls.Calls`."""
 
-    fire_now = replay_now = 0
+    native_driver = 0
     launch: Any
     launch_graph: Any
     drain: Any
@@ -63,7 +64,7 @@ class Firing:
     def _seen(self, put: int, lane: int, stream: int, budget: int) -> int:
         if put < 0:
             return put
-        return put << STATUS_BITS | (self._see_through(lane, stream, budget) if budget else 0)
+        return put << CUDA_STATUS_BITS | (self._see_through(lane, stream, budget) if budget else 0)
 
     def _see_through(self, lane: int, stream: int, budget: int) -> int:
         words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, ClassVar
 
 from support.fake_cuda import FakeCuda
-from tilewright.driver.cuda.launching import HEAD_WORDS, Head
-from tilewright.driver.cuda.native import DRIVER, Quick, quick_calls
+from tilewright._core import CUDA_FUNCTIONS, CudaDriver
+from tilewright.driver.cuda.record import HEAD_WORDS, Head
 
 ADDRESS, INT, UINT = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint
 PROTOTYPES: dict[str, tuple[Any, ...]] = {
@@ -27,7 +27,8 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
 def as_functions(driver: object) -> dict[str, Any]:
     """What a driver in Python has, as functions of C, which must be kept."""
     return {
-        name: ctypes.CFUNCTYPE(INT, *PROTOTYPES[name])(getattr(driver, name)) for name in DRIVER
+        name: ctypes.CFUNCTYPE(INT, *PROTOTYPES[name])(getattr(driver, name))
+        for name in CUDA_FUNCTIONS
     }
 
 
@@ -37,7 +38,7 @@ def addresses(functions: dict[str, Any]) -> dict[str, int]:
 
 
 class _Latest:
-    """The functions of the driver that was made last: native code is compiled once for all."""
+    """The functions of the driver that was made last: native code keeps a table for good."""
 
     driver: ClassVar[NativeCuda]
 
@@ -46,9 +47,9 @@ class _Latest:
 
 
 @cache
-def _calls() -> tuple[Quick, dict[str, Any]]:
+def _driver() -> tuple[CudaDriver, dict[str, Any]]:
     functions = as_functions(_Latest())
-    return quick_calls(addresses(functions)), functions
+    return CudaDriver(addresses(functions)), functions
 
 
 class NativeCuda(FakeCuda):
@@ -57,9 +58,10 @@ class NativeCuda(FakeCuda):
     def __init__(self) -> None:
         super().__init__()
         _Latest.driver = self
-        quick, _ = _calls()
-        self.fire, self.replay, self.shoot = quick.fire, quick.replay, quick.shoot
-        self.fire_now, self.replay_now = quick.fire_now, quick.replay_now
+        driver, _ = _driver()
+        self.native_driver = driver.address
+        self.fire, self.replay = driver.submit_launch, driver.submit_graph
+        self.shoot = driver.submit_begun
 
     def cuCtxGetCurrent(self, place: Any) -> int:
         place[0] = self.current[-1] if self.current else None

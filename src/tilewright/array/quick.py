@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, TypeAlias
 
+from .._core import CUDA_EAGER, cuda_text_entries, set_cuda_stream, set_process
 from ..base.config import OVERRIDDEN
 from ..driver.cpu.calling import DECLARATIONS
 from ..driver.cpu.firing import QUIET, TOLD_BITS, UNFINISHED
@@ -22,9 +23,7 @@ from ..driver.cpu.runtime.calls import Calls, compiled
 from ..driver.cpu.runtime.words import Job, Queue, State
 from ..driver.cpu.stream import CpuStream
 from ..driver.cuda.context import Context
-from ..driver.cuda.launching import STATUS_BITS
-from ..driver.cuda.stream import FEW_OR_MANY, STATUS_MASK, CudaStream
-from ..driver.cuda.waiting import EAGER
+from ..driver.cuda.stream import MANY, CudaStream
 from ..driver.dues import Dues
 from ..driver.lane import Lane
 from ..driver.protocol import Stream
@@ -39,7 +38,7 @@ from . import quick_here, quick_text
 from .flight import PUTS, tell_put
 
 ENDINGS = ("start_on", "sync_on", "sync", "drop")
-_NAMES = {name: sys.intern(name) for name in ("tend", "sweep", "_drop", "start()", "sync()")}
+_NAMES = {name: sys.intern(name) for name in ("start()", "sync()")}
 """What native code asks for, as objects that are there for good."""
 
 Slots: TypeAlias = Mapping[str, tuple[type, Sequence[str]]]
@@ -56,10 +55,6 @@ _SLOTS: Slots = {
     "calls": (Calls, ("give_up", "resume")),
     "record": (Record, ("address", "scratch")),
     "lane": (Lane, ("address",)),
-    "dues": (Dues, ("_items",)),
-    "threads": (type(THREAD), ("names",)),
-    "tracing": (type(Tracing), ("active",)),
-    "puts": (type(PUTS), ("waiting",)),
 }
 
 _WORDS: Mapping[str, Sequence[IntEnum]] = {
@@ -69,10 +64,8 @@ _WORDS: Mapping[str, Sequence[IntEnum]] = {
 }
 """Words that native code reads or writes, by what it calls their owners."""
 
-_FEW, _MANY = FEW_OR_MANY
 _NUMBERS: Mapping[str, int] = {
-    "few": _FEW, "many": _MANY, "failed": FAILED, "status_bits": STATUS_BITS,
-    "status_mask": STATUS_MASK, "eager": EAGER, "unfinished": UNFINISHED, "quiet": QUIET,
+    "failed": FAILED, "eager": CUDA_EAGER, "unfinished": UNFINISHED, "quiet": QUIET,
     "told_bits": TOLD_BITS, "NOWHERE": quick_here.NOWHERE, "THERE": quick_here.THERE,
     "HERE": quick_here.HERE,
 }  # fmt: skip
@@ -80,9 +73,7 @@ _NUMBERS: Mapping[str, int] = {
 _OBJECTS: Mapping[str, object] = {
     "CudaStream": CudaStream, "CpuStream": CpuStream, "have_helpers": CpuStream.have_helpers,
     "ALONE": ALONE, "SLICE": SLICE, "OVERRIDDEN": OVERRIDDEN, "no_numbers": b"",
-    "Tracing": Tracing, "THREAD": THREAD, "PUTS": PUTS, "tell_put": tell_put, "zero": 0,
-    "start": _NAMES["start()"], "sync": _NAMES["sync()"], "tend": _NAMES["tend"],
-    "sweep": _NAMES["sweep"], "drop": _NAMES["_drop"],
+    "zero": 0, "start": _NAMES["start()"], "sync": _NAMES["sync()"],
 }  # fmt: skip
 
 _JUDGED = ("op", "stream", "here")
@@ -113,7 +104,9 @@ def native_endings(
     known: dict[str, Any] = {**_offsets({**_SLOTS, **slots}), **_NUMBERS, **numbers}
     for what, words in _WORDS.items():
         known |= words_of(what, words)
-    known["zero_object"] = f"inttoptr (i64 {id(0)} to ptr)"
+    set_process(Tracing, THREAD, PUTS, tell_put)
+    set_cuda_stream(CudaStream, Lane, Dues, MANY)
+    known |= {name: f"inttoptr (i64 {each} to ptr)" for name, each in cuda_text_entries().items()}
     own = {"start_on": op.start_on, "sync_on": op.sync_on, "dropped": op.__del__,
            "sync_method": op.sync, "chosen": _chosen, **_OBJECTS, **objects}  # fmt: skip
     known |= {name: at(each) for name, each in own.items()}

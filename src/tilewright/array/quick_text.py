@@ -11,8 +11,6 @@ and nothing was done. What stands in braces is said by `quick`.
 
 from __future__ import annotations
 
-from .quick_putting import PUTTING
-
 DECLARED = """
 @_Py_TrueStruct = external global i8
 @_Py_NotImplementedStruct = external global i8
@@ -195,4 +193,4 @@ out:
 }}
 """
 
-TEXT = "".join((SLOTS, ERRORS, PUTTING, ENDING))
+TEXT = "".join((SLOTS, ERRORS, ENDING))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SLOTS: Slots = {
     "op": (GraphLaunch, ("_built", "_graph", "_home", "_of", "_uses")),
     "replay": (
-        CudaReplay, ("_attended", "_executable", "_last", "_now", "_only", "_ran_on", "context")
+        CudaReplay, ("_attended", "_driver", "_executable", "_last", "_only", "_ran_on", "context")
     ),
     "replay_here": (CpuReplay, ("_fire", "_last", "_leave", "_run", "_take", "_threads")),
     "memory": (PlainMemory, ("address",)),

@@ -102,12 +102,12 @@ no:
   ret ptr null
 }}
 
-; Puts a run on its stream, as `put_there` says.
+; Puts a run on its stream. 1: it is there, 0: it needs a closer look, below 0: an error is set.
 define internal i32 @fire(
     ptr %op, ptr %graph, ptr %replay, ptr %memory, ptr %stream, ptr %user, i64 %budget) {{
 entry:
-  %fire = call ptr @address_in(ptr %replay, i64 {replay_now})
-  %none = icmp eq ptr %fire, null
+  %driver = call ptr @address_in(ptr %replay, i64 {replay_driver})
+  %none = icmp eq ptr %driver, null
   br i1 %none, label %closer, label %make
 make:
   %keep = call ptr @PyTuple_New(i64 2)
@@ -122,7 +122,6 @@ go:
   %first = call i32 @PyTuple_SetItem(ptr %keep, i64 0, ptr %its_replay)
   %its_memory = call ptr @own(ptr %memory)
   %second = call i32 @PyTuple_SetItem(ptr %keep, i64 1, ptr %its_memory)
-  %label = call ptr @own({GRAPH})
   %no_event = call ptr @own(ptr @_Py_NoneStruct)
   call void @give(ptr %replay, i64 {replay_last}, ptr %no_event)
   %context = call ptr @slot(ptr %replay, i64 {replay_context})
@@ -132,17 +131,14 @@ go:
   %memory_words = call ptr @address_in(ptr %memory, i64 {memory_address})
   %uses = call ptr @slot(ptr %op, i64 {op_uses})
   %built = call ptr @slot(ptr %op, i64 {op_built})
-  %before = call %State @state_of(ptr %stream)
-  %lane = extractvalue %State %before, 0
-  %handle = extractvalue %State %before, 1
-  %answer = call i64 %fire(ptr %context_handle, ptr %only, ptr %executable, ptr %memory_words,
-    ptr %uses, ptr %user, {zero}, ptr %built, ptr %lane, ptr %handle, i64 %budget)
-  %result = call i32 @put_there(ptr %label, ptr %keep, ptr %stream, %State %before, i64 %answer,
-    i64 %budget)
+  %result = call i32 {replay_there}(ptr %driver, ptr %context_handle, ptr %only, ptr %executable,
+    ptr %memory_words, ptr %uses, ptr %user, {zero}, ptr %built, {GRAPH}, ptr %keep, ptr %stream,
+    {left}, i64 %budget)
+  call void @Py_DecRef(ptr %keep)
   ret i32 %result
 }}
 
-; Puts a run on a stream of CUDA, as `put_there` says, if nothing about it is unusual. Where there
+; Puts a run on a stream of CUDA, as `fire` says, if nothing about it is unusual. Where there
 ; are other threads, Python takes the turn of the replay.
 define internal i32 @end_there(
     ptr %op, ptr %graph, ptr %replay, ptr %stream, ptr %user, i64 %budget) {{
@@ -189,7 +185,8 @@ whole:
   %graph_is_whole = call i1 @is_whole_graph(ptr %graph)
   br i1 %graph_is_whole, label %look, label %closer
 look:
-  %usual = call i1 @is_usual()
+  %its_usual = call i32 {is_usual}()
+  %usual = icmp ne i32 %its_usual, 0
   br i1 %usual, label %find, label %closer
 find:
   %replay = call ptr @slot(ptr %graph, i64 {graph_replay})

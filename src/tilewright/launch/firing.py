@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from .._core import CUDA_EAGER
 from ..array.flight import PUTS, tell_put
 from ..array.order import tidy
 from ..base.dtypes import AnyDType
 from ..driver.cuda.context import Context
 from ..driver.cuda.record import Record
 from ..driver.cuda.stream import CudaStream
-from ..driver.cuda.waiting import EAGER
 from ..driver.protocol import AnyUse
 from ..driver.stub.shots import ShotWord
 from ..op.place import Spot
@@ -48,7 +48,7 @@ class CudaShot(PlainShot):
         words = self._words
         words[ShotWord.RECORD] = record.address
         words[ShotWord.SLOTS] = len(record.words) - record.slots
-        words[ShotWord.FIRE] = context.calls.fire_now
+        words[ShotWord.DRIVER] = context.calls.native_driver
 
     def fire(
         self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
@@ -65,7 +65,7 @@ class CudaShot(PlainShot):
         try:
             put = self._fire(
                 self.given, uses, user, up, held[-2], given, lane, stream.handle,
-                EAGER if waits else 0,
+                CUDA_EAGER if waits else 0,
             )  # fmt: skip
             if PUTS.waiting:
                 tell_put()

@@ -83,7 +83,7 @@ def _quick(base: Any) -> _Quick:
         "executed": base.launches.execute, "called_at": base.call_at, "tuple": tuple,
     }  # fmt: skip
     numbers = {
-        "shot_fire": ShotWord.FIRE.value, **words_of("quick", QuickWord),
+        "shot_driver": ShotWord.DRIVER.value, **words_of("quick", QuickWord),
     }  # fmt: skip
     op, slots = base.launches, {**_SLOTS, "entry": (base, ("quick",))}
     symbols = "call", "call_at", "execute"

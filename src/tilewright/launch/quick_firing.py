@@ -46,13 +46,13 @@ no:
   ret ptr null
 }}
 
-; Puts a launch on its stream, as `put_there` says.
+; Puts a launch on its stream. 1: it is there, 0: it needs a closer look, below 0: an error is set.
 define internal i32 @fire(
     ptr %held, ptr %shot, ptr %stream, ptr %uses, ptr %user, i64 %budget) {{
 entry:
   %words = call ptr @address_in(ptr %shot, i64 {shot_given})
-  %fire = call ptr @link(ptr %words, i64 {shot_fire})
-  %none = icmp eq ptr %fire, null
+  %driver = call ptr @link(ptr %words, i64 {shot_driver})
+  %none = icmp eq ptr %driver, null
   br i1 %none, label %closer, label %go
 closer:
   ret i32 0
@@ -61,20 +61,12 @@ go:
   %row_at = sub i64 %size, 2
   %row_object = call ptr @PyTuple_GetItem(ptr %held, i64 %row_at)
   %row = call ptr @PyBytes_AsString(ptr %row_object)
-  %before = call %State @state_of(ptr %stream)
-  %lane = extractvalue %State %before, 0
-  %handle = extractvalue %State %before, 1
-  ; Others may change the op, and what is known of its kernel, while the driver works.
-  %held_too = call ptr @own(ptr %held)
-  %shot_too = call ptr @own(ptr %shot)
-  %answer = call i64 %fire(ptr %words, ptr %uses, ptr %user, {zero}, ptr %row, ptr null,
-    ptr %lane, ptr %handle, i64 %budget)
-  %result = call i32 @put_there(ptr %shot_too, ptr %held_too, ptr %stream, %State %before,
-    i64 %answer, i64 %budget)
+  %result = call i32 {launch_there}(ptr %driver, ptr %words, ptr %uses, ptr %user, {zero},
+    ptr %row, ptr %shot, ptr %held, ptr %stream, {left}, i64 %budget)
   ret i32 %result
 }}
 
-; Puts a launch on a stream of CUDA, as `put_there` says, if nothing about it is unusual.
+; Puts a launch on a stream of CUDA, as `fire` says, if nothing about it is unusual.
 define internal i32 @end_there(
     ptr %op, ptr %held, ptr %known, ptr %stream, ptr %uses, ptr %user, i64 %budget) {{
 entry:
@@ -130,7 +122,8 @@ define internal ptr @spent(ptr %op) {{
 ; Runs an op on a stream, and waits if there is a budget for that; gives its arguments.
 define internal ptr @end(ptr %op, ptr %stream, ptr %user, i64 %budget) {{
 entry:
-  %usual = call i1 @is_usual()
+  %its_usual = call i32 {is_usual}()
+  %usual = icmp ne i32 %its_usual, 0
   %whole = call i1 @is_whole_op(ptr %op)
   %may = and i1 %usual, %whole
   br i1 %may, label %go, label %closer
@@ -154,7 +147,8 @@ entry:
 judge:
   %context = load ptr, ptr %given
   %known = call i1 @is_of(ptr %context, {ExecutionContext})
-  %untraced = call i1 @is_untraced()
+  %its_untraced = call i32 {is_untraced}()
+  %untraced = icmp ne i32 %its_untraced, 0
   %both = and i1 %known, %untraced
   br i1 %both, label %inspect, label %closer
 inspect:

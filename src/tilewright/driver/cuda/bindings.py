@@ -1,4 +1,4 @@
-"""The driver through NVIDIA's package cuda-bindings, and compiled calls for what must be quick."""
+"""The driver through NVIDIA's package cuda-bindings; through the native core what must be quick."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
+from ..._core import CUDA_FUNCTIONS, CudaDriver
 from .calls import PoolNumbers, Shot
-from .native import DRIVER, quick_calls
 from .ptx_log import complaints
 from .results import INVALID_PTX, INVALID_VALUE, SUCCESS, CallError, refusal, with_words
 from .trial import trial_on
@@ -28,15 +28,13 @@ class Bindings:
     def __init__(self, module: Any, library: str) -> None:
         self._module = module
         self._trial = cache(partial(trial_on, library))
-        quick = quick_calls({name: self._address(name) for name in DRIVER})
-        self.launch, self.fire = quick.launch, quick.fire
-        self.shoot, self.replay = quick.shoot, quick.replay
-        self.fire_now, self.replay_now = quick.fire_now, quick.replay_now
-        self.idle, self.drain = quick.idle, quick.drain
-        self.record = quick.record
-        self.query = quick.query
-        self.await_event = quick.await_event
-        self.await_any = quick.await_any
+        driver = CudaDriver({name: self._address(name) for name in CUDA_FUNCTIONS})
+        self.native_driver = driver.address
+        self.launch, self.fire = driver.launch, driver.submit_launch
+        self.shoot, self.replay = driver.submit_begun, driver.submit_graph
+        self.idle, self.drain = driver.query_stream, driver.drain
+        self.record, self.query = driver.record_event, driver.query_event
+        self.await_event, self.await_any = driver.await_event, driver.await_any
 
     def _ask(self, call: str, *args: Any) -> Any:
         """What a call gives, beside its status: nothing, a value, or several."""

@@ -256,10 +256,8 @@ class Calls(Protocol):
 
     # what is called all the time, and gives a status; the context need not be current
 
-    fire_now: int
-    """Where native code finds `fire` as `launching` has it; 0: there is none."""
-    replay_now: int
-    """As well `replay`."""
+    native_driver: int
+    """Where native code finds the driver's functions; 0: it has none, and calls these here."""
 
     def launch(self, record: int, stream: int, /) -> int:
         """Launch what the words at an address say."""
@@ -275,8 +273,8 @@ class Calls(Protocol):
         None: that was noted before.
 
         Then block until all on the stream is done, or so long. Gives how many pieces of work were
-        put there as work of the lane, shifted by `STATUS_BITS`, and how the waiting ended; minus
-        the status if the driver refused it; 0 if it could not begin as it is.
+        put there as work of the lane, shifted by `CUDA_STATUS_BITS`, and how the waiting ended;
+        minus the status if the driver refused it; 0 if it could not begin as it is.
         """
         ...
 

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from enum import IntEnum
 
 from ...base.cuda_abi import LAUNCH_WORDS, LaunchWord
 from ...base.shapes import Shape
 from ..cpu.caching import HostMemory
 from ..cpu.run import FailureWords, RawReport
 from .calls import Shot
-from .launching import HEAD_WORDS, Head
+
+
+class Head(IntEnum):
+    """Positions of the 64-bit words with which the record of a launch begins.
+
+    `cuda::LaunchRecord` of the native core names the same.
+    """
+
+    CONTEXT = 0
+    FUNCTION = 1
+    GRID = 2
+    BLOCK = 5
+    SHARED = 8
+    PARAMETERS = 9
+    """The address of an array of addresses, one per parameter."""
+
+
+HEAD_WORDS = 10
 
 # Plain ints: looking up the members of an enum would take a part of a small launch.
 TAKEN, USED = int(LaunchWord.ERROR_TAKEN), int(LaunchWord.PRINT_USED)

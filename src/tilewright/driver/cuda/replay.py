@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, cast
 from weakref import ref
 
+from ..._core import CUDA_EAGER
 from ...base.errors import ContextError
 from ..cpu.run import RawReport
 from .context import Context
 from .record import Record
-from .waiting import EAGER
 
 if TYPE_CHECKING:
     from ...base.spot import Spot
@@ -90,7 +90,7 @@ class CudaReplay:
     """Work recorded on a stream of a device; its runs follow each other, on whatever streams."""
 
     __slots__ = (
-        "__weakref__", "_attended", "_executable", "_graph", "_last", "_nodes", "_now", "_only",
+        "__weakref__", "_attended", "_driver", "_executable", "_graph", "_last", "_nodes", "_only",
         "_ran_on", "_run", "_turn", "context",
     )  # fmt: skip
 
@@ -98,8 +98,7 @@ class CudaReplay:
 
     def __init__(self, context: Context, graph: int, nodes: Sequence[Node]) -> None:
         self.context = context
-        self._now = context.calls.replay_now
-        """Where native code finds what `fire` calls."""
+        self._driver = context.calls.native_driver
         self._graph = graph
         self._nodes = tuple(nodes)
         for node in nodes:
@@ -168,7 +167,7 @@ class CudaReplay:
                 self._last = None
                 put = context.calls.replay(
                     context.handle, self._only, self._executable, memory, uses, user, up, built,
-                    target.lane.address, target.handle, EAGER if waits else 0,
+                    target.lane.address, target.handle, CUDA_EAGER if waits else 0,
                 )  # fmt: skip
             if put > 0:
                 target.seen(before, put, GRAPH, (self, keep))

@@ -14,18 +14,17 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from ..._core import CUDA_EAGER, CUDA_STATUS_BITS
 from ...base.errors import DeviceError, DriverError
 from ..dues import Dues
 from ..lane import PUT, Lane
 from ..protocol import Block, Event
 from .copying import put_copy, put_fill
 from .event import CudaEvent, Kept, Label, Mark
-from .launching import STATUS_BITS
 from .record import Record
 from .replay import CudaReplay, Node
 from .results import NOT_READY, SUCCESS
 from .stamp import CudaStamp
-from .waiting import EAGER
 
 if TYPE_CHECKING:
     from .device import CudaDevice
@@ -34,11 +33,9 @@ P = ParamSpec("P")
 
 MOST_WAITING = 1000
 """Pieces of work on their way at which the driver takes no more until some are done, about."""
-STATUS_MASK = (1 << STATUS_BITS) - 1
+STATUS_MASK = (1 << CUDA_STATUS_BITS) - 1
 MANY = 64
 """Pieces of work after which a mark is made, and what has passed let go of, if nobody waits."""
-FEW_OR_MANY = (1, MANY)
-"""How many things are kept when there is something to do about it."""
 
 
 def in_words(label: Label, keep: Any) -> str:
@@ -433,7 +430,7 @@ class CudaStream:
     def drain(self, label: Label, keep: object) -> None:
         """Block until the work that was put here last is done, for which something is kept."""
         try:
-            over = self._has_passed_all(EAGER)
+            over = self._has_passed_all(CUDA_EAGER)
         except BaseException:
             self.keep(label, keep)
             raise
@@ -471,7 +468,7 @@ class CudaStream:
                 raise self.context.failure("cuStreamQuery", status)
             self.synchronize()  # others may go on putting work here, so wait for what there is
             return
-        number = others + (answer >> STATUS_BITS)
+        number = others + (answer >> CUDA_STATUS_BITS)
         if number > self.completed:
             self.completed = number
         self._drop(kept, upto)

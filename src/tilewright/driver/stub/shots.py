@@ -37,8 +37,9 @@ class ShotWord(IntEnum):
     three words: a dictionary, the key and the value as it was; a function that gives the value now,
     0 and the value; or the address of a slot of an object, `IN_SLOT` and the value."""
     WATCHES = 9
-    FIRE = 10
-    """The address of the native code that fires; 0: there is none."""
+    DRIVER = 10
+    """Where native code finds the functions of the device's driver; 0: it has none, or needs none.
+    """
 
 
 SHOT_WORDS = len(ShotWord)

@@ -1,0 +1,83 @@
+#include "python/process.hpp"
+
+#include "python/borrowing.hpp"
+#include "python/module.hpp"
+#include "python/slots.hpp"
+
+namespace tw::py {
+
+namespace {
+
+// Objects that are there for good, and where they keep what is looked at.
+struct Process {
+  PyObject* tracing = nullptr;  // op.trace.Tracing
+  int64_t active = 0;           // None: nobody traces
+  PyObject* threads = nullptr;  // op.nesting.THREAD
+  int64_t names = 0;            // a dict: the ops that threads are starting
+  PyObject* puts = nullptr;     // array.flight.PUTS
+  int64_t waiting = 0;          // how many threads wait for work to be submitted
+  PyObject* tell = nullptr;     // wakes them
+};
+
+Process process;
+
+PyObject* set_process(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("set_process", given, count, 4);
+  PyObject* tracing = arguments.object();
+  PyObject* threads = arguments.object();
+  PyObject* puts = arguments.object();
+  PyObject* tell = arguments.object();
+  if (!arguments.ok()) return nullptr;
+  const auto class_of = [](PyObject* object) { return reinterpret_cast<PyObject*>(Py_TYPE(object)); };
+  Process found;
+  if (!find_slots(class_of(tracing), {{"active", &found.active}}) ||
+      !find_slots(class_of(threads), {{"names", &found.names}}) ||
+      !find_slots(class_of(puts), {{"waiting", &found.waiting}})) {
+    return nullptr;
+  }
+  // Those before, if any, stay: another thread may be looking at them.
+  found.tracing = Py_NewRef(tracing);
+  found.threads = Py_NewRef(threads);
+  found.puts = Py_NewRef(puts);
+  found.tell = Py_NewRef(tell);
+  process = found;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kMethods[] = {
+    {"set_process", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_process)),
+     METH_FASTCALL,
+     "Say where tracing, the ops that threads start, and waiting for submissions are noted."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool is_untraced() {
+  return process.tracing != nullptr && slot(process.tracing, process.active) == Py_None;
+}
+
+bool is_usual() {
+  if (!is_untraced()) return false;
+  PyObject* names = slot(process.threads, process.names);
+  return names != nullptr && PyDict_Check(names) && PyDict_GET_SIZE(names) == 0;
+}
+
+bool announce_submission() {
+  if (process.puts == nullptr) return true;
+  const int64_t waiting = number_in(process.puts, process.waiting);
+  if (waiting == 0) return true;
+  if (waiting == -1 && PyErr_Occurred()) return false;
+  const Owned told(PyObject_CallNoArgs(process.tell));
+  return static_cast<bool>(told);
+}
+
+UnlockedForOthers::UnlockedForOthers() : thread_(is_alone() ? nullptr : PyEval_SaveThread()) {}
+
+UnlockedForOthers::~UnlockedForOthers() {
+  if (thread_ != nullptr) PyEval_RestoreThread(thread_);
+}
+
+int add_process(PyObject* module) { return PyModule_AddFunctions(module, kMethods); }
+
+}  // namespace tw::py
