@@ -67,14 +67,10 @@ from .base.errors import (
 )
 from .base.host import Host as _Host
 from .base.tile_order import OWNED
-from .compile.options import CompileOptions
 from .driver.devices import device_count
 from .driver.protocol import LaunchConfig
-from .frontend.preconditions import dim
-from .frontend.sources import execute as _execute
 from .graph import CudaGraph, Scope
 from .graph import capture as _capture
-from .launch import Entry, KernelArg, Launch, entry
 from .op import (
     DeviceFuture,
     DeviceOp,
@@ -107,6 +103,9 @@ from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`;
 
 if TYPE_CHECKING:
     from . import jit_cache, simt
+    from .compile.options import CompileOptions
+    from .frontend.preconditions import dim
+    from .frontend.sources import execute as _execute
     from .kernels import (
         arange,
         convert,
@@ -124,6 +123,7 @@ if TYPE_CHECKING:
         randn_f16,
         random_bits,
     )
+    from .launch import Entry, KernelArg, Launch, entry
     from .launch.handles import Device, Function, Module, Stream
     from .launch.raw import (
         AsyncKernelLaunch,
@@ -133,10 +133,19 @@ if TYPE_CHECKING:
     )
     from .testing import bench
 
+    kernel = entry
+    exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
+
 _LATER = {
-    name: module
+    "exec": ".frontend.sources:execute",
+    "jit_cache": ".jit_cache",
+    "kernel": ".launch:entry",
+    "simt": ".simt",
+} | {
+    name: f"{module}:{name}"
     for module, names in {
-        ".jit_cache": ("jit_cache",),
+        ".compile.options": ("CompileOptions",),
+        ".frontend.preconditions": ("dim",),
         ".kernels": (
             "arange",
             "convert",
@@ -154,6 +163,7 @@ _LATER = {
             "randn_f16",
             "random_bits",
         ),
+        ".launch": ("Entry", "KernelArg", "Launch", "entry"),
         ".launch.handles": ("Device", "Function", "Module", "Stream"),
         ".launch.raw": (
             "AsyncKernelLaunch",
@@ -161,12 +171,11 @@ _LATER = {
             "load_module_from_file",
             "load_module_from_ptx",
         ),
-        ".simt": ("simt",),
         ".testing": ("bench",),
     }.items()
     for name in names
 }
-"""Names whose modules are loaded when they are first asked for, as are the compiler's."""
+"""Names that are loaded when first asked for, and where they are: a module, or something in one."""
 
 # A global is a word of kernels, but its memory is the host's: here they are put together.
 _Host.memory = _Resident
@@ -176,9 +185,6 @@ _Pledging.begin, _Pledging.lent = _pledged, _lent_among
 ExecutionContext.runner = staticmethod(_run_part)
 # Nor do they know of graphs, which are made of them.
 DeviceOp.capture = staticmethod(_capture)
-
-kernel = entry
-exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
 
 __all__ = [
     "OWNED",
@@ -297,8 +303,9 @@ if not TYPE_CHECKING:  # which know the names from above
         """Load what a name of `_LATER` stands for, and keep it."""
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = _import_module(_LATER[name], __name__)
-        found = module if _LATER[name] == f".{name}" else getattr(module, name)
+        module, _, attribute = _LATER[name].partition(":")
+        loaded = _import_module(module, __name__)
+        found = getattr(loaded, attribute) if attribute else loaded
         globals()[name] = found
         return found
 
