@@ -53,6 +53,9 @@ SEPARATE = ("backend",)
 
 LOADED_LATER: dict[str, tuple[str, ...]] = {
     "compile.cache": ("compile.pipeline", "compile.runner"),
+    "compile.targets": (
+        "backend.llvm.stages", "backend.reference.interpreter", "backend.tileir.stages",
+    ),
     "driver.cpu.module": ("base.elf",),
     "driver.cuda.finding": ("driver.cuda.bindings",),
     "driver.cuda.module": ("driver.cuda.loading",),

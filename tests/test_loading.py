@@ -26,10 +26,10 @@ LEFT_OUT = {
 }  # fmt: skip
 """What is not loaded by a step, nor by those before it: the import, and the first definition."""
 LIGHT = (
-    "backend", "backend.tileir", "backend.tileir.encoding", "backend.tileir.encoding.versions",
-    "backend.tileir.target",
+    "backend", "backend.tileir", "backend.tileir.abi", "backend.tileir.encoding",
+    "backend.tileir.encoding.versions", "backend.tileir.target",
 )  # fmt: skip
-"""Small modules that say what options a GPU has; definitions of kernels may give some."""
+"""Small modules that say what options and parameters the kernels of a GPU have."""
 OTHERS = (
     "asyncio", "concurrent.futures", "difflib", "email", "html", "importlib.metadata", "json",
     "llvmlite", "logging", "socket", "subprocess",
@@ -50,9 +50,9 @@ def double(y: tl.TensorMut, x: tl.Tensor) -> None:
     y.store(tl.load_tile_like(x, y) * 2.0)
 
 steps["definition"] = set(sys.modules)
-x, y = (tw.meta((64,), tw.f32, device="cpu") for _ in range(2))
-double.compile(y.partition_mut((16,)), x)
-steps["compilation"] = set(sys.modules)
+y = tw.zeros((64,), tw.f32, device="cpu").sync().partition((16,))
+double(y, numpy.ones(64, "f4")).sync()
+steps["launch"] = set(sys.modules)
 
 import json
 print(json.dumps({name: sorted(found) for name, found in steps.items()}))
@@ -106,10 +106,15 @@ def test_an_import_loads_few_modules(loaded):
     assert len(ours) <= MOST_MODULES
 
 
-def test_the_first_compilation_loads_the_compiler(loaded):
+def test_the_first_launch_loads_the_compiler(loaded):
     names = ("compile.pipeline", "backend.llvm.stages", "passes.hoist", "frontend.rules")
-    assert {f"{PACKAGE}.{name}" for name in names} <= loaded["compilation"]
-    assert "llvmlite.binding" in loaded["compilation"]
+    assert {f"{PACKAGE}.{name}" for name in names} <= loaded["launch"]
+    assert "llvmlite.binding" in loaded["launch"]
+
+
+def test_a_launch_loads_no_other_backend(loaded):
+    others = ("backend.reference", "backend.tileir")
+    assert below(loaded["launch"], others) <= set(LIGHT)
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,9 @@ class Module:
     text: str
 
 
-def stages(cpu: CpuTarget) -> tuple[Stage, ...]:
-    """The steps from typed IR to an artifact."""
+def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
+    """The steps from typed IR to an artifact, for this machine's CPU where none is named."""
+    cpu = target or host_target()
     return (
         Stage("plan", lambda func: build_plan(func, cpu), print_plan, keeping_for(cpu)),
         Stage("llvm", lambda plan: Module(plan, emit_module(plan, cpu)), lambda m: str(m.text)),
@@ -97,7 +98,7 @@ def _summary(artifact: Artifact) -> str:
 def compile_func(func: Func, cpu: CpuTarget | None = None) -> Artifact:
     """Run all stages on one function."""
     result: Any = func
-    for stage in stages(cpu or host_target()):
+    for stage in stages(cpu):
         result = stage.run(result)
     assert isinstance(result, Artifact), "the last stage gives an artifact"
     return result
