@@ -257,15 +257,22 @@ def test_so_is_one_in_a_graph():
 
 def test_leaving_the_program_stops_one_that_nobody_waits_for():
     program = """
+    import atexit
+
     import tilewright as tw
     from cpu.backend.llvm.emit.test_polling import Place, until_one
+
+    @atexit.register
+    def tell():  # after the pool, which comes later, was told to stop
+        print(any(worker.is_alive() for worker in pool.default().workers))
 
     with tw.device("cpu"):
         place = Place(until_one)
         place.op(place.endless).start()
-    print("left")
+    time.sleep(0.1)
+    print(len(pool.default().workers) > 0)
     """
-    assert run_program(program) == "left\n"
+    assert run_program(program) == "True\nFalse\n"
 
 
 @tw.entry
@@ -334,6 +341,43 @@ def with_scratch(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32], y: tl.Tensor[tw.
     for k in range(2):
         acc = tl.mma(x.load_tile((64, 64), [i, k]), y.load_tile((64, 64), [k, 0]), acc)
     z.store(acc)
+
+
+@tw.entry
+def lasting_with_scratch(
+    z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32], y: tl.Tensor[tw.f32], n: i32
+) -> None:
+    """What is in its scratch is needed when a loop is over."""
+    acc, total = tl.full((64, 64), 0.0, tw.f32), n
+    for k in range(2):
+        acc = tl.mma(x.load_tile((64, 64), [0, k]), y.load_tile((64, 64), [k, 0]), acc)
+    for i in range(n):
+        total = (total * 3 + i) ^ n
+    for k in range(2):
+        acc = tl.mma(x.load_tile((64, 64), [0, k]), y.load_tile((64, 64), [k, 0]), acc)
+    z.store(acc if total != 1 << 30 else -acc)
+
+
+def test_what_a_block_has_in_its_scratch_stays_while_a_handler_runs_other_kernels():
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(-3, 4, (64, 128)), rng.integers(-3, 4, (128, 64))
+    x, y = tw.asarray(a.astype("f4")), tw.asarray(b.astype("f4"))
+    other_x, other_y = tw.asarray(-a.astype("f4")), tw.asarray(7 * b.astype("f4"))
+    z, out = tw.zeros((64, 64)).sync(), tw.zeros((64, 64)).sync()
+    other, heard = tw.default_device().new_stream(), []
+
+    def handle(*_: object) -> None:
+        with_scratch(out.partition_mut((64, 64)), other_x, other_y).sync_on(other)
+        heard.append(True)
+
+    for _ in range(2 * OFTEN + 2):
+        lasting_with_scratch(z.partition_mut((64, 64)), x, y, 1).sync()
+        handle()
+    heard.clear()
+    with alarm(handle, 0.3):
+        lasting_with_scratch(z.partition_mut((64, 64)), x, y, 1 << 28).sync()
+    assert heard == [True]
+    np.testing.assert_array_equal(z.to_numpy(), 2 * (a @ b))
 
 
 def test_a_handler_may_run_other_kernels_in_the_middle_of_a_block():
