@@ -19,7 +19,7 @@ from ..lang.marker import declared_name
 from ..lang.synonyms import SYNONYMS
 from .describe import describe
 from .frame import Closure
-from .inline import call_function, inline
+from .inline import call_function, inline, watch_part
 from .interpret import Interpreter
 from .joins import is_number
 from .loops import RangeOf
@@ -260,6 +260,10 @@ def _constructs(callee: Any) -> bool:
 def _construct(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
     """A NamedTuple or a frozen dataclass; code of the user's may run to make it."""
     made = _static_call(it, callee, args, kwargs)
+    for name in ("__new__", "__init__"):
+        if isinstance(maker := getattr(callee, name), types.FunctionType):
+            watch_part(it, maker, "__defaults__")
+            watch_part(it, maker, "__kwdefaults__")
     fields: Mapping[str, Any] = getattr(callee, "__dataclass_fields__", {})
     computed = any(f.default_factory is not dataclasses.MISSING for f in fields.values())
     if computed or hasattr(callee, "__post_init__"):

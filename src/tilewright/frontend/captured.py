@@ -7,10 +7,11 @@ function that a kernel calls its code and the defaults that were used are watche
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from types import MethodType
+from types import MappingProxyType, MethodType
 from typing import Any
 
 from .trees import children
@@ -52,16 +53,20 @@ def same(a: Any, b: Any) -> bool:
     return (a == b) is True and repr(a) == repr(b)
 
 
-MUTABLE = (list, dict, set)
+class Absent:
+    """What is found of a name that a namespace does not have."""
+
+
+MUTABLE = (list, dict, set, deque, bytearray, MappingProxyType)
 
 
 def frozen(x: Any) -> Any:
     """What a value from outside holds at this moment, as tuples: what is in a list may change."""
-    if isinstance(x, dict):
+    if isinstance(x, dict | MappingProxyType):
         return tuple((key, frozen(value)) for key, value in x.items())
     if isinstance(x, set):
         return tuple(sorted(map(repr, x)))
-    parts = x if isinstance(x, list | tuple) else children(x)
+    parts = x if isinstance(x, list | tuple | deque | bytearray) else children(x)
     return x if parts is None else tuple(map(frozen, parts))
 
 

@@ -32,20 +32,21 @@ DEFAULTS: dict[Any, str] = {
 
 def call_function(it: Interpreter, function: FunctionType, args: Args, kwargs: Kwargs) -> Any:
     """Call a function from outside, whose code and defaults may be others at a later launch."""
-    _watch_part(it, function, "__code__")
+    watch_part(it, function, "__code__")
     source = function_source(function)
     signature = inspect.signature(function, follow_wrapped=False)
     names = list(signature.parameters)[len(args) :]
     left_out = [signature.parameters[n] for n in names if n not in kwargs]
     kinds = {p.kind for p in left_out if p.default is not inspect.Parameter.empty}
     for part in sorted({DEFAULTS[kind] for kind in kinds}):
-        _watch_part(it, function, part)
+        watch_part(it, function, part)
     if function.__kwdefaults__ and inspect.Parameter.KEYWORD_ONLY in kinds:
         it.watch_items(function.__kwdefaults__)
     return inline(it, source.node, source, None, args, kwargs, signature)
 
 
-def _watch_part(it: Interpreter, function: FunctionType, part: str) -> None:
+def watch_part(it: Interpreter, function: FunctionType, part: str) -> None:
+    """Remember what a function has: its code, its defaults."""
     name = f"{function.__name__}.{part}"
     it.note(id(function), name, partial(getattr, function, part), getattr(function, part))
 

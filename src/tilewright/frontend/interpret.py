@@ -25,7 +25,7 @@ from ..base.errors import Code
 from ..ir.core import Block
 from ..ir.opdef import TypeRuleError
 from ..lang.device_global import Global
-from .captured import Captured, frozen, is_settled, may_change, part_of_method
+from .captured import Absent, Captured, frozen, is_settled, may_change, part_of_method
 from .describe import article, describe
 from .emit import Emitter
 from .frame import Frame, assigned_names
@@ -177,7 +177,10 @@ class Interpreter:
             scope = source.globals
             return self.capture(id(scope), name, partial(getitem, scope, name))
         if name in BUILTINS:
-            return BUILTINS[name]
+            self.note(
+                id(source.globals), name, partial(dict.get, source.globals, name, Absent), Absent
+            )
+            return self.capture(id(BUILTINS), name, partial(getitem, BUILTINS, name))
         if name in assigned_names(self.frame.source.body):
             self.em.fail(
                 Code.UNBOUND,

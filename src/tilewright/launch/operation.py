@@ -287,7 +287,10 @@ class Launch(NativeLaunch, Composite[R_co]):
             if not shot.fire(held, numbers, stream, use, waits):
                 return NOT_FIRED
         except BaseException as error:
-            self.fail(error)
+            if use[0] is None or use[0]:
+                self.fail(error)
+            else:  # nothing was done: it can be tried again
+                self.mark_refused()
             raise
         self._args, self._held, self._examined = (), None, None
         return cast("R_co", args)

@@ -15,7 +15,7 @@ from ..base.dtypes import AnyDType
 from ..driver.cpu.layouts import slot_holding
 from ..driver.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
 from ..driver.stub.words import Words, new_words
-from ..frontend.captured import Captured
+from ..frontend.captured import Absent, Captured
 from .scalars import packing_of, slot_of
 
 Places = ctypes.Array[ctypes.c_int64]
@@ -58,7 +58,7 @@ class PlainShot:
     def watch(self, captured: Sequence[Captured]) -> None:
         """Fire only while names that the kernel captured are what they were."""
         watches = new_words(3 * len(captured))
-        watches[:] = [word for one in captured for word in (*_place_of(one), id(one.value))]
+        watches[:] = [word for one in captured for word in _words_of(one)]
         self._watches = captured, watches
         self._words[ShotWord.WATCHED] = len(captured)
         self._words[ShotWord.WATCHES] = ctypes.addressof(watches)
@@ -66,6 +66,15 @@ class PlainShot:
     def packed(self, numbers: Sequence[Any]) -> bytes:
         """The numbers of a launch as words, for where the core cannot tell."""
         return self._pack(*[slot_of(dtype, numbers[i]) for i, dtype in self._dtypes])
+
+
+def _words_of(captured: Captured) -> tuple[int, int, int]:
+    """A watch in words; of a name that must not be there, the value is 0."""
+    read: Any = captured.read
+    if captured.value is Absent and isinstance(read, partial) and read.func is dict.get:
+        namespace, name, _ = read.args
+        return id(namespace), id(name), 0
+    return (*_place_of(captured), id(captured.value))
 
 
 def _place_of(captured: Captured) -> tuple[int, int]:

@@ -135,9 +135,9 @@ class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
 
     def spend(self) -> None:
         """The op has run: let go of what it was made of, as it may stay in a variable for long."""
+        self.spent = True
         for name in self.holds:
             setattr(self, name, None)
-        self.spent = True
 
     def claim(self, user: str, known: int = 0) -> None:
         """Mark this op as used; a second use raises and names the first. Safe from any thread.

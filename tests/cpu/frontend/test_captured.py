@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import enum
 import functools
 import types
+from collections import deque
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -93,6 +95,15 @@ class Made:
         object.__setattr__(self, "a", self.a + Base.K)
 
 
+@dataclasses.dataclass(frozen=True)
+class Defaulted:
+    a: int = 1
+
+
+class Filled(NamedTuple):
+    a: int = 1
+
+
 class Talking:
     """An object that says things of itself."""
 
@@ -145,6 +156,10 @@ def hundred(tile):
     return tile + 100
 
 
+def always(x):
+    return 100
+
+
 def wrap(function):
     @functools.wraps(function)
     def wrapped(tile):
@@ -164,6 +179,9 @@ def with_attribute(tile):
 
 def fresh() -> dict[str, Any]:
     """The names that bodies may read, as they are before anything changes."""
+    Defaulted.__init__.__defaults__ = Filled.__new__.__defaults__ = (1,)
+    builtins.abs = ABS
+    box = {"K": 1}
     Base.K = Base.HIDDEN = Meta.LEVEL = Record.K = Pair.K = with_attribute.K = 1
     Derived.__bases__ = (Base,)
     for name in vars(Derived).keys() & {"K"}:
@@ -179,7 +197,9 @@ def fresh() -> dict[str, Any]:
     return {
         **{t.__name__: t for t in (Base, Derived, Outer, Holder, Pair, Record, Made, Mode)},
         **{f.__name__: f for f in (helper, by_keyword, one, decorated, with_attribute)},
-        "K": 1, "box": {"K": 1}, "rows": [[1]], "part": functools.partial(helper, by=1),
+        "K": 1, "box": box, "view": types.MappingProxyType(box), "queue": deque([1]),
+        "raw": bytearray([1]), "Defaulted": Defaulted, "Filled": Filled, "rows": [[1]],
+        "part": functools.partial(helper, by=1),
         "space": types.SimpleNamespace(inner=types.SimpleNamespace(K=1)), "base": Base(),
         "talking": Talking(), "half": Fraction(1, 2), "mode": Mode.A, "pair": Pair(3),
         "record": Record(3), "module": types.ModuleType("module"), "lam": lambda t, by=1: t + by,
@@ -188,6 +208,7 @@ def fresh() -> dict[str, Any]:
 
 
 said = [1]
+ABS = abs
 ONE = one.__code__
 HUNDRED = 100
 
@@ -260,6 +281,16 @@ WAYS: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "sign": ("t - (-talking)", N),
     "equality": ("t + (1 if talking == 1 else 100)", N),
     "conversion": ("t + int(talking)", N),
+    "deque": ("t + queue[0]", lambda names: names["queue"].__setitem__(0, 100)),
+    "items of a deque": ("t + max(queue)", lambda names: names["queue"].append(100)),
+    "bytes": ("t + raw[0]", lambda names: names["raw"].__setitem__(0, 100)),
+    "view of a dict": ("t + view['K']", lambda names: names["box"].update(K=100)),
+    "defaults of a record": (
+        "t + Defaulted().a", lambda names: setattr(Defaulted.__init__, "__defaults__", (100,))),
+    "defaults of a NamedTuple": (
+        "t + Filled().a", lambda names: setattr(Filled.__new__, "__defaults__", (100,))),
+    "name of a builtin": ("t + len((1,))", to("len", always)),
+    "builtin": ("t + abs(-1)", lambda names: setattr(builtins, "abs", always)),
     "fraction": ("t + int(half * 2)", to("half", Fraction(50))),
     "enum": ("t + mode.value", to("mode", Mode.B)),
 }  # fmt: skip
@@ -273,7 +304,7 @@ def kernel(z: tl.TensorMut[i32]) -> None:
 
 
 QUICK = ("class", "method", "class method", "defaults", "defaults by keyword, in place", "code",
-         "partial, in place", "length")  # fmt: skip
+         "partial, in place", "length", "name of a builtin", "builtin", "deque")  # fmt: skip
 """Each kind of watch, as native code has it."""
 
 

@@ -11,6 +11,7 @@ import tilewright.lang as tl
 from support.processes import run_program
 from tilewright import i32, simt
 from tilewright.driver.host import CPU
+from tilewright.op.context import ExecutionContext
 
 WARM = 3
 SIZE = 64
@@ -147,6 +148,7 @@ def test_what_was_never_initialized_is_refused(made_by_core, made):
     for use in (
         lambda: call(made(maker)), lambda: made(op).sync(), lambda: made(op).sync_on(stream),
         lambda: made(op).start_on(stream), lambda: made(op).execute(None),
+        lambda: made(op).execute(ExecutionContext(stream, waits=True)),
     ):  # fmt: skip
         with pytest.raises(AttributeError, match="no attribute"):
             use()
@@ -157,6 +159,41 @@ def test_streams_that_were_never_initialized_are_refused(made_by_core):
     op = call(maker)
     with pytest.raises(AttributeError, match="no attribute"):
         op.sync_on(blank(CPU.new_stream()))
+    op.sync()
+
+
+@pytest.mark.parametrize("lacking", ["address", "device", "lane"])
+def test_so_are_streams_that_lack_something(quick, lacking):
+    maker, call, _ = quick
+    stream, op = CPU.new_stream(), call(maker)
+    held = getattr(stream, lacking)
+    delattr(stream, lacking)
+    try:
+        with pytest.raises(AttributeError, match="no attribute"):
+            op.sync_on(stream)
+    finally:
+        setattr(stream, lacking, held)
+    op.sync_on(stream)
+
+
+def test_contexts_that_were_never_initialized_are_refused(quick):
+    maker, call, _ = quick
+    op, torn = call(maker), ExecutionContext(CPU.new_stream(), waits=True)
+    del torn.stream
+    for context in (blank(torn), torn):
+        with pytest.raises(AttributeError, match="no attribute"):
+            op.execute(context)
+    op.sync()
+
+
+@pytest.mark.parametrize("quick", ["graph"], indirect=True)
+def test_an_op_of_a_graph_that_was_never_initialized_is_refused(quick):
+    maker, call, _ = quick
+    op: Any = call(maker)
+    op._graph = blank(maker)
+    with pytest.raises(AttributeError, match="no attribute"):
+        op.sync()
+    op._graph = maker
     op.sync()
 
 
@@ -186,4 +223,15 @@ def test_native_methods_count_what_they_are_given(tensors, given, named):
             for ending in (op.sync_on, op.start_on, op.execute):
                 with pytest.raises(TypeError):
                     ending(*given, **named)
+        op.sync()
+
+
+def test_where_the_program_stands_is_found_out_where_it_is_not_told(tensors):
+    z, x = tensors
+    with tw.device("cpu"):
+        for _ in range(WARM):
+            copied(z.partition_mut((16,)), x).sync()
+        kernel: Any = copied
+        op = kernel.call_at(3, (z.partition_mut((16,)), x))
+        assert "test_core_objects.py" in repr(op)
         op.sync()

@@ -396,3 +396,25 @@ def test_code_of_constants_that_are_not_used_any_more_is_let_go(monkeypatch):
     gc.collect()
     kept = [each for each in gc.get_objects() if type(each) is Program]
     assert 0 < sum(each.compiled.artifact.name == "shift" for each in kept) <= 8
+
+
+def test_of_code_that_is_loaded_the_latest_used_stays(monkeypatch):
+    monkeypatch.setattr("tilewright.launch.kernel.PROGRAMS", 3)
+    monkeypatch.setattr("tilewright.launch.form.CODES", 1)
+
+    @tw.entry
+    def shift(z: tl.TensorMut[i32], *, BY: tl.Const[int]) -> None:
+        z.store(z.load() + BY)
+
+    load, loaded = kernels.Kernel._loaded, []
+
+    def note(self, signature, *rest):
+        loaded.append(dict(signature.constants)["BY"])
+        return load(self, signature, *rest)
+
+    monkeypatch.setattr(kernels.Kernel, "_loaded", note)
+    z = tw.zeros((64,), i32).sync()
+    for by in (0, 1, 2, 0, 3, 0, 1):
+        shift(z.partition_mut((16,)), BY=by).sync()
+    assert loaded == [0, 1, 2, 3, 1]
+    assert len(shift.kernel._programs) == 3

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -101,6 +103,17 @@ def test_too_many_prints_are_cut_with_a_warning(capsys):
     x = np.arange(80000, dtype="f4")
     with pytest.warns(RuntimeWarning, match="printed more than 1048576 bytes"):
         talking(x, False).grid((40000,)).sync()
+    assert capsys.readouterr().out.startswith("block ")
+
+
+def test_that_fails_no_launch_where_warnings_are_errors(capsys, monkeypatch):
+    heard = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda given: heard.append(str(given.exc_value)))
+    x = np.arange(80000, dtype="f4")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        talking(x, False).grid((40000,)).sync()
+    assert len(heard) == 1 and "printed more than" in heard[0]
     assert capsys.readouterr().out.startswith("block ")
 
 

@@ -305,6 +305,47 @@ def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit,
     assert 5 < point < MOST_POINTS - 1
 
 
+@tw.entry
+def add(z: tl.TensorMut[i32], n: i32) -> None:
+    z.store(z.load() + n)
+
+
+@tw.entry
+def add_one(z: tl.TensorMut[i32]) -> None:
+    z.store(z.load() + 1)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("interrupt", [raise_at, raise_behind])
+@pytest.mark.parametrize("ending", ["sync", "start"])
+@pytest.mark.parametrize("kind", ["plain", "numbers", "graph"])
+def test_an_op_that_was_interrupted_runs_or_says_that_it_was_used(kind, ending, interrupt):
+    """Not both, and nothing else: where its use was not noted, nothing was done."""
+    z = tw.zeros((16,), i32).sync()
+    graph = add_one(z.partition_mut((8,))).graph()
+    build = {
+        "plain": lambda: add_one(z.partition_mut((8,))),
+        "numbers": lambda: add(z.partition_mut((8,)), 1),
+        "graph": graph.launch,
+    }[kind]
+    for _ in range(3):
+        build().sync()
+    for point in range(1, MOST_POINTS):
+        tw.fill(z, 0).sync()
+        op = build()
+        is_over = not interrupt(point, getattr(op, ending))
+        if is_over:
+            break
+        if op.used_by is None:
+            op.sync()
+            assert z.to_numpy().tolist() == [1] * 16, point
+        else:
+            with pytest.raises(tw.BorrowError, match="this op was already used"):
+                op.sync()
+        build().sync()
+    assert 3 < point < MOST_POINTS - 1
+
+
 def interrupted(
     place: Place,
     run: Callable[[], None],

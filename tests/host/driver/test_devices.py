@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sys
+import warnings
+
 import pytest
 
 import tilewright as tw
@@ -110,6 +113,16 @@ def test_a_driver_without_its_package_is_told_of(driver):
     ):
         assert best_device() is CPU
     assert all_devices() == (CPU, REFERENCE, NULL)
+
+
+def test_that_ends_nothing_where_warnings_are_errors(driver, monkeypatch):
+    heard = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda given: heard.append(str(given.exc_value)))
+    driver(ContextError("the package is missing", got="no module", hint="pip install it"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert best_device() is CPU
+    assert len(heard) == 1 and "the package is missing" in heard[0]
 
 
 def test_a_child_does_not_go_to_the_cpu_without_a_word(driver):

@@ -32,6 +32,19 @@ def test_equal_constants_of_different_kinds_are_different():
     assert len({id(s) for s in kinds}) == 3
 
 
+def test_those_not_asked_for_lately_are_let_go(monkeypatch):
+    monkeypatch.setattr("tilewright.launch.specialize.SIGNATURES", 3)
+
+    @tw.entry
+    def fill(z: tl.TensorMut, *, K: tl.Const[int]) -> None:
+        z.store(tl.full(z.shape, K, z.dtype))
+
+    with tw.device("reference"):
+        for k in range(5):
+            fill.compile(tw.meta((8,)).partition((8,)), K=k)
+    assert len(fill.kernel._specializer._known) == 3
+
+
 def test_constants_must_not_change(golden):
     with tw.device("reference"), pytest.raises(tw.LaunchError) as caught:
         signature(K=[1, 2])

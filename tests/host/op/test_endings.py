@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -107,6 +108,16 @@ def test_then_unchecked_is_unsafe():
 
 def n_ran(op):
     return len(op.ran) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_who_was_told_that_it_is_unsafe_is_not_warned_as_well():
+    z = tw.zeros((4,)).sync()
+    op = tw.fill(z, 1.0)
+    with pytest.raises(tw.DeviceError, match="is unsafe"):
+        op.then_unchecked(value)
+    del op
+    gc.collect()
 
 
 def test_the_lock_holds_again_after_then_unchecked():

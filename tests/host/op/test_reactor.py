@@ -161,3 +161,60 @@ def test_a_device_that_cannot_be_watched_does_not_end_the_reactor():
         reactor.when(event, each.set)
         event.passed.set()
         assert each.wait(WATCHDOG)
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Whether threads can be started: a list that is empty where they cannot."""
+    start, there = threading.Thread.start, []
+
+    def start_or_refuse(self):
+        if not there:
+            raise RuntimeError("can't start new thread")
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start_or_refuse)
+    return there
+
+
+def test_without_a_thread_the_caller_waits_for_the_event(reactor, threads):
+    callers, event, later = [], HandEvent(), threading.Event()
+    event.passed.set()
+    reactor.when(event, lambda: callers.append(threading.current_thread()))
+    assert callers == [threading.current_thread()] and reactor._thread is None
+    threads.append("there")
+    reactor.when(event, later.set)
+    assert later.wait(WATCHDOG) and reactor._thread is not None
+
+
+def test_without_a_thread_the_caller_goes_on_itself(reactor, threads):
+    callers, later = [], threading.Event()
+
+    def note():
+        callers.append(threading.current_thread())
+
+    reactor.continue_soon(note)
+    assert callers == [threading.current_thread()]
+    threads.append("there")
+    reactor.continue_soon(note)  # what was refused is not there any more
+    reactor.continue_soon(later.set)
+    assert later.wait(WATCHDOG) and len(callers) == 2
+
+
+def test_one_thread_does_what_others_would(reactor, threads):
+    threads.append("there")
+    busy, go_on, callers, later = threading.Event(), threading.Event(), [], threading.Event()
+    reactor.continue_soon(lambda: (busy.set(), go_on.wait(WATCHDOG)))
+    assert busy.wait(WATCHDOG)
+    threads.clear()
+    reactor.continue_soon(lambda: (callers.append(threading.current_thread()), later.set()))
+    assert not callers
+    go_on.set()
+    assert later.wait(WATCHDOG) and callers != [threading.current_thread()]
+
+
+def test_what_the_pool_raises_otherwise_is_raised(reactor):
+    reactor.continue_soon(threading.Event().set)
+    reactor._pool.shutdown()
+    with pytest.raises(RuntimeError, match="shutdown"):
+        reactor.continue_soon(threading.Event().set)

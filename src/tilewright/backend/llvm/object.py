@@ -9,6 +9,7 @@ import llvmlite.binding
 from ...base.errors import InternalError
 from ...base.forking import llvm_lock, made_once
 from ...base.shield import shielded
+from .passes import run_default_passes
 from .target import CpuTarget
 
 llvm: Any = llvmlite.binding
@@ -54,7 +55,7 @@ def _optimize(module: Any, machine: Any) -> None:
     options.loop_interleaving = False
     options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    run_default_passes(module, builder)
 
 
 def compile_module(text: str, cpu: CpuTarget) -> bytes:

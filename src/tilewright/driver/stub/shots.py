@@ -25,8 +25,9 @@ class ShotWord(IntEnum):
     """The words that `BorrowWord` names."""
     WATCHED = 8
     """How many values the code was made for that may have changed, and where these are said, by
-    three words: a dictionary, the key and the value as it was; a function that gives the value now,
-    0 and the value; or the address of a slot of an object, `IN_SLOT` and the value."""
+    three words: a dictionary, the key and the value as it was, or 0 if there was none; a function
+    that gives the value now, 0 and the value; or the address of a slot of an object, `IN_SLOT` and
+    the value."""
     WATCHES = 9
     DRIVER = 10
     """Where native code finds the functions of the device's driver; 0: it has none, or needs none.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
 
+from cpu.driver.cpu.gate import Gate
 from cpu.driver.cpu.kernels import WRITE_BLOCK, kernel, slots
 from support.interrupts import in_quick_succession
 from tilewright.base import config
@@ -61,6 +63,25 @@ def test_without_threads_streams_wait_for_each_other(own, no_threads):
     other.launch(Record(kernel(WRITE_BLOCK).address, slots(out), (64,), 64))
     other.synchronize()
     assert np.array_equal(out, 2 * np.arange(64))
+
+
+def test_without_threads_a_stream_waits_for_what_another_thread_runs(own, no_threads):
+    """Nobody serves the queue: the caller waits before it puts anything there."""
+    out, one, other, gate = np.zeros(64, np.int64), CpuStream(CPU, 0), CpuStream(CPU, 1), Gate()
+    record = gate.launcher.record()
+    runs = threading.Thread(target=lambda: one.launch(record, inline=True, keep=gate))
+    opens = threading.Timer(0.2, gate.open)
+    START(runs)
+    while one.idle():
+        time.sleep(0.001)
+    START(opens)
+    other.wait_for(one.record())
+    assert gate.word[0] == 1
+    other.launch(Record(kernel(WRITE_BLOCK).address, slots(out), (64,), 64))
+    other.synchronize()
+    runs.join()
+    opens.join()
+    assert np.array_equal(out, np.arange(64))
 
 
 def test_threads_are_started_as_soon_as_there_are_any(own, no_threads, monkeypatch):

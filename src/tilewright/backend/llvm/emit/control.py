@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..functions.text import where
 from ..plan.nodes import For, If, Jump, Repeat, Scope
 from .emitter import Emitter, Labels
-from .polling import Rounds, poll
+from .polling import Rounds, enter, look_up
 
 
 def _for(emitter: Emitter, loop: For) -> None:
@@ -41,13 +41,14 @@ def _for(emitter: Emitter, loop: For) -> None:
 
 def _loop(emitter: Emitter, loop: Repeat) -> None:
     head, again, done = (emitter.label(word) for word in ("loop", "next", "done"))
+    outer = enter(emitter)
     emitter.body.jump(head)
     emitter.body.label(head)
     emitter.loops.append(Labels(again, done))
     emitter.statements(loop.body)
     emitter.loops.pop()
     emitter.body.label(again)
-    poll(emitter)
+    look_up(emitter, outer)
     emitter.body.jump(head)
     emitter.body.label(done)
 

@@ -75,6 +75,8 @@ class Emitter:
         """How many neighbouring blocks run as one; more than 1 only where the plan allows it."""
         self.patience: Vec | None = None
         """How many rounds loops go on until they look up; None: there is none that does."""
+        self.unseen = 0
+        """Rounds of loops in what is being written that are over before anybody looks up."""
         self.cached: Vec | None = None
         """All ones, or zero in a launch that streams; None where no store can be streamed."""
 

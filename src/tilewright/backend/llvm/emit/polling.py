@@ -17,7 +17,11 @@ from .emitter import Emitter
 FIRST = 64
 """Rounds until the first look: few where each takes long, many where a look would."""
 BRIEF = 1 << 16
-"""So many rounds, known when the kernel is compiled, are over before anybody would stop them."""
+"""So many rounds, known when the kernel is compiled, are over before anybody would stop them; those
+of loops inside are counted as often as they run."""
+
+SHORT = {"i8": 1 << 8, "i16": 1 << 16}
+"""How often loops run at most that are counted in these."""
 
 LOOK = "cold nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)"
 """It touches no memory of the kernel's, so values may stay in registers."""
@@ -37,6 +41,22 @@ def poll(emitter: Emitter) -> None:
     emitter.body.label(onward)
 
 
+def enter(emitter: Emitter) -> int:
+    """Begin a loop; gives what `look_up` must be given."""
+    outer, emitter.unseen = emitter.unseen, 0
+    return outer
+
+
+def look_up(emitter: Emitter, outer: int, most: int | None = None) -> None:
+    """End a round of a loop that runs so many at most, if that is known; many are polled."""
+    rounds = None if most is None else most * max(emitter.unseen, 1)
+    emitter.unseen = outer
+    if rounds is None or rounds > BRIEF:
+        poll(emitter)
+    else:
+        emitter.unseen += rounds
+
+
 class Rounds:
     """The rounds of a `for` from 0 on: as many as there are, and who looks up meanwhile.
 
@@ -47,9 +67,10 @@ class Rounds:
     def __init__(self, emitter: Emitter, op: Op, rounds: Vec, bounds: Sequence[Vec]) -> None:
         """`bounds` are where it begins, where it ends, and its step."""
         self._emitter, self._rounds = emitter, rounds
-        polled = emitter.record.cancel is not None and not are_brief(rounds.elem, *bounds)
+        self._outer, self._most = enter(emitter), most_rounds(rounds.elem, *bounds)
+        is_long = self._most is None or self._most > BRIEF
+        polled = emitter.record.cancel is not None and is_long
         innermost = not any(each.name in ("for", "loop") for each in op.regions[0].walk())
-        self._polls = polled and not innermost
         self._until = emitter.slot(rounds.elem) if polled and innermost else None
         """Up to which round nobody looks."""
         if self._until is not None:
@@ -81,8 +102,10 @@ class Rounds:
 
     def end(self) -> None:
         """End a round."""
-        if self._polls:
-            poll(self._emitter)
+        if self._until is None:
+            look_up(self._emitter, self._outer, self._most)
+        else:
+            self._emitter.unseen = self._outer
 
     def _patience(self) -> Vec:
         """How many rounds there are until the next look."""
@@ -91,15 +114,15 @@ class Rounds:
         return left if kind == "i64" else left.cast("trunc", kind)
 
 
-def are_brief(kind: str, lower: Vec, upper: Vec, step: Vec) -> bool:
-    """Whether a `for` with these bounds, counted in such integers, is known to run few rounds."""
-    if kind in ("i8", "i16"):
-        return True
+def most_rounds(kind: str, lower: Vec, upper: Vec, step: Vec) -> int | None:
+    """How many rounds a `for` runs at most that is counted in such integers; None: any number."""
     try:
         first, end, by = (int(each.name) for each in (lower, upper, step))
     except ValueError:
-        return False
-    return by <= 0 or end - first <= BRIEF * by
+        return SHORT.get(kind)
+    if by <= 0:  # it runs not at all, or is unsigned, and half of all numbers
+        return 2
+    return -((first - end) // by) if first <= end else SHORT.get(kind)  # it may be unsigned
 
 
 def _patience(emitter: Emitter) -> Vec:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ....ir.core import Block, Op, Value
 from ....ir.ops import FAMILIES
-from ..emit.polling import Rounds, are_brief, poll
+from ..emit.polling import Rounds, enter, look_up, most_rounds
 from ..functions.text import Value as Vec
 from ..functions.text import any_lane, where
 from .machine import Lanes, Write
@@ -239,8 +239,10 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     emitter, body = lanes.emitter, lanes.emitter.body
     slots = _begin(lanes, op)
     head, inside, again, done = (emitter.label(w) for w in ("loop", "body", "next", "done"))
-    counter, turns = None, None
-    if rounds is not None:
+    counter, turns, outer = None, None, emitter.unseen
+    if rounds is None:
+        enter(emitter)
+    else:
         counter = emitter.slot(rounds.elem)
         emitter.store(rounds.like(0), counter)
         turns = Rounds(emitter, op, rounds, _bounds(lanes, op))
@@ -266,7 +268,7 @@ def _whole_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     if counter is not None and rounds is not None:
         emitter.store(emitter.load(counter, rounds.elem) + 1, counter)
     if turns is None:
-        poll(emitter)
+        look_up(emitter, outer)
     else:
         turns.end()
     body.jump(head)
@@ -321,11 +323,12 @@ def _split_loop(lanes: Lanes, op: Op, rounds: Vec | None) -> None:
     emitter.store(lanes.none(), onward)
     emitter.branch(any_lane(lanes.mask()), inside, done)
     body.label(inside)
-    if rounds is None or not are_brief(rounds.elem, *_bounds(lanes, op)):
-        poll(emitter)
+    outer = enter(emitter)
     _carry(lanes, op, slots)
     if _inside(lanes, op, leave):
         emitter.store(emitter.load(onward, "i1", width), alive)
+        known = None if rounds is None else most_rounds(rounds.elem, *_bounds(lanes, op))
+        look_up(emitter, outer, known)
         body.jump(head)
     body.label(done)
     lanes.live = emitter.load(left, "i1", width)

@@ -14,8 +14,9 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.interrupts import AlarmError
 from support.processes import run_program
-from tilewright import i32, i64, simt
+from tilewright import i16, i32, i64, simt, u32
 from tilewright.base.errors import ContextError
+from tilewright.launch.simt import SimtEntry
 
 pytestmark = pytest.mark.cpu_alone
 
@@ -44,6 +45,102 @@ def rounds(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
             for k in range(n):
                 total = (total * 3 + k) ^ (i + j)
     z.store(tl.full((1,), total, i32))
+
+
+@tw.entry
+def constant(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
+    """Each loop is short, and known to be; all of them are not."""
+    n = x.load_tile((1,), [0]).item()
+    if n > 3:
+        for i in range(60_000):
+            for j in range(60_000):
+                for k in range(60_000):
+                    n = (n * 3 + k) ^ (i + j)
+    z.store(tl.full((1,), n, i32))
+
+
+@tw.entry
+def narrow(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
+    """The same, as their integers have no more numbers."""
+    n = x.load_tile((1,), [0]).item()
+    most = i16(n) * i16(8000)
+    if n > 3:
+        for i in range(i16(0), most):
+            for j in range(i16(0), most):
+                for k in range(i16(0), most):
+                    n = (n * 3 + i32(k)) ^ (i32(i) + i32(j))
+    z.store(tl.full((1,), n, i32))
+
+
+@tw.entry
+def around(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
+    """A loop that may be long, around a short one."""
+    n = x.load_tile((1,), [0]).item()
+    total = n
+    for i in range(n):
+        for j in range(300):
+            total = (total * 3 + j) ^ i
+    z.store(tl.full((1,), total, i32))
+
+
+@tw.entry
+def unsigned(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
+    """Ends that would be below 0 if they had a sign."""
+    n = x.load_tile((1,), [0]).item()
+    if n > 3:
+        for i in range(u32(0), u32(4_000_000_000)):
+            for j in range(u32(0), u32(4_000_000_000)):
+                n = (n * 3) ^ i32(i + j)
+    z.store(tl.full((1,), n, i32))
+
+
+def remainder(n):
+    while n != 1:
+        n = n * 3 + 2
+    return n
+
+
+@tw.entry
+def in_helper(z: tl.TensorMut[i32], x: tl.Tensor[i32]) -> None:
+    z.store(tl.full((1,), remainder(x.load_tile((1,), [0]).item()), i32))
+
+
+@simt.kernel
+def all_until_one(z: simt.DisjointSlice[i32], x: simt.Slice[i32]) -> None:
+    """All lanes run the same rounds."""
+    i, n = simt.index_1d(), x[0]
+    if i < len(z):
+        while n != 1:
+            n = n * 3 + 2
+        z[i] = n
+
+
+@simt.kernel
+def constant_in_step(z: simt.DisjointSlice[i32], x: simt.Slice[i32]) -> None:
+    i = simt.index_1d()
+    if i < len(z):
+        n = x[i]
+        if x[0] > 3:
+            for k in range(60_000):
+                for j in range(60_000):
+                    for m in range(60_000):
+                        n = (n * 3 + m) ^ (k + j)
+        z[i] = n
+
+
+@simt.kernel
+def constant_apart(z: simt.DisjointSlice[i32], x: simt.Slice[i32]) -> None:
+    i = simt.index_1d()
+    if i < len(z):
+        n = x[i]
+        if n > 3:
+            for k in range(60_000):
+                for j in range(60_000):
+                    for m in range(60_000):
+                        n = (n * 3 + m) ^ (k + j)
+                        if n == 7 - i:
+                            break
+        z[i] = n
 
 
 @simt.kernel
@@ -90,7 +187,7 @@ class Place:
         self.ends, self.endless = (tw.full((8,), n, i32).sync() for n in (ends, endless))
 
     def op(self, x: Any) -> Any:
-        whole = self.kernel in (each_until_one, in_step, apart)
+        whole = isinstance(self.kernel, SimtEntry)
         return self.kernel(self.z.borrow_mut() if whole else self.z.partition_mut((1,)), x)
 
     def check(self) -> None:
@@ -128,6 +225,10 @@ def give_up(*_):
 KERNELS = {
     "while": (until_one, 1, 4), "for": (rounds, 3, ENDLESS), "lanes-while": (each_until_one, 1, 4),
     "lanes-in-step": (in_step, 3, ENDLESS), "lanes-apart": (apart, 3, ENDLESS),
+    "constant": (constant, 1, 4), "narrow": (narrow, 1, 4), "around": (around, 3, ENDLESS),
+    "unsigned": (unsigned, 1, 4), "helper": (in_helper, 1, 4),
+    "lanes-all-while": (all_until_one, 1, 4), "lanes-constant": (constant_in_step, 1, 4),
+    "lanes-constant-apart": (constant_apart, 1, 4),
 }  # fmt: skip
 
 
@@ -157,15 +258,22 @@ def test_so_is_one_in_a_graph():
 
 def test_leaving_the_program_stops_one_that_nobody_waits_for():
     program = """
+    import atexit
+
     import tilewright as tw
     from cpu.backend.llvm.emit.test_polling import Place, until_one
+
+    @atexit.register
+    def tell():  # after the pool, which comes later, was told to stop
+        print(any(worker.is_alive() for worker in pool.default().workers))
 
     with tw.device("cpu"):
         place = Place(until_one)
         place.op(place.endless).start()
-    print("left")
+    time.sleep(0.1)
+    print(len(pool.default().workers) > 0)
     """
-    assert run_program(program) == "left\n"
+    assert run_program(program) == "True\nFalse\n"
 
 
 @tw.entry
@@ -234,6 +342,43 @@ def with_scratch(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32], y: tl.Tensor[tw.
     for k in range(2):
         acc = tl.mma(x.load_tile((64, 64), [i, k]), y.load_tile((64, 64), [k, 0]), acc)
     z.store(acc)
+
+
+@tw.entry
+def lasting_with_scratch(
+    z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32], y: tl.Tensor[tw.f32], n: i32
+) -> None:
+    """What is in its scratch is needed when a loop is over."""
+    acc, total = tl.full((64, 64), 0.0, tw.f32), n
+    for k in range(2):
+        acc = tl.mma(x.load_tile((64, 64), [0, k]), y.load_tile((64, 64), [k, 0]), acc)
+    for i in range(n):
+        total = (total * 3 + i) ^ n
+    for k in range(2):
+        acc = tl.mma(x.load_tile((64, 64), [0, k]), y.load_tile((64, 64), [k, 0]), acc)
+    z.store(acc if total != 1 << 30 else -acc)
+
+
+def test_what_a_block_has_in_its_scratch_stays_while_a_handler_runs_other_kernels():
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(-3, 4, (64, 128)), rng.integers(-3, 4, (128, 64))
+    x, y = tw.asarray(a.astype("f4")), tw.asarray(b.astype("f4"))
+    other_x, other_y = tw.asarray(-a.astype("f4")), tw.asarray(7 * b.astype("f4"))
+    z, out = tw.zeros((64, 64)).sync(), tw.zeros((64, 64)).sync()
+    other, heard = tw.default_device().new_stream(), []
+
+    def handle(*_: object) -> None:
+        with_scratch(out.partition_mut((64, 64)), other_x, other_y).sync_on(other)
+        heard.append(True)
+
+    for _ in range(2 * OFTEN + 2):
+        lasting_with_scratch(z.partition_mut((64, 64)), x, y, 1).sync()
+        handle()
+    heard.clear()
+    with alarm(handle, 0.3):
+        lasting_with_scratch(z.partition_mut((64, 64)), x, y, 1 << 28).sync()
+    assert heard == [True]
+    np.testing.assert_array_equal(z.to_numpy(), 2 * (a @ b))
 
 
 def test_a_handler_may_run_other_kernels_in_the_middle_of_a_block():
