@@ -143,6 +143,31 @@ def _absorbing(times: int, run: Callable[[], None], kind: type[BaseException]) -
         pass
 
 
+def send_at(point: int, run: Callable[[], None], *, behind: bool = False) -> bool:
+    """As `raise_at`, or `raise_behind`, by a signal: where none is handled, it is raised later."""
+    left = point
+    event, watch = ("c_return", sys.setprofile) if behind else ("call", sys.settrace)
+
+    def count(frame: FrameType, seen: str, argument: object) -> None:
+        nonlocal left
+        left -= seen == event
+        if not left:
+            watch(None)
+            os.kill(os.getpid(), signal.SIGALRM)
+
+    with interrupting(signal.SIGALRM):
+        try:
+            try:
+                watch(count)
+                run()
+            finally:
+                watch(None)
+                time.sleep(0)  # behind which it is raised at the latest
+        except Interrupt:
+            pass
+    return left <= 0
+
+
 def raise_on_line(point: int, run: Callable[[], None], folder: str) -> bool:
     """As `raise_at`, before the so-many-th line of code in a folder: where any call may end.
 

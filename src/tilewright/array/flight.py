@@ -110,6 +110,10 @@ class Flight:
             self.is_over = self.outcome is None or self.outcome.is_known_well
         return self.is_over
 
+    def is_passed(self) -> bool:
+        """Whether the device has passed it, or will never; what became of it may not be known."""
+        return self.is_put and (self._event is None or self._event.done())
+
     def event(self) -> Event | None:
         """The point behind it. Waits for the moment in which another thread puts it there."""
         if not self.is_put:

@@ -7,6 +7,7 @@ from types import EllipsisType
 from typing import SupportsIndex, TypeAlias
 
 from ..base.errors import ShapeError
+from ..base.numbers import number_text
 from ..base.shapes import Shape
 
 Index: TypeAlias = "SupportsIndex | slice | EllipsisType | None"
@@ -60,5 +61,7 @@ def _spelled_out(shape: Shape, key: Key) -> list[SupportsIndex | slice | None]:
 def _position(index: SupportsIndex, extent: int, axis: int) -> int:
     position = index.__index__()
     if not -extent <= position < extent:
-        raise IndexError(f"index {position} is out of range for axis {axis} with extent {extent}")
+        raise IndexError(
+            f"index {number_text(position)} is out of range for axis {axis} with extent {extent}"
+        )
     return position + extent if position < 0 else position

@@ -83,7 +83,7 @@ class Lent:
             if not ctx.is_capturing:
                 self.region.mark_written()
             self.ticket.hand_back()
-        self.handle.settle(failed=False, within=ctx.unfinished)
+        self.handle.settle(failed=False, within=ctx)
 
 
 def lend_to_read(handle: Handle, op: str) -> Lent:

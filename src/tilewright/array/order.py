@@ -10,7 +10,8 @@ its number in the lane of its stream: `begin`, one native call. All other work i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
@@ -49,24 +50,33 @@ A plain tuple: each launch makes one per argument.
 """
 
 
-MOST_COVERED = 32
-"""Covered flights that are kept before it is asked which of them are over."""
+MOST_OVER = 32
+"""Covered flights, or streams of readers, that are kept before it is asked which are over."""
 
 
 class Order:
-    """The flights over a piece of memory; pieces that overlap share one."""
+    """The flights over a piece of memory; pieces that overlap share one.
 
-    __slots__ = ("covered", "joined", "most_covered", "spans", "words")
+    What a launch costs does not depend on how many streams have used the memory: who reads looks
+    at those who write, and who writes comes after all it finds, so that who follows looks at it
+    alone.
+    """
+
+    __slots__ = (
+        "covered", "joined", "most_covered", "most_readers", "reads", "words", "writes",
+    )  # fmt: skip
 
     def __init__(self, words: Words | None = None) -> None:
         self.words = words or new_words(STORAGE_WORDS)
         """The record of the memory: notes plain launches, and whether there are any others."""
-        self.spans: list[Span] = []
+        self.writes: list[Span] = []
         """Some may be of flights that are over."""
-        self.covered: list[Span] = []
-        """What later work on the same stream covers: streams need not wait for it, but the host
-        may have to hear how it ended."""
-        self.most_covered = MOST_COVERED
+        self.reads: OrderedDict[Stream | None, list[Span]] = OrderedDict()
+        """By stream, the one that has read last at the end; some may be over."""
+        self.covered: deque[Span] = deque()
+        """What later work covers, on the same stream or told to wait for it: streams need not wait
+        for it, but the host may have to hear how it ended."""
+        self.most_covered = self.most_readers = MOST_OVER
         self.joined: Order | None = None
         """The one that stands for this one, if it was joined with another."""
 
@@ -75,11 +85,15 @@ class Order:
         with LOCK:
             mine, its = self.root(), other.root()
             if mine is not its:
-                its.spans += mine.spans
-                its.spans += [(flight, *ANYWHERE, True) for flight in mine.writers()]
-                its.spans += [(flight, *ANYWHERE, False) for flight in mine.readers()]
+                its.writes += mine.writes
+                its.writes += [(flight, *ANYWHERE, True) for flight in mine.writers()]
+                listed = [span for spans in mine.reads.values() for span in spans]
+                listed += [(flight, *ANYWHERE, False) for flight in mine.readers()]
+                for span in listed:
+                    its.reads.setdefault(span[0].stream, []).append(span)
                 its.covered += mine.covered
-                mine.joined, mine.spans, mine.covered = its, [], []
+                mine.joined, mine.writes, mine.covered = its, [], deque()
+                mine.reads.clear()
                 its.mark()
                 mine.mark()
 
@@ -96,7 +110,14 @@ class Order:
 
     def is_listing(self) -> bool:
         """Whether launches must look through this."""
-        return bool(self.spans or self.covered) or self.joined is not None
+        return bool(self.writes or self.reads or self.covered) or self.joined is not None
+
+    def is_free(self) -> bool:
+        """Whether there is nothing to look at but one that is known to be over."""
+        writes = self.writes
+        if self.reads or self.covered or (writes and not writes[0][0].is_over):
+            return False
+        return len(writes) < 2 and not self.has_plain()
 
     def tidy(self) -> None:
         """Forget what is over. For who holds the lock.
@@ -104,15 +125,20 @@ class Order:
         Most of what is covered is behind its first one, so that while this is on its way it would
         be asked for in vain: with hundreds of launches in flight, that is what each took longest.
         """
-        self.spans = _not_over(self.spans)
-        if self.covered and self.covered[0][0].over():
-            self._forget_covered()
+        self.writes = _not_over(self.writes)
+        self._forget_first_readers()
+        while self.covered and self.covered[0][0].over():
+            self.covered.popleft()
         self.mark()
 
     def is_followed(self, stream: Stream) -> bool:
         """Whether what is listed was put on this stream; what is covered was put where that is."""
-        spans = self.spans
-        return self.joined is None and all(flight.is_on(stream) for flight, *_ in spans)
+        if self.joined is not None or len(self.reads) > 1:
+            return False
+        readers = self.reads.get(stream, ())
+        return bool(readers or not self.reads) and all(
+            flight.is_on(stream) for flight, *_ in (*self.writes, *readers)
+        )
 
     def has_plain(self) -> bool:
         """Whether plain launches have used the memory since it was last found that none does.
@@ -131,8 +157,13 @@ class Order:
 
     def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[Flight]:
         """The flights that a use of these bytes comes after. For who holds the lock."""
-        self.spans = spans = _not_over(self.spans)
-        if self.covered and (on_host or not spans):
+        self.writes = spans = _not_over(self.writes)
+        if writes:
+            self._forget_readers()
+            spans = [*spans, *(span for each in self.reads.values() for span in each)]
+        else:
+            self._forget_first_readers()
+        if self.covered and (on_host or self._is_uncovered()):
             self._forget_covered()
             spans = [*self.covered, *spans]
         found = [
@@ -152,24 +183,98 @@ class Order:
 
         What is behind it on its stream for certain is passed when it is. For who holds the lock.
         """
-        flight, start, end, writes = span
-        kept: list[Span] = []
-        for each in self.spans:
-            other, its_start, its_end, it_writes = each
-            within = start <= its_start and its_end <= end and (writes or not it_writes)
-            (self.covered if within and flight.follows(other) else kept).append(each)
-        kept.append(span)
-        self.spans = kept
+        flight, _, _, writes = span
+        stream = flight.stream
+        before = self.reads.pop(stream, ())
+        if writes:
+            self.writes = self._cover(self.writes, span, flight.follows)
+            self.writes.append(span)
+        readers = self._cover(before, span, flight.follows)
+        if not writes:
+            readers.append(span)
+        if readers:
+            self.reads[stream] = readers
+            if len(self.reads) > self.most_readers:
+                self._forget_readers()
         if len(self.covered) > self.most_covered:
             self._forget_covered()
         self.mark()
 
+    def take(self, span: Span) -> None:
+        """Note a flight where the order is free. For who holds the lock."""
+        self.writes = []
+        if span[3]:
+            self.writes.append(span)
+        else:
+            self.reads[span[0].stream] = [span]
+        self.mark()
+
+    def cover(self, span: Span, found: Collection[Flight]) -> None:
+        """A flight that writes has been told to wait for others: who waits for it need not.
+
+        For who holds the lock. Until now they did: telling may fail, and others come in between.
+        """
+        known = {id(other) for other in found if other is not span[0]}  # it may use memory twice
+
+        def is_found(other: Flight) -> bool:
+            return id(other) in known
+
+        self.writes = self._cover(self.writes, span, is_found)
+        for stream, spans in tuple(self.reads.items()):
+            if left := self._cover(spans, span, is_found):
+                self.reads[stream] = left
+            else:
+                del self.reads[stream]
+
+    def _cover(
+        self, spans: Iterable[Span], span: Span, is_passed: Callable[[Flight], bool]
+    ) -> list[Span]:
+        """Cover those within a span that are passed when its flight is; gives the others."""
+        _, start, end, writes = span
+        kept: list[Span] = []
+        for each in spans:
+            other, its_start, its_end, it_writes = each
+            within = start <= its_start and its_end <= end and (writes or not it_writes)
+            (self.covered if within and is_passed(other) else kept).append(each)
+        return kept
+
+    def forget(self, flight: Flight) -> None:
+        """Forget a flight that is over, if there are no others. For who holds the lock."""
+        readers = self.reads.get(flight.stream, ())
+        spans = (*self.writes, *readers)
+        if len(spans) == 1 and spans[0][0] is flight and len(self.reads) < 2:
+            self.writes = []
+            self.reads.clear()
+            self.mark()
+
+    def _is_uncovered(self) -> bool:
+        """Whether what covered the others is gone, but not passed: its device was lost."""
+        return not (self.writes or self.reads or self.covered[-1][0].is_passed())
+
     def _forget_covered(self) -> None:
-        self.covered = _not_over(self.covered)
-        self.most_covered = max(MOST_COVERED, 2 * len(self.covered))
+        self.covered = deque(_not_over(self.covered))
+        self.most_covered = max(MOST_OVER, 2 * len(self.covered))
+
+    def _forget_readers(self) -> None:
+        for stream, spans in tuple(self.reads.items()):
+            if left := _not_over(spans):
+                self.reads[stream] = left
+            else:
+                del self.reads[stream]
+        self.most_readers = max(MOST_OVER, 2 * len(self.reads))
+
+    def _forget_first_readers(self) -> None:
+        """Forget those that are over and have read first; mostly others are not over either."""
+        reads = self.reads
+        while reads:
+            stream, spans = next(iter(reads.items()))
+            if left := _not_over(spans):
+                reads[stream] = left
+                return
+            del reads[stream]
 
 
-def _not_over(spans: list[Span]) -> list[Span]:
+def _not_over(spans: Iterable[Span]) -> list[Span]:
     return [span for span in spans if not span[0].over()]
 
 
@@ -267,10 +372,14 @@ def reserve(
             _take(flight, writes, True, found)
         if reads:
             _take(flight, reads, False, found)
+    told = False
     for other in found:
         if other.stream is not stream and (event := other.event()) is not None:
             stream.wait_for(event)
             trace_wait(stream, event)
+            told = True
+    if told and writes:
+        _cover(flight, writes, found)
     if Tracing.active is not None:
         flight.begun = trace_begin(stream)
 
@@ -281,16 +390,22 @@ def _take(flight: Flight, regions: Sequence[Region], writes: bool, found: list[F
         order = region.storage.order
         if order.joined is not None:
             order = order.root()
-        spans, start, end = order.spans, region.start, region.end
+        span = flight, region.start, region.end, writes
         # Most memory was last used by work that is long over; asking that takes little.
-        some = spans and (len(spans) > 1 or not spans[0][0].is_over)
-        if some or order.covered or order.has_plain():
-            on_host = flight.stream is None
-            found += order.conflicts(start, end, writes=writes, on_host=on_host)
-            order.add((flight, start, end, writes))
+        if order.is_free():
+            order.take(span)
         else:
-            order.spans = [(flight, start, end, writes)]
-            order.mark()
+            on_host = flight.stream is None
+            found += order.conflicts(region.start, region.end, writes=writes, on_host=on_host)
+            order.add(span)
+
+
+def _cover(flight: Flight, regions: Iterable[Region], found: Collection[Flight]) -> None:
+    """Let who uses the regions next wait for a flight alone, which waits for what it found."""
+    with LOCK:
+        for region in regions:
+            order = region.storage.order.root()
+            order.cover((flight, region.start, region.end, True), found)
 
 
 def forget_over(flight: Flight, regions: Iterable[Region]) -> None:
@@ -300,11 +415,7 @@ def forget_over(flight: Flight, regions: Iterable[Region]) -> None:
     """
     with LOCK:
         for region in regions:
-            order = region.storage.order
-            spans = order.spans
-            if len(spans) == 1 and spans[0][0] is flight:
-                order.spans = []
-                order.mark()
+            region.storage.order.forget(flight)
 
 
 def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias
 
 from ..base.errors import ShapeError
+from ..base.numbers import number_text
 from ..base.shapes import Shape, size
 
 ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 """What is taken as a shape: `8`, `(8, 4)`, `[8, 4]`."""
 
 MAX_RANK = 8
+MAX_EXTENT = (1 << 63) - 1
+"""What 64 bits hold, as all sizes are kept."""
 
 
 def as_shape(shape: ShapeLike, what: str = "shape", least: int = 0) -> Shape:
@@ -21,9 +24,15 @@ def as_shape(shape: ShapeLike, what: str = "shape", least: int = 0) -> Shape:
         dims = tuple([n.__index__() for n in given])
     except (AttributeError, TypeError):
         raise TypeError(f"{what} must be an int or a sequence of ints, got {shape!r}") from None
+    if dims and max(dims) > MAX_EXTENT:
+        raise ShapeError(
+            f"{what} has an extent that is too large",
+            expected=f"at most {MAX_EXTENT}",
+            got=_shown(dims),
+        )
     if dims and min(dims) < least:
         words = "negative extents" if least == 0 else f"extents below {least}"
-        raise ShapeError(f"{what} has {words}", got=str(dims))
+        raise ShapeError(f"{what} has {words}", got=_shown(dims))
     if len(dims) > MAX_RANK:
         raise ShapeError(
             f"{what} has {len(dims)} axes", expected=f"at most {MAX_RANK}", got=str(dims)
@@ -34,6 +43,12 @@ def as_shape(shape: ShapeLike, what: str = "shape", least: int = 0) -> Shape:
 def _sequence(shape: ShapeLike) -> Sequence[SupportsIndex]:
     # Sequence is an abstract class, which takes long to tell; most shapes are tuples.
     return shape if isinstance(shape, (tuple, Sequence)) else (shape,)
+
+
+def _shown(dims: Shape) -> str:
+    """A shape as Python writes it, however long its numbers are."""
+    text = ", ".join(map(number_text, dims))
+    return f"({text},)" if len(dims) == 1 else f"({text})"
 
 
 def fill_in(shape: ShapeLike, elements: int) -> Shape:

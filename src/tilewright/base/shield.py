@@ -5,7 +5,8 @@ back from one, and what they raise (Ctrl-C: KeyboardInterrupt) is raised there. 
 but not yet put on its stream would be lost, and an error while one error is handled cannot be
 caught by more handling. So such a step is `shielded`: for its length the interpreter believes that
 no thread is the main one, and leaves handlers for later. `lifted` and `listen` are for the waiting
-inside of one, which people may want to end.
+inside of one, which people may want to end. A step behind which a result is returned that nobody
+else has is `concluded`: its caller gets the result before any handler runs.
 
 The word in which the interpreter notes its main thread is looked for once, and is tried out; where
 it is not found, nothing is shielded.
@@ -18,7 +19,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -34,6 +35,25 @@ _check_signals: Callable[[], int] = ctypes.PYFUNCTYPE(ctypes.c_int)(
 )
 """Runs the handlers of signals that have come, on the main thread; raises what they raise."""
 
+_add_pending_call = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object)(
+    ("Py_AddPendingCall", ctypes.pythonapi)
+)
+
+
+class _Handlers:
+    """The handlers of signals that have come."""
+
+    __slots__ = ()
+
+    due = property(
+        partial(_add_pending_call, ctypes.cast(_check_signals, ctypes.c_void_p)),  # type: ignore[arg-type]
+        doc="""Asking has the main thread run them where it enters a function or comes back from one
+        next. A step under a shield may have put the mark out that they wait. No handler runs behind
+        an attribute, as one does behind a call.""",
+    )
+
+
+_HANDLERS = _Handlers()
 
 _UNKNOWN = ctypes.c_ulong(_NOBODY)
 
@@ -110,6 +130,23 @@ def shielded(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
         word.value = before
         if before:
             _check_signals()
+
+
+def concluded(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+    """As `shielded`, and no handler runs before the caller, and its own, have returned.
+
+    They must do so next, and call nothing.
+    """
+    _find_in_children()
+    word = HERE.word
+    before = word.value
+    try:
+        word.value = _NOBODY
+        return function(*args, **named)
+    finally:
+        word.value = before
+        if before:
+            _ = _HANDLERS.due
 
 
 def lifted(function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:

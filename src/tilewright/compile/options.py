@@ -7,6 +7,7 @@ from typing import Any
 
 from ..backend.tileir.target import Wishes
 from ..base.config import CHECKS
+from ..base.numbers import number_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class CompileOptions(Wishes):
 def _check(name: str, value: int | None, allowed: tuple[int, ...]) -> None:
     if value is not None and value not in allowed:
         shown = f"1 to {allowed[-1]}" if len(allowed) > 6 else ", ".join(map(str, allowed))
-        raise ValueError(f"{name} must be one of {shown}, got {value!r}")
+        raise ValueError(f"{name} must be one of {shown}, got {number_text(value)}")
 
 
 PLAIN = CompileOptions()

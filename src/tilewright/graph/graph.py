@@ -17,6 +17,7 @@ from ..array.flight import PUTS, tell_put
 from ..array.order import tidy
 from ..array.recording import Node, PlainMemory, Recording, memory_of
 from ..base.errors import BorrowError, SchedulingError
+from ..base.shield import concluded, shielded
 from ..driver.foreign import ForeignStream
 from ..driver.protocol import Device, FirstUse, Replay, ReplayRun, Stream
 from ..op.context import ExecutionContext
@@ -213,11 +214,12 @@ def capture(op: DeviceOp[T], stream: Stream) -> CudaGraph[T]:
     op.claim("graph()")
     session = _Session(op.name, stream, may_allocate=True)
     try:
-        output = run_here(op, session.ctx)
+        shielded(session.begin)
+        graph = session.graph(run_here(op, session.ctx))
     except BaseException:
-        session.drop()
+        shielded(session.drop)
         raise
-    return session.graph(output)
+    return graph
 
 
 class _Session:
@@ -230,22 +232,31 @@ class _Session:
         self.ctx = ExecutionContext(self._private)
         self.ctx.recording = self._recording
         self.ctx.setup = stream if may_allocate else None
+        self._is_open = False
+
+    def begin(self) -> None:
+        """Record from now on what this thread puts on the stream of the context."""
         self._private.begin_capture()
         self._recording.begin()
+        self._is_open = True
+
+    def _end(self) -> Replay:
+        self._is_open = False
+        self._recording.end()
+        return self._private.end_capture()
 
     def graph(self, output: T) -> CudaGraph[T]:
-        """End it; gives the graph."""
-        replay, recording = self._private.end_capture(), self._recording
-        recording.end()
-        self.ctx.end(failed=False)
+        """End it; gives the graph, which must be returned next."""
+        replay, recording = shielded(self._end), self._recording
         graph = CudaGraph(recording.name, self._stream, replay, recording.nodes, output)
         graph.prepared = self.ctx.outcomes
+        self.ctx.deliver()
         return graph
 
     def drop(self) -> None:
         """End it, with nothing to keep."""
-        self._private.end_capture()
-        self._recording.end()
+        if self._is_open:
+            self._end()
         self.ctx.end(failed=True)
 
 
@@ -279,8 +290,12 @@ class Scope:
     def __enter__(self) -> Self:
         refuse_nested(SCOPE)
         self._session = _Session(SCOPE, self._stream, may_allocate=False)
-        THREAD.starting = SCOPE
+        concluded(self._begin, self._session)
         return self
+
+    def _begin(self, session: _Session) -> None:
+        session.begin()
+        THREAD.starting = SCOPE
 
     def __exit__(
         self,
@@ -291,7 +306,9 @@ class Scope:
         THREAD.starting = None
         session, self._session = self._session, None
         assert session is not None
-        if error is None:
-            self._graph = session.graph(None)
-        else:
-            session.drop()
+        try:
+            if error is None:
+                self._graph = session.graph(None)
+        finally:
+            if self._graph is None:
+                shielded(session.drop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, TypeVar, overload
 
 from .. import lang as tl
@@ -25,6 +26,7 @@ from ..base.dtypes import (
     u64,
 )  # fmt: skip
 from ..base.errors import ShapeError
+from ..base.numbers import number_text
 from ..op.core import DeviceOp
 from .capturing import kernel
 from .scalars import is_number, is_whole
@@ -111,7 +113,7 @@ def _whole_numbers(dtype: AnyDType, numbers: range, device: DeviceLike) -> Devic
         raise ShapeError(
             f"`arange` would leave {dtype.name}",
             expected=f"numbers from {low} to {high}",
-            got=f"{numbers[0]} to {numbers[-1]}",
+            got=f"{number_text(numbers[0])} to {number_text(numbers[-1])}",
         )
 
     def write(part: Part) -> DeviceOp[Any]:
@@ -174,9 +176,10 @@ def _refuse_numbers(op: str, dtype: AnyDType, *numbers: Any) -> None:
     for number in numbers:
         if not is_number(number):
             raise TypeError(f"`{op}` takes numbers, got {type(number).__name__}")
-        if not math.isfinite(number) or (dtype.is_int and not is_whole(number)):
+        most = sys.float_info.max if dtype.is_float else math.inf
+        if not -most <= number <= most or (dtype.is_int and not is_whole(number)):
             raise ShapeError(
                 f"`{op}` of {dtype.name} cannot use this number",
                 expected="an int" if dtype.is_int else "a finite number",
-                got=repr(number),
+                got=number_text(number),
             )

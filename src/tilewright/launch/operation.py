@@ -325,7 +325,12 @@ class Launch(NativeLaunch, Composite[R_co]):
         if bound is None:
             return super().execute(ctx)
         self._examined = self._held = None
-        return self._launch(bound, self._release(ctx), ctx)
+        args = self._release(ctx)
+        try:
+            return self._launch(bound, args, ctx)
+        except BaseException:
+            give_back(args)
+            raise
 
     def _fire_in(self, ctx: ExecutionContext) -> R_co | NotFired:
         """As `fire`, as a part of work that is waited for at its end, if at all."""
@@ -363,13 +368,13 @@ class Launch(NativeLaunch, Composite[R_co]):
         try:
             for arg in args:
                 values.append((yield arg) if is_op(arg) else arg)
+            bound = self._bind(values)
+            if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
+                yield ELSEWHERE
+            return self._launch(bound, tuple(values), ctx)
         except BaseException:
             give_back((*values, *args))
             raise
-        bound = self._bind_results(values)
-        if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
-            yield ELSEWHERE
-        return self._launch(bound, tuple(values), ctx)
 
     def _release(self, ctx: ExecutionContext) -> tuple[Any, ...]:
         """The arguments, which this op does not hold any longer: it may stay in a variable."""
@@ -379,17 +384,13 @@ class Launch(NativeLaunch, Composite[R_co]):
         return args
 
     def _launch(self, bound: Bound, values: Any, ctx: ExecutionContext) -> R_co:
-        try:
-            if bound.form.home is not ctx.stream.device:
-                self._settle_device(bound, ctx)
-            code = self._kernel.code(bound, self._request)
-            if ctx.recording is None:
-                start(self, code, bound, ctx)
-            else:
-                record(self, code, bound, ctx, partial(self._bind_alike, bound))
-        except BaseException:
-            give_back(values)
-            raise
+        if bound.form.home is not ctx.stream.device:
+            self._settle_device(bound, ctx)
+        code = self._kernel.code(bound, self._request)
+        if ctx.recording is None:
+            start(self, code, bound, ctx)
+        else:
+            record(self, code, bound, ctx, partial(self._bind_alike, bound))
         result: R_co = values
         return result
 
@@ -425,14 +426,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         take(self.name, other, here())
         other.device = bound.device
         return other
-
-    def _bind_results(self, values: Sequence[Any]) -> Bound:
-        """Bind what argument ops gave."""
-        try:
-            return self._bind(values)
-        except Exception:
-            give_back(values)
-            raise
 
     def _bind(self, values: Sequence[Any]) -> Bound:
         kernel = self._kernel

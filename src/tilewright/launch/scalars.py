@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Callable
 from enum import IntEnum
 from functools import cache
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..base.dtypes import AnyDType, f16, f32, f64, int_range, round_to
 from ..base.errors import ShapeError
+from ..base.numbers import number_text
 
 MASK = (1 << 64) - 1
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -113,7 +113,7 @@ def check_scalar(kernel: str, name: str, dtype: AnyDType, value: Any) -> Any:
     raise ShapeError(
         f"`{name}` of `{kernel}` is a scalar of type {dtype.name}",
         expected=_kind(dtype),
-        got=f"{type(value).__name__} {_shown(value)}"
+        got=f"{type(value).__name__} {number_text(value)}"
         if number is not None
         else type(value).__name__,
     )
@@ -131,16 +131,6 @@ def _is_numpy_scalar(value: object) -> bool:
     return isinstance(value, np.generic)
 
 
-LONG = 4096
-"""Bits of an integer whose digits nobody reads; of much longer ones Python gives none."""
-
-
-def _shown(number: Any) -> str:
-    if isinstance(number, int) and number.bit_length() > LONG:
-        return f"an integer of {number.bit_length()} bits"
-    return reprlib.repr(number)
-
-
 def _kind(dtype: AnyDType) -> str:
     if dtype.is_bool:
         return "True or False"
@@ -154,7 +144,7 @@ def _in_int_range(kernel: str, name: str, dtype: AnyDType, number: int) -> int:
     raise ShapeError(
         f"`{name}` of `{kernel}` is out of range",
         expected=f"{dtype.name}, from {low} to {high}",
-        got=_shown(int(number)),
+        got=number_text(int(number)),
     )
 
 
@@ -173,7 +163,7 @@ def _in_float_range(kernel: str, name: str, dtype: AnyDType, number: float) -> f
     raise ShapeError(
         f"`{name}` of `{kernel}` is out of range",
         expected=f"a finite {dtype.name}",
-        got=_shown(number),
+        got=number_text(number),
     )
 
 

@@ -63,7 +63,7 @@ def _get_on_its_way(
 def _conclude(bound: Bound, ctx: ExecutionContext) -> None:
     """A launch is over, and went well."""
     if bound.held is None:
-        settle(bound, ctx.unfinished)
+        settle(bound, ctx)
     mark_written(bound)
 
 
@@ -82,10 +82,9 @@ def _put(
     mark_written(bound)
     outcome = ctx.outcome(op)
     on_its_way(flight, outcome)
-    within = ctx.unfinished
-    if within is not None and bound.held is None:
-        settle(bound, within, is_over=False)
-    stream.after(partial(_finish, code.kernel, bound, started, outcome, flight, within))
+    if bound.held is None:
+        settle(bound, ctx, is_over=False)
+    stream.after(partial(_finish, code.kernel, bound, started, outcome, flight, ctx))
     return None
 
 
@@ -106,7 +105,7 @@ def _finish(
     later: Later,
     outcome: Outcome,
     flight: Flight,
-    within: ExecutionContext | None,
+    ctx: ExecutionContext,
 ) -> None:
     """The device has passed a launch; its memory was kept alive until now."""
     try:
@@ -116,7 +115,7 @@ def _finish(
     if error is not None:
         give_back(bound.outputs)
     elif bound.held is None:
-        settle(bound, within)
+        settle(bound, ctx)
     outcome.settle(error)
     if error is None:
         flight.end()
@@ -165,7 +164,7 @@ def record(
         return Node(op.name, number, written_by(bound), bound.read, bound, read, rebind)
 
     recording.nodes.append(node_of(bound))
-    settle(bound, ctx.unfinished)
+    settle(bound, ctx)
 
 
 def _read(kernel: str, read: Callable[[Any], Report], raw: Any) -> Exception | None:

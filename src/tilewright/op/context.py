@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from ..base.shield import concluded
 from ..driver.protocol import Device, Stream
 from .outcome import Outcome, Trail
 from .place import Spot, here
@@ -47,9 +48,8 @@ class ExecutionContext:
     lent: list[object] | None
     """While the result is to be shared: what ops were passed that belongs to somebody else."""
     settling: Settling | None = None
-    """What was given to ops that have run, until it is known that none after them fails."""
-    has_parts: bool = False
-    """Ops were run by `run`, for one that goes on after them."""
+    """What was given to ops that have run, until it is known that none after them fails, and that
+    the result has reached who asked for it."""
     running: Sequence[Lazy[Any]]
     """The ops that are under way, each run for the one before it."""
     ended_at: Spot
@@ -73,14 +73,9 @@ class ExecutionContext:
         """Whether work is recorded for a graph instead of run."""
         return self.recording is not None
 
-    @property
-    def unfinished(self) -> ExecutionContext | None:
-        """This, where the work under way is a part of more, which may fail after it; else None."""
-        more = self.running or self.has_parts or self.recording is not None
-        return self if more else None
-
     def settle_later(self, settle: Settle) -> None:
-        """Have something called, told whether it failed, when all of the work has been run."""
+        """Have something called, told whether it failed, when all of the work has been run and its
+        result is handed over."""
         if self.settling is None:
             self.settling = Settling()
         self.settling.add(settle)
@@ -89,6 +84,15 @@ class ExecutionContext:
         """Nothing follows any more: all has gone well, or something has failed."""
         if self.settling is not None:
             self.settling.end(failed=failed)
+
+    def deliver(self) -> None:
+        """All has gone well, and the result is returned next: without a call in between.
+
+        No handler of a signal runs from here until the caller has the result: what it raised would
+        lose that, and what was given for it.
+        """
+        if self.settling is not None:
+            concluded(self.settling.end, failed=False)
 
     def borrowed(self, *values: object) -> None:
         """Say that an op passes on what it was lent: sharing the result must not take it over."""

@@ -72,10 +72,10 @@ class Endings(Lazy[T_co]):
             result = self._execute(self.name, ctx)
             if ctx.outcomes or not stream.idle():
                 finish(ctx)
+            ctx.deliver()
         except BaseException:
             ctx.end(failed=True)
             raise
-        ctx.end(failed=False)
         return result
 
     def start(self) -> T_co:
@@ -105,10 +105,10 @@ class Endings(Lazy[T_co]):
         ctx.in_flight = True
         try:
             result = self._execute(self.name, ctx)
+            ctx.deliver()
         except BaseException:
             ctx.end(failed=True)
             raise
-        ctx.end(failed=False)
         return result
 
     # What the core calls where it cannot end an op of its own by itself.
@@ -219,7 +219,7 @@ class Endings(Lazy[T_co]):
             yield from done_elsewhere(lambda: context.run(prepare, self.home))
         ctx = ExecutionContext(choose_stream(name, self.home))
         ctx.on_loop = True
-        return (yield from DeviceFuture.begun(self, ctx).__await__())
+        return (yield from DeviceFuture.awaited(self, ctx))
 
 
 def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:

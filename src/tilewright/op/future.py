@@ -54,6 +54,7 @@ class DeviceFuture(Generic[T_co]):
     """
 
     _value: T_co
+    _error: BaseException | None = None  # of the class too: an interrupt may leave it without
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -61,8 +62,11 @@ class DeviceFuture(Generic[T_co]):
         self._last: Event | None = None
         """The point behind the op's last work; None until all of it has been put on its stream."""
         self._watched = False
-        self._error: BaseException | None = None
         self._observed = False
+        self._went_well = False
+        """Whether all work is done, and none of it has failed."""
+        self._is_delivered = False
+        """Whether it has reached who asked for it; what was given for its result is spent then."""
         self._progress: Progress[T_co] | None = None
         self._process = os.getpid()
 
@@ -76,8 +80,32 @@ class DeviceFuture(Generic[T_co]):
     def begun(cls, op: Lazy[T], ctx: ExecutionContext) -> DeviceFuture[T]:
         """Start an op that the caller has claimed."""
         future: DeviceFuture[T] = DeviceFuture(op.name)  # [T] would take as long as all the rest
-        future._go_on(Progress(op, ctx))
+        try:
+            future._go_on(Progress(op, ctx))
+            future._is_delivered = True
+            if future._went_well:
+                ctx.deliver()
+        except BaseException:
+            ctx.end(failed=True)
+            future._error = None  # the error keeps the future; nobody else has that
+            raise
         return future
+
+    @classmethod
+    def awaited(cls, op: Lazy[T], ctx: ExecutionContext) -> Generator[Any, Any, T]:
+        """Start an op that the caller has claimed, and suspend the task until its result is there.
+
+        If the waiting is cancelled, what was given for the result goes back.
+        """
+        future: DeviceFuture[T] = DeviceFuture(op.name)
+        try:
+            future._go_on(Progress(op, ctx))
+            result = yield from future.__await__()
+            ctx.deliver()
+        except BaseException:
+            ctx.end(failed=True)
+            raise
+        return result
 
     @classmethod
     def failed(cls, error: BaseException) -> DeviceFuture[Any]:
@@ -190,6 +218,7 @@ class DeviceFuture(Generic[T_co]):
             while waited_for is not None and waited_for is not ELSEWHERE and waited_for.done():
                 waited_for = progress.advance()
         except BaseException as error:
+            progress.abandon()
             progress.ctx.end(failed=True)
             self._end(error)
             if not isinstance(error, Exception):
@@ -233,8 +262,10 @@ class DeviceFuture(Generic[T_co]):
             progress.ctx.end(failed=True)
             self._end(error)
         else:
-            progress.ctx.end(failed=False)
             self._value = progress.result
+            self._went_well = True
+            if self._is_delivered:
+                progress.ctx.end(failed=False)
             self._end(None)
 
     def _end(self, error: BaseException | None) -> None:

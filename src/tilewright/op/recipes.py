@@ -77,7 +77,6 @@ def zipped(parts: Sequence[Lazy[Any]], ctx: ExecutionContext) -> Steps[Any]:
 def run_part(op: Lazy[T], ctx: ExecutionContext) -> T:
     """Run an op inside of another one's `execute`; `ctx.run(op)` does this."""
     admitted(op, "ctx.run", ctx, tuple(ctx.made))
-    ctx.has_parts = True
     result = run_here(op, ctx)
     if ctx.detached:
         ctx.made = (*ctx.made, *results_in(result))

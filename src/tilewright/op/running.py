@@ -58,7 +58,8 @@ class Progress(Generic[T]):
     def advance(self) -> Awaited | None:
         """Go on until an event must be waited for, which is given, or the result is there.
 
-        Whoever calls again must have seen the event pass. Errors of the op are raised here.
+        Whoever calls again must have seen the event pass. Errors of the op are raised here: then
+        the caller must `abandon` it.
         """
         ctx = self.ctx
         around = ctx.running, ctx.ended_at
@@ -68,9 +69,6 @@ class Progress(Generic[T]):
         try:
             names[me] = self._name
             return self._go_on()
-        except BaseException:
-            self.abandon()
-            raise
         finally:
             if outer is None:
                 names.pop(me, None)
@@ -236,15 +234,19 @@ def named(error: Exception, op: Lazy[Any]) -> Exception:
 def run_here(op: Lazy[T], ctx: ExecutionContext) -> T:
     """Run an op to its result, waiting for events on the calling thread; work may be in flight."""
     progress = Progress(op, ctx)
-    while (event := progress.advance()) is not None:
-        if ctx.is_capturing:
-            progress.abandon()
-            raise SchedulingError(
-                f"`{op.name}` gives host data, which a graph cannot wait for",
-                hint="end the captured part before it, and read the result after graph.launch()",
-            )
-        if event is not ELSEWHERE:  # here nobody minds how long it takes
-            wait_on_host(event, op.name)
+    try:
+        while (event := progress.advance()) is not None:
+            if ctx.is_capturing:
+                raise SchedulingError(
+                    f"`{op.name}` gives host data, which a graph cannot wait for",
+                    hint="end the captured part before it, and read the result after"
+                    " graph.launch()",
+                )
+            if event is not ELSEWHERE:  # here nobody minds how long it takes
+                wait_on_host(event, op.name)
+    except BaseException:
+        progress.abandon()
+        raise
     return progress.result
 
 

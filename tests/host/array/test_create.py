@@ -51,6 +51,9 @@ def test_f4_has_no_memory_form():
         (2.5, TypeError, "an int or a sequence of ints"),
         ("ab", TypeError, "an int or a sequence of ints"),
         ((1,) * 9, ShapeError, "9 axes"),
+        ((2, 1 << 63), ShapeError, "an extent that is too large"),
+        ((10**5000,), ShapeError, "an integer of 16610 bits"),
+        ((-(10**5000),), ShapeError, "an integer of 16610 bits"),
     ],
 )
 def test_bad_shapes(shape, error, text):

@@ -31,6 +31,8 @@ def test_selects_what_numpy_selects(indices, ellipsis):
 def test_refusals():
     with pytest.raises(IndexError, match="index 5 is out of range for axis 1 with extent 4"):
         select(SHAPE, (12, 3, 1), (0, 5))
+    with pytest.raises(IndexError, match="an integer of 16610 bits"):
+        select(SHAPE, (12, 3, 1), 10**5000)
     with pytest.raises(ShapeError, match="4 indices for a tensor of 3 axes"):
         select(SHAPE, (12, 3, 1), (0, 0, 0, 0))
     with pytest.raises(ShapeError, match="more than one"):

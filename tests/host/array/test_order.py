@@ -9,7 +9,7 @@ import pytest
 from tilewright.array.flight import Flight
 from tilewright.array.order import flights_over, hosts_turn, is_in_flight, reserve, wait_on_host
 from tilewright.array.region import region_of_array
-from tilewright.base.errors import ContextError
+from tilewright.base.errors import ContextError, DriverError
 from tilewright.driver.host import REFERENCE
 from tilewright.op.outcome import Outcome
 
@@ -83,6 +83,70 @@ def test_conflicting_work_waits(first, second, where):
     start(two, **{f"{second}s": [b]})
     overlap = where in ("the same", "overlapping")
     assert two.waits == ([event] if overlap and CONFLICTS[first, second] else [])
+
+
+def asked_of(streams, often):
+    """How often events are asked and streams told to wait, for each of so many pieces of work."""
+    (a,), (b,), events = memory((0, 16)), memory((0, 16)), []
+    for i in range(often):
+        if i == often // 2:
+            before = [event.asked for event in events], [len(s.waits) for s in streams]
+        events.append(start(streams[i % len(streams)], writes=[a], reads=[b]))
+        if i > len(streams) // 2:  # some are over
+            events[i - len(streams) // 2].passed.set()
+    asked = sum(event.asked for event in events) - sum(before[0])
+    told = sum(len(s.waits) for s in streams) - sum(before[1])
+    return (asked + told) / (often - often // 2)
+
+
+def test_what_work_costs_does_not_grow_with_the_streams_that_use_its_memory():
+    few, many = (asked_of([SlowStream() for _ in range(n)], 3000) for n in (10, 1000))
+    assert many < 2 * few < 100
+
+
+def test_who_was_told_to_wait_for_others_stands_for_them():
+    streams, (a, b) = [SlowStream() for _ in range(5)], memory((0, 16), (0, 8))
+    events = [start(streams[0], writes=[a]), start(streams[1], reads=[b])]
+    events.append(start(streams[2], writes=[b]))  # not all that the first has written
+    assert streams[2].waits == events[:2]
+    events.append(start(streams[3], reads=[a]))
+    assert streams[3].waits == [events[0], events[2]]
+    start(streams[4], writes=[a])
+    assert streams[4].waits == [events[0], events[2], events[3]]
+
+
+def test_work_that_uses_memory_twice_does_not_stand_for_itself():
+    streams, (a, b) = [SlowStream() for _ in range(3)], memory((0, 16), (4, 8))
+    start(streams[0], writes=[a])
+    second = start(streams[1], writes=[b, a], reads=[b])
+    start(streams[2], writes=[a])
+    assert set(streams[2].waits) == {second}
+
+
+def test_who_could_not_be_told_stands_for_nobody():
+    streams, (a,) = [SlowStream() for _ in range(3)], memory((0, 16))
+    first = start(streams[0], writes=[a])
+
+    def fail(event):
+        raise DriverError("out of memory")
+
+    streams[1].wait_for = fail
+    second, flight = SlowEvent(streams[1]), Flight(streams[1])
+    with pytest.raises(DriverError):
+        reserve(flight, streams[1], [a], [])
+    flight.put(second)
+    start(streams[2], writes=[a])
+    assert streams[2].waits == [first, second]
+
+
+def test_what_became_of_work_is_heard_through_who_waited_for_it():
+    streams, (a,) = [SlowStream() for _ in range(3)], memory((0, 16))
+    events = [start(streams[0], writes=[a], error=ValueError("its own"))]
+    events += [start(stream, writes=[a]) for stream in streams[1:]]
+    for event in events:
+        event.passed.set()
+    with pytest.raises(ValueError, match="its own"):
+        wait_on_host([a])
 
 
 def test_work_on_one_stream_needs_no_event():

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from support.interrupts import Interrupt, interrupting
-from tilewright.base.shield import HERE, lifted, listen, shielded
+from tilewright.base.shield import HERE, concluded, lifted, listen, shielded
 
 SIGNAL = signal.SIGUSR1
 
@@ -47,6 +47,27 @@ def test_signals_are_heard_behind_a_step():
         shielded(step, seen)
     assert seen == ["sent", "done"]
     assert shielded(lambda: "result") == "result"
+
+
+def test_of_a_step_that_is_concluded_the_caller_has_the_result_before_a_signal_is_heard():
+    """Then it is heard at once, also by code that never gives the interpreter up."""
+    seen = []
+
+    def deliver():
+        return concluded(step, seen)
+
+    def receive():
+        result = deliver()
+        seen.append(result)  # behind which it may be heard
+        go_on()
+
+    def go_on():
+        seen.append("not heard")
+
+    with pytest.raises(Interrupt):
+        receive()
+    assert seen == ["sent", "done", "result"]
+    assert concluded(lambda: "result") == "result"
 
 
 def test_an_error_goes_on_with_that_of_a_signal():

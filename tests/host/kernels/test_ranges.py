@@ -10,6 +10,8 @@ WRONG = {
     "range": lambda: tw.arange(250, 260, dtype=tw.u8),
     "negative-in-unsigned": lambda: tw.arange(-1, 3, dtype=tw.u32),
     "infinite": lambda: tw.arange(0, float("inf")),
+    "too-many-digits": lambda: tw.arange(10**5000),
+    "too-many-digits-for-a-float": lambda: tw.arange(10**5000, dtype=tw.f32),
     "nan": lambda: tw.linspace(0, float("nan"), 3),
     "string": lambda: tw.arange("5"),
     "bool": lambda: tw.arange(True),
