@@ -15,7 +15,6 @@ from .releases import sweep
 from .spans import Spans
 from .written import NOTHING, Runs, both, covers
 
-
 UNWRITTEN = int(Look.UNWRITTEN)
 
 

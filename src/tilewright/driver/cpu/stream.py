@@ -133,7 +133,7 @@ class CpuStream(Capturing[Node], JobStream):
     # What the core asks that puts work here, or runs it
 
     def prepare_start(self) -> bool:
-        """See to it that there are workers, and room in the queue; False: no worker is to be had."""
+        """See to it that there are workers, and room in the queue; False: there is no worker."""
         pool = self._pool
         pool.have(pool.threads())
         if pool.is_alone():

@@ -371,7 +371,7 @@ def test_what_a_block_has_in_its_scratch_stays_while_a_handler_runs_other_kernel
         with_scratch(out.partition_mut((64, 64)), other_x, other_y).sync_on(other)
         heard.append(True)
 
-    for _ in range(2 * OFTEN + 2):
+    for _ in range(130):
         lasting_with_scratch(z.partition_mut((64, 64)), x, y, 1).sync()
         handle()
     heard.clear()
