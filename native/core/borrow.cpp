@@ -4,9 +4,7 @@ namespace tw {
 
 namespace {
 
-// Why reading is no mere look at the epoch.
-constexpr int64_t kUnshared = slow_path::kExclusive | slow_path::kWriters | slow_path::kNeighbours;
-// Why writing must be looked at closer before it is known with what.
+// Why a use must be looked at closer before it is known with what.
 constexpr int64_t kUnclear = slow_path::kWriters | slow_path::kNeighbours;
 constexpr int64_t kUnwritable = kUnclear | slow_path::kLeases | slow_path::kNoMemory;
 constexpr int64_t kUnreadable = slow_path::kAll & ~(slow_path::kPendingWork | slow_path::kReaders);
@@ -57,11 +55,17 @@ bool may_borrow_whole(const StorageRecord& storage) {
   return !has(storage, kUnclear | slow_path::kReaders);
 }
 
-bool may_borrow(const TensorUses& uses, int64_t i) {
+Borrowable may_borrow(const TensorUses& uses, int64_t i) {
   const StorageRecord& storage = uses.storage(i);
-  if (!uses.writes(i)) return !has(storage, kUnshared);
-  return may_borrow_whole(storage) && storage.owner == uses.owner(i) &&
-         !is_among_those_before(uses, i);
+  const auto if_so = [](bool may) { return may ? Borrowable::kYes : Borrowable::kNo; };
+  if (uses.writes(i)) {
+    return if_so(may_borrow_whole(storage) && storage.owner == uses.owner(i) &&
+                 !is_among_those_before(uses, i));
+  }
+  if (has(storage, kUnclear)) return Borrowable::kNo;
+  if (!has(storage, slow_path::kExclusive)) return Borrowable::kYes;
+  // What the same launch writes it may not read: Python says so.
+  return is_among_those_before(uses, i) ? Borrowable::kNo : Borrowable::kOnceExclusiveEnds;
 }
 
 void begin_epochs(const TensorUses& uses) {

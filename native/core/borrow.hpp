@@ -46,9 +46,16 @@ inline constexpr int64_t kPendingWork = -2;  // Python keeps an account of work 
 inline constexpr int64_t kListed = 1;     // Python lists it
 inline constexpr int64_t kFollowing = 2;  // it comes after all that Python keeps account of
 
-// Whether the i-th tensor may be borrowed without a closer look, given those before it; where it is
-// written, by what came out of the exclusive borrow `uses.owner(i)`.
-bool may_borrow(const TensorUses& uses, int64_t i);
+// Whether a tensor may be borrowed without a closer look.
+enum class Borrowable {
+  kNo,
+  kYes,
+  kOnceExclusiveEnds,  // it is read: once the exclusive borrow of all of its memory has ended
+};
+
+// The same of the i-th tensor, given those before it; where it is written, by what came out of the
+// exclusive borrow `uses.owner(i)`.
+Borrowable may_borrow(const TensorUses& uses, int64_t i);
 
 // Whether all of a piece of memory may be borrowed for writing without a closer look.
 bool may_borrow_whole(const StorageRecord& storage);

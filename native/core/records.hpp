@@ -131,6 +131,8 @@ struct BindPlan {
   int64_t key_offset;            // where a partition has its `PartitionKey`, as bytes;
   int64_t tensor_offset;         // where it has its tensor
   Object mapped_class;           // another class of partitions
+  const ExclusivePlan* exclusive;  // how an exclusive borrow ends that a read conflicts with
+  Object what_is_read;             // what is done to memory that is read, in words
 };
 
 // A value that code was made for and that may have changed: a dictionary, a key and the value; a
@@ -191,9 +193,10 @@ static_assert(sizeof(ExclusivePlan) == 11 * 8);
 static_assert(layout::is_word(offsetof(ExclusivePlan, epoch_offset), 10));
 static_assert(sizeof(ReplayMemory) == 5 * 8);
 static_assert(layout::is_word(offsetof(ReplayMemory, what), 4));
-static_assert(sizeof(BindPlan) == 19 * 8);
+static_assert(sizeof(BindPlan) == 21 * 8);
 static_assert(layout::is_word(offsetof(BindPlan, record_class), 9));
 static_assert(layout::is_word(offsetof(BindPlan, mapped_class), 18));
+static_assert(layout::is_word(offsetof(BindPlan, what_is_read), 20));
 static_assert(sizeof(Watch) == 3 * 8);
 static_assert(sizeof(LaunchPlan) == 11 * 8);
 static_assert(layout::is_word(offsetof(LaunchPlan, borrows), 7));

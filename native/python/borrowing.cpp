@@ -42,6 +42,23 @@ const TensorRecord* tensor_of(PyObject* record) {
   return reinterpret_cast<const TensorRecord*>(PyBytes_AS_STRING(record));
 }
 
+// Ends an exclusive borrow, and those it came out of.
+void end_all(const ExclusivePlan& plan, PyObject* latest, PyObject* use) {
+  for (PyObject* ticket = latest; ticket != nullptr;
+       ticket = some_in_slot(ticket, plan.parent_offset)) {
+    set_slot(ticket, plan.ended_offset, use);
+  }
+}
+
+// Ends the exclusive borrow of all of a tensor's memory, as something else uses that.
+void end_exclusive(const ExclusivePlan& plan, const TensorRecord& tensor, PyObject* use) {
+  PyObject* state = object_of(tensor.state);
+  end_all(plan, some_in_slot(state, plan.latest_offset), use);
+  set_slot(state, plan.latest_offset, Py_None);
+  tensor.storage->owner = 0;
+  tensor.storage->slow_path &= ~slow_path::kExclusive;
+}
+
 // The tensors that a call holds, as a tuple: their records, who uses them, their row, and what is
 // known of launches like it.
 class BoundTensors {
@@ -60,19 +77,21 @@ class BoundTensors {
   bool ok() const { return tuple_ && row_; }
   PyObject* release() { return tuple_.release(); }
 
-  // Whether they could be borrowed, for who has the lock: runs no Python.
-  bool bind(PyObject* arguments) {
+  // Whether they could be borrowed, for who has the lock: runs no Python. Where an exclusive borrow
+  // must end for that, somebody must be given who ends it: `reading`, or there is nobody.
+  Borrowable bind(PyObject* arguments, PyObject* reading) {
+    Borrowable found = Borrowable::kYes;
     for (int64_t i = 0; i < plan_.count; ++i) {
-      if (!hold(i, PyTuple_GET_ITEM(arguments, plan_.places[i]))) return false;
+      const Borrowable each = hold(i, PyTuple_GET_ITEM(arguments, plan_.places[i]));
+      if (each == Borrowable::kNo) return each;
+      if (each == Borrowable::kOnceExclusiveEnds) found = each;
     }
+    if (found != Borrowable::kYes && reading == nullptr) return found;
     const bool known = is_known();
     PyObject* told = known ? object_of(plan_.known) : Py_None;
-    PyTuple_SET_ITEM(tuple_.get(), plan_.count + 2, Py_NewRef(told));
-    if (known) {
-      begin_epochs(uses());
-      note_uses(uses(), *plan_.borrows, PyTuple_GET_ITEM(tuple_.get(), plan_.count));
-    }
-    return true;
+    put(plan_.count + 2, told);
+    if (known) borrow(reading);
+    return Borrowable::kYes;
   }
 
  private:
@@ -81,24 +100,40 @@ class BoundTensors {
     return TensorUses(words, plan_.written, plan_.count);
   }
 
+  // Sets an item of the tuple, which may have been set before.
+  void put(int64_t i, PyObject* object) {
+    PyObject* before = PyTuple_GET_ITEM(tuple_.get(), i);
+    PyTuple_SET_ITEM(tuple_.get(), i, Py_NewRef(object));
+    Py_XDECREF(before);
+  }
+
+  void borrow(PyObject* reading) const {
+    const TensorUses all = uses();
+    for (int64_t i = all.written(); i < all.count(); ++i) {
+      if ((all.storage(i).slow_path & slow_path::kExclusive) == 0) continue;
+      end_exclusive(*plan_.exclusive, all.tensor(i), reading);
+    }
+    begin_epochs(all);
+    note_uses(all, *plan_.borrows, PyTuple_GET_ITEM(tuple_.get(), plan_.count));
+  }
+
   // Holds the i-th tensor, and notes its kind, if it may be borrowed.
-  bool hold(int64_t i, PyObject* given) {
+  Borrowable hold(int64_t i, PyObject* given) {
     const TensorUses all = uses();
     const PartitionKey* key = nullptr;
     PyObject* record = all.writes(i) ? record_of_written(plan_, given, key)
                                      : record_of_read(plan_, given);
-    if (record == nullptr) return false;
-    PyTuple_SET_ITEM(tuple_.get(), i, Py_NewRef(record));
+    if (record == nullptr) return Borrowable::kNo;
+    put(i, record);
     const TensorRecord* tensor = tensor_of(record);
     all.set_tensor(i, tensor);
     if (key != nullptr) {
       all.owner(i) = key->owner;
       plan_.found[plan_.count + i] = key->tiling;
     }
-    if (!may_borrow(all, i)) return false;
     plan_.found[i] = tensor->kind;
     all.epoch(i) = tensor->storage->epoch;
-    return true;
+    return may_borrow(all, i);
   }
 
   // Whether the kinds that were found are those of the last launch.
@@ -111,14 +146,6 @@ class BoundTensors {
   Owned tuple_;
   Owned row_;
 };
-
-// Ends an exclusive borrow, and those it came out of.
-void end_all(const ExclusivePlan& plan, PyObject* latest, PyObject* use) {
-  for (PyObject* ticket = latest; ticket != nullptr;
-       ticket = some_in_slot(ticket, plan.parent_offset)) {
-    set_slot(ticket, plan.ended_offset, use);
-  }
-}
 
 // A ticket that stands, as the class of Python makes it. Null: there is no memory.
 PyObject* new_ticket(const ExclusivePlan& plan, PyObject* state, PyObject* use, int64_t epoch) {
@@ -175,13 +202,20 @@ PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known) {
   if (!use) return nullptr;
   BoundTensors bound(plan, std::move(use));
   if (!bound.ok()) return nullptr;
-  bool is_bound;
-  {
-    const BorrowLock lock(*plan.borrows);
-    if (!lock.ok()) return nullptr;
-    is_bound = bound.bind(arguments);
+  Borrowable found = Borrowable::kOnceExclusiveEnds;
+  Owned reading;
+  while (true) {
+    {
+      const BorrowLock lock(*plan.borrows);
+      if (!lock.ok()) return nullptr;
+      found = bound.bind(arguments, reading.get());
+    }
+    if (found != Borrowable::kOnceExclusiveEnds) break;
+    // Not under the lock: this allocates.
+    reading = Owned(use_here(*plan.borrows, object_of(plan.what_is_read), known));
+    if (!reading) return nullptr;
   }
-  return is_bound ? bound.release() : Py_NewRef(Py_None);
+  return found == Borrowable::kYes ? bound.release() : Py_NewRef(Py_None);
 }
 
 PyObject* borrow_exclusive(const ExclusivePlan& plan, PyObject* record, PyObject* what,

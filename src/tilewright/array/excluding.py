@@ -26,11 +26,12 @@ def excluder() -> Exclude:
     """The function, compiled at first use with the rest of what launches take."""
     if not are_known():
         return _closer
-    return partial(stub().exclude, addressof(_words()))
+    return partial(stub().exclude, addressof(exclusive_words()))
 
 
 @made_once
-def _words() -> Words:
+def exclusive_words() -> Words:
+    """What native code needs to begin and end exclusive borrows, as `ExclusiveWord` says."""
     words = new_words(EXCLUSIVE_WORDS)
     words[:] = [
         addressof(borrow_words()), id(Ticket), offset(BorrowState, "_exclusive"),

@@ -18,6 +18,7 @@ from .._core import Binder as NativeBinder
 from .._core import bind_tensors
 from ..array.arc import Arc, Core
 from ..array.borrow import LOCK, Ticket, borrow_words
+from ..array.excluding import exclusive_words
 from ..array.ownership import Handle
 from ..array.partition import MappedPartition, Partition
 from ..array.region import TensorRecord, address_of
@@ -63,6 +64,7 @@ class PlainBinder(NativeBinder):
         self.has_numbers = bool(binder.scalars)
         """Whether there are numbers among the arguments."""
         self._writing = f"borrowed for writing by `{kernel.name}`"
+        self._reading = f"read by `{kernel.name}`"
         self._written = len(binder.outputs)
         places = (*binder.outputs, *binder.inputs)
         self._count = len(places)
@@ -76,6 +78,7 @@ class PlainBinder(NativeBinder):
             id(TensorRecord), given, ctypes.addressof(borrow_words()), id(self._writing),
             offset(Tensor, "plain"), offset(Arc, "_core"), offset(Core, "tensor"),
             offset(self._given_as, "stamp"), offset(self._given_as, "tensor"), id(mapped),
+            ctypes.addressof(exclusive_words()), id(self._reading),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
         self.number_places = pack(f"{len(binder.scalars)}q", *binder.scalars)

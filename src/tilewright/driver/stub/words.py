@@ -227,6 +227,10 @@ class CallWord(IntEnum):
     """where it has its tensor."""
     MAPPED = 18
     """Another class of partitions, as an object: those whose tiles a row of blocks visits."""
+    EXCLUSIVE = 19
+    """The words that `ExclusiveWord` names."""
+    READING = 20
+    """What is done to memory that is read, in words, as an object."""
 
 
 CALL_WORDS = len(CallWord)
