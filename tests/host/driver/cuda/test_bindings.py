@@ -13,11 +13,19 @@ import pytest
 
 from support.leaks import assert_none_left
 from support.native_cuda import addresses, as_functions
-from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS, CudaDriver
+from tilewright._core import (
+    CUDA_FUNCTIONS,
+    CUDA_STATUS_BITS,
+    CudaDriver,
+    set_cuda_stream,
+    set_process,
+)
 from tilewright.array.borrow import BorrowState, Use, borrow_words
 from tilewright.driver.cuda.bindings import SINCE, Bindings
 from tilewright.driver.cuda.record import HEAD_WORDS, Head, Record
 from tilewright.driver.cuda.results import NOT_READY
+from tilewright.driver.cuda.stream import CudaStream
+from tilewright.driver.dues import Dues
 from tilewright.driver.lane import ISSUED, OVER, PUT, UNPUT, Lane
 from tilewright.driver.stub.shots import SHOT_WORDS, ShotWord
 from tilewright.driver.stub.words import (
@@ -537,3 +545,29 @@ def test_the_functions_of_the_driver_are_found_by_name(driver, record):
     assert bindings.query(77, 3) == bindings.await_event(77, 3, 1) == NOT_READY
     assert bindings.idle(77, 3) == bindings.drain(77, 3, 1) == NOT_READY
     assert bindings.native_driver != 0
+
+
+class Slotted:
+    __slots__ = ("active", "names", "waiting")
+
+
+@pytest.mark.parametrize("wrong", [(), (5, 5, 5, 5), (object, Lane, Dues, 64), (5,) * 5])
+def test_what_streams_are_must_have_their_slots(wrong):
+    with pytest.raises((TypeError, AttributeError)):
+        set_cuda_stream(*wrong)
+    with pytest.raises((TypeError, AttributeError)):
+        set_process(*wrong)
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_what_the_process_notes_must_be_in_slots(which):
+    given = [Slotted(), Slotted(), Slotted(), print]
+    given[which] = SimpleNamespace(active=None, names={}, waiting=0)
+    with pytest.raises((TypeError, AttributeError)):
+        set_process(*given)
+
+
+@pytest.mark.parametrize("dues", [5, int, Lane, SimpleNamespace(_items=())])
+def test_what_a_stream_owes_must_be_in_slots(dues):
+    with pytest.raises((TypeError, AttributeError)):
+        set_cuda_stream(CudaStream, Lane, dues, 64)
