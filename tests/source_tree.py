@@ -13,8 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = "tilewright"
 SOURCES = ROOT / "src" / PACKAGE
-NATIVE = f"{PACKAGE}._core"
-"""The native core, which is a module without a source in Python."""
+NATIVE = "_core"
+"""The module that is no Python: native/ has its sources, a stub its types."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,6 @@ def _imports(module: Module, node: ast.AST, *, nested: bool) -> Iterator[Import]
 
 
 def _targets(module: Module, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    known = {*modules(), NATIVE}
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
         yield from (n for n in names if n == PACKAGE or n.startswith(PACKAGE + "."))
@@ -92,7 +91,7 @@ def _targets(module: Module, node: ast.Import | ast.ImportFrom) -> Iterator[str]
         return
     for alias in node.names:
         full = f"{base}.{alias.name}"
-        yield full if full in known else base
+        yield full if full in modules() or full == f"{PACKAGE}.{NATIVE}" else base
 
 
 def _base(module: Module, node: ast.ImportFrom) -> str | None:

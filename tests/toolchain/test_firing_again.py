@@ -10,6 +10,7 @@ import pytest
 import tilewright as tw
 from support.fake_cuda import FakeCuda, names
 from support.leaks import assert_none_left
+from tilewright.array.flight import PUTS
 from tilewright.driver.cuda.device import CudaDevice
 
 from .test_firing import device, double, fake, filled, tensors, warm
@@ -114,6 +115,26 @@ def test_work_that_is_not_done_in_time_is_waited_for(fake, warm):
     releasing.join()
     assert stream.idle()
     np.testing.assert_array_equal(p.unpartition().to_numpy(), x.to_numpy() * 2)
+
+
+@pytest.mark.parametrize("end", ["start_on", "sync_on"])
+def test_who_waits_for_work_to_be_put_there_hears_of_it(warm, monkeypatch, end):
+    (p, x, stream), told = warm, []
+    monkeypatch.setattr(type(PUTS), "notify_all", lambda puts: told.append(puts))
+
+    def tell(build):
+        getattr(build(), end)(stream)
+        assert not told  # as nobody waits
+        monkeypatch.setattr(PUTS, "waiting", 1)
+        getattr(build(), end)(stream)
+        monkeypatch.setattr(PUTS, "waiting", 0)
+        assert told
+        told.clear()
+
+    tell(lambda: double(p, x))
+    graph = double(p, x).graph_on(stream)
+    graph.launch().sync_on(stream)
+    tell(graph.launch)
 
 
 def test_threads_launch_on_streams_of_their_own(fake, device):
