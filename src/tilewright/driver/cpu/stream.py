@@ -132,7 +132,7 @@ class CpuStream(Capturing[Node], JobStream):
     # What the core asks that puts work here, or runs it
 
     def prepare_start(self) -> bool:
-        """See to it that there are workers, and room in the queue; False: no worker is to be had."""
+        """See to it that there are workers, and room in the queue; False: there are no workers."""
         pool = self._pool
         pool.have(pool.threads())
         if pool.is_alone():
