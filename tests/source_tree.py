@@ -13,6 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = "tilewright"
 SOURCES = ROOT / "src" / PACKAGE
+NATIVE = "_core"
+"""The module that is no Python: native/ has its sources, a stub its types."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def _targets(module: Module, node: ast.Import | ast.ImportFrom) -> Iterator[str]
         return
     for alias in node.names:
         full = f"{base}.{alias.name}"
-        yield full if full in modules() else base
+        yield full if full in modules() or full == f"{PACKAGE}.{NATIVE}" else base
 
 
 def _base(module: Module, node: ast.ImportFrom) -> str | None:

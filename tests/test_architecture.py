@@ -11,6 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 from source_tree import (
+    NATIVE,
     PACKAGE,
     ROOT,
     SOURCES,
@@ -46,7 +47,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tools": ("base", "ir", "frontend", "backend", "compile", "driver", "op", "array", "launch"),
 }
 """Which folders each folder may import, besides itself. In reading order; the folders above
-`kernels` come with the features they hold. The package's own modules may import everything."""
+`kernels` come with the features they hold. The package's own modules may import everything; the
+native core may be imported by all but the compile half."""
 
 SEPARATE = ("backend",)
 """Folders whose subfolders never import each other."""
@@ -56,6 +58,7 @@ MAX_FILE, MAX_FUNCTION, MAX_FUNCTION_P90 = 400, 60, 30
 ENVIRONMENT_READER = f"{PACKAGE}.base.config"
 
 WHOLE_SYSTEM_TESTS: dict[str, str] = {
+    "driver/cpu/test_core.py": "tests what the native core has for this folder",
     "lang/test_declarations.py": "compares every declaration with its rule",
     "language/": "kernels as users write them, on every device",
     "test_numbers.py": "one test per row of docs/reference/numbers.md",
@@ -75,6 +78,9 @@ def test_imports_follow_the_table(name):
     for used in imports(module):
         layer = used.target.split(".")[1] if "." in used.target else ""
         where = f"{relative(module.path)}:{used.line} imports {used.target}"
+        if layer == NATIVE:
+            assert module.layer not in COMPILE_HALF, f"{where}: a kernel compiles without it"
+            continue
         assert layer in allowed, f"{where}: `{module.layer}` may not import `{layer or PACKAGE}`"
         if module.layer in SEPARATE and layer == module.layer:
             assert _same_subfolder(name, used.target), f"{where}: backends are separate"

@@ -4,6 +4,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <utility>
 
@@ -33,13 +35,25 @@ class Owned {
   PyObject* object_ = nullptr;
 };
 
+// Takes the interpreter's lock again. Where the interpreter has ended meanwhile, Python before 3.14
+// ends the thread by unwinding its stack: that would run destructors without the lock, and leave
+// functions that nothing may be thrown from. So the thread sleeps until the process is gone, which
+// is what later versions do.
+inline void restore_thread(PyThreadState* thread) {
+  try {
+    PyEval_RestoreThread(thread);
+  } catch (...) {
+    while (true) pause();
+  }
+}
+
 // Gives up the interpreter's lock for a scope.
 class Unlocked {
  public:
   Unlocked() : thread_(PyEval_SaveThread()) {}
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
-  ~Unlocked() { PyEval_RestoreThread(thread_); }
+  ~Unlocked() { restore_thread(thread_); }
 
  private:
   PyThreadState* thread_;

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -118,3 +120,33 @@ def test_jobs_are_laid_out_as_records_are():
     found = {name: record.words[position] for name, position in _core.JOB_LAYOUT.items()}
     wanted = {"kernel": 1, "blocks": 20, "scratch_bytes": 6, "threads": 1, "together": 7}
     assert {name: found[name] for name in wanted} == wanted
+
+
+ENDING = """
+import ctypes, sys, threading, time
+from tilewright._core import CpuPool, CpuStream
+
+class Last:
+    def __del__(self, sleep=ctypes.PyDLL(None).usleep):
+        sleep(1_000_000)  # with the interpreter's lock, as the interpreter ends
+
+sys.last = Last()
+stream = CpuStream(CpuPool(15_000))
+begun = threading.Event()
+
+def wait():
+    begun.set()
+    stream.wait(1, 500_000_000)
+
+threading.Thread(target=wait, daemon=True).start()
+begun.wait()
+time.sleep(0.1)
+"""
+
+
+def test_a_thread_may_come_back_when_the_interpreter_has_ended():
+    """Nothing may be unwound then: that would be the end of the process."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,126 @@
+"""Functions of the CUDA driver that answer as told, and launches as native code takes them."""
+
+# ruff: noqa: N802 - functions of the driver have its names
+from __future__ import annotations
+
+import ctypes
+from functools import partial
+from operator import getitem
+from struct import pack
+
+from tilewright.array.borrow import BorrowState, borrow_words
+from tilewright.driver.cuda.record import Record
+from tilewright.driver.cuda.results import NOT_READY
+from tilewright.driver.lane import Lane
+from tilewright.driver.stub.shots import SHOT_WORDS
+from tilewright.driver.stub.words import MEMORY_WORDS, STORAGE_WORDS, TENSOR_WORDS, new_words
+from tilewright.op.place import here
+
+
+class Driver:
+    """The few functions that native code calls, in Python."""
+
+    def __init__(self):
+        self.current, self.log, self.answers = 0, [], {}
+        self.passed = set()
+        self.parameters, self.read = 0, []
+
+    def cuCtxGetCurrent(self, place):
+        place[0] = self.current or None
+        return self.answers.get("cuCtxGetCurrent", 0)
+
+    def cuCtxPushCurrent(self, context):
+        self.log.append(("push", context))
+        return self.answers.get("cuCtxPushCurrent", 0)
+
+    def cuCtxPopCurrent(self, place):
+        self.log.append(("pop",))
+        return 0
+
+    def cuLaunchKernel(self, *arguments):
+        self.log.append(("launch", *arguments))
+        if self.parameters:
+            places = ctypes.cast(arguments[9], ctypes.POINTER(ctypes.c_int64))
+            found = [places[i] for i in range(self.parameters + 1)]
+            self.read = [ctypes.c_int64.from_address(place).value for place in found[:-1]]
+            assert found[-1] == 0, "a zero ends them"
+        return self.answers.get("cuLaunchKernel", 0)
+
+    def cuGraphLaunch(self, executable, stream):
+        self.log.append(("graph", executable, stream))
+        return self.answers.get("cuGraphLaunch", 0)
+
+    def cuEventRecord(self, event, stream):
+        self.log.append(("record", event, stream))
+        return self.answers.get("cuEventRecord", 0)
+
+    def cuEventQuery(self, event):
+        return self.answers.get("cuEventQuery", 0 if event in self.passed else NOT_READY)
+
+    def cuStreamQuery(self, stream):
+        return self.cuEventQuery(stream)
+
+
+class Plain:
+    """A launch of a kernel with two tensors, a number, and a parameter that is always 6."""
+
+    def __init__(self):
+        self.record = Record(77, 88, (1, 1, 1), (1, 1, 1), 0, (0, 6, 0, 0))
+        first = self.record.slots
+        self.memory = [new_words(STORAGE_WORDS) for _ in range(2)]
+        self.tensors = [
+            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096 * i, ctypes.addressof(self.memory[i - 1]))
+            for i in (1, 2)
+        ]
+        self.row = pack("5q", *map(ctypes.addressof, self.tensors), 0, 0, 0)  # epochs, an owner
+        self.places = (ctypes.c_int64 * 2)(first, first + 3), (ctypes.c_int64 * 1)(first + 2)
+        tensors, numbers = map(ctypes.addressof, self.places)
+        self.world = {"one": object(), "other": object()}
+        self.read, (one, other) = partial(getitem, self.world, "one"), self.world.items()
+        self.other = other[0]
+        self.watches = (ctypes.c_int64 * 6)(
+            id(self.read), 0, id(one[1]), id(self.world), id(self.other), id(other[1])
+        )
+        self.shot = (ctypes.c_int64 * SHOT_WORDS)(
+            self.record.address, 4, 2, tensors, 1, numbers, 1, ctypes.addressof(borrow_words()),
+            2, ctypes.addressof(self.watches), 0,
+        )  # fmt: skip
+        self.lane, self.uses = Lane(), []
+
+    def fire(self, native, budget=0):
+        self.uses = []
+        return self.fire_again(native, budget)
+
+    def fire_again(self, native, budget=0):
+        shot, lane = ctypes.addressof(self.shot), self.lane.address
+        row, numbers = self.row, pack("q", -5)
+        return native.submit_launch(shot, self.uses, "fire()", 0, row, numbers, lane, 11, budget)
+
+
+class Recorded:
+    """A graph that writes one tensor and reads another."""
+
+    def __init__(self, record=0):
+        self.memory = [new_words(STORAGE_WORDS) for _ in range(2)]
+        self.states = [BorrowState(memory) for memory in self.memory]
+        self.tensors = [
+            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096, ctypes.addressof(memory), id(state))
+            for memory, state in zip(self.memory, self.states, strict=True)
+        ]
+        self.row = new_words(5)
+        self.row[:2] = [ctypes.addressof(each) for each in self.tensors]
+        self.what, self.built, self.record = "written by a graph", here(), record
+        self.words = (ctypes.c_int64 * MEMORY_WORDS)(
+            ctypes.addressof(self.row), 2, 1, ctypes.addressof(borrow_words()), id(self.what)
+        )  # fmt: skip
+        self.lane, self.uses = Lane(), []
+
+    def fire(self, native, budget=0):
+        self.uses = []
+        return self.fire_again(native, budget)
+
+    def fire_again(self, native, budget=0):
+        return native.submit_graph(
+            77, self.record, 5, ctypes.addressof(self.words), self.uses, "fire()", 0, self.built,
+            self.lane.address, 11, budget,
+        )  # fmt: skip
