@@ -8,6 +8,7 @@ import llvmlite.binding
 
 from ...base.errors import InternalError
 from ...base.forking import llvm_lock, made_once
+from ...base.passes import run_passes
 from ...base.shield import shielded
 from .target import CpuTarget
 
@@ -54,7 +55,7 @@ def _optimize(module: Any, machine: Any) -> None:
     options.loop_interleaving = False
     options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    run_passes(builder.getModulePassManager(), module, builder)
 
 
 def compile_module(text: str, cpu: CpuTarget) -> bytes:

@@ -9,6 +9,7 @@ import llvmlite.binding
 
 from ....base.errors import Code, CompileError, InternalError
 from ....base.forking import llvm_lock, made_once
+from ....base.passes import run_passes
 from ....base.shield import shielded
 from .libdevice import Libdevice, link
 
@@ -71,7 +72,7 @@ def _compile(text: str, target: PtxTarget, library: Libdevice | None) -> str:
     builder = llvm.create_pass_builder(machine, options)
     if library is not None:
         link(module, library, builder)
-    builder.getModulePassManager().run(module, builder)
+    run_passes(builder.getModulePassManager(), module, builder)
     return str(machine.emit_assembly(module))
 
 

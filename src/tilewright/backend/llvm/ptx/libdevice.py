@@ -16,6 +16,7 @@ import llvmlite.binding
 
 from ....base.config import current, toolkit_directory
 from ....base.errors import Code, CompileError
+from ....base.passes import run_passes
 from ....base.wheels import files_in_wheel
 
 llvm: Any = llvmlite.binding
@@ -137,4 +138,4 @@ def _keep(module: Any, names: set[str], builder: Any) -> None:
             function.linkage = "internal"
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, builder)
+    run_passes(passes, module, builder)

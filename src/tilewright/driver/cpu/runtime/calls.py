@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....base.forking import llvm_lock, made_once
+from ....base.passes import run_passes
 from ....base.shield import shielded
 from ..calling import Kind, Signature, builtin, wrapped, wrappers
 from ..native import NativeFunction, initialize, link, llvm
@@ -120,7 +121,7 @@ def _inline(module: Any, machine: Any) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
-    passes.run(module, llvm.create_pass_builder(machine, options))
+    run_passes(passes, module, llvm.create_pass_builder(machine, options))
 
 
 @made_once
