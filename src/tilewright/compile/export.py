@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..backend.tileir import Lowered, find_toolchain
+from ..backend.tileir import Lowered, assembled, find_toolchain
 from ..backend.tileir.encoding.versions import version_text
 from ..frontend.sources import KernelSource
 from ..ir import Signature
@@ -32,7 +32,8 @@ def make(kernel: KernelSource, signature: Signature, arch: str, options: Compile
     artifact, _ = compile_kernel(kernel, signature, arch, runner, options)
     if kernel.dialect == "simt":
         return Made(artifact)
-    lowered = (runner.results or {})["tile_ir"]
-    assert isinstance(lowered, Lowered), "the stage before the cubin"
-    version = version_text(lowered.target.version)
-    return Made(artifact, lowered.bytecode(), version, find_toolchain().fingerprint)
+    first = (runner.results or {})["tile_ir"]
+    assert isinstance(first, Lowered), "the stage before the cubin"
+    version = version_text(first.target.version)
+    bytecode = assembled(first, artifact).bytecode()
+    return Made(artifact, bytecode, version, find_toolchain().fingerprint)
