@@ -59,7 +59,8 @@ def test_b080_compile_options_are_keywords():
     """
     options = tw.CompileOptions(occupancy=4, num_cta_in_cga=2, max_divisibility=16)
     assert options.given == {"occupancy": 4, "num_cta_in_cga": 2, "max_divisibility": 16}
-    with pytest.raises(TypeError):
+    assert tw.CompileOptions().occupancy is None
+    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
         tw.CompileOptions().occupancy(4)
 
 

@@ -19,6 +19,7 @@ from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.assembler import Defeat
 from tilewright.backend.tileir.keeping import CAREFUL
 from tilewright.backend.tileir.processes import Ended
+from tilewright.base.config import override
 from tilewright.base.errors import CompileError
 from tilewright.frontend.sources import execute
 
@@ -188,6 +189,18 @@ def test_what_defeats_the_assembler_is_lowered_with_care(tool, defeats, monkeypa
     assert CAREFUL in made.decisions
     (first,) = lowered
     assert keeping.restore(first, keeping.save(first, made)).decisions == made.decisions
+
+
+def test_what_was_lowered_with_care_is_exported_as_it_was_assembled(tool, defeats, tmp_path):
+    """Also when the cubin comes from the disk."""
+    given = defeats(1)
+    kernel = tw.entry(execute(CHOICE, {"tl": tl, "i32": i32})["kernel"])
+    args = tw.meta((16,)).partition_mut((4,)), tw.meta((16,)), 1
+    with override(cache_dir=str(tmp_path / "cache")):
+        for folder in ("made", "kept"):
+            exported = kernel.export(tmp_path / folder, "sm_90", *args)
+            assert exported.bytecode.read_bytes() == given[1] != given[0]
+    assert len(given) == 2
 
 
 def test_what_does_not_is_not(tool, defeats):

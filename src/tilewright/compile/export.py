@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..backend.tileir.encoding.versions import version_text
 from ..backend.tileir.lowered import Lowered
+from ..backend.tileir.stages import assembled
 from ..backend.tileir.toolchain import find_toolchain
 from ..frontend.sources import KernelSource
 from ..ir.artifact import Artifact
@@ -33,7 +34,8 @@ def make(kernel: KernelSource, signature: Signature, arch: str, options: Compile
     artifact, _ = compile_kernel(kernel, signature, arch, runner, options)
     if kernel.dialect == "simt":
         return Made(artifact)
-    lowered = (runner.results or {})["tile_ir"]
-    assert isinstance(lowered, Lowered), "the stage before the cubin"
-    version = version_text(lowered.target.version)
-    return Made(artifact, lowered.bytecode(), version, find_toolchain().fingerprint)
+    first = (runner.results or {})["tile_ir"]
+    assert isinstance(first, Lowered), "the stage before the cubin"
+    version = version_text(first.target.version)
+    bytecode = assembled(first, artifact).bytecode()
+    return Made(artifact, bytecode, version, find_toolchain().fingerprint)

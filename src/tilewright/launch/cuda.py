@@ -21,10 +21,9 @@ from ..driver.cuda.stream import CudaStream
 from ..driver.protocol import Block, Device, Stream
 from ..driver.stub.calls import stub
 from ..ir.artifact import Artifact
-from ..op.place import Spot, place_of
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
-from .code import Later, Recorded, RunOver
-from .firing import CudaShot
+from .code import Later, Lending, Recorded, RunOver
+from .firing import CudaShot, label_of
 from .records import print_room, report_of
 from .report import QUIET, Report
 from .scalars import slot_of
@@ -88,14 +87,17 @@ class CudaRun:
         self._idle: list[Record] = []
         quiet = not (self._reports or self._pointers)
         self.shot = self._new_shot() if quiet else None
-        self.lending = self._lend if quiet and not loaded.hidden else None
+
+    @property
+    def lending(self) -> Lending | None:
         """How launches run whose memory is known to nobody here."""
+        return None if self.shot is None or self._loaded.hidden else self._lend
 
     def _new_shot(self) -> CudaShot:
         written = sum(isinstance(arg, OutputArg) for arg in self._args)
         return CudaShot(
             self._loaded.device.context, self._new_record(), self._memory, written, self._numbers,
-            self._label,
+            partial(label_of, self._name), self._loaded,
         )  # fmt: skip
 
     def _new_record(self) -> Record:
@@ -126,12 +128,8 @@ class CudaRun:
             for place, which in self._pointers:
                 words[place] = bound.pointers[which].address
 
-    def _label(self, spot: Spot) -> str:
-        """A launch in words, should it turn out to have brought the device down."""
-        return f"`{self._name}`, launched at {place_of(spot)},"
-
     def _label_of(self, kept: tuple[Bound, *tuple[object, ...]]) -> str:
-        return self._label(kept[0].spot)
+        return label_of(self._name, kept[0].spot)
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""

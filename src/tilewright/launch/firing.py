@@ -18,9 +18,14 @@ from ..driver.cuda.record import Record
 from ..driver.cuda.stream import CudaStream
 from ..driver.protocol import AnyUse
 from ..driver.stub.shots import ShotWord
-from ..op.place import Spot
+from ..op.place import Spot, place_of
 from .arguments import Held
 from .shots import Places, PlainShot
+
+
+def label_of(kernel: str, spot: Spot) -> str:
+    """A launch in words, should it turn out to have brought the device down."""
+    return f"`{kernel}`, launched at {place_of(spot)},"
 
 
 class CudaShot(PlainShot):

@@ -13,10 +13,10 @@ from ..driver.cuda.module import CudaFunction
 from ..driver.cuda.stream import CudaStream
 from ..driver.protocol import AnyUse, FunctionRun, Stream
 from ..frontend.captured import Captured
-from ..op.place import Spot, place_of
+from ..op.place import Spot
 from .arguments import Arg, Bound, Held, OutputArg
 from .code import NOTHING, Later, Recorded, Run, Shot
-from .firing import CudaShot
+from .firing import CudaShot, label_of
 from .foreign_calls import Address, Call, Maker, Number, Ready, Typed
 from .recent import Recent
 from .report import QUIET, Report
@@ -76,7 +76,7 @@ class ForeignRun:
         self, kernel: str, ready: Ready, written: int, again: Callable[[Bound], ForeignCode]
     ) -> None:
         self._kernel, self._ready, self._again = kernel, ready, again
-        self.shot = _shot_of(ready, written, self._label)
+        self.shot = _shot_of(ready, written, partial(label_of, kernel))
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Put one on a stream, with its arguments kept alive until it has passed."""
@@ -130,9 +130,6 @@ class ForeignRun:
         mine, its = self._ready, other._ready
         alone = mine.keep is None and its.keep is None
         return alone and mine.function is its.function and len(mine.words) == len(its.words)
-
-    def _label(self, spot: Spot) -> str:
-        return f"`{self._kernel}`, launched at {place_of(spot)},"
 
     def _refuse_refill(self, other: Bound) -> NoReturn:
         raise LaunchError(

@@ -19,7 +19,7 @@ from ..driver.stub.calls import stub
 from ..ir.artifact import Artifact
 from ..ir.signature import ScalarSpec
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
-from .code import Later, Recorded, RunOver
+from .code import Later, Lending, Recorded, RunOver
 from .firing_here import CpuShot
 from .records import print_room, report_of
 from .report import QUIET, Report, deliver
@@ -71,21 +71,20 @@ class NativeRun:
         dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
         self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
         self.shot = None if self._pointers else self._new_shot(len(places[OutputArg]))
-        self.lending = None if self._pointers or loaded.hidden else self._lend
+
+    @property
+    def lending(self) -> Lending | None:
         """How launches run whose memory is known to nobody here."""
+        return None if self._pointers or self._loaded.hidden else self._lend
 
     def _new_shot(self, written: int) -> CpuShot:
         numbers = [(place, i, dtype) for i, (place, dtype) in enumerate(self._numbers)]
         artifact = self._loaded.artifact
         quiet = not (artifact.sites or artifact.scratch_bytes)
+        tell = partial(_tell, self._loaded, self._grid)
         return CpuShot(
-            self._launcher, self._memory, written, numbers, self._tell, artifact.name, quiet=quiet
+            self._launcher, self._memory, written, numbers, tell, artifact.name, quiet=quiet
         )
-
-    def _tell(self, raw: RawReport) -> None:
-        """Deliver what a launch reported that is over; raises its error."""
-        if (error := deliver(self._loaded.artifact.name, self._report(raw))) is not None:
-            raise error
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report | Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""
@@ -147,6 +146,16 @@ class NativeRun:
 
     def _report(self, raw: RawReport) -> Report:
         return report_of(self._loaded.artifact, self._grid, raw)
+
+
+def _tell(loaded: Loaded, grid: Shape, raw: RawReport) -> None:
+    """Deliver what a launch reported that is over; raises its error.
+
+    No method: a run whose shot knew it would wait for Python's collector, and its code with it.
+    """
+    artifact = loaded.artifact
+    if (error := deliver(artifact.name, report_of(artifact, grid, raw))) is not None:
+        raise error
 
 
 def _see_through(record: Record, stream: CpuStream) -> None:

@@ -14,7 +14,7 @@ from ...ir.artifact import Artifact
 from ...ir.core import Func
 from .assembler import Defeat, Job, attempt
 from .choose import choose
-from .keeping import artifact, keeping_for
+from .keeping import CAREFUL, artifact, keeping_for
 from .lower.entry import lower
 from .lowered import Lowered
 from .program.core import Program
@@ -57,11 +57,19 @@ def _artifact(made: Lowered, tool: Toolchain) -> Artifact:
     found = attempt(_job(made), tool)
     if not isinstance(found, Defeat):
         return artifact(made, found)
-    careful = lowered(made.func, replace(made.target, careful=True))
-    again = attempt(_job(careful), tool)
+    again = attempt(_job(_with_care(made)), tool)
     if isinstance(again, Defeat):
         raise found.error()
     return artifact(made, again, careful=True)
+
+
+def _with_care(made: Lowered) -> Lowered:
+    return lowered(made.func, replace(made.target, careful=True))
+
+
+def assembled(made: Lowered, artifact: Artifact) -> Lowered:
+    """What the cubin of an artifact was made from, given what the assembler was given first."""
+    return _with_care(made) if CAREFUL in artifact.decisions else made
 
 
 def _job(made: Lowered) -> Job:

@@ -39,7 +39,7 @@ _numbers = itertools.count(1)
 class NativeFunction:
     """Native code in this process; holds what keeps it there."""
 
-    __slots__ = ("_code", "_engine", "address", "symbol")
+    __slots__ = ("__weakref__", "_code", "_engine", "address", "symbol")
 
     def __init__(self, symbol: str, address: int, code: Any, engine: Any) -> None:
         self.symbol = symbol
