@@ -21,6 +21,14 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
 """Which folders of native/ each one may include from, besides itself. In reading order."""
 
 PYTHON = ("Python.h", "structmember.h", "frameobject.h")
+ENDINGS = {"start", "start_on", "sync", "sync_on"}
+TYPED_BY_SUBCLASS = {
+    "Graph": {"launch"},
+    "GraphLaunch": ENDINGS,
+    "Launch": {"execute", *ENDINGS},
+}
+"""Methods whose results only the Python class that extends one of the core's can type."""
+
 MAX_FILE, MAX_COLUMNS = 500, 100
 
 FILES = native_files()
@@ -88,7 +96,8 @@ def test_every_name_of_the_module_is_typed():
 def test_every_name_of_a_class_is_typed(name):
     node = STUB[name]
     assert isinstance(node, ast.ClassDef)
-    assert _public(getattr(_core, name)) == set(_declared(node.body))
+    by_subclass = TYPED_BY_SUBCLASS.get(name, set[str]())
+    assert _public(getattr(_core, name)) == set(_declared(node.body)) | by_subclass
 
 
 @pytest.mark.parametrize("name", sorted(n for n in STUB if isinstance(STUB[n], ast.FunctionDef)))

@@ -12,7 +12,9 @@ constexpr int64_t kUnreadable = slow_path::kAll & ~(slow_path::kPendingWork | sl
 constexpr int64_t kUnclaimed =
     kUnwritable | slow_path::kUnwritten | slow_path::kExclusive | slow_path::kReaders;
 
-bool has(const StorageRecord& storage, int64_t reasons) { return (storage.slow_path & reasons) != 0; }
+bool has(const StorageRecord& storage, int64_t reasons) {
+  return (storage.slow_path & reasons) != 0;
+}
 
 // Whether the borrow of a tensor stands, and its memory can be used for that.
 bool stands(const TensorUses& uses, int64_t i) {
@@ -22,7 +24,8 @@ bool stands(const TensorUses& uses, int64_t i) {
   return !has(storage, kUnwritable) && storage.owner == uses.owner(i);
 }
 
-// Whether memory can be used by work of a timeline that waits for some others: 0, or as `judge` says.
+// Whether memory can be used by work of a timeline that waits for some others: 0, or as `judge`
+// says.
 int64_t readiness(StorageRecord& storage, bool writes, const Timeline& timeline, bool follows,
                   Waits& waits) {
   if (has(storage, slow_path::kPendingWork) && !follows) return kPendingWork;

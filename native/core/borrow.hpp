@@ -39,8 +39,8 @@ class TensorUses {
 
 // What `reserve` gives in place of a number.
 inline constexpr int64_t kSlowPath = -1;     // Python must look closer
-inline constexpr int64_t kPendingWork = -2;  // Python keeps an account of work that may be over: let
-                                             // it look through that, and ask again
+// Python keeps an account of work that may be over: let it look through that, and ask again.
+inline constexpr int64_t kPendingWork = -2;
 
 // How work begins, as bits.
 inline constexpr int64_t kListed = 1;     // Python lists it
@@ -63,11 +63,12 @@ bool may_borrow_whole(const StorageRecord& storage);
 // Begins new epochs of what is written.
 void begin_epochs(const TensorUses& uses);
 
-// Whether work can begin on tensors whose borrows still stand, once its stream waits for some others:
-// 0, or below 0 why not.
+// Whether work can begin on tensors whose borrows still stand, once its stream waits for some
+// others: 0, or below 0 why not.
 int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Waits& waits);
 
-// The same where tensors are borrowed again, for work that uses the same memory each time: a replay.
+// The same where tensors are borrowed again, for work that uses the same memory each time: a
+// replay.
 int64_t judge_again(const TensorUses& uses, const Timeline& timeline, Waits& waits);
 
 // Begins new epochs of what is written, and takes the others as they are.
@@ -80,8 +81,8 @@ int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Wai
 // now on comes after that. Not before: work that is refused has written nothing.
 void mark_written(const TensorUses& uses);
 
-// Begins work whose borrows still stand, once its stream waits for some others, which the caller sees
-// to before it submits the work. Gives its number, or below 0 why that could not be.
+// Begins work whose borrows still stand, once its stream waits for some others, which the caller
+// sees to before it submits the work. Gives its number, or below 0 why that could not be.
 int64_t reserve(const TensorUses& uses, Timeline& timeline, Waits& waits);
 
 // The same for a replay.
@@ -94,8 +95,8 @@ int64_t reborrow(const TensorUses& uses, Timeline& timeline);
 // Writes the address of each tensor to the place there is for it.
 void write_addresses(const TensorUses& uses, const int64_t* places, int64_t* slots);
 
-// Writes the addresses of tensors, and other numbers, to their places in the parameters of a launch;
-// places are counted from `first`, where `parameters` points.
+// Writes the addresses of tensors, and other numbers, to their places in the parameters of a
+// launch; places are counted from `first`, where `parameters` points.
 void write_parameters(const LaunchPlan& plan, const TensorUses& uses, const int64_t* numbers,
                       int64_t* parameters, int64_t first = 0);
 

@@ -14,7 +14,8 @@ namespace tw {
 using Object = void*;
 
 // The work of one stream that is known by its number; a stream passes it in the order of numbers.
-// Some of it is *listed* in Python by number, of some Python knows no more than that it was submitted.
+// Some of it is *listed* in Python by number, of some Python knows no more than that it was
+// submitted.
 struct Timeline {
   int64_t issued;          // the number of the last one
   int64_t over;            // up to which number nobody needs to know of them any more
@@ -24,7 +25,7 @@ struct Timeline {
   int64_t first_unlisted;  // the first that is not listed and not known to be over; 0: none
   int64_t last_listed;     // the last that was given out to be listed
   void* queue;             // the stream itself: a cpu::Stream, or a cuda::Queue
-  int64_t domain;          // streams of one domain can wait for each other; 0: Python must see to it
+  int64_t domain;          // streams of one domain can wait for each other; 0: Python sees to it
 };
 
 // A piece of work: its timeline, and its number there.
@@ -114,8 +115,8 @@ struct BindPlan {
   int64_t count;          // tensors,
   int64_t written;        // the first of which are written
   const int64_t* places;  // which arguments they are
-  int64_t* found;         // where their kinds are written: of all of them, then the tilings of those
-                          // that are written
+  // Where their kinds are written: of all of them, then the tilings of those that are written.
+  int64_t* found;
   const int64_t* kinds;   // those of the last launch
   Object known;           // what is known of launches of these kinds; null: nothing
   Object tensor_class;

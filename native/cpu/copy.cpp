@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cpu/clock.hpp"
+#include "core/clock.hpp"
 
 namespace tw::cpu {
 

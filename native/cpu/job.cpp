@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cpu/clock.hpp"
+#include "core/clock.hpp"
 #include "cpu/poll.hpp"
 #include "cpu/run.hpp"
 

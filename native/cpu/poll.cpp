@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "cpu/clock.hpp"
+#include "core/clock.hpp"
 
 namespace tw::cpu {
 

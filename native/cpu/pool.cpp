@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "cpu/arena.hpp"
-#include "cpu/clock.hpp"
+#include "core/clock.hpp"
 #include "cpu/processor.hpp"
 #include "cpu/run.hpp"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <new>
 
-#include "cpu/clock.hpp"
+#include "core/clock.hpp"
 #include "cpu/pool.hpp"
 #include "cpu/run.hpp"
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <new>
 
-#include "cpu/clock.hpp"
+#include "core/clock.hpp"
 
 namespace tw::cuda {
 
@@ -127,7 +127,8 @@ Status await_event(const Driver& driver, Context context, Event event, int64_t b
 
 Status await_any(const Driver& driver, Context context, const Event* events, int64_t count,
                  const int64_t* word, int64_t seen, int64_t budget) {
-  // Python's memory, which other threads write with the interpreter's lock; this one has not got it.
+  // Python's memory, which other threads write with the interpreter's lock; this one has not got
+  // it.
   const std::atomic_ref<int64_t> called(*const_cast<int64_t*>(word));
   return within(driver, context, [&] {
     return ask_until_ready(budget, [&] {

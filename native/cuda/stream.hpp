@@ -76,8 +76,8 @@ struct Queue {
   Event event;  // recorded behind what is there each time another stream waits; null: none yet
 };
 
-// Has a stream wait for all that is on another one. What waits already waits for what was there then:
-// the event can be recorded again.
+// Has a stream wait for all that is on another one. What waits already waits for what was there
+// then: the event can be recorded again.
 Status wait_for(const Driver& driver, Context context, Stream stream, Queue& other);
 
 // Lets go of the event.

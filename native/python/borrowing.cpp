@@ -67,8 +67,7 @@ class BoundTensors {
   BoundTensors(const BindPlan& plan, Owned use)
       : plan_(plan),
         tuple_(PyTuple_New(plan.count + 3)),
-        row_(PyBytes_FromStringAndSize(
-            nullptr, Py_ssize_t(sizeof(int64_t)) * TensorUses::words_for(plan.written, plan.count))) {
+        row_(PyBytes_FromStringAndSize(nullptr, bytes_for(plan))) {
     if (!ok()) return;
     PyTuple_SET_ITEM(tuple_.get(), plan.count, use.release());
     PyTuple_SET_ITEM(tuple_.get(), plan.count + 1, Py_NewRef(row_.get()));
@@ -95,6 +94,10 @@ class BoundTensors {
   }
 
  private:
+  static Py_ssize_t bytes_for(const BindPlan& plan) {
+    return Py_ssize_t(sizeof(int64_t)) * TensorUses::words_for(plan.written, plan.count);
+  }
+
   TensorUses uses() const {
     auto* words = reinterpret_cast<int64_t*>(PyBytes_AS_STRING(row_.get()));
     return TensorUses(words, plan_.written, plan_.count);

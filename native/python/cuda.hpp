@@ -71,8 +71,8 @@ enum class Ending {
 
 // Tells a stream how work was submitted to it: what the work uses is kept alive until it has
 // passed, or let go of if it was waited for. `label` says what the work is, in words, should it
-// fail; `waits`: there was a budget. Where the driver refused it, or it is not over yet, Python goes
-// on, by `unfinished(label, keep, stream, others, kept, upto, answer)`.
+// fail; `waits`: there was a budget. Where the driver refused it, or it is not over yet, Python
+// goes on, by `unfinished(label, keep, stream, others, kept, upto, answer)`.
 Ending commit(const cuda::Submission& submission, PyObject* stream, const StreamPoint& before,
               PyObject* label, PyObject* keep, bool waits, PyObject* unfinished);
 

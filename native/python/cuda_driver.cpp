@@ -190,7 +190,8 @@ PyObject* submit_graph(PyObject* self, PyObject* const* given, Py_ssize_t count)
     return nullptr;
   }
   return as_answer(
-      py::submit_graph(table_of(self), work, uses, user, known, *timeline, stream, budget).encoded());
+      py::submit_graph(table_of(self), work, uses, user, known, *timeline, stream, budget)
+          .encoded());
 }
 
 PyObject* record_event(PyObject* self, PyObject* const* given, Py_ssize_t count) {

@@ -123,7 +123,8 @@ bool note_completed(PyObject* stream, int64_t number) {
   return true;
 }
 
-// Whether events or completion callbacks of a stream wait to be looked at; below 0: an error is set.
+// Whether events or completion callbacks of a stream wait to be looked at; below 0: an error is
+// set.
 int has_callbacks(PyObject* stream) {
   const int marked = PyObject_IsTrue(slot(stream, streams.marks));
   if (marked != 0) return marked;

@@ -228,20 +228,22 @@ Ending end_here(PyObject* op, PyObject* graph, PyObject* replay, const CpuQueue&
   // This thread runs it already: this is the handler of a signal, and Python refuses it.
   if (says_yes(PyObject_CallNoArgs(slot(replay, classes.is_mine)))) return Ending::kSlowPath;
   if (PyErr_Occurred()) return Ending::kError;
-  Ending ending;
-  Waits waits;
   bool awaited = false;
-  do {
-    awaited = !waits.empty();
-    waits = Waits();
-    const Turn turn(replay);
-    if (!turn.taken()) return Ending::kError;
-    ending = run_next(op, graph, replay, queue, use, waits);
+  while (true) {
+    Waits waits;
+    Ending ending;
+    {
+      const Turn turn(replay);
+      if (!turn.taken()) return Ending::kError;
+      ending = run_next(op, graph, replay, queue, use, waits);
+    }
+    if (ending != Ending::kSlowPath) return ending;
     // Once: what has been passed, and was waited for, may still be listed as somebody's to hear of.
-    if (awaited && !waits.empty()) break;
-  } while (ending == Ending::kSlowPath &&
-           (ending = waits.empty() ? tidy(as_graph(graph)) : await_on_host(waits)) == Ending::kDone);
-  return ending;
+    if (awaited && !waits.empty()) return ending;
+    awaited = !waits.empty();
+    ending = awaited ? await_on_host(waits) : tidy(as_graph(graph));
+    if (ending != Ending::kDone) return ending;
+  }
 }
 
 // Whether a run of a replay comes behind its last one on a stream, and nobody has a part in it.

@@ -369,7 +369,8 @@ Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use) {
   const StreamPoint before = point_of(stream);
   if (!before.ok()) return Ending::kError;
   const cuda::Submission submission =
-      submit_launch(*driver, plan, use.uses, use.user, names.zero, prepared.row(), prepared.numbers_at,
+      submit_launch(*driver, plan, use.uses, use.user, names.zero, prepared.row(),
+                    prepared.numbers_at,
                     *before.timeline, before.handle, use.budget);
   return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(),
                 use.budget > 0, classes.unfinished);
@@ -420,7 +421,8 @@ Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_c
     do {
       prepared.waits = Waits();
       ending = end(prepared);
-      // Once: what has been passed, and was waited for, may still be listed as somebody's to hear of.
+      // Once: what has been passed, and was waited for, may still be listed as somebody's to hear
+      // of.
       if (awaited && !prepared.waits.empty()) break;
       awaited = !prepared.waits.empty();
     } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);

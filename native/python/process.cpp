@@ -28,7 +28,9 @@ PyObject* set_process(PyObject*, PyObject* const* given, Py_ssize_t count) {
   PyObject* puts = arguments.object();
   PyObject* tell = arguments.object();
   if (!arguments.ok()) return nullptr;
-  const auto class_of = [](PyObject* object) { return reinterpret_cast<PyObject*>(Py_TYPE(object)); };
+  const auto class_of = [](PyObject* object) {
+    return reinterpret_cast<PyObject*>(Py_TYPE(object));
+  };
   Process found;
   if (!find_slots(class_of(tracing), {{"active", &found.active}}) ||
       !find_slots(class_of(threads), {{"names", &found.names}}) ||

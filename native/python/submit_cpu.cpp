@@ -22,8 +22,8 @@ bool enqueue_waits(cpu::Stream& stream, const Waits& waits) {
   });
 }
 
-// Adds a job that was judged to an idle stream, for this thread to run it. All of it in one step, so
-// that work has its numbers in the order in which it runs. `prepare` makes it ready.
+// Adds a job that was judged to an idle stream, for this thread to run it. All of it in one step,
+// so that work has its numbers in the order in which it runs. `prepare` makes it ready.
 template <typename Prepare>
 int64_t occupy_idle(const CpuSubmission& what, const TensorUses& tensors, Waits& waits,
                     const Prepare& prepare) {

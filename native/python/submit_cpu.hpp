@@ -22,8 +22,9 @@ struct LaunchValues {
   const int64_t* numbers;
 };
 
-// Puts a launch behind what is on the stream, and behind what it conflicts with elsewhere. Its number in its timeline, 0 if it needs a closer
-// look and nothing was done, or `kFailed`. `place` is told its number in the stream.
+// Puts a launch behind what is on the stream, and behind what it conflicts with elsewhere. Its
+// number in its timeline, 0 if it needs a closer look and nothing was done, or `kFailed`. `place`
+// is told its number in the stream.
 int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
                       int64_t& place);
 
@@ -32,8 +33,8 @@ int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const L
 int64_t begin_inline(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values,
                      Waits& waits);
 
-// The same for a replay, whose job is a list that knows where its memory is. `built` is the location
-// that is noted with what is written.
+// The same for a replay, whose job is a list that knows where its memory is. `built` is the
+// location that is noted with what is written.
 int64_t begin_inline(const CpuSubmission& what, const ReplayMemory& memory, PyObject* built,
                      Waits& waits);
 

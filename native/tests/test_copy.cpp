@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "cpu/clock.hpp"
+#include "core/clock.hpp"
 
 using namespace tw::cpu;
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "check.hpp"
-#include "cpu/clock.hpp"
+#include "core/clock.hpp"
 #include "cpu/poll.hpp"
 #include "cpu_support.hpp"
 

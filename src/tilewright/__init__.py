@@ -4,8 +4,8 @@ What may be written in a kernel is in `tilewright.lang`.
 """
 
 import sys as _sys
+import typing as _typing
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING
 
 try:
     import tilewright._core as _core  # noqa: F401 # pyright: ignore[reportUnusedImport]
@@ -113,7 +113,7 @@ from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
 from .op.recipes import run_part as _run_part
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from . import jit_cache, simt
     from .compile.options import CompileOptions
     from .frontend.preconditions import dim
@@ -309,7 +309,7 @@ __all__ = [
     "zeros_like",
 ]
 
-if not TYPE_CHECKING:  # which know the names from above
+if not _typing.TYPE_CHECKING:  # which know the names from above
 
     def __getattr__(name: str) -> object:
         """Load what a name of `_LATER` stands for, and keep it."""

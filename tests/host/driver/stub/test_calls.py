@@ -8,6 +8,7 @@ from struct import pack, unpack
 import pytest
 
 from tilewright.array.borrow import BorrowState, Use, borrow_words
+from tilewright.array.excluding import exclusive_words
 from tilewright.driver.cpu.layouts import offset
 from tilewright.driver.lane import ISSUED, OVER, UNPUT, Lane
 from tilewright.driver.stub.calls import stub
@@ -114,7 +115,7 @@ def record(tensor):
     return made
 
 
-WRITING = "written by a test"
+WRITING, READING = "written by a test", "read by a test"
 
 
 class Call:
@@ -131,7 +132,8 @@ class Call:
             id(Read), id(Shared), id(Written), id(TensorRecord), count,
             ctypes.addressof(borrow_words()), id(WRITING), offset(Read, "plain"),
             offset(Shared, "core"), offset(Core, "tensor"), offset(Written, "stamp"),
-            offset(Written, "tensor"), id(Visited),
+            offset(Written, "tensor"), id(Visited), ctypes.addressof(exclusive_words()),
+            id(READING),
         ]  # fmt: skip
 
     def bind(self, *arguments):
