@@ -112,10 +112,22 @@ def test_a_failing_step_shows_what_it_said(machine):
         build_core._run([program])
 
 
-def test_a_compiler_without_sanitizers_is_found_out(machine):
-    program = machine("c++")
-    Path(program).write_text("#!/bin/sh\nexit 1\n")
-    assert not build_core.can_sanitize("asan", program)
+COMPILERS = {
+    "refuses the flag": "exit 1",
+    "makes what never starts": "printf '#!/bin/sh\\nexit 1\\n' >$program; chmod +x $program",
+    "ignores the flag": "printf '#!/bin/sh\\nexit 0\\n' >$program; chmod +x $program",
+    "sanitizes": "printf '#!/bin/sh\\nexit $#\\n' >$program; chmod +x $program",
+}
+
+
+@pytest.mark.parametrize("which", COMPILERS)
+@pytest.mark.parametrize("preset", ["asan", "tsan"])
+def test_a_compiler_without_sanitizers_is_found_out(monkeypatch, tmp_path, preset, which):
+    compiler = tmp_path / "c++"
+    last = 'for program in "$@"; do :; done'
+    compiler.write_text(f"#!/bin/sh\n{last}\n{COMPILERS[which]}\n")
+    compiler.chmod(0o755)
+    assert build_core.can_sanitize(preset, str(compiler)) is (which == "sanitizes")
 
 
 def test_the_module_in_place_is_replaced_only_by_another(tmp_path):
