@@ -11,7 +11,7 @@ from tilewright.base.config import override
 from tilewright.compile import CompileOptions, KernelCache, history
 from tilewright.compile.inspect import stage_times
 from tilewright.frontend.sources import KernelSource
-from tilewright.ir import Signature
+from tilewright.ir.signature import Signature
 
 from .case import OURS, Array, Case, KernelCall, NotAvailable, Trial, Workload, deviation
 from .machine import Neighbours

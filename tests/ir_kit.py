@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.base.dtypes import AnyDType, f32
-from tilewright.ir import Block, Func, Signature, TensorType, TileType, Type, Value
 from tilewright.ir.builder import Builder
+from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.signature import Signature
+from tilewright.ir.types import TensorType, TileType, Type
 
 
 def func(build: Callable[..., None], **params: Type) -> Func:

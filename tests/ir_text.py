@@ -11,25 +11,20 @@ from collections.abc import Callable, Sequence
 from textwrap import dedent
 
 from tilewright.base.dtypes import ALL, AnyDType
-from tilewright.ir import (
-    OPS,
-    TOKEN,
-    Block,
-    Func,
-    Op,
-    PtrType,
-    ScalarSpec,
-    Signature,
-    TensorType,
-    TileType,
-    Type,
-    Value,
-    ViewType,
-)  # fmt: skip
 from tilewright.ir import attrs as words
 from tilewright.ir.builder import Given, make_op
+from tilewright.ir.core import Block, Func, Op, Value
+from tilewright.ir.ops import OPS
 from tilewright.ir.printer import print_func
-from tilewright.ir.signature import OutputSpec, ParamSpec, PointerSpec, TensorSpec
+from tilewright.ir.signature import (
+    OutputSpec,
+    ParamSpec,
+    PointerSpec,
+    ScalarSpec,
+    Signature,
+    TensorSpec,
+)
+from tilewright.ir.types import TOKEN, PtrType, TensorType, TileType, Type, ViewType
 from tilewright.ir.verify import verify
 
 DTYPES: dict[str, AnyDType] = {d.name: d for d in ALL}

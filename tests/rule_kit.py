@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.backend.reference import RULES as REFERENCE
+from tilewright.backend.reference.interpreter import RULES as REFERENCE
 from tilewright.backend.reference.machine import Frame, Launch
 from tilewright.backend.reference.storage import Memory
 from tilewright.backend.reference.watch import Watch
@@ -15,9 +15,11 @@ from tilewright.base.dtypes import AnyDType
 from tilewright.base.errors import Code, CompileError
 from tilewright.frontend.emit import Emitter
 from tilewright.frontend.rules import RULES
-from tilewright.ir import Block, Func, Op, PtrType, Signature, TileType, Value
 from tilewright.ir.builder import make_op
+from tilewright.ir.core import Block, Func, Op, Value
 from tilewright.ir.printer import print_func
+from tilewright.ir.signature import Signature
+from tilewright.ir.types import PtrType, TileType
 from tilewright.ir.verify import verify
 
 

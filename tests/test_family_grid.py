@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from source_tree import ROOT, SOURCES
-from tilewright.backend import llvm, reference, tileir
-from tilewright.ir import FAMILIES
+from tilewright.backend.llvm.emit import TABLE as LLVM
+from tilewright.backend.reference.interpreter import RULES as REFERENCE
+from tilewright.backend.tileir.lower import RULES as TILEIR
+from tilewright.ir.ops import FAMILIES
 
 COLUMNS: dict[str, Path] = {
     "ir": SOURCES / "ir" / "ops",
@@ -42,7 +44,7 @@ EMPTY: dict[tuple[str, str], str] = {
 UNEMITTED: dict[tuple[str, str], str] = {}
 """Ops that a backend does not take on purpose, by (op, backend)."""
 
-TABLES = {"reference": reference.RULES, "llvm": llvm.TABLE, "tileir": tileir.TABLE}
+TABLES = {"reference": REFERENCE, "llvm": LLVM, "tileir": TILEIR}
 
 
 def _file(family: str, column: str) -> Path:

@@ -12,7 +12,7 @@ import inspect
 from pathlib import Path
 from types import FunctionType
 
-from tilewright.ir import FAMILIES
+from tilewright.ir.ops import FAMILIES
 from tilewright.lang.marker import declared_name
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"

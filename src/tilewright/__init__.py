@@ -3,7 +3,9 @@
 What may be written in a kernel is in `tilewright.lang`.
 """
 
-from . import jit_cache, simt
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+
 from .array import (
     Arc,
     BorrowMut,
@@ -63,43 +65,12 @@ from .base.errors import (
     ShapeError,
     UnwrittenWarning,
 )
+from .base.host import Host as _Host
 from .base.tile_order import OWNED
-from .compile.options import CompileOptions
 from .driver.devices import device_count
 from .driver.protocol import LaunchConfig
-from .frontend.preconditions import dim
-from .frontend.sources import execute as _execute
 from .graph import CudaGraph, Scope
 from .graph import capture as _capture
-from .kernels import (
-    arange,
-    convert,
-    eye,
-    eye_rect,
-    fill,
-    full,
-    full_like,
-    linspace,
-    ones,
-    ones_like,
-    rand,
-    randint,
-    randn,
-    randn_f16,
-    random_bits,
-)
-from .lang.device_global import Global as _Global
-from .launch import (
-    AsyncKernelLaunch,
-    Entry,
-    KernelArg,
-    Launch,
-    entry,
-    load_module_from_bytes,
-    load_module_from_file,
-    load_module_from_ptx,
-)
-from .launch.handles import Device, Function, Module, Stream
 from .op import (
     DeviceFuture,
     DeviceOp,
@@ -129,19 +100,91 @@ from .op.pledging import Pledging as _Pledging
 from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
 from .op.recipes import run_part as _run_part
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
-from .testing import bench
+
+if TYPE_CHECKING:
+    from . import jit_cache, simt
+    from .compile.options import CompileOptions
+    from .frontend.preconditions import dim
+    from .frontend.sources import execute as _execute
+    from .kernels import (
+        arange,
+        convert,
+        eye,
+        eye_rect,
+        fill,
+        full,
+        full_like,
+        linspace,
+        ones,
+        ones_like,
+        rand,
+        randint,
+        randn,
+        randn_f16,
+        random_bits,
+    )
+    from .launch import Entry, KernelArg, Launch, entry
+    from .launch.handles import Device, Function, Module, Stream
+    from .launch.raw import (
+        AsyncKernelLaunch,
+        load_module_from_bytes,
+        load_module_from_file,
+        load_module_from_ptx,
+    )
+    from .testing import bench
+
+    kernel = entry
+    exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
+
+_LATER = {
+    "exec": ".frontend.sources:execute",
+    "jit_cache": ".jit_cache",
+    "kernel": ".launch:entry",
+    "simt": ".simt",
+} | {
+    name: f"{module}:{name}"
+    for module, names in {
+        ".compile.options": ("CompileOptions",),
+        ".frontend.preconditions": ("dim",),
+        ".kernels": (
+            "arange",
+            "convert",
+            "eye",
+            "eye_rect",
+            "fill",
+            "full",
+            "full_like",
+            "linspace",
+            "ones",
+            "ones_like",
+            "rand",
+            "randint",
+            "randn",
+            "randn_f16",
+            "random_bits",
+        ),
+        ".launch": ("Entry", "KernelArg", "Launch", "entry"),
+        ".launch.handles": ("Device", "Function", "Module", "Stream"),
+        ".launch.raw": (
+            "AsyncKernelLaunch",
+            "load_module_from_bytes",
+            "load_module_from_file",
+            "load_module_from_ptx",
+        ),
+        ".testing": ("bench",),
+    }.items()
+    for name in names
+}
+"""Names that are loaded when first asked for, and where they are: a module, or something in one."""
 
 # A global is a word of kernels, but its memory is the host's: here they are put together.
-_Global.host = _Resident
+_Host.memory = _Resident
 # Ops know nothing of tensors: how these are shared and borrowed is the array's matter.
 _Sharing.keep, _Sharing.hand_out = _share, _another_owner
 _Pledging.begin, _Pledging.lent = _pledged, _lent_among
 ExecutionContext.runner = staticmethod(_run_part)
 # Nor do they know of graphs, which are made of them.
 DeviceOp.capture = staticmethod(_capture)
-
-kernel = entry
-exec = _execute  # noqa: A001 - the word for it, as `tw.exec`; not in __all__, nor is bool_
 
 __all__ = [
     "OWNED",
@@ -253,3 +296,18 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+if not TYPE_CHECKING:  # which know the names from above
+
+    def __getattr__(name: str) -> object:
+        """Load what a name of `_LATER` stands for, and keep it."""
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module, _, attribute = _LATER[name].partition(":")
+        loaded = _import_module(module, __name__)
+        found = getattr(loaded, attribute) if attribute else loaded
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_LATER})

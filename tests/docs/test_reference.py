@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from source_tree import ROOT
-from tilewright.ir import FAMILIES
+from tilewright.ir.ops import FAMILIES
 
 sys.path.insert(0, str(ROOT / "tools"))
 import reference

@@ -12,13 +12,13 @@ import numpy as np
 import tilewright as tw
 import tilewright.lang as tl
 from fuzz.graph import Program
-from tilewright.backend import reference
+from tilewright.backend.reference import interpreter as reference
 from tilewright.base import dtypes
 from tilewright.base.errors import PaddingWarning
 from tilewright.frontend.build import build
 from tilewright.frontend.capture import capture
 from tilewright.frontend.sources import execute
-from tilewright.ir import OutputSpec, ScalarSpec, Signature, TensorSpec
+from tilewright.ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
 from tilewright.ir.verify import verify
 
 Array = np.ndarray[Any, Any]

@@ -10,8 +10,8 @@ import pytest
 import tilewright as tw
 from support import simulated_cuda
 from support.fake_cuda import FakeCuda
-from tilewright.backend import tileir
 from tilewright.backend.tileir import keeping
+from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.toolchain import find_toolchain
 from tilewright.driver import devices
 from tilewright.driver.cuda.device import CudaDevice

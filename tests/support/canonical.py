@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.ir import Func
+from tilewright.ir.core import Func
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.dce import dce
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.backend import tileir
+from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.encoding.versions import NEWEST, Version
+from tilewright.backend.tileir.lowered import Lowered
+from tilewright.backend.tileir.target import TileTarget, Wishes
 from tilewright.compile.pipeline import CUDA_PASSES, PASSES
 from tilewright.frontend.build import build
-from tilewright.ir import Func
+from tilewright.ir.core import Func
 from tilewright.ir.verify import verify
 from tilewright.launch.inspection import Inspection
 
@@ -27,7 +29,5 @@ def prepared(func: Func) -> Func:
     return func
 
 
-def lowered(
-    func: Func, version: Version = NEWEST, arch: str = "sm_90", **wishes: Any
-) -> tileir.Lowered:
-    return tileir.lowered(func, tileir.TileTarget(arch, version, tileir.Wishes(**wishes)))
+def lowered(func: Func, version: Version = NEWEST, arch: str = "sm_90", **wishes: Any) -> Lowered:
+    return tileir.lowered(func, TileTarget(arch, version, Wishes(**wishes)))

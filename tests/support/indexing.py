@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from support.ir import Kernel
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import bool_, f32, i8, i32, i64, u32
-from tilewright.ir import Func, LaunchCheck, OutputSpec, Value
 from tilewright.ir.attrs import Predicate, Rounding
-from tilewright.ir.launch_expr import Expr, LaunchFacts
+from tilewright.ir.core import Func, Value
+from tilewright.ir.launch_expr import Expr, LaunchCheck, LaunchFacts
+from tilewright.ir.signature import OutputSpec
 from tilewright.ir.types import I1, I32
 from tilewright.launch.report import refusal
 

@@ -8,25 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.backend.reference import Outcome, run
+from tilewright.backend.reference.interpreter import Outcome, run
 from tilewright.base.dtypes import AnyDType, bool_, i32
 from tilewright.base.source import SourceFile, Span
-from tilewright.ir import (
-    Block,
-    Func,
+from tilewright.ir.builder import Builder, make_op
+from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.signature import (
     OutputSpec,
     ParamSpec,
     PointerSpec,
-    PtrType,
     ScalarSpec,
     Signature,
     TensorSpec,
-    TensorType,
-    TileType,
-    Type,
-    Value,
-)  # fmt: skip
-from tilewright.ir.builder import Builder, make_op
+)
+from tilewright.ir.types import PtrType, TensorType, TileType, Type
 from tilewright.ir.verify import verify
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tilewright.backend import reference
+from tilewright.backend.reference import interpreter as reference
 from tilewright.base.dtypes import AnyDType, f32
 from tilewright.frontend.build import build
 from tilewright.frontend.capture import capture
-from tilewright.ir import (
-    Func,
+from tilewright.ir.core import Func
+from tilewright.ir.printer import print_func
+from tilewright.ir.signature import (
     OutputSpec,
     ParamSpec,
     PointerSpec,
@@ -19,7 +20,6 @@ from tilewright.ir import (
     Signature,
     TensorSpec,
 )
-from tilewright.ir.printer import print_func
 from tilewright.ir.verify import verify
 
 

@@ -11,12 +11,15 @@ import numpy as np
 from support.execute import execute
 from support.ir import Extents, Kernel, checked, poisoned
 from support.numbers import assert_same
-from tilewright.backend.llvm import CpuTarget, compile_func
+from tilewright.backend.llvm.stages import compile_func
+from tilewright.backend.llvm.target import CpuTarget
 from tilewright.base.dtypes import AnyDType
 from tilewright.driver.cpu.native import load
 from tilewright.driver.cpu.run import FailureWords
-from tilewright.ir import OPS, Block, Func, PointerSpec, ScalarSpec, Value
 from tilewright.ir.artifact import Artifact, Failure, Printed
+from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.ops import OPS
+from tilewright.ir.signature import PointerSpec, ScalarSpec
 from tilewright.ir.types import TileType
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from support.ir import Kernel
 from support.native import Dense
-from tilewright.backend.llvm import CpuTarget
+from tilewright.backend.llvm.target import CpuTarget
 from tilewright.base.dtypes import AnyDType, f16, f32, i32
-from tilewright.ir import Block, Func, TileType, Value
 from tilewright.ir.builder import Builder
+from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.types import TileType
 
 AVX2 = CpuTarget("haswell", "+avx2,+fma,+f16c", "x86_64-unknown-linux-gnu")
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.base.dtypes import AnyDType, f4e2m1fn, f4e2m1fnx2, f32, i32, tf32
-from tilewright.ir import Block, Func, PointerSpec, PtrType, Signature, TileType, Value
 from tilewright.ir.builder import Builder
+from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.signature import PointerSpec, Signature
+from tilewright.ir.types import PtrType, TileType
 from tilewright.ir.verify import verify
 
 

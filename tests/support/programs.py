@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from support.ir import Kernel
-from tilewright.backend.reference import Outcome, run
+from tilewright.backend.reference.interpreter import Outcome, run
 from tilewright.base.dtypes import AnyDType, bool_, f32, i8, i32, u32
-from tilewright.ir import Block, Func, TileType, Value
 from tilewright.ir.attrs import Predicate, Rounding
+from tilewright.ir.core import Block, Func, Value
 from tilewright.ir.printer import print_func
+from tilewright.ir.types import TileType
 from tilewright.ir.verify import verify
 
 SCALARS = [TileType(d) for d in (i32, i32, u32, i8, bool_, f32)]

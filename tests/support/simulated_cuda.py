@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from support.fake_cuda import FakeCuda
-from tilewright.backend import reference, tileir
+from tilewright.backend.reference import interpreter as reference
 from tilewright.backend.tileir import keeping
+from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.abi import Slot, slots
 from tilewright.backend.tileir.lowered import Lowered
 from tilewright.base.cuda_abi import LAUNCH_WORDS, LaunchWord
@@ -26,9 +27,10 @@ from tilewright.driver import devices
 from tilewright.driver.blocks import array_of
 from tilewright.driver.cuda.device import CudaDevice
 from tilewright.driver.protocol import Block
-from tilewright.ir.artifact import Artifact, sites_of
+from tilewright.ir.artifact import Artifact
 from tilewright.ir.core import Func
 from tilewright.ir.signature import OutputSpec, TensorSpec
+from tilewright.ir.sites import sites_of
 
 WAITING = ("query", "await_event", "await_any", "idle", "drain")
 """Calls in which other threads must get on."""

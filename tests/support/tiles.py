@@ -14,8 +14,9 @@ import numpy as np
 
 from support.ir import Kernel
 from tilewright.base.dtypes import f32, i8, i32, u8
-from tilewright.ir import Block, Func, TileType, Value
 from tilewright.ir.attrs import Predicate, Rounding
+from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.types import TileType
 
 SHAPES = [(8, 16), (16, 8), (16, 16), (16,), (8,), (8, 1), (1, 16), (128,), (2, 8, 8), (1, 1)]
 TENSOR = (40, 40)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import pytest
 
 from tilewright.analysis.structure import arguments, carried, structure
-from tilewright.backend import reference
+from tilewright.backend.reference import interpreter as reference
 from tilewright.backend.reference.machine import Frame
 from tilewright.backend.reference.watch import Watch
-from tilewright.ir import Func, Op, Value
+from tilewright.ir.core import Func, Op, Value
 from tilewright.ir.types import ViewType
 
 

@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from support.probes import packed
-from tilewright.backend import tileir
+from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.encoding.writer import write
 from tilewright.backend.tileir.program.core import Kernel as Entry
 from tilewright.backend.tileir.program.core import Program
+from tilewright.backend.tileir.target import TileTarget
+from tilewright.backend.tileir.toolchain import Toolchain, find_toolchain
 from tilewright.base.errors import Code, CompileError
 from tilewright.compile.pipeline import CUDA_PASSES, PASSES
 from tilewright.frontend.build import build
@@ -56,7 +58,7 @@ class Collector:
             func = pass_(func)
         for arch in ARCHES:
             try:
-                made = tileir.lowered(func, tileir.TileTarget(arch)).program.kernels[0]
+                made = tileir.lowered(func, TileTarget(arch)).program.kernels[0]
             except CompileError as error:
                 if error.code is Code.TARGET:
                     continue
@@ -68,13 +70,13 @@ class Collector:
 
     def assemble(self) -> None:
         """Compile everything, many kernels to a file."""
-        tool = tileir.find_toolchain()
+        tool = find_toolchain()
         for arch, entries in self.entries.items():
             for pack in packed(entries, PACK):
                 self.failures += _failures(pack, arch, tool)
 
 
-def _failures(pack: list[Entry], arch: str, tool: tileir.Toolchain) -> Iterator[str]:
+def _failures(pack: list[Entry], arch: str, tool: Toolchain) -> Iterator[str]:
     data = write(Program(tuple(pack)), tool.version)
     try:
         assemble(Job(pack[0].name, arch, data, pack[0].span), tool)

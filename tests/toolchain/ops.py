@@ -27,12 +27,12 @@ from tilewright.base.dtypes import (
     tf32,
     u8,
 )  # fmt: skip
-from tilewright.ir import PtrType, TileType
 from tilewright.ir.attrs import AtomicMode, Ordering, Overflow, Predicate, Rounding, Scope
 from tilewright.ir.ops.arithmetic import OPS as ARITHMETIC
 from tilewright.ir.ops.bitwise import OPS as BITWISE
 from tilewright.ir.ops.math import OPS as MATH
 from tilewright.ir.ops.matmul import FLOAT_ACCUMULATORS, SCALE_BLOCKS
+from tilewright.ir.types import PtrType, TileType
 
 N = 32
 DIRECTED = (Rounding.ZERO, Rounding.NEG_INF, Rounding.POS_INF)

@@ -16,8 +16,8 @@ from source_tree import ROOT
 from support.cuda import cuda_ir, lowered
 from support.fake_cuda import FakeCuda
 from support.store import swap_code
-from tilewright.backend import tileir
 from tilewright.backend.tileir import keeping
+from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.toolchain import description
 from tilewright.base.config import override
 from tilewright.base.errors import CompileError, DriverError

@@ -9,16 +9,17 @@ import pytest
 
 from support.numbers import fresh_random
 from support.probes import Probe, packed
-from tilewright.backend import tileir
+from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.assembler import Job, assemble
 from tilewright.backend.tileir.encoding.opcodes import OPCODES, RENAMED
 from tilewright.backend.tileir.encoding.reader import read
 from tilewright.backend.tileir.encoding.versions import NEWEST, V13_1, VERSIONS
 from tilewright.backend.tileir.encoding.writer import write
 from tilewright.backend.tileir.program.core import Kernel, Program
+from tilewright.backend.tileir.target import TileTarget
 from tilewright.base.errors import Code, CompileError
 from tilewright.compile.pipeline import CUDA_PASSES
-from tilewright.ir import OPS
+from tilewright.ir.ops import OPS
 from toolchain import ops
 
 PACK = 50
@@ -40,7 +41,7 @@ def probes() -> list[tuple[Probe, object]]:
 
 
 def kernels(arch: str, version=NEWEST, chosen=None) -> list[Kernel]:
-    target = tileir.TileTarget(arch, version)
+    target = TileTarget(arch, version)
     return [
         tileir.lowered(func, target).program.kernels[0]
         for probe, func in chosen or probes()
@@ -108,14 +109,14 @@ def test_types_that_an_architecture_lacks_are_refused():
     for probe, func in probes():
         if probe.since > 80 and "pack" not in probe.name:  # those two undo each other
             with pytest.raises(CompileError) as caught:
-                tileir.lowered(func, tileir.TileTarget("sm_80"))
+                tileir.lowered(func, TileTarget("sm_80"))
             assert caught.value.code is Code.TARGET
 
 
 def test_what_a_version_lacks_is_refused():
     (atan2,) = [func for probe, func in probes() if probe.name == "atan2_f32"]
     with pytest.raises(CompileError) as caught:
-        tileir.lowered(atan2, tileir.TileTarget("sm_90", V13_1))
+        tileir.lowered(atan2, TileTarget("sm_90", V13_1))
     assert caught.value.code is Code.TARGET
     assert "13.2" in caught.value.expected
 

@@ -9,8 +9,8 @@ import pytest
 from order.drawing import LAUNCHES
 from order.running import Bench
 from support.checked_cuda import MADE, CheckedCuda
-from tilewright.backend import tileir
 from tilewright.backend.tileir import keeping
+from tilewright.backend.tileir import stages as tileir
 from tilewright.driver.cuda.device import CudaDevice
 
 PROGRAMS = 150

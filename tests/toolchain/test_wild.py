@@ -14,8 +14,8 @@ from fuzz.wild.campaign import conduct
 from fuzz.wild.running import AGREES
 from support.numbers import fresh_seed
 from tilewright import bool_, i32
-from tilewright.backend import tileir
 from tilewright.backend.tileir import keeping
+from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.assembler import Defeat
 from tilewright.backend.tileir.keeping import CAREFUL
 from tilewright.backend.tileir.processes import Ended

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir.core import Func, LaunchCheck, Op, Placement
-from ..ir.launch_expr import COMPARISONS, Expr, LaunchFacts, evaluate, leaves, show
+from ..ir.core import Func, Op, Placement
+from ..ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
 from .known import Known, Span
 from .linear import PLAIN, Linear, condition
 from .obligations import checked_place, named

@@ -13,8 +13,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from ..base.dtypes import i32, int_range
-from ..ir.core import LaunchCheck
-from ..ir.launch_expr import BINARY, LEAVES, Expr, leaves, parts
+from ..ir.launch_expr import BINARY, LEAVES, Expr, LaunchCheck, leaves, parts
 from ..ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
 from .linear import PLAIN, Algebra, Linear, atom, number
 

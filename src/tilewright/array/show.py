@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
 from ..op.place import place_of
 from .order import is_in_flight
@@ -12,6 +11,8 @@ from .ownership import Handle
 
 def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
     """A small table with one fact in a row; all text is escaped."""
+    from html import escape
+
     cells = "".join(
         f"<tr><th>{escape(name)}</th><td><code>{escape(str(fact))}</code></td></tr>"
         for name, fact in rows

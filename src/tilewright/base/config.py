@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -164,6 +163,8 @@ def _warn_of_unknown(environment: Mapping[str, str]) -> None:
     known = [s.variable for s in SETTINGS]
     for name in environment:
         if name.startswith(PREFIX) and name not in known:
+            from difflib import get_close_matches
+
             near = get_close_matches(name, known, 1, cutoff=0.85)
             advice = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
             tell(f"{name} is not a setting; {advice}", stacklevel=2)

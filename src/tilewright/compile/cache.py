@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ..base.collecting import put_off_collections, take_up_collections
@@ -14,12 +14,14 @@ from ..base.errors import Error
 from ..base.shield import lifted, shielded
 from ..frontend.captured import GONE, Captured
 from ..frontend.sources import KernelSource
-from ..ir import Signature
-from ..ir.artifact import Artifact
+from ..ir.signature import Signature
 from .key import Key, differences
 from .options import CompileOptions
-from .pipeline import compile_kernel
-from .runner import Runner
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from ..ir.artifact import Artifact
 
 ENTRIES = 256
 """Compilations of a kernel that are kept, those asked for lately."""
@@ -60,7 +62,7 @@ class Compilation:
 class _Kernel:
     """What is known of one kernel: finished and running compilations, and their history."""
 
-    entries: dict[Key, Future[Compiled]] = field(default_factory=dict[Key, Future[Compiled]])
+    entries: dict[Key, Future[Compiled]] = field(default_factory=dict[Key, "Future[Compiled]"])
     history: list[Compilation] = field(default_factory=list[Compilation])
     stale: dict[Key, str] = field(default_factory=dict[Key, str])
     """Why an entry was dropped, until its key is compiled again."""
@@ -133,7 +135,7 @@ class KernelCache:
 
     def _claimed(self, kernel: KernelSource, key: Key) -> tuple[Future[Compiled], Compiled | None]:
         """The future of a key, and what it holds if this thread has compiled it."""
-        mine: Future[Compiled] = Future()
+        mine = _promised()
         try:
             future = self._claim(kernel, key, mine)
             return future, self._fill(kernel, key, mine) if future is mine else None
@@ -142,7 +144,7 @@ class KernelCache:
             raise
 
     def _remade(self, kernel: KernelSource, key: Key, reason: str) -> Compiled:
-        mine: Future[Compiled] = Future()
+        mine = _promised()
         try:
             with self._lock:
                 known = self._kernels.setdefault(kernel, _Kernel())
@@ -194,6 +196,13 @@ class KernelCache:
                 known.stale[key] = reason
 
 
+def _promised() -> Future[Compiled]:
+    """A compilation that others can wait for."""
+    from concurrent.futures import Future
+
+    return Future()
+
+
 def _result_of_other(future: Future[Compiled]) -> Compiled | None:
     """What another thread compiles; None: it was interrupted. Raises what it found to be wrong."""
     error = future.exception()
@@ -219,6 +228,9 @@ def _compile(
     *,
     fresh: bool = False,
 ) -> tuple[Artifact, tuple[Captured, ...]]:
+    from .pipeline import compile_kernel
+    from .runner import Runner
+
     runner = Runner(kernel.name, fresh=fresh)
     artifact, built = compile_kernel(kernel, signature, target, runner, options)
     return artifact, built.captured

@@ -12,7 +12,8 @@ from ..analysis.obligations import named, settled
 from ..base.errors import Code, CompileError
 from ..base.source import Span
 from ..frontend.sources import KernelSource
-from ..ir.core import Func, LaunchCheck, Obligation, Placement
+from ..ir.core import Func, Obligation, Placement
+from ..ir.launch_expr import LaunchCheck
 
 IN_KERNEL = (Placement.HOISTED, Placement.IN_PLACE)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..backend.tileir import Lowered, find_toolchain
 from ..backend.tileir.encoding.versions import version_text
+from ..backend.tileir.lowered import Lowered
+from ..backend.tileir.toolchain import find_toolchain
 from ..frontend.sources import KernelSource
-from ..ir import Signature
 from ..ir.artifact import Artifact
+from ..ir.signature import Signature
 from .options import CompileOptions
 from .pipeline import compile_kernel
 from .runner import Runner

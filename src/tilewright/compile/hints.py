@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias, cast
 
-from ..backend.tileir import ARCHITECTURES, is_architecture
+from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import Code, CompileError
 from .options import PLAIN, CompileOptions
 

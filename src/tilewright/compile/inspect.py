@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..backend.tileir import is_architecture
 from ..backend.tileir.cubin import is_cubin
 from ..backend.tileir.listing import listings
+from ..backend.tileir.target import is_architecture
 from ..base.config import override
 from ..frontend.sources import KernelSource
-from ..ir import Signature
+from ..ir.signature import Signature
 from .options import PLAIN, CompileOptions
 from .pipeline import compile_kernel
 from .runner import Runner

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TypeGuard
 
-from ..ir import ParamSpec, Signature
 from ..ir.constants import constant_kind
+from ..ir.signature import ParamSpec, Signature
 from .options import CompileOptions
 
 

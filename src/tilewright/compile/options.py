@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..backend.tileir import Wishes
+from ..backend.tileir.target import Wishes
 from ..base.config import CHECKS
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..backend import tileir
+from ..backend.tileir.target import is_architecture
 from ..frontend.build import Built, build_captured
 from ..frontend.sources import KernelSource
-from ..ir import Signature
 from ..ir.artifact import Artifact
+from ..ir.signature import Signature
 from ..passes.canonicalize import canonicalize
 from ..passes.contract import contract
 from ..passes.cse import cse
@@ -68,7 +68,7 @@ def compile_kernel(
             func = run.pass_(pass_, func)
     func = run.verified("passes", func)
     obligations = accepted(kernel, func, checks)
-    tiles_on_cuda = tileir.is_architecture(target) and kernel.dialect == "tile"
+    tiles_on_cuda = is_architecture(target) and kernel.dialect == "tile"
     for pass_ in CUDA_PASSES if tiles_on_cuda else ():
         func = run.pass_(pass_, func)
     result: object = run.stages(stages(target, options, kernel.dialect), func)

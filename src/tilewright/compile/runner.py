@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.config import Config, current
 from ..base.stage import Keeping, Stage
-from ..ir import Func
+from ..ir.core import Func
 from ..ir.printer import print_func
 from ..ir.verify import verify
 from .kept import Asked, ask

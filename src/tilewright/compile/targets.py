@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..backend import llvm, reference, tileir
 from ..base.stage import Stage
 from ..frontend.sources import Dialect
 from .options import PLAIN, CompileOptions
@@ -11,11 +10,15 @@ from .options import PLAIN, CompileOptions
 def stages(
     target: str, options: CompileOptions = PLAIN, dialect: Dialect = "tile"
 ) -> tuple[Stage, ...]:
-    """The backend's own steps for a target."""
+    """The backend's own steps for a target; a backend is loaded with its first kernel."""
     if target in ("reference", "null"):
-        return reference.stages()
-    if dialect == "simt":
-        return llvm.simt_stages(target)
-    if target == "cpu":
-        return llvm.stages(llvm.host_target())
+        from ..backend.reference import interpreter
+
+        return interpreter.stages()
+    if dialect == "simt" or target == "cpu":
+        from ..backend.llvm import stages as llvm
+
+        return llvm.simt_stages(target) if dialect == "simt" else llvm.stages()
+    from ..backend.tileir import stages as tileir
+
     return tileir.stages_for(target, options.wishes)

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from ..base.dtypes import AnyDType, f4e2m1fn, f4e2m1fnx2, f8e8m0fnu, i32
 from ..base.errors import Code
 from ..base.shapes import Shape, broadcast, ceil_div
-from ..ir import TileType, Value, ViewType
+from ..ir.core import Value
+from ..ir.types import TileType, ViewType
 from . import promote
 from .describe import describe
 from .emit import Emitter

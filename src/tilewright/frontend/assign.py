@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from ..base.errors import Code
-from ..ir import Value
+from ..ir.core import Value
 from .describe import describe
 from .interpret import Interpreter
 from .values import Indexed, SharedRef, receiver_class

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base.errors import Code
-from ..ir import I1, Block, TileType, Value
+from ..ir.core import Block, Value
+from ..ir.types import I1, TileType
 from .describe import describe
 from .interpret import Flow, Interpreter
-from .joins import Conflict, coerce, join_type, leaves, replace_leaves, same_structure
+from .joins import Conflict, coerce, join_type, same_structure
+from .trees import leaves, replace_leaves
 from .values import Memory
 
 

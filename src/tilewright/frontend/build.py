@@ -9,22 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..base.errors import Code
-from ..ir import (
-    Block,
-    Func,
+from ..ir.core import Block, Func, Value
+from ..ir.launch_expr import LaunchCheck
+from ..ir.signature import (
     GlobalSpec,
-    LaunchCheck,
     OutputSpec,
     ParamSpec,
     PointerSpec,
-    PtrType,
     ScalarSpec,
     Signature,
     TensorSpec,
-    TensorType,
-    TileType,
-    Value,
 )
+from ..ir.types import PtrType, TensorType, TileType
 from ..lang.device_global import Global
 from .calls import call
 from .captured import Captured

@@ -13,16 +13,18 @@ from typing import Any, NoReturn
 
 from ..base.dtypes import DType, f64, i64, is_dtype
 from ..base.errors import Code
-from ..ir import TileType, Value
+from ..ir.core import Value
+from ..ir.types import TileType
 from ..lang.marker import declared_name
 from ..lang.synonyms import SYNONYMS
 from .describe import describe
 from .frame import Closure
 from .inline import call_function, inline
 from .interpret import Interpreter
-from .joins import is_number, is_record, leaves
+from .joins import is_number
 from .loops import RangeOf
 from .rules import RULES
+from .trees import is_record, leaves
 from .values import Memory
 
 Args = Sequence[Any]

@@ -13,7 +13,7 @@ from enum import Enum
 from types import MethodType
 from typing import Any
 
-from .joins import children
+from .trees import children
 
 GONE = (LookupError, ValueError, AttributeError)
 """What reading a name raises that means nothing any more: it was deleted, its cell is empty."""

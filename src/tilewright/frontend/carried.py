@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base.errors import Code, CompileError
-from ..ir import Block, TileType, Value
+from ..ir.core import Block, Value
+from ..ir.types import TileType
 from .branches import fill
 from .describe import describe
 from .frame import assigned_names
 from .interpret import Exit, Interpreter, Target
-from .joins import Conflict, coerce, is_number, join_type, leaves, replace_leaves, same_structure
+from .joins import Conflict, coerce, is_number, join_type, same_structure
 from .promote import natural_dtype
+from .trees import leaves, replace_leaves
 
 MAX_TRIALS = 8
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..base.dtypes import AnyDType
 from ..base.errors import Code
-from ..ir import Block, TileType, Value
+from ..ir.core import Block, Value
+from ..ir.types import TileType
 from .describe import describe
 from .emit import Emitter
 from .operands import parts

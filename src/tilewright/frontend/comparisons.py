@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from ..base.errors import Code
-from ..ir import Value
+from ..ir.core import Value
 from .branches import eval_not
 from .calls import binary
 from .describe import describe

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..base.dtypes import DType, DTypeMeta
-from ..ir import PtrType, TileType, Value
+from ..ir.core import Value
+from ..ir.types import PtrType, TileType
 from ..lang.device_global import Global
 from .values import (
     ElementRef,

@@ -7,7 +7,9 @@ from typing import Any
 from ..base.dtypes import i32
 from ..base.errors import Code
 from ..base.shapes import Shape, is_power_of_two, size
-from ..ir import GlobalSpec, PtrType, TileType, Value
+from ..ir.core import Value
+from ..ir.signature import GlobalSpec
+from ..ir.types import PtrType, TileType
 from ..lang.device_global import Global
 from .describe import describe
 from .emit import Emitter

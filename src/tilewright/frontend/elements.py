@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.dtypes import AnyDType, i32
 from ..base.errors import Code
-from ..ir import Value
+from ..ir.core import Value
 from . import promote
 from .describe import describe
 from .emit import Emitter

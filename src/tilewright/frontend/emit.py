@@ -10,10 +10,11 @@ from ..base.dtypes import AnyDType, DTypeMeta, as_dtype, bool_, i32, is_dtype
 from ..base.errors import Code, CompileError, PaddingWarning, render
 from ..base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
 from ..base.source import Span
-from ..ir import Block, GlobalSpec, LaunchCheck, Op, Signature, TileType, Value
 from ..ir.builder import Builder, Given
-from ..ir.core import Obligation
-from ..ir.launch_expr import Expr
+from ..ir.core import Block, Obligation, Op, Value
+from ..ir.launch_expr import Expr, LaunchCheck
+from ..ir.signature import GlobalSpec, Signature
+from ..ir.types import TileType
 from ..lang.device_global import Global
 from . import promote
 from .describe import describe

@@ -13,7 +13,7 @@ from typing import Any
 from .. import lang
 from ..base.dtypes import DType
 from ..base.errors import Code
-from ..ir import Value
+from ..ir.core import Value
 from ..lang.device_global import Global
 from ..lang.synonyms import SYNONYMS
 from .assign import assign
@@ -24,9 +24,9 @@ from .comparisons import eval_compare
 from .describe import describe
 from .frame import Closure, closure
 from .interpret import Evaluate, Interpreter, suggestion
-from .joins import leaves, part_names
 from .loops import RangeOf
 from .rules import PROPERTIES, RULES
+from .trees import leaves, part_names
 from .values import FormatString, Indexed, MintedIndex, receiver_class
 
 BINARY: dict[type[ast.operator], str] = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..base.errors import Code
-from ..ir import LaunchCheck, Value
-from ..ir.launch_expr import Expr
+from ..ir.core import Value
+from ..ir.launch_expr import Expr, LaunchCheck
 from .emit import Emitter
 from .rules.debug import assert_condition
 from .values import OutputRef, TensorRef

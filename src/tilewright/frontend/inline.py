@@ -10,13 +10,15 @@ from types import FunctionType
 from typing import Any
 
 from ..base.errors import Code
-from ..ir import Block, TileType, Value
+from ..ir.core import Block, Value
+from ..ir.types import TileType
 from .branches import fill
 from .describe import describe
 from .frame import Frame
 from .interpret import MAX_DEPTH, Exit, Flow, Interpreter, Target
-from .joins import Conflict, coerce, join_type, leaves, replace_leaves, same_structure
+from .joins import Conflict, coerce, join_type, same_structure
 from .sources import FunctionNode, FunctionSource, function_source
+from .trees import leaves, replace_leaves
 
 Args = Sequence[Any]
 Kwargs = Mapping[str, Any]

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base.dtypes import as_dtype
 from ..base.errors import Code
-from ..ir import Block
+from ..ir.core import Block
 from ..ir.opdef import TypeRuleError
 from ..lang.device_global import Global
 from .captured import Captured, frozen, is_settled, may_change, part_of_method

@@ -1,89 +1,23 @@
 """Brings the values of one name from several paths together: at the end of branches and loops.
 
-Values are trees of tuples, NamedTuples and frozen dataclasses; only leaves are joined. A leaf that
-is the same static object on all paths stays static; numbers become dynamic; tensors must agree.
+Values are trees, and only leaves are joined. A leaf that is the same static object on all paths
+stays static; numbers become dynamic; tensors must agree.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..base.dtypes import DTypeMeta
 from ..base.errors import Code
-from ..ir import TileType, Value
+from ..ir.core import Value
+from ..ir.types import TileType
 from . import promote
 from .describe import describe
 from .emit import Emitter
-from .values import (
-    ElementRef,
-    ElementsRef,
-    MappedRef,
-    MintedIndex,
-    OutputRef,
-    PartitionRef,
-    RunRef,
-    RunsRef,
-    SharedRef,
-    SliceRef,
-    TensorRef,
-    TileRef,
-    TilesRef,
-)
-
-OURS = (
-    TensorRef, OutputRef, PartitionRef, MappedRef, SliceRef, SharedRef, ElementsRef, ElementRef,
-    RunsRef, RunRef, TilesRef, TileRef,
-    Value, TileType,
-)  # fmt: skip
-"""What names stand for themselves: none of it is a structure of the user's."""
-
-
-def is_record(x: Any) -> bool:
-    """Whether x is an instance of a frozen dataclass of the user's."""
-    params = getattr(type(x), "__dataclass_params__", None)
-    return params is not None and params.frozen and not isinstance(x, OURS)
-
-
-def part_names(x: Any) -> Sequence[str]:
-    """The names of the parts of a NamedTuple or a frozen dataclass."""
-    if isinstance(x, tuple):
-        return getattr(x, "_fields", ())
-    return [f.name for f in dataclasses.fields(x)]
-
-
-def children(x: Any) -> list[Any] | None:
-    """The parts of a structured value, or None for a leaf."""
-    if isinstance(x, tuple | list):
-        return list(x)
-    if is_record(x):
-        return [getattr(x, f.name) for f in dataclasses.fields(x)]
-    return None
-
-
-def rebuild(like: Any, parts: Sequence[Any]) -> Any:
-    """A structured value like this one with other parts."""
-    if isinstance(like, tuple):
-        return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
-    if isinstance(like, list):
-        return list(parts)
-    names = [f.name for f in dataclasses.fields(like)]
-    return dataclasses.replace(like, **dict(zip(names, parts, strict=True)))
-
-
-def leaves(x: Any) -> list[Any]:
-    """All leaves of a value, left to right."""
-    parts = children(x)
-    return [x] if parts is None else [leaf for part in parts for leaf in leaves(part)]
-
-
-def replace_leaves(x: Any, values: list[Any]) -> Any:
-    """The same tree with its leaves taken from `values`, which is used up from the front."""
-    parts = children(x)
-    if parts is None:
-        return values.pop(0)
-    return rebuild(x, [replace_leaves(part, values) for part in parts])
+from .trees import children
+from .values import MintedIndex
 
 
 def same_structure(a: Any, b: Any) -> bool:
@@ -117,7 +51,7 @@ def same_static(a: Any, b: Any) -> bool:
     return (is_number(a) and repr(a) == repr(b)) or (isinstance(a, str) and a == b)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Conflict:
     """Two leaves that cannot be brought together, in the user's words."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ..ir import Op, Value
 from ..ir.attrs import Place, Predicate, Rounding
+from ..ir.core import Op, Value
 from ..ir.launch_expr import Expr, LaunchFacts, evaluate, leaves
 from .emit import Emitter
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base.errors import Code
-from ..ir import Block, Value
 from ..ir.attrs import Predicate, Rounding
+from ..ir.core import Block, Value
 from .assign import assign
 from .branches import truth
 from .carried import (

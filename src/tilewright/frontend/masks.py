@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..base.dtypes import bool_, i32, i64
 from ..base.errors import Code
-from ..ir import Op, Value, ViewType
 from ..ir.attrs import Predicate
+from ..ir.core import Op, Value
+from ..ir.types import ViewType
 from .describe import describe
 from .emit import Emitter
 from .padding import padded_axes

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..base.dtypes import i32
 from ..base.errors import Code
-from ..ir import Value
 from ..ir.attrs import Place, Rounding
+from ..ir.core import Value
 from .describe import describe
 from .emit import Emitter
 from .launch_known import expression

@@ -13,9 +13,9 @@ from itertools import combinations
 from typing import Any
 
 from ..base.errors import Code
-from ..ir import Block, Op, TensorType, Value
-from ..ir.core import Obligation, Placement
+from ..ir.core import Block, Obligation, Op, Placement, Value
 from ..ir.launch_expr import Expr, parts, show
+from ..ir.types import TensorType
 from .access import make_view, tile_count
 from .describe import describe
 from .emit import Emitter

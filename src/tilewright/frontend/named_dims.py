@@ -10,7 +10,8 @@ import typing
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ..ir import OutputSpec, TensorSpec, Value
+from ..ir.core import Value
+from ..ir.signature import OutputSpec, TensorSpec
 from .emit import Emitter
 from .frame import Frame
 from .parameters import Parameter

@@ -8,8 +8,9 @@ from typing import Any, TypeVar, cast
 
 from ..base.dtypes import AnyDType, f32, f64, i32
 from ..base.errors import Code
-from ..ir import TileType, Value
 from ..ir.attrs import Rounding
+from ..ir.core import Value
+from ..ir.types import TileType
 from .describe import describe
 from .emit import Emitter
 from .promote import is_weak

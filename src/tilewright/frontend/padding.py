@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..ir import Op, Value, ViewType
 from ..ir.attrs import Predicate
+from ..ir.core import Op, Value
 from ..ir.launch_expr import Expr
+from ..ir.types import ViewType
 from .access import Number
 from .emit import Emitter
 

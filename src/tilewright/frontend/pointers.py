@@ -7,8 +7,9 @@ from typing import Any, cast
 from ..base.dtypes import AnyDType, i32, i64, int_range
 from ..base.errors import Code
 from ..base.shapes import Shape
-from ..ir import PtrType, TileType, Value
 from ..ir.attrs import Ordering, Scope
+from ..ir.core import Value
+from ..ir.types import PtrType, TileType
 from .describe import describe
 from .emit import Emitter
 from .operands import word

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..base.errors import Code, CompileError
-from ..ir import LaunchCheck, OutputSpec, Signature, TensorSpec
-from ..ir.launch_expr import Expr, leaves, show
+from ..ir.launch_expr import Expr, LaunchCheck, leaves, show
+from ..ir.signature import OutputSpec, Signature, TensorSpec
 from .parameters import Parameter
 
 DECLARED = "a declared precondition does not hold"

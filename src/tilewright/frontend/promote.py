@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import AnyDType, DTypeMeta, bf16, bool_, f16, f32, i32, int_range, round_to
 from ..base.errors import Code
-from ..ir import Value
 from ..ir.attrs import Predicate
+from ..ir.core import Value
 
 if TYPE_CHECKING:
     from .emit import Emitter

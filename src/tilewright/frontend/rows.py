@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base.dtypes import i32, u32
 from ..base.errors import Code
-from ..ir import Value
+from ..ir.core import Value
 from .access import index_parts, unchecked_index
 from .combiners import op_body
 from .emit import Emitter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.errors import Code
-from ..ir import Block, SharedType, Value
-from ..ir.types import DYNAMIC
+from ..ir.core import Block, Value
+from ..ir.types import DYNAMIC, SharedType
 from .describe import describe
 from .elements import stored_element
 from .emit import Emitter

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..base.errors import Code
-from ..ir import FAMILIES, Block, Op, TileType
+from ..ir.core import Block, Op
+from ..ir.ops import FAMILIES
+from ..ir.types import TileType
 from .emit import Emitter
 
 OF_THREADS = (

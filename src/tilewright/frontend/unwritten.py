@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 
 from ..base.errors import Code, UnwrittenWarning
-from ..ir import Block, OutputSpec, Signature, Value
+from ..ir.core import Block, Value
 from ..ir.opdef import Effect
+from ..ir.signature import OutputSpec, Signature
 from .interpret import Interpreter
 from .sources import KernelSource
 

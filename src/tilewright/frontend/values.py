@@ -10,15 +10,17 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..base.leaf import Leaf
 from ..base.shapes import Shape
 from ..base.tile_order import OWNED
-from ..ir import SharedType, TensorType, TileType, Value
+from ..ir.core import Value
 from ..ir.launch_expr import Expr, show
+from ..ir.types import SharedType, TensorType, TileType
 from ..lang.device_global import Global
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class TensorRef:
+class TensorRef(Leaf):
     """A read-only tensor (`tl.Tensor`), or one made from a raw pointer."""
 
     value: Value
@@ -31,7 +33,7 @@ class TensorRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class OutputRef:
+class OutputRef(Leaf):
     """A block's own region of an output (`tl.TensorMut`); `tile` is its static shape.
 
     Of a `partial` one there may be more regions than blocks.
@@ -49,7 +51,7 @@ class OutputRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class PartitionRef:
+class PartitionRef(Leaf):
     """A tensor cut into tiles, made in the kernel; `view` has a ViewType.
 
     `mutable` marks `PartitionMut`: a block's own region cut further. A view of rows is `padded` if
@@ -63,7 +65,7 @@ class PartitionRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class MappedRef:
+class MappedRef(Leaf):
     """A mapped output (`tl.MappedPartitionMut`), of which a block visits many tiles.
 
     `tile` is the shape of one, `groups` that of the groups in which they are visited.
@@ -132,7 +134,7 @@ class MintedIndex(tuple[Any, ...]):  # noqa: SLOT001 - a tuple can have no slots
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SliceRef:
+class SliceRef(Leaf):
     """The elements of a tensor in a row (`simt.Slice`, or `simt.DisjointSlice` if mutable)."""
 
     value: Value
@@ -146,7 +148,7 @@ class SliceRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SharedRef:
+class SharedRef(Leaf):
     """Memory that the threads of a block share (`simt.Shared`)."""
 
     value: Value
@@ -164,7 +166,7 @@ class SharedRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ElementsRef:
+class ElementsRef(Leaf):
     """All elements of a slice that is written (`simt.Elements`), for unsafe code."""
 
     slice: SliceRef
@@ -176,7 +178,7 @@ class ElementsRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ElementRef:
+class ElementRef(Leaf):
     """An element of shared memory or of a slice, for atomics: what `at` gives."""
 
     memory: SharedRef | SliceRef
@@ -197,7 +199,7 @@ class Cut:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class TilesRef:
+class TilesRef(Leaf):
     """A slice as rows of `columns` elements, in tiles of `shape` (`simt.Tiles`)."""
 
     slice: SliceRef
@@ -212,7 +214,7 @@ class TilesRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class TileRef:
+class TileRef(Leaf):
     """One tile of a slice (`simt.TileView`): where it begins, and whether it is there."""
 
     tiles: TilesRef
@@ -226,7 +228,7 @@ class TileRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class RunsRef:
+class RunsRef(Leaf):
     """A slice in runs of `size` elements (`simt.Runs`)."""
 
     slice: SliceRef
@@ -239,7 +241,7 @@ class RunsRef:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class RunRef:
+class RunRef(Leaf):
     """One run of a slice (`simt.Run`): where it begins, and whether it is there."""
 
     runs: RunsRef

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from ..base.source import Span
+from .launch_expr import LaunchCheck
 from .opdef import OpDef
 from .signature import Signature
 from .types import TensorType, TileType, Type, ViewType
@@ -108,24 +109,6 @@ class Op:
         """The optional operand `name`, or None."""
         values = self.all(name)
         return values[0] if values else None
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchCheck:
-    """A condition over launch-known values, evaluated on the host before each launch.
-
-    `expr` is nested tuples: ("ge", a, b), ("extent", param, axis), ("tiles", param, axis, tile),
-    ("grid", axis), ("scalar", param), ("const", n), ... as listed in `ir.launch_expr`.
-    It must hold `where` all these hold; one that stands for checks `of_blocks` need not hold for a
-    launch that runs no block. `hint` says what to do where it does not hold.
-    """
-
-    expr: tuple[Any, ...]
-    message: str
-    span: Span | None
-    where: tuple[tuple[Any, ...], ...] = ()
-    of_blocks: bool = False
-    hint: str | None = None
 
 
 class Placement(Enum):

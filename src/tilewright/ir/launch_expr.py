@@ -12,7 +12,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..base.source import Span
 
 Expr = tuple[Any, ...]
 
@@ -37,6 +40,22 @@ BINARY: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCheck:
+    """A condition over launch-known values, evaluated on the host before each launch.
+
+    It must hold `where` all these hold; one that stands for checks `of_blocks` need not hold for a
+    launch that runs no block. `hint` says what to do where it does not hold.
+    """
+
+    expr: Expr
+    message: str
+    span: Span | None
+    where: tuple[Expr, ...] = ()
+    of_blocks: bool = False
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

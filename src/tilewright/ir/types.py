@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..base.dtypes import AnyDType, bool_, i32
+from ..base.leaf import Leaf
 from ..base.shapes import Shape, size
 
 
@@ -23,7 +24,7 @@ Elem: TypeAlias = "AnyDType | PtrType"
 
 
 @dataclass(frozen=True, slots=True)
-class TileType:
+class TileType(Leaf):
     """An immutable value of static shape; rank 0 is a scalar."""
 
     elem: Elem

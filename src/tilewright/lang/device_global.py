@@ -9,12 +9,13 @@ def count(x: tl.Tensor[f32]) -> None:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..base.dtypes import AnyDType
+from ..base.host import Host
 from ..base.shapes import Shape
 from .atomics import AtomicOrdering
 from .pointer import LoadOrdering, ScopeLike, StoreOrdering
@@ -63,13 +64,10 @@ class Global(Generic[E]):
     to them. Methods of the host run at once, on the default device if none is named.
     """
 
-    host: ClassVar[type[GlobalMemory]]
-    """Who keeps the memory; set where the package puts its halves together."""
-
     def __init__(
         self, dtype: type[E], initial: npt.ArrayLike = 0, shape: ShapeLike | None = None
     ) -> None:
-        self._memory = self.host(dtype, initial, shape)
+        self._memory: GlobalMemory = Host.memory(dtype, initial, shape)
 
     @property
     def dtype(self) -> type[E]:

@@ -8,12 +8,10 @@ from functools import partial
 from typing import Any
 
 from ..array.region import Region
-from ..backend.tileir import ARCHITECTURES, is_architecture
 from ..backend.tileir.abi import Slot, slots
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.dtypes import AnyDType
-from ..base.errors import Code as ErrorCode
-from ..base.errors import CompileError, LaunchError
+from ..base.errors import LaunchError
 from ..base.shapes import Shape, ceil_div, size
 from ..driver.cpu.run import RawReport
 from ..driver.cuda.device import CudaDevice
@@ -33,25 +31,6 @@ from .scalars import slot_of
 
 ONE_THREAD = (1, 1, 1)
 """Tile kernels are launched in blocks of one thread; the driver knows how many they need."""
-
-
-def refuse_unknown_target(kernel: str, device: Device) -> None:
-    """Raise for a GPU that there are no tile kernels for."""
-    if not is_architecture(device.target):
-        raise CompileError(
-            f"`{kernel}` cannot be compiled for {device.name}",
-            expected=f"one of {', '.join(ARCHITECTURES)}",
-            got=device.target,
-            code=ErrorCode.TARGET,
-        )
-
-
-def address_on(region: Region, device: Device) -> int:
-    """Where a kernel on a device will find memory, as far as alignment goes.
-
-    Arrays of the host are copied there as they are, to a well aligned place.
-    """
-    return region.address if region.storage.device is device else region.address - region.start
 
 
 class Loaded:

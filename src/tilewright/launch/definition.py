@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 from .._core import Entry as NativeEntry
-from ..compile.checks import Checks
 from ..compile.hints import GivenHints, Hints
 from ..compile.options import CompileOptions
-from ..frontend.capture import capture
 from ..frontend.preconditions import NOTHING_ASKED, Asked
 from ..frontend.sources import KernelSource
-from ..ir.artifact import Artifact
 from ..op.arity import Maker
 from ..op.place import Spot, user_frame
-from .exporting import Exported, write
-from .inspection import Inspection, explained_latest, latest, recompiles
 from .kernel import Kernel
 from .operation import Launch
+
+if TYPE_CHECKING:
+    from ..compile.checks import Checks
+    from ..ir.artifact import Artifact
+    from .exporting import Exported
+    from .inspection import Inspection
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Entry(NativeEntry, Maker):
         asked: Asked = NOTHING_ASKED,
         hints: GivenHints = None,
     ) -> None:
+        from ..frontend.capture import capture
+
         captured = capture(
             function, unsafe=unsafe, source=source, frame_locals=frame_locals, asked=asked
         )
@@ -86,6 +89,8 @@ class Entry(NativeEntry, Maker):
         options: CompileOptions | None = None,
     ) -> Inspection:
         """One way of calling it, to be looked at without running."""
+        from .inspection import Inspection
+
         return Inspection(self.kernel, args, constants, target, options)
 
     def compile(self, *args: Any, **constants: Any) -> Artifact:
@@ -115,6 +120,8 @@ class Entry(NativeEntry, Maker):
         `target` and the arguments are those of `compile_for`; the files are called `name`, or as
         the kernel.
         """
+        from .exporting import write
+
         made = self.inspection(args, constants, target, options).made()
         return write(made, Path(folder), name or made.artifact.name)
 
@@ -158,6 +165,8 @@ class Entry(NativeEntry, Maker):
         Without arguments: what it decided for the latest launch, or the latest compilation.
         """
         if not (args or constants):
+            from .inspection import explained_latest
+
             return explained_latest(self.kernel)
         return self.inspection(args, constants, device, options).decisions()
 
@@ -172,6 +181,9 @@ class Entry(NativeEntry, Maker):
 
         Without arguments: in the latest compilation.
         """
+        from ..compile.checks import Checks
+        from .inspection import latest
+
         if not (args or constants):
             return Checks.of(latest(self.kernel).obligations)
         artifact = self.inspection(args, constants, device, options).artifact()
@@ -179,6 +191,8 @@ class Entry(NativeEntry, Maker):
 
     def explain_recompile(self) -> str:
         """Why each compilation so far happened."""
+        from .inspection import recompiles
+
         return recompiles(self.kernel)
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..array.shape import ShapeLike, as_shape
 from ..base.cpu_abi import MAX_GRID_RANK
@@ -11,8 +11,10 @@ from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
 from ..base.tile_order import largest_step
-from ..ir.artifact import Artifact
 from .arguments import Arg, OutputArg
+
+if TYPE_CHECKING:
+    from ..ir.artifact import Artifact
 
 LEAST_RANK = 3
 """Kernels may always ask for three axes; missing ones have one block."""

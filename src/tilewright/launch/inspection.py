@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import compile as compiler
 from ..analysis.ladder import shown
-from ..backend.tileir import ARCHITECTURES, is_architecture
+from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import ContextError
 from ..base.shapes import Shape
 from ..compile.checks import lines as check_lines

@@ -28,15 +28,19 @@ from ..op.ambient import default_device
 from .arguments import Arg, Bound
 from .binding import Binder, Placed
 from .code import Code, Program
-from .cuda import address_on, refuse_unknown_target
 from .form import PLAIN, CodeKey, Form, Request
 from .grid import fits, is_folded, launch_grid
 from .hidden import hidden_memory
 from .links import Generics, link
 from .plain import PlainBinder
 from .recent import Recent
-from .run import LOADERS, loader_for
-from .specialize import Specializer, cuda_facts, refuse_unhashable
+from .specialize import (
+    Specializer,
+    address_on,
+    cuda_facts,
+    refuse_unhashable,
+    refuse_unknown_target,
+)
 from .watching import note
 
 DEFAULT_OPTIONS = CompileOptions()
@@ -153,6 +157,8 @@ class Kernel(NativeKernel):
 
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
         """`addresses` are those of the form's memory; not all devices compile for them."""
+        from .run import LOADERS
+
         given, processors = request.const_grid or request.grid, device.blocks_at_once
         grid = launch_grid(self.name, form.args, given, processors)
         note(self, form, request, grid, addresses)
@@ -182,6 +188,8 @@ class Kernel(NativeKernel):
 
     def _loaded(self, signature: Signature, device: Device, request: Request) -> Program:
         """Compiled code, loaded; what was kept on disk and the device refuses is made anew."""
+        from .run import loader_for
+
         target = self.target_on(device)
         compiled = self.compiled(signature, target, request)
         hidden = hidden_memory(compiled.artifact.signature, device)

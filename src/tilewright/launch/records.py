@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from ..base.telling import tell
 from ..driver.cpu.run import FailureWords, RawReport
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import Signature
-from ..ir.types import PtrType, TileType
 from .report import Report
+
+if TYPE_CHECKING:
+    from ..ir.types import TileType
 
 PRINT_CAPACITY = 1 << 20
 """Bytes of print records one launch may write."""
@@ -79,4 +81,4 @@ def _values(site: Site, records: bytes, at: int) -> tuple[Any, ...]:
 
 
 def _memory_dtype(kind: TileType) -> np.dtype[Any]:
-    return np.dtype(np.uint64) if isinstance(kind.elem, PtrType) else kind.elem.np
+    return np.dtype(np.uint64) if kind.is_pointer else kind.dtype.np

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.ladder import constant_bound
 from ..base.errors import Error, LaunchError
 from ..base.shapes import size
-from ..ir.artifact import Failure, Printed
-from ..ir.core import LaunchCheck
-from ..ir.launch_expr import COMPARISONS, Expr, LaunchFacts, evaluate, leaves, show
+from ..ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
+
+if TYPE_CHECKING:
+    from ..ir.artifact import Failure, Printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,8 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
         expected = show(check.expr)
         got = ", ".join(_known(part, facts) for part in _parts(check.expr))
         if check.of_blocks and not got:  # the index is a constant
+            from ..analysis.ladder import constant_bound
+
             expected, got = constant_bound(check)
         raise LaunchError(
             _headline(kernel, check), span=check.span, expected=expected, got=got or "False",

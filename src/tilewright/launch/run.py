@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..array.region import Region
-from ..backend import reference
 from ..base.shapes import Shape
 from ..driver.immediate import ImmediateStream
 from ..driver.null import MemoryUse, NullStream
 from ..driver.protocol import Device, Stream
 from ..ir.artifact import Artifact
-from ..ir.core import Func
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Recorded, RunOver
 from .cuda import load_cuda
 from .native import load_native
 from .report import QUIET, Report
+
+if TYPE_CHECKING:
+    from ..ir.core import Func
 
 Load: TypeAlias = Callable[[Artifact, Sequence[Region]], RunOver]
 """Makes an artifact with its hidden memory runnable on a device."""
@@ -27,8 +28,8 @@ Load: TypeAlias = Callable[[Artifact, Sequence[Region]], RunOver]
 
 def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
     """Interpret the kernel on the arguments' own memory."""
-    assert isinstance(artifact.code, Func)
     func = artifact.code
+    assert not isinstance(func, bytes)
     return lambda args, grid: Interpreted(partial(_interpret, func, args, hidden, grid))
 
 
@@ -103,12 +104,14 @@ def loader_for(device: Device) -> Load:
 def _interpret(
     func: Func, args: Sequence[Arg], hidden: Sequence[Region], grid: Shape, bound: Bound
 ) -> Report:
+    from ..backend.reference.interpreter import run
+
     written = [a.parameter.name for a in args if isinstance(a, OutputArg)]
     unwritten = frozenset(
         name for name, region in zip(written, bound.written, strict=True) if not region.is_written
     )
     values = [*_values(args, bound), *[region.array() for region in hidden]]
-    outcome = reference.run(func, values, grid, uninitialized=unwritten)
+    outcome = run(func, values, grid, uninitialized=unwritten)
     return Report(outcome.failure, outcome.printed, outcome.problems, outcome.seed)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from ..array.create import meta
 from ..array.shape import ShapeLike
-from ..backend.tileir import ARCHITECTURES, is_architecture
+from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.config import current
 from ..base.errors import ContextError
 from ..base.shapes import Shape

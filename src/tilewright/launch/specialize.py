@@ -13,9 +13,13 @@ from functools import lru_cache
 from typing import Any
 
 from ..array.layout import MOST_KEPT, Layout
+from ..array.region import Region
+from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.cuda_abi import POINTER_ALIGNMENT
-from ..base.errors import LaunchError
+from ..base.errors import Code as ErrorCode
+from ..base.errors import CompileError, LaunchError
 from ..base.shapes import Shape
+from ..driver.protocol import Device
 from ..ir.constants import constant_kind
 from ..ir.signature import (
     NOTHING_KNOWN,
@@ -112,6 +116,25 @@ def _static_strides(arg: TensorArg | OutputArg) -> tuple[int | None, ...]:
 
 
 # --- what CUDA is told of memory -----------------------------------------------------------------
+
+
+def refuse_unknown_target(kernel: str, device: Device) -> None:
+    """Raise for a GPU that there are no tile kernels for."""
+    if not is_architecture(device.target):
+        raise CompileError(
+            f"`{kernel}` cannot be compiled for {device.name}",
+            expected=f"one of {', '.join(ARCHITECTURES)}",
+            got=device.target,
+            code=ErrorCode.TARGET,
+        )
+
+
+def address_on(region: Region, device: Device) -> int:
+    """Where a kernel on a device will find memory, as far as alignment goes.
+
+    Arrays of the host are copied there as they are, to a well aligned place.
+    """
+    return region.address if region.storage.device is device else region.address - region.start
 
 
 def cuda_facts(layout: Layout, address: int) -> MemoryFacts:

@@ -23,7 +23,6 @@ from .awaiting import current_task
 from .context import ExecutionContext
 from .gate import Gate, Sharing, half, shared_result
 from .lazy import Lazy, is_lazy
-from .picture import svg_of
 from .place import Spot, here, place_of
 from .pledging import Pledges, Pledging, check_all, first_borrowed
 from .recipes import continued, followed, followed_unchecked, inspected, mapped, with_its_context
@@ -264,6 +263,8 @@ class DeviceOp(ResultMethods[T_co]):
 
     def _repr_html_(self) -> str:
         """The op and its parts as a drawing, for notebooks."""
+        from .picture import svg_of
+
         return svg_of(self)
 
 

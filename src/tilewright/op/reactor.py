@@ -10,12 +10,14 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.shield import shielded
 from ..driver.protocol import Event, Progress
 from .signals import Awaited, Signal, call_safely
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 SHORTEST, LONGEST = 20e-6, 2e-3
 """Seconds between two looks at events of several devices: an eighth of the time since the last
@@ -94,6 +96,8 @@ class Reactor:
         with self._wake:
             if self._pool is None:
                 self._prepare_for_fork()
+                from concurrent.futures import ThreadPoolExecutor
+
                 self._pool = ThreadPoolExecutor(CONTINUING, "tilewright-continues")
                 self._can_continue = False
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -88,6 +87,8 @@ class Trace:
 
     def save(self, path: str | Path) -> None:
         """Write a trace that chrome://tracing and Perfetto show."""
+        import json
+
         Path(path).write_text(json.dumps({"traceEvents": self._events()}), encoding="utf-8")
 
     def _events(self) -> list[dict[str, Any]]:

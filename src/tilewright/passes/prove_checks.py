@@ -21,7 +21,8 @@ from dataclasses import replace
 from ..analysis.ladder import OUTSIDE, Decision, decide
 from ..analysis.obligations import bounded, checked_place, worse
 from ..base.dtypes import bool_
-from ..ir.core import Func, LaunchCheck, Obligation, Op, Value
+from ..ir.core import Func, Obligation, Op, Value
+from ..ir.launch_expr import LaunchCheck
 from ..ir.rewrite import Rewriter, rewrite
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from ..backend.tileir import ARCHITECTURES, is_architecture
 from ..backend.tileir.cubin import is_cubin, resources
 from ..backend.tileir.export import header
+from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import Error
 from ..compile.export import Made
 from ..compile.store import Stats, current_store, stats

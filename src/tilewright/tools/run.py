@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ..backend.tileir import ARCHITECTURES, is_architecture
+from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.config import override
 from ..op.ambient import device
 from .loading import first_on_path

@@ -15,8 +15,9 @@ import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT
 from tilewright import LaunchError, f32
-from tilewright.backend.llvm import host_target, keeping
+from tilewright.backend.llvm import keeping
 from tilewright.backend.llvm import target as target_module
+from tilewright.backend.llvm.target import host_target
 from tilewright.base import fingerprint
 from tilewright.base.config import override
 from tilewright.compile.pipeline import compile_kernel

@@ -16,7 +16,8 @@ from support.lending import LENT, lent
 from support.store import swap_code
 from tilewright import f32, i32
 from tilewright.array.putting import read_now
-from tilewright.backend.llvm import compile_func, host_target
+from tilewright.backend.llvm.stages import compile_func
+from tilewright.backend.llvm.target import host_target
 from tilewright.base.config import override
 from tilewright.compile import history
 from tilewright.compile.store import current_store

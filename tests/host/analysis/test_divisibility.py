@@ -10,8 +10,10 @@ from ir_text import kernel, parse
 from tilewright.analysis.divisibility import divisibility
 from tilewright.analysis.fold import fold
 from tilewright.base.dtypes import i8, int_range, u8
-from tilewright.ir import Block, Func, Signature, TileType, Value
 from tilewright.ir.builder import Builder
+from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.signature import Signature
+from tilewright.ir.types import TileType
 
 
 def named(body):

@@ -12,10 +12,12 @@ import pytest
 from support.ir import apply as reference_apply
 from tilewright.analysis.fold import FOLD, fold, number_of
 from tilewright.base.dtypes import bf16, bool_, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
-from tilewright.ir import OPS, TileType, Value
 from tilewright.ir.attrs import Predicate, Rounding
 from tilewright.ir.builder import make_op
+from tilewright.ir.core import Value
 from tilewright.ir.opdef import TypeRuleError
+from tilewright.ir.ops import OPS
+from tilewright.ir.types import TileType
 
 EDGES = (-128, -127, -65, -2, -1, 0, 1, 2, 3, 64, 126, 127)
 

@@ -14,7 +14,7 @@ import pytest
 
 from support.indexing import Ended, Maker, arguments, launched
 from tilewright.compile.pipeline import PASSES
-from tilewright.ir import Func, Placement
+from tilewright.ir.core import Func, Placement
 from tilewright.ir.printer import print_func
 from tilewright.ir.verify import verify
 from tilewright.passes.prove_checks import prove_checks

@@ -10,9 +10,11 @@ from ir_text import kernel, parse
 from tilewright.analysis.fold import fold, number_of
 from tilewright.analysis.ranges import Interval, ranges
 from tilewright.base.dtypes import i8, i32, int_range, u8
-from tilewright.ir import Block, Func, Signature, TileType, Value
 from tilewright.ir.attrs import Predicate, Rounding
 from tilewright.ir.builder import Builder
+from tilewright.ir.core import Block, Func, Value
+from tilewright.ir.signature import Signature
+from tilewright.ir.types import TileType
 
 
 def named(body, **options):

@@ -20,8 +20,8 @@ from tilewright.compile import CompileOptions, KernelCache
 from tilewright.compile.cache import Compilation
 from tilewright.frontend.capture import capture
 from tilewright.frontend.interpret import Captured
-from tilewright.ir import OutputSpec, Signature
 from tilewright.ir.artifact import Artifact
+from tilewright.ir.signature import OutputSpec, Signature
 
 OPTIONS = CompileOptions()
 

@@ -8,7 +8,7 @@ from tilewright.base.dtypes import f32
 from tilewright.compile.inspect import stage_texts, stage_times
 from tilewright.compile.pipeline import PASSES
 from tilewright.frontend.capture import capture
-from tilewright.ir import OutputSpec, Signature
+from tilewright.ir.signature import OutputSpec, Signature
 
 SIGNATURE = Signature((OutputSpec("z", f32, (None,), (1,), (4,)),))
 

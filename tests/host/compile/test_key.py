@@ -9,7 +9,7 @@ import pytest
 from tilewright.base.dtypes import f16, f32
 from tilewright.compile import CompileOptions, Key
 from tilewright.compile.key import differences
-from tilewright.ir import OutputSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
+from tilewright.ir.signature import OutputSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
 
 OUT = OutputSpec("z", f32, (None,), (1,), (64,))
 IN = TensorSpec("x", f32, (None, 8), (None, 1))

@@ -8,7 +8,7 @@ import pytest
 
 import tilewright.lang as tl
 from source_tree import SOURCES, code_lines
-from tilewright.backend.llvm import host_target
+from tilewright.backend.llvm.target import host_target
 from tilewright.base.config import Config, override
 from tilewright.base.dtypes import f32
 from tilewright.base.errors import CompileError
@@ -16,8 +16,9 @@ from tilewright.compile import pipeline
 from tilewright.compile.pipeline import PASSES, compile_kernel, stages
 from tilewright.compile.runner import Runner
 from tilewright.frontend.capture import capture
-from tilewright.ir import Func, OutputSpec, Signature, TensorSpec
 from tilewright.ir.artifact import Artifact
+from tilewright.ir.core import Func
+from tilewright.ir.signature import OutputSpec, Signature, TensorSpec
 from tilewright.ir.verify import verify
 
 SIGNATURE = Signature(

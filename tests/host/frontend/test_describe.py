@@ -8,7 +8,8 @@ import tilewright as tw
 from rule_kit import Kit
 from tilewright.base.dtypes import DType
 from tilewright.frontend.describe import article, describe
-from tilewright.ir import TensorType, Value
+from tilewright.ir.core import Value
+from tilewright.ir.types import TensorType
 
 SAID = [
     (True, "True"), (7, "7"), (0.5, "0.5"), ("", "''"), (None, "None"),

@@ -12,7 +12,8 @@ import tilewright.lang as tl
 from support.kernels import ir_of, out, pointer, run, scalar
 from tilewright.base.dtypes import f8e4m3fn, f32, i32
 from tilewright.base.errors import Code, CompileError
-from tilewright.ir import GlobalSpec, PtrType, TileType
+from tilewright.ir.signature import GlobalSpec
+from tilewright.ir.types import PtrType, TileType
 from tilewright.passes.dce import dce
 
 hits = tl.Global(i32)

@@ -14,7 +14,7 @@ from tilewright.base.dtypes import f32, i32
 from tilewright.base.errors import Code, CompileError
 from tilewright.frontend.build import build_captured
 from tilewright.frontend.capture import capture
-from tilewright.ir import OutputSpec, Signature
+from tilewright.ir.signature import OutputSpec, Signature
 
 SCALE = 3.0
 config = types.SimpleNamespace(offset=1.0)

@@ -7,10 +7,11 @@ import pytest
 from ir_kit import tensor, tile
 from tilewright.base.dtypes import bool_, f32, i32
 from tilewright.base.source import SourceFile, Span
-from tilewright.ir import I32, Block, TileType, Value
 from tilewright.ir.attrs import Predicate
 from tilewright.ir.builder import Builder, make_op
+from tilewright.ir.core import Block, Value
 from tilewright.ir.opdef import TypeRuleError
+from tilewright.ir.types import I32, TileType
 
 
 def value(type_=None):

@@ -11,11 +11,13 @@ import pytest
 
 from support.ir import Kernel, span_of
 from tilewright.base.dtypes import bf16, f16, f32, f64, i32, u32
-from tilewright.ir import Func, LaunchCheck, PointerSpec, PtrType, TileType
 from tilewright.ir import exact as exact_module
 from tilewright.ir.attrs import Ordering, Predicate, Rounding
+from tilewright.ir.core import Func
 from tilewright.ir.exact import NotExactError, exact, exact_text
-from tilewright.ir.types import TensorType, TokenType, ViewType
+from tilewright.ir.launch_expr import LaunchCheck
+from tilewright.ir.signature import PointerSpec
+from tilewright.ir.types import PtrType, TensorType, TileType, TokenType, ViewType
 
 QUIET, OTHER = (struct.unpack("<d", bits.to_bytes(8, "little"))[0]
                 for bits in (0x7FF8 << 48, 0x7FF8 << 48 | 1))  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.ir import FAMILIES, OPS
 from tilewright.ir.opdef import Effect
+from tilewright.ir.ops import FAMILIES, OPS
 
 
 def test_no_name_is_declared_twice():

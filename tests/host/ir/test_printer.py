@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from ir_kit import func, tensor, tile
 from tilewright.base.dtypes import bool_, f32, i32
-from tilewright.ir import I32, Block, LaunchCheck, TileType, Value
 from tilewright.ir.attrs import Predicate, Rounding
 from tilewright.ir.builder import Builder
+from tilewright.ir.core import Block, Value
+from tilewright.ir.launch_expr import LaunchCheck
 from tilewright.ir.printer import attr_text, print_func
+from tilewright.ir.types import I32, TileType
 
 
 def test_straight_code(golden):

@@ -6,7 +6,8 @@ import pytest
 
 from ir_kit import tensor, tile
 from tilewright.base.dtypes import bool_, f32, i32
-from tilewright.ir import I32, TOKEN, PtrType, TileType, Value, ViewType
+from tilewright.ir.core import Value
+from tilewright.ir.types import I32, TOKEN, PtrType, TileType, ViewType
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import pytest
 
 from ir_kit import func, tensor, tile
 from tilewright.base.dtypes import f32, i32
-from tilewright.ir import I1, I32, Block, Func, Op, TileType, Value
 from tilewright.ir.attrs import Predicate
 from tilewright.ir.builder import Builder, make_op
+from tilewright.ir.core import Block, Func, Op, Value
+from tilewright.ir.types import I1, I32, TileType
 from tilewright.ir.verify import InvalidIR, verify
 
 

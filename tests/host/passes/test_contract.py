@@ -9,7 +9,7 @@ import pytest
 
 from ir_text import apply, expect, kernel, parse, unchanged
 from support.ir import Kernel, checked
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import f32
 from tilewright.passes.contract import contract
 

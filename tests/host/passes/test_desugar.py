@@ -7,10 +7,10 @@ import pytest
 from ir_text import expect, kernel, parse, unchanged
 from support.programs import same_meaning_always
 from tilewright.analysis.structure import structure
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import i32, int_range
-from tilewright.ir import Func
 from tilewright.ir.attrs import Rounding
+from tilewright.ir.core import Func
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import cse
 from tilewright.passes.dce import dce

@@ -9,9 +9,9 @@ import tilewright.lang as tl
 from ir_text import expect, unchanged
 from support.kernels import ir_of, out, scalar, tensor
 from support.programs import same_meaning_always
-from tilewright.backend import reference
+from tilewright.backend.reference import interpreter as reference
 from tilewright.base.dtypes import f32, i32
-from tilewright.ir import Func
+from tilewright.ir.core import Func
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import cse
 from tilewright.passes.hoist import hoist

@@ -9,7 +9,7 @@ from ir_text import apply, expect, kernel, parse
 from support.kernels import ir_of, out, scalar, tensor
 from tilewright.analysis.ladder import shown
 from tilewright.base.dtypes import f32, i32
-from tilewright.ir import Func, Placement
+from tilewright.ir.core import Func, Placement
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.dce import dce
 from tilewright.passes.prove_checks import prove_checks

@@ -6,7 +6,7 @@ import pytest
 
 from ir_text import apply, expect, kernel, parse, unchanged
 from support.programs import same_meaning_always
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import i32, int_range
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.split_loops import MAX_OPS, split_loops

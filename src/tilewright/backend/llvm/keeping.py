@@ -15,9 +15,10 @@ import numpy as np
 
 from ...base.fingerprint import source_hash
 from ...base.stage import Fact, Facts, Keeping, Saved
-from ...ir.artifact import Artifact, sites_of
+from ...ir.artifact import Artifact
 from ...ir.core import Func
 from ...ir.exact import NotExactError, exact_text
+from ...ir.sites import sites_of
 from .target import CpuTarget
 
 SOURCES = ("base", "ir", "analysis", "backend/llvm")

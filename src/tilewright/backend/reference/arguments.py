@@ -9,7 +9,8 @@ import numpy as np
 
 from ...base.dtypes import round_tf32, tf32
 from ...base.errors import ShapeError
-from ...ir import Func, TensorType, TileType, Value
+from ...ir.core import Func, Value
+from ...ir.types import TensorType, TileType
 from .exact import Array
 from .machine import Data, TensorData
 from .storage import Member

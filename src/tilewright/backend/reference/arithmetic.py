@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from ...base.dtypes import AnyDType, int_range
-from ...ir import Op
 from ...ir.attrs import Rounding
+from ...ir.core import Op
 from . import exact, floating
 from .exact import Array
 from .machine import Frame, Results, Rule, elementwise

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from ...base.dtypes import AnyDType
-from ...ir import Op
 from ...ir.attrs import AtomicMode
+from ...ir.core import Op
 from . import floating
 from .arithmetic import greatest, least
 from .exact import Array

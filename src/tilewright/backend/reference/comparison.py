@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...ir import Op
 from ...ir.attrs import Predicate
+from ...ir.core import Op
 from .exact import Array
 from .machine import Frame, Results, Rule, elementwise
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.dtypes import AnyDType, f4e2m1fn, int_range, tf32
-from ...ir import Op
+from ...ir.core import Op
 from . import exact, floating
 from .exact import Array
 from .machine import Frame, Results, Rule

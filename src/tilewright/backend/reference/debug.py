@@ -6,8 +6,8 @@ import ast
 
 import numpy as np
 
-from ...ir import Op
 from ...ir.artifact import Printed
+from ...ir.core import Op
 from .machine import Frame, Results, Rule
 
 

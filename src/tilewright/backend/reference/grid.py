@@ -6,7 +6,7 @@ import numpy as np
 
 from ...base.shapes import size
 from ...base.tile_order import INTEGERS, tile_index
-from ...ir import Op
+from ...ir.core import Op
 from .machine import Frame, Results, Rule
 
 

@@ -9,8 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ...base.dtypes import AnyDType, f8e8m0fnu
-from ...ir import Block, Func, Op, PtrType, TileType, Type, Value
 from ...ir.artifact import Failure, Printed, Site
+from ...ir.core import Block, Func, Op, Value
+from ...ir.types import PtrType, TileType, Type
 from .exact import Array
 from .storage import Memory, SharedMemory
 from .watch import Actor

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...ir import Op
+from ...ir.core import Op
 from . import floating
 from .arithmetic import in_f32, rounded
 from .exact import Array

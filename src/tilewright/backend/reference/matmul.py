@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.dtypes import AnyDType
-from ...ir import Op
+from ...ir.core import Op
 from . import floating
 from .exact import Array
 from .machine import Frame, Results, Rule

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.shapes import ceil_div
-from ...ir import Op, Value, ViewType
+from ...ir.core import Op, Value
+from ...ir.types import ViewType
 from .atomics import COMBINE
 from .exact import Array
 from .machine import Frame, Results, Rule, TensorData, filled

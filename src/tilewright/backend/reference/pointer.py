@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.dtypes import AnyDType
-from ...ir import Op, PtrType, Value
+from ...ir.core import Op, Value
+from ...ir.types import PtrType
 from .exact import Array
 from .machine import Frame, Results, Rule, elementwise, filled
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir import FAMILIES, Block, Op, TileType
+from ...ir.core import Block, Op
+from ...ir.ops import FAMILIES
+from ...ir.types import TileType
 from .exact import Array
 from .machine import Frame, Results, Rule, filled
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...base.dtypes import u8
-from ...ir import Op, SharedType, Value
-from ...ir.types import DYNAMIC
+from ...ir.core import Op, Value
+from ...ir.types import DYNAMIC, SharedType
 from .atomics import COMBINE
 from .exact import Array
 from .machine import Frame, Results, Rule, SharedData, Steps, filled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir import Op
+from ...ir.core import Op
 from .exact import Array
 from .machine import Frame, Results, Rule
 

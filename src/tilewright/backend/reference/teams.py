@@ -14,8 +14,8 @@ from math import prod
 
 import numpy as np
 
-from ...ir import Op, Value
 from ...ir.attrs import WARP_SIZE
+from ...ir.core import Op, Value
 from ...ir.opdef import Effect
 from .machine import Data, Frame, Jump, Launch, Results
 from .storage import SharedMemory

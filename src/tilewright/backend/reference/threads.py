@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.dtypes import i32, int_range
-from ...ir import Op
 from ...ir.attrs import WARP_SIZE, Place
+from ...ir.core import Op
 from .exact import Array
 from .machine import Frame, Results, Rule
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir import Op
+from ...ir.core import Op
 from ...ir.ops.token import PLAIN
 from . import atomics, memory, pointer
 from .machine import Frame, Results, Rule, TokenData

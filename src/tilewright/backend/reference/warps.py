@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...ir import Op
 from ...ir.attrs import ShuffleMode, VoteMode
+from ...ir.core import Op
 from .exact import Array
 from .machine import Frame, Results, Rule
 from .shared import meets

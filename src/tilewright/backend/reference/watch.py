@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ...ir import Op
 from ...ir.attrs import Ordering, Scope
+from ...ir.core import Op
 from .exact import Array
 
 ACQUIRING = (Ordering.ACQUIRE, Ordering.ACQ_REL)

@@ -13,8 +13,8 @@ from ...analysis.structure import LOOPS
 from ...base.cuda_abi import POINTER_ALIGNMENT
 from ...base.shapes import shape_text
 from ...base.source import where
-from ...ir.artifact import reporting_ops
 from ...ir.core import Op, Value
+from ...ir.sites import reporting_ops
 from ...ir.types import ViewType
 from .encoding.versions import V13_4
 from .policy import Policy

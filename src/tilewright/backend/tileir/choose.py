@@ -15,8 +15,8 @@ from ...analysis.narrowing import seen_in_full
 from ...base.dtypes import f32, f64
 from ...base.shapes import Shape, shape_text
 from ...base.source import where
-from ...ir.artifact import reporting_ops
 from ...ir.core import Func, Op, Value
+from ...ir.sites import reporting_ops
 from .accesses import Access, choose_accesses
 from .policy import Policy, Share, found, policy_for
 from .program.core import Hints

@@ -12,7 +12,8 @@ from hashlib import sha256
 from ...base.config import current
 from ...base.cubin import architecture
 from ...base.stage import Facts, Keeping, Saved
-from ...ir.artifact import Artifact, sites_of
+from ...ir.artifact import Artifact
+from ...ir.sites import sites_of
 from .abi import symbol
 from .cubin import resources
 from .encoding.versions import version_text

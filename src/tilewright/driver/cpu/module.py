@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.elf import MAGIC, InvalidElfError, read_elf
 from ...base.errors import ContextError, DriverError
 from ..protocol import LaunchConfig, Stream
 from .native import NativeFunction, check_format, load
@@ -15,6 +14,8 @@ from .stream import CpuStream
 
 def check_object(code: bytes) -> None:
     """Raise for an object file that is not whole; of what it does nothing is known."""
+    from ...base.elf import MAGIC, InvalidElfError, read_elf
+
     check_format(code)
     if code.startswith(MAGIC):
         try:

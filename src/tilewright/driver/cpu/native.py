@@ -5,18 +5,27 @@ The address is good as long as the `NativeFunction` lives: it keeps the code map
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import platform
 import sys
 from typing import Any
 
-import llvmlite.binding
-
 from ...base.forking import llvm_lock, made_once
 from ...base.shield import shielded
 from ..protocol import RefusedCodeError
 
-llvm: Any = llvmlite.binding
+
+class _Binding:
+    """llvmlite's binding, loaded when something of it is first asked for: it has 30 MB."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(importlib.import_module("llvmlite.binding"), name)
+        setattr(self, name, found)
+        return found
+
+
+llvm: Any = _Binding()
 """Ships no types."""
 
 MAGIC = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}

@@ -14,7 +14,6 @@ import threading
 from typing import Any
 
 from ...base.errors import ContextError
-from .bindings import SINCE, Bindings, describe
 from .calls import Calls
 from .context import SPAWN
 from .results import NO_DEVICE, SUCCESS
@@ -71,6 +70,8 @@ def _forget() -> None:
 
 def load_driver() -> Calls:
     """Open the driver."""
+    from .bindings import SINCE, Bindings, describe
+
     library = _open_library()
     module = _import_package()
     status = int(module.cuInit(0)[0])

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, TypeGuard
 
-from ...base.cubin import architecture
-from ...base.elf import MAGIC
 from ...base.errors import ContextError, DriverError
 from ...base.shapes import size
 from ..protocol import LaunchConfig, RefusedCodeError, Stream
-from .code import is_machine_code, loadable
 from .context import Context
 from .record import Record
 from .replay import Node
-from .results import NO_BINARY_FOR_GPU, NOT_FOUND, UNLOADABLE, CallError
+from .results import NOT_FOUND, CallError
 from .stream import CudaStream
 
 Three: TypeAlias = tuple[int, int, int]
@@ -37,11 +34,13 @@ class CudaModule:
     __slots__ = ("_context", "_functions", "_handle")
 
     def __init__(self, context: Context, code: bytes, *, trusted: bool = False) -> None:
+        from .loading import load
+
         self._context = context
         self._handle = 0
         self._functions: dict[str, CudaFunction] = {}
         context.tidy()
-        self._handle = _load(context, loadable(code, trusted=trusted), trusted)
+        self._handle = load(context, code, trusted)
 
     def function(self, name: str, shared_bytes: int = 0) -> int:
         """The driver's handle of a kernel, which may be launched with so much more memory."""
@@ -73,28 +72,6 @@ class CudaModule:
     def __del__(self) -> None:
         if self._handle:
             self._context.leave(self._context.calls.unload_module, self._handle, 0)
-
-
-def _load(context: Context, code: bytes, trusted: bool) -> int:
-    calls = context.calls
-    try:
-        if not trusted and is_machine_code(code):
-            context.check()
-            calls.try_out(context.ordinal, code)
-        with context.loading:
-            return context.call(calls.load_module, code)
-    except CallError as error:
-        if error.status in UNLOADABLE:
-            raise RefusedCodeError(error.message, got=error.got, hint=error.hint) from None
-        if error.status != NO_BINARY_FOR_GPU:
-            raise
-    major, minor = calls.capability(context.ordinal)
-    raise RefusedCodeError(
-        "the code was compiled for another architecture",
-        expected=f"code for sm_{major}{minor}, which {context.name} is",
-        got=f"code for {architecture(code)}" if code.startswith(MAGIC) else None,
-        hint=f"compile it for this one: --arch sm_{major}{minor}",
-    )
 
 
 def _check_shared(kernel: str, context: Context, needed: int, asked: int = 0) -> None:

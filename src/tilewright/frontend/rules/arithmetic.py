@@ -8,8 +8,8 @@ from typing import Any
 from ...base.dtypes import AnyDType, f32
 from ...base.errors import Code
 from ...base.shapes import ceil_div as static_ceil_div
-from ...ir import Value
 from ...ir.attrs import Overflow, Predicate, Rounding
+from ...ir.core import Value
 from ..describe import describe
 from ..emit import Emitter
 from ..operands import (

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...base.dtypes import AnyDType
 from ...base.errors import Code
-from ...ir import Value
+from ...ir.core import Value
 from ..describe import describe
 from ..emit import Emitter
 from ..operands import parts

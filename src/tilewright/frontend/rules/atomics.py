@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ...base.dtypes import AnyDType, bf16, f16, f32, f64, i32, i64, u32, u64
 from ...base.errors import Code
-from ...ir import Value
 from ...ir.attrs import AtomicMode, Ordering, Scope
+from ...ir.core import Value
 from ..access import checked_index, stored_value
 from ..device_global import elements_of
 from ..elements import pointer_of

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...base.dtypes import bool_
 from ...base.errors import Code
-from ...ir import TileType, Value
 from ...ir.attrs import Predicate
+from ...ir.core import Value
+from ...ir.types import TileType
 from ..describe import describe
 from ..emit import Emitter
 from ..operands import arithmetic_hint, float_pair, word

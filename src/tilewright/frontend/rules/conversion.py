@@ -7,8 +7,8 @@ from typing import Any
 
 from ...base.dtypes import AnyDType, bool_, f4e2m1fn, f4e2m1fnx2, f32, i32
 from ...base.errors import Code
-from ...ir import Value
 from ...ir.attrs import Overflow, Rounding
+from ...ir.core import Value
 from .. import promote
 from ..describe import describe
 from ..emit import Emitter

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import AnyDType, f32, i32
 from ...base.errors import Code
 from ...base.shapes import is_power_of_two
-from ...ir import Value
+from ...ir.core import Value
 from .. import promote
 from ..describe import describe
 from ..emit import Emitter

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...base.errors import Code
-from ...ir import LaunchCheck, TileType, Value
-from ...ir.launch_expr import Expr, show
+from ...ir.core import Value
+from ...ir.launch_expr import Expr, LaunchCheck, show
+from ...ir.types import TileType
 from ..describe import describe
 from ..emit import Emitter
 from ..launch_known import expression

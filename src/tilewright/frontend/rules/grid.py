@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import Code
-from ...ir import Value
+from ...ir.core import Value
 from ..emit import Emitter
 from . import mapped
 

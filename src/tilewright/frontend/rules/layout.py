@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.errors import Code
 from ...base.shapes import Shape, size
-from ...ir import Value
+from ...ir.core import Value
 from .. import promote
 from ..describe import describe
 from ..elements import runs_in

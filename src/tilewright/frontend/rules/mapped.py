@@ -11,7 +11,8 @@ from typing import Any
 from ...base.dtypes import AnyDType
 from ...base.errors import Code
 from ...base.shapes import Shape, ceil_div
-from ...ir import LaunchCheck, Value
+from ...ir.core import Value
+from ...ir.launch_expr import LaunchCheck
 from ..access import access_hints, checked_part, load, make_view, store
 from ..describe import describe
 from ..emit import Emitter

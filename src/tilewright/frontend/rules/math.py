@@ -7,8 +7,8 @@ from typing import Any
 
 from ...base.dtypes import f32, f64
 from ...base.errors import Code
-from ...ir import Value
 from ...ir.attrs import Predicate, Rounding
+from ...ir.core import Value
 from ..describe import describe
 from ..emit import Emitter
 from ..operands import arithmetic_pair, float_pair, flush, has_arithmetic, one_float, rounding_for

@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 from ...base.dtypes import AnyDType, f4e2m1fn, f8e4m3fn, f8e5m2, f8e8m0fnu, f32, i8, i32, u8
 from ...base.errors import Code
 from ...base.shapes import Shape
-from ...ir import TileType, Value
+from ...ir.core import Value
 from ...ir.ops.matmul import FLOAT_ACCUMULATORS
+from ...ir.types import TileType
 from ..describe import describe
 from ..emit import Emitter
 

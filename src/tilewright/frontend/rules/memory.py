@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from ...base.dtypes import AnyDType
 from ...base.errors import Code
 from ...base.shapes import Shape, ceil_div
-from ...ir import Value
+from ...ir.core import Value
 from ..access import (
     access_hints,
     block_index,

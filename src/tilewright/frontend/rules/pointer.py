@@ -11,7 +11,7 @@ from typing import Any
 from ...base.dtypes import AnyDType, i64, u64
 from ...base.errors import Code
 from ...base.shapes import Shape
-from ...ir import Value
+from ...ir.core import Value
 from ..access import access_hints
 from ..describe import describe
 from ..device_global import address_of, elements_of

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import Code
-from ...ir import Value
+from ...ir.core import Value
 from ..describe import describe
 from ..emit import Emitter
 from ..values import OutputRef, TensorRef

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base.dtypes import i64
 from ...base.errors import Code
-from ...ir import Value
+from ...ir.core import Value
 from ..access import access_hints, checked_index, load, make_view, store, unchecked_index
 from ..describe import describe
 from ..emit import Emitter

@@ -11,8 +11,8 @@ from typing import Any
 from ...base.dtypes import AnyDType, bf16, bool_, f16, f32, i32, int_range
 from ...base.errors import Code
 from ...base.shapes import size
-from ...ir import Block, Value
 from ...ir.attrs import Predicate
+from ...ir.core import Block, Value
 from .. import promote
 from ..access import Number
 from ..combiners import Body, op_body, user_body

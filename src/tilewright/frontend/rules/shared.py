@@ -7,7 +7,8 @@ from typing import Any
 
 from ...base.dtypes import AnyDType
 from ...base.errors import Code
-from ...ir import LaunchCheck, Value
+from ...ir.core import Value
+from ...ir.launch_expr import LaunchCheck
 from ..describe import describe
 from ..elements import stored_element
 from ..emit import Emitter

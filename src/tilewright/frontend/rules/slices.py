@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from ...base.dtypes import i32
 from ...base.errors import Code
-from ...ir import Value
+from ...ir.core import Value
 from ...ir.launch_expr import show
 from ..describe import describe
 from ..elements import inside, place_in_run, run_at, stored_element

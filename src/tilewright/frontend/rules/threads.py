@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import Code
-from ...ir import Value
 from ...ir.attrs import Place
+from ...ir.core import Value
 from ..describe import describe
 from ..emit import Emitter
 from ..launch_known import expression

@@ -8,8 +8,9 @@ from typing import Any
 from ...base.dtypes import u32
 from ...base.errors import Code
 from ...base.shapes import is_power_of_two, size
-from ...ir import LaunchCheck, Value
 from ...ir.attrs import WARP_SIZE, Place, ShuffleMode, VoteMode
+from ...ir.core import Value
+from ...ir.launch_expr import LaunchCheck
 from .. import promote
 from ..emit import Emitter
 

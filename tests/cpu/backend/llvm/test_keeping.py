@@ -8,7 +8,9 @@ import pytest
 
 from source_tree import SOURCES
 from support.ir import Kernel, span_of
-from tilewright.backend.llvm import CpuTarget, compile_func, host_target, keeping
+from tilewright.backend.llvm import keeping
+from tilewright.backend.llvm.stages import compile_func
+from tilewright.backend.llvm.target import CpuTarget, host_target
 from tilewright.base.dtypes import f32
 from tilewright.base.stage import Saved
 from tilewright.ir.artifact import Artifact

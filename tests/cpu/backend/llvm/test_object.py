@@ -12,12 +12,13 @@ from support.native import Dense, Native
 from support.numbers import fresh_rng
 from support.plans import add, gemm, others, several, softmax
 from support.tiles import tile_arguments, tile_program
-from tilewright.backend.llvm import CpuTarget, compile_func, host_target
 from tilewright.backend.llvm.object import assembly, compile_module
-from tilewright.backend.reference import run
+from tilewright.backend.llvm.stages import compile_func
+from tilewright.backend.llvm.target import CpuTarget, host_target
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import FLOATS, INTS, bool_, f8e4m3fn, f32
 from tilewright.base.errors import InternalError
-from tilewright.ir import FAMILIES
+from tilewright.ir.ops import FAMILIES
 
 AVX512_AND_LATER = ("avx512", "avx10", "amx", "gfni", "vaes", "vpclmul")
 

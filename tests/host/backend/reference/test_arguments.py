@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.ir import Kernel, checked, poisoned
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import (
     FLOATS,
     INTS,

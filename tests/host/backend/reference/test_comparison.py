@@ -11,8 +11,8 @@ import pytest
 from support.ir import Kernel, apply, checked
 from support.numbers import assert_same, float_values, fresh_rng, int_values, pairs
 from tilewright.base.dtypes import ALL, FLOATS, INTS, bool_, f4e2m1fn, i64
-from tilewright.ir import PtrType, TileType
 from tilewright.ir.attrs import Predicate
+from tilewright.ir.types import PtrType, TileType
 
 PYTHON = {
     Predicate.EQ: operator.eq, Predicate.NE: operator.ne, Predicate.LT: operator.lt,

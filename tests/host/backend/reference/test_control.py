@@ -7,8 +7,9 @@ import pytest
 
 from support.ir import Kernel, checked, poisoned
 from tilewright.base.dtypes import INTS, bool_, f32, i8, i32, int_range, u8
-from tilewright.ir import Block, TileType
 from tilewright.ir.attrs import Predicate
+from tilewright.ir.core import Block
+from tilewright.ir.types import TileType
 
 I32 = TileType(i32)
 

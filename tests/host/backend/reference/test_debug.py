@@ -13,7 +13,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.ir import Kernel
 from tilewright import simt
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import bf16, bool_, f4e2m1fn, f32, i32, u8
 from tilewright.ir.attrs import Predicate
 

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from support.ir import Kernel, checked, poisoned
-from tilewright.backend import reference
-from tilewright.backend.reference import machine, run
+from tilewright.backend.reference import interpreter as reference
+from tilewright.backend.reference import machine
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import f32, i32
-from tilewright.ir import FAMILIES, OPS, Block, TileType, Value
 from tilewright.ir.attrs import AtomicMode
+from tilewright.ir.core import Block, Value
+from tilewright.ir.ops import FAMILIES, OPS
+from tilewright.ir.types import TileType
 
 REFUSED = ("assembly",)
 """Families that are refused while compiling for the reference."""

@@ -19,8 +19,8 @@ from support.numbers import (
     pairs,
 )  # fmt: skip
 from tilewright.base.dtypes import FLOATS, bf16, f16, f32, f64
-from tilewright.ir import FAMILIES
 from tilewright.ir.attrs import Rounding
+from tilewright.ir.ops import FAMILIES
 
 
 def guarded(function):

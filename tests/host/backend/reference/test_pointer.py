@@ -7,7 +7,7 @@ import pytest
 
 from support.ir import Kernel, checked, poisoned
 from support.numbers import fresh_rng
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import (
     ALL,
     INTS,

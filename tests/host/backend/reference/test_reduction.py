@@ -10,9 +10,10 @@ import pytest
 from support.ir import Kernel, apply, checked, poisoned
 from support.numbers import fresh_rng
 from tilewright.base.dtypes import f16, f32, f64, i8, i32, i64, u8
-from tilewright.ir import Block, TileType, Value
 from tilewright.ir.attrs import Predicate
 from tilewright.ir.builder import Builder
+from tilewright.ir.core import Block, Value
+from tilewright.ir.types import TileType
 
 SHAPES = [((1,), 0), ((8,), 0), ((7,), 0), ((4, 8), 0), ((4, 8), 1), ((2, 3, 5), 1), ((1, 16), 1)]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from support.ir import Kernel, checked, poisoned
-from tilewright.backend.reference import FAMILIES
+from tilewright.backend.reference.interpreter import FAMILIES
 from tilewright.base.dtypes import bool_, f32, i32
-from tilewright.ir import FAMILIES as DECLARED
-from tilewright.ir import TOKEN, TileType
 from tilewright.ir.attrs import AtomicMode
+from tilewright.ir.ops import FAMILIES as DECLARED
+from tilewright.ir.types import TOKEN, TileType
 
 
 def test_every_token_op_has_a_rule():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.ir import Kernel, poisoned
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import bool_, f32, i8, i32
 from tilewright.ir.attrs import AtomicMode, Ordering, Predicate, Scope
 

@@ -8,8 +8,14 @@ import pytest
 
 from tilewright.backend.tileir.abi import Slot, slots, symbol
 from tilewright.base.dtypes import f16, f32, i32, i64
-from tilewright.ir import OutputSpec, PointerSpec, ScalarSpec, Signature, TensorSpec
-from tilewright.ir.signature import MemoryFacts
+from tilewright.ir.signature import (
+    MemoryFacts,
+    OutputSpec,
+    PointerSpec,
+    ScalarSpec,
+    Signature,
+    TensorSpec,
+)
 
 NARROW = MemoryFacts(narrow=True)
 OUT = OutputSpec("z", f32, (None, 8), (None, 1), (2, 8), NARROW)

@@ -11,7 +11,7 @@ from tilewright.backend.tileir.encoding.versions import V13_2, V13_4
 from tilewright.backend.tileir.program.types import Padding, PartitionView, StridedView
 from tilewright.backend.tileir.views import padding_of, tile_view, tiles_per_frame
 from tilewright.base.dtypes import bool_, f8e8m0fnu, f32, i32
-from tilewright.ir import TensorType, ViewType
+from tilewright.ir.types import TensorType, ViewType
 
 TENSOR = TensorType(f32, (None, 100), (None, 1))
 VIEW = ViewType(TENSOR, (4, 8), (0, 1))

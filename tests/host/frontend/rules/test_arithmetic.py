@@ -27,8 +27,8 @@ from tilewright.base.dtypes import (
     u32,
 )  # fmt: skip
 from tilewright.base.errors import Code
-from tilewright.ir import TileType
 from tilewright.ir.attrs import Overflow, Rounding
+from tilewright.ir.types import TileType
 
 PLAIN = {"operator.add": "add", "operator.sub": "sub", "operator.mul": "mul"}
 

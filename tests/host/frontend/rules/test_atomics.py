@@ -9,8 +9,8 @@ from support.kernels import ir_of, out, pointer, run, tensor
 from tilewright.base.dtypes import ALL, f4e2m1fn, f16, f32, i32, i64, u32
 from tilewright.base.errors import Code, CompileError
 from tilewright.frontend.rules.atomics import ELEMENTS
-from tilewright.ir import TileType
 from tilewright.ir.attrs import AtomicMode, Ordering, Scope
+from tilewright.ir.types import TileType
 
 
 def unsafe_kit():

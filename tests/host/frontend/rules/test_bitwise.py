@@ -8,8 +8,8 @@ import pytest
 from rule_kit import Kit
 from tilewright.base.dtypes import INTS, bool_, f4e2m1fnx2, f32, i8, i16, i32, u8, u32
 from tilewright.base.errors import Code
-from tilewright.ir import TileType
 from tilewright.ir.attrs import Overflow
+from tilewright.ir.types import TileType
 
 LOGIC = {"and_": "andi", "or_": "ori", "xor": "xori"}
 

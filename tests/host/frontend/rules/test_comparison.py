@@ -22,8 +22,8 @@ from tilewright.base.dtypes import (
     u8,
 )  # fmt: skip
 from tilewright.base.errors import Code
-from tilewright.ir import TileType
 from tilewright.ir.attrs import Predicate
+from tilewright.ir.types import TileType
 
 NAMES = ["eq", "ne", "lt", "le", "gt", "ge"]
 

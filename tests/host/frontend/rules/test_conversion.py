@@ -28,8 +28,8 @@ from tilewright.base.dtypes import (
     u32,
 )  # fmt: skip
 from tilewright.base.errors import Code
-from tilewright.ir import TileType
 from tilewright.ir.attrs import Overflow, Rounding
+from tilewright.ir.types import TileType
 
 NUMBERS = [d for d in ALL if d is not f4e2m1fnx2]
 

@@ -21,7 +21,7 @@ from tilewright.base.dtypes import (
     u32,
 )  # fmt: skip
 from tilewright.base.errors import Code
-from tilewright.ir import TileType
+from tilewright.ir.types import TileType
 
 
 @pytest.mark.parametrize(

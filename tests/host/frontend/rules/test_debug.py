@@ -6,7 +6,7 @@ import pytest
 import tilewright.lang as tl
 from rule_kit import Kit
 from support.kernels import ir_of, out, run, scalar, tensor
-from tilewright.backend import reference
+from tilewright.backend.reference import interpreter as reference
 from tilewright.base.dtypes import bool_, f32, i32
 from tilewright.base.errors import Code, CompileError
 from tilewright.frontend.rules.debug import assert_condition

@@ -8,7 +8,8 @@ from rule_kit import Kit
 from support.kernels import ir_of, out, run
 from tilewright.base.dtypes import i32
 from tilewright.base.errors import Code
-from tilewright.ir import I32, Signature
+from tilewright.ir.signature import Signature
+from tilewright.ir.types import I32
 
 
 def test_ids_and_sizes_are_scalars_of_their_axis():

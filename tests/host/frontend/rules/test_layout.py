@@ -6,7 +6,7 @@ import pytest
 from rule_kit import Kit
 from tilewright.base.dtypes import bool_, f8e4m3fn, f16, f32, i32, i64, u8
 from tilewright.base.errors import Code
-from tilewright.ir import PtrType, TileType
+from tilewright.ir.types import PtrType, TileType
 
 ALL = slice(None)
 

@@ -8,8 +8,8 @@ import pytest
 from rule_kit import Kit
 from tilewright.base.dtypes import FLOATS, f16, f32, f64, i8, i32, u8
 from tilewright.base.errors import Code
-from tilewright.ir import TileType
 from tilewright.ir.attrs import Rounding
+from tilewright.ir.types import TileType
 
 FUNCTIONS = [
     "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "exp2", "log", "log1p", "log2",

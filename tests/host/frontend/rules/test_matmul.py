@@ -20,7 +20,7 @@ from tilewright.base.dtypes import (
     u8,
 )  # fmt: skip
 from tilewright.base.errors import Code
-from tilewright.ir import TileType
+from tilewright.ir.types import TileType
 
 PRODUCTS = {
     f16: f32, bf16: f32, tf32: f32, f32: f32, f64: f64, f8e4m3fn: f32, f8e5m2: f32,

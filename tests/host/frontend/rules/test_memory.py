@@ -5,7 +5,7 @@ import pytest
 
 import tilewright.lang as tl
 from support.kernels import ir_of, out, run, scalar, tensor
-from tilewright.backend import reference
+from tilewright.backend.reference import interpreter as reference
 from tilewright.base.dtypes import bool_, f8e4m3fn, f8e8m0fnu, f16, f32, i8, i32
 from tilewright.base.errors import Code, CompileError
 from tilewright.ir.core import Placement

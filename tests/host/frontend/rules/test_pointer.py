@@ -6,11 +6,11 @@ import pytest
 import tilewright.lang as tl
 from rule_kit import Kit
 from support.kernels import ir_of, out, pointer, run, scalar, tensor
-from tilewright.backend import reference
+from tilewright.backend.reference import interpreter as reference
 from tilewright.base.dtypes import bf16, bool_, f16, f32, i8, i32, i64, u32, u64
 from tilewright.base.errors import Code, CompileError
-from tilewright.ir import PtrType, TileType
 from tilewright.ir.attrs import Ordering, Scope
+from tilewright.ir.types import PtrType, TileType
 
 
 def unsafe_kit():

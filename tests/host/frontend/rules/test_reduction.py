@@ -21,7 +21,7 @@ from tilewright.base.dtypes import (
     u8,
 )  # fmt: skip
 from tilewright.base.errors import Code, CompileError
-from tilewright.ir import TileType
+from tilewright.ir.types import TileType
 
 NUMPY = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
 

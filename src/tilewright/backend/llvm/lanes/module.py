@@ -8,8 +8,8 @@ them, and with them for when they do not hold.
 from __future__ import annotations
 
 from ....base.cpu_abi import LaunchWord
-from ....ir.artifact import reporting_ops
 from ....ir.core import Op, Value
+from ....ir.sites import reporting_ops
 from ..emit import grid, stream
 from ..emit.access import alignment
 from ..emit.emitter import Emitter

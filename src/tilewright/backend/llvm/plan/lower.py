@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....base.errors import InternalError
-from ....ir.artifact import reporting_ops
 from ....ir.core import Block, Func, Op, Value
 from ....ir.ops import FAMILIES
+from ....ir.sites import reporting_ops
 from .demand import keep_tiles
 from .drafts import NestDraft, StepDraft
 from .facts import REGIONS, Facts, collect, is_tile

@@ -14,7 +14,8 @@ import llvmlite.binding
 
 from ....base.cuda_abi import symbol
 from ....base.stage import Facts, Keeping, Saved
-from ....ir.artifact import Artifact, sites_of
+from ....ir.artifact import Artifact
+from ....ir.sites import sites_of
 from .code import PtxTarget
 from .module import Written
 

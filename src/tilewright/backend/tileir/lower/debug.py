@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....base.cuda_abi import LAUNCH_WORDS, LaunchWord
-from ....ir.artifact import reporting_ops
 from ....ir.core import Op
+from ....ir.sites import reporting_ops
 from ..program.core import Val
 from ..program.types import (
     F4E2M1FN,

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from ....base.cuda_abi import HARDWARE_RANK, POINTER_ALIGNMENT
 from ....base.shapes import Shape
 from ....base.tile_order import tile_index
-from ....ir.artifact import reporting_ops
 from ....ir.core import Func, Value
 from ....ir.signature import MemoryFacts, OutputSpec, TensorSpec
+from ....ir.sites import reporting_ops
 from ....ir.types import TensorType
 from .. import abi
 from ..choose import Choices

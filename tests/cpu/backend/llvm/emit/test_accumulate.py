@@ -10,9 +10,9 @@ import pytest
 from support.ir import checked, poisoned
 from support.native import Dense, Native
 from support.numbers import LIMITS, assert_same, float_values, fresh_rng
-from tilewright.backend.llvm import host_target
+from tilewright.backend.llvm.target import host_target
 from tilewright.base.dtypes import FLOATS, f32
-from tilewright.ir import TileType
+from tilewright.ir.types import TileType
 
 LENGTHS = [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 96, 256, 1000]
 START = {"maxf": -np.inf, "minf": np.inf}

@@ -9,11 +9,11 @@ from support.ir import poisoned
 from support.native import Dense, Native, assert_kernel, run_native
 from support.numbers import fresh_rng
 from support.programs import program, shown
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import INTS, f32, i8, i32, int_range
-from tilewright.ir import TileType
 from tilewright.ir.attrs import Predicate
 from tilewright.ir.printer import print_func
+from tilewright.ir.types import TileType
 
 TILE = TileType(i32, (4, 16))
 

@@ -10,7 +10,7 @@ import pytest
 from support.ir import poisoned
 from support.native import Dense, Native, assert_kernel, assert_ops, case, kernel_of
 from support.numbers import fresh_rng
-from tilewright.backend.llvm import host_target
+from tilewright.backend.llvm.target import host_target
 from tilewright.base.dtypes import (
     bf16,
     f4e2m1fn,
@@ -25,8 +25,8 @@ from tilewright.base.dtypes import (
     tf32,
     u8,
 )  # fmt: skip
-from tilewright.ir import TileType
 from tilewright.ir.ops.matmul import FLOAT_ACCUMULATORS
+from tilewright.ir.types import TileType
 
 FLOAT_PAIRS = [(a, acc) for a, accs in FLOAT_ACCUMULATORS.items() for acc in accs]
 SHAPES = [(1, 1, 1), (16, 16, 16), (64, 64, 64), (2, 128, 4), (128, 2, 8), (4, 32, 1), (8, 1, 16)]

@@ -9,8 +9,8 @@ from support.ir import poisoned
 from support.native import Dense, Native
 from support.numbers import fresh_rng
 from tilewright.base.dtypes import ALL, INTS, bool_, f8e8m0fnu, f32, i8, i32, i64
-from tilewright.ir import PtrType
 from tilewright.ir.attrs import Ordering, Predicate
+from tilewright.ir.types import PtrType
 
 
 def random_bits(dtype, count):

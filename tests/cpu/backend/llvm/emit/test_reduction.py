@@ -11,9 +11,10 @@ from support.ir import poisoned
 from support.native import Dense, assert_kernel, assert_ops, both, case, kernel_of, run_native
 from support.numbers import fresh_rng
 from tilewright.base.dtypes import FLOATS, INTS, bf16, bool_, f16, f32, i32, int_range
-from tilewright.ir import Block, TileType, Value
 from tilewright.ir.attrs import Predicate
 from tilewright.ir.builder import Builder
+from tilewright.ir.core import Block, Value
+from tilewright.ir.types import TileType
 
 SHAPES = [
     ((1,), 0), ((2,), 0), ((64,), 0), ((1024,), 0), ((4, 32), 0), ((4, 32), 1), ((8, 1), 1),

@@ -11,14 +11,14 @@ from support.execute import run_on
 from support.ir import poisoned
 from support.native import Dense, Native, slots_of
 from support.numbers import fresh_rng
-from tilewright.backend.llvm import host_target
 from tilewright.backend.llvm.plan import build_plan
+from tilewright.backend.llvm.target import host_target
 from tilewright.base import config
 from tilewright.base.dtypes import f16, f32, i32
 from tilewright.driver.cpu.record import LONG
 from tilewright.driver.cpu.run import QUIET, Launcher
 from tilewright.driver.host import CPU
-from tilewright.ir import TileType
+from tilewright.ir.types import TileType
 
 TM, TN, TK = 128, 32, 16
 ROWS = 4

@@ -11,10 +11,10 @@ from support import plans
 from support.ir import poisoned
 from support.native import Dense, Native
 from support.numbers import fresh_rng
-from tilewright.backend.llvm import CpuTarget, host_target
 from tilewright.backend.llvm.emit import emit_module
 from tilewright.backend.llvm.object import assembly
 from tilewright.backend.llvm.plan import build_plan
+from tilewright.backend.llvm.target import CpuTarget, host_target
 from tilewright.base.dtypes import bool_, f16, f32, i8, i64
 from tilewright.driver.cpu.memory import allocate
 

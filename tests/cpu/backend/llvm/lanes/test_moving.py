@@ -9,8 +9,8 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, simt
-from tilewright.backend.llvm import host_target
 from tilewright.backend.llvm.lanes import moving
+from tilewright.backend.llvm.target import host_target
 
 MOVES = "waits for memory: in the vectors that the machine moves best"
 

@@ -9,7 +9,7 @@ from support.ir import Kernel
 from support.native import Dense, Native
 from support.numbers import fresh_rng
 from support.tiles import tile_arguments, tile_program
-from tilewright.backend.reference import run
+from tilewright.backend.reference.interpreter import run
 from tilewright.ir.printer import print_func
 
 

@@ -13,7 +13,7 @@ from tilewright.backend.llvm.plan.nodes import buffers_of, walk
 from tilewright.backend.llvm.plan.statements import Nest, WriteBuffer
 from tilewright.base.dtypes import f32, i32
 from tilewright.base.errors import Code, CompileError
-from tilewright.ir import TileType
+from tilewright.ir.types import TileType
 
 
 def copies(plan):

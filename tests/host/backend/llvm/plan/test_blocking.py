@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from support.plans import AVX2
-from tilewright.backend.llvm import CpuTarget
 from tilewright.backend.llvm.plan.blocking import BUSY, Block, block_of, row_blocks
 from tilewright.backend.llvm.plan.index import row_major
 from tilewright.backend.llvm.plan.nodes import Matmul
 from tilewright.backend.llvm.plan.values import Buffer
+from tilewright.backend.llvm.target import CpuTarget
 from tilewright.base.dtypes import f32, f64
 
 AVX512 = CpuTarget(

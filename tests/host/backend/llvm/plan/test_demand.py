@@ -8,8 +8,8 @@ from tilewright.backend.llvm.plan import build_plan
 from tilewright.backend.llvm.plan.nodes import buffers_of, walk
 from tilewright.backend.llvm.plan.statements import Compute, Nest
 from tilewright.base.dtypes import f32, i32
-from tilewright.ir import TileType
 from tilewright.ir.attrs import Predicate
+from tilewright.ir.types import TileType
 
 
 def tiles_kept(func, size):

@@ -6,8 +6,8 @@ from support.ir import Kernel
 from support.plans import gemm
 from tilewright.backend.llvm.plan.legalize import legalize
 from tilewright.base.dtypes import f4e2m1fn, f8e8m0fnu, f16, f32, i8, i32, u8
-from tilewright.ir.artifact import reporting_ops
 from tilewright.ir.printer import print_func
+from tilewright.ir.sites import reporting_ops
 
 
 def names(func):

@@ -8,7 +8,8 @@ from tilewright.backend.llvm.plan.nodes import If, Jump, Repeat, Scope
 from tilewright.backend.llvm.plan.statements import Nest, ReadBuffer, WriteBuffer
 from tilewright.backend.llvm.plan.values import Buffer, Reg
 from tilewright.base.dtypes import f32
-from tilewright.ir import I1, Value
+from tilewright.ir.core import Value
+from tilewright.ir.types import I1
 
 
 def buffer(name):

@@ -9,8 +9,8 @@ from support.plans import AVX2
 from tilewright.backend.llvm.plan import build_plan, print_plan
 from tilewright.base.dtypes import f32, i32
 from tilewright.base.errors import InternalError
-from tilewright.ir import TileType
 from tilewright.ir.attrs import Predicate
+from tilewright.ir.types import TileType
 
 
 def test_every_form_of_control_flow(golden):

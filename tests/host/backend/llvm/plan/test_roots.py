@@ -9,7 +9,7 @@ from tilewright.backend.llvm.plan.nodes import Shared, walk
 from tilewright.backend.llvm.plan.roots import roots_of
 from tilewright.backend.llvm.plan.statements import Nest, ReadView
 from tilewright.base.dtypes import f32, i32
-from tilewright.ir import TileType
+from tilewright.ir.types import TileType
 
 
 def experts(written: bool = False):

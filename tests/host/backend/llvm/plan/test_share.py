@@ -12,7 +12,7 @@ from tilewright.backend.llvm.plan import build_plan
 from tilewright.backend.llvm.plan.nodes import Grouping, Shared, walk
 from tilewright.backend.llvm.plan.share import MAX_ROWS, SHARED_BYTES
 from tilewright.base.dtypes import f32, i32
-from tilewright.ir import TileType
+from tilewright.ir.types import TileType
 
 UNSHARED = 4 * (64 * 64 + 64 * 32 + 32 * 64)
 

@@ -7,10 +7,10 @@ import pytest
 from support import plans
 from support.native import Dense
 from support.plans import AVX2
-from tilewright.backend.llvm import CpuTarget
 from tilewright.backend.llvm.plan import build_plan
 from tilewright.backend.llvm.plan.nodes import walk
 from tilewright.backend.llvm.plan.statements import Nest
+from tilewright.backend.llvm.target import CpuTarget
 from tilewright.base.dtypes import f16, f32, f64, i8
 
 AVX512 = "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx2,+fma,+f16c"

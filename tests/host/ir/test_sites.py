@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ir_kit import func, tile
 from tilewright.base.dtypes import i32
-from tilewright.ir import I1, I32, Block
-from tilewright.ir.artifact import reporting_ops, sites_of
 from tilewright.ir.builder import Builder
+from tilewright.ir.core import Block
+from tilewright.ir.sites import reporting_ops, sites_of
+from tilewright.ir.types import I1, I32
 
 
 def build(b, x, i, ok):

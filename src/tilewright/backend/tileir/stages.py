@@ -1,0 +1,84 @@
+"""The CUDA backend's compiler: typed IR to a Tile IR program, to bytecode, to a cubin.
+
+The bytecode is written here; tileiras, run as a process of its own, makes the cubin. Kernels are
+called as `base.cuda_abi` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...base.stage import Stage
+from ...ir.artifact import Artifact
+from ...ir.core import Func
+from .assembler import Defeat, Job, attempt
+from .choose import choose
+from .keeping import artifact, keeping_for
+from .lower.entry import lower
+from .lowered import Lowered
+from .program.core import Program
+from .program.text import program_text
+from .refuse import refuse_unknown
+from .target import TileTarget, Wishes
+from .toolchain import Toolchain, find_toolchain
+
+PRODUCER = "tilewright"
+
+
+def stages_for(arch: str, wishes: Wishes) -> tuple[Stage, ...]:
+    """The steps for an architecture, with the assembler that is installed and its bytecode."""
+    tool = find_toolchain()
+    return stages(TileTarget(arch, tool.version, wishes), tool)
+
+
+def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
+    """The steps from typed IR, as `order_memory` gives it, to an artifact."""
+    return (
+        Stage("tile_ir", lambda func: lowered(func, target), _text),
+        Stage("cubin", lambda made: _artifact(made, tool), _summary, keeping_for(tool)),
+    )
+
+
+def lowered(func: Func, target: TileTarget) -> Lowered:
+    """Decide, and lower."""
+    refuse_unknown(func, target)
+    choices = choose(func, target)
+    kernel = lower(func, target, choices)
+    return Lowered(func, target, choices, Program((kernel,), PRODUCER))
+
+
+def _text(made: Lowered) -> str:
+    return program_text(made.program)
+
+
+def _artifact(made: Lowered, tool: Toolchain) -> Artifact:
+    """Assemble; what defeats the assembler is lowered once more, with care."""
+    found = attempt(_job(made), tool)
+    if not isinstance(found, Defeat):
+        return artifact(made, found)
+    careful = lowered(made.func, replace(made.target, careful=True))
+    again = attempt(_job(careful), tool)
+    if isinstance(again, Defeat):
+        raise found.error()
+    return artifact(made, again, careful=True)
+
+
+def _job(made: Lowered) -> Job:
+    kernel = made.program.kernels[0]
+    return Job(kernel.name, made.target.arch, made.bytecode(), kernel.span)
+
+
+def _summary(made: Artifact) -> str:
+    assert isinstance(made.code, bytes)
+    head = f"{made.name} for {made.target}, {len(made.code)} bytes"
+    return "\n".join([head, *made.decisions]) + "\n"
+
+
+def compile_func(func: Func, arch: str = "sm_90", wishes: Wishes | None = None) -> Artifact:
+    """Run all stages on one function that `order_memory` has given."""
+    result: Any = func
+    for stage in stages_for(arch, wishes or Wishes()):
+        result = stage.run(result)
+    assert isinstance(result, Artifact), "the last stage gives an artifact"
+    return result
