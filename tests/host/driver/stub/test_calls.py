@@ -238,7 +238,7 @@ def test_binding_leaves_no_references_behind():
 @pytest.mark.parametrize(
     ("look", "writes", "is_plain"),
     [
-        (Look.EXCLUSIVE, False, False),
+        (Look.EXCLUSIVE, False, True),
         (Look.EXCLUSIVE, True, True),
         (Look.WRITERS, False, False),
         (Look.WRITERS, True, False),
@@ -311,9 +311,10 @@ def test_a_write_whose_borrow_has_ended_is_looked_at():
     assert reserve([written], written=1, owner=6) == CLOSER
 
 
-def test_what_was_never_written_is_listed_when_it_is():
-    assert reserve([Tensor(look=Look.UNWRITTEN)], written=1, listed=False) == CLOSER
-    assert reserve([Tensor(look=Look.UNWRITTEN)], written=1) == 1
+@pytest.mark.parametrize("listed", [False, True])
+def test_what_was_never_written_can_be_written(listed):
+    assert reserve([Tensor(look=Look.UNWRITTEN)], written=1, listed=listed) == 1
+    assert reserve([Tensor(look=Look.UNWRITTEN)], written=0, listed=listed) == CLOSER
 
 
 def test_launches_are_numbered_and_noted():
