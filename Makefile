@@ -12,25 +12,47 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The other Pythons that are here: `make test` runs the tests of SHORT with each; PYTHONS= leaves them out.
 PYTHONS ?= $(shell tools/pythons.sh $(PYTHON))
 PYTHON_NAME = $(notdir $(PYTHON))
+# Builds the native core for the Python that runs it, into src/tilewright, or does nothing in 0.2 s if it is
+# built: recipes begin with it, so that they see what has changed in native/.
+CORE := native/build_core.py
+PRESET ?= release
 SHORT ?= tests/host/op tests/host/launch tests/host/array tests/cpu/op/test_awaiting.py tests/docs/test_pages.py \
     tests/ownership/test_programs.py tests/errors
+# What `make sanitize` runs: the tests that drive the native core hardest.
+SANITIZED ?= tests/host/driver tests/host/op tests/host/launch tests/host/array tests/cpu/driver tests/cpu/op \
+    tests/ownership
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test other check types format bench hostbench gpubench gpu-pack clean
+.PHONY: help demo test native sanitize other inplace wheel check types format bench hostbench gpubench gpu-pack clean
 
 help:  ## print this help
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## /\1\t/' | \
 	    while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 demo: $(VENV)/.base  ## run several kernels on this machine and check them against NumPy
+	@$(BIN)/python $(CORE)
 	@$(BIN)/python examples/demo.py
 
 test: $(FRAMEWORKS)  ## all checks, then all tests; FRAMEWORKS= leaves out torch, JAX, Triton and Numba
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory check native
 	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
 	@for python in $(PYTHONS); do $(MAKE) --no-print-directory other PYTHON=$$python || exit 1; done
 
+native: $(VENV)/.base  ## unit tests of the native core: plain, under AddressSanitizer, under ThreadSanitizer
+	@$(BIN)/python $(CORE) --test --if-possible release asan tsan
+
+sanitize: $(VENV)/.dev  ## these, then tests of the host under AddressSanitizer; SANITIZED= says which
+	@$(BIN)/python $(CORE) --test release asan tsan
+	@$(BIN)/python tools/sanitize.py -q -n $(JOBS) $(SANITIZED) $(PYTEST_ARGS)
+
+inplace:  ## build the core for PYTHON into src/tilewright, with CMake, ninja and a compiler alone; PRESET=debug
+	@$(PYTHON) $(CORE) $(PRESET)
+
+wheel: $(VENV)/.dev  ## an sdist, and from it a wheel for this machine, into dist
+	@$(BIN)/python -m build --no-isolation --outdir dist
+
 other: build/.test-$(PYTHON_NAME)  ## a short run of the tests with another Python: make other PYTHON=python3.13
+	@build/$(PYTHON_NAME)/bin/python $(CORE)
 	build/$(PYTHON_NAME)/bin/python -m pytest -q -n $(JOBS) $(SHORT) $(PYTEST_ARGS)
 
 check: $(VENV)/.dev  ## format, lint and types of the package, the examples and the docs
@@ -49,53 +71,65 @@ format: $(VENV)/.dev  ## rewrite the sources in house style
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.bench  ## time kernels against NumPy, torch and numba; results in benchmarks/results
+	@$(BIN)/python $(CORE)
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 gpubench:  ## time kernels on this machine's GPU, with the torch, Triton and cuTile of PYTHON
+	@$(PYTHON) $(CORE)
 	@PYTHONPATH=src $(PYTHON) -m benchmarks.gpu $(BENCH_ARGS)
 
 hostbench: $(VENV)/.bench  ## time what launches, chains, graphs and streams cost the host
+	@$(BIN)/python $(CORE)
 	@$(BIN)/python -m benchmarks.host $(BENCH_ARGS)
 
 gpu-pack: $(VENV)/.dev  ## compile kernels for a GPU elsewhere into build/gpu-pack; PACK_ARGS="--arch sm_100"
+	@$(BIN)/python $(CORE)
 	@$(BIN)/python tools/gpu_pack.py build/gpu-pack $(PACK_ARGS)
 
 clean:  ## remove the environment and everything built
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/tilewright/_core*.so*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@echo "making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
 
-# The stamps make a second run quick; a changed pyproject.toml installs again.
-$(VENV)/.base: pyproject.toml | $(VENV)/bin/python
-	@echo "installing tilewright into $(VENV)"
-	@$(PIP) install --editable .
+# What builds the core: scikit-build-core, and as wheels those tools that the machine does not have. They stay, for
+# the builds to come, so there is no environment of pip's own for each (--no-build-isolation).
+$(VENV)/.tools: pyproject.toml $(CORE) | $(VENV)/bin/python
+	@$(PIP) install $$($(BIN)/python $(CORE) --requirements)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+# The stamps make a second run quick; a changed pyproject.toml installs again.
+$(VENV)/.base: pyproject.toml $(VENV)/.tools
+	@echo "installing tilewright into $(VENV)"
+	@$(PIP) install --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.tools
 	@echo "installing tilewright and the development tools into $(VENV)"
-	@$(PIP) install --editable '.[dev]'
+	@$(PIP) install --no-build-isolation --editable '.[dev]'
 	@touch $(VENV)/.base $@
 
 # Environments of other Pythons, for `make other`.
 build/.test-%: pyproject.toml
 	@echo "installing tilewright and its tests into build/$*"
 	@$(PYTHON) -m venv build/$*
-	@build/$*/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[test]'
+	@build/$*/bin/python -m pip --disable-pip-version-check --quiet install \
+	    $$(build/$*/bin/python $(CORE) --requirements)
+	@build/$*/bin/python -m pip --disable-pip-version-check --quiet install --no-build-isolation --editable '.[test]'
 	@touch $@
 
 # Large, so they have a stamp of their own. Where they are not to be had, the tests that need them are
 # skipped, and listed as such; all others run.
 $(VENV)/.frameworks: pyproject.toml | $(VENV)/.dev
 	@echo "installing torch, JAX, Triton and Numba for the tests into $(VENV)"
-	@$(PIP) install --editable '.[frameworks]' \
+	@$(PIP) install --no-build-isolation --editable '.[frameworks]' \
 	    || echo "they cannot be installed here: tests that need them will be skipped"
 	@touch $@
 
 # A stamp of its own: torch is large, and nothing else needs it.
-$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.bench: pyproject.toml $(VENV)/.tools
 	@echo "installing tilewright and the libraries it is compared with into $(VENV)"
-	@$(PIP) install --editable '.[bench]' $(BENCH_WITH)
+	@$(PIP) install --no-build-isolation --editable '.[bench]' $(BENCH_WITH)
 	@touch $(VENV)/.base $@

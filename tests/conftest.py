@@ -17,9 +17,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from support.numbers import fresh_rng
-from tilewright.base import fingerprint
-from tilewright.base.errors import Code, CompileError
+from support import core_in_place
+
+core_in_place.refresh()  # before the package is imported
+
+from support.numbers import fresh_rng  # noqa: E402
+from tilewright.base import fingerprint  # noqa: E402
+from tilewright.base.errors import Code, CompileError  # noqa: E402
 
 # Before anything reads the settings: a pass that breaks the IR is named at once.
 os.environ.setdefault("TILEWRIGHT_VERIFY", "1")

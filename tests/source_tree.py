@@ -137,7 +137,18 @@ def functions(path: Path) -> Iterator[tuple[str, int, int]]:
 
 def python_files() -> list[Path]:
     """Every Python file that the house limits hold for."""
-    names = ("tests", "examples", "tools", "benchmarks")
+    names = ("tests", "examples", "tools", "benchmarks", "native")
     folders = (SOURCES, *(ROOT / name for name in names))
     files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     return [path for path in files if not path.name.startswith("_generated_")]
+
+
+def native_files() -> list[Path]:
+    """Every C++ file of the native core."""
+    return sorted(path for path in (ROOT / "native").rglob("*.?pp"))
+
+
+def native_code_lines(path: Path) -> int:
+    """How many lines of a C++ file hold code: no blank lines, and none of comment alone."""
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return sum(bool(line) and not line.startswith("//") for line in lines)

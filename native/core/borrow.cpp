@@ -15,7 +15,9 @@ constexpr int64_t kUnwritableUnlisted = kUnwritable | slow_path::kUnwritten;
 // Why memory cannot be borrowed again without a search for whom that concerns.
 constexpr int64_t kUnclaimed = kUnwritableUnlisted | slow_path::kExclusive | slow_path::kReaders;
 
-bool has(const StorageRecord& storage, int64_t reasons) { return (storage.slow_path & reasons) != 0; }
+bool has(const StorageRecord& storage, int64_t reasons) {
+  return (storage.slow_path & reasons) != 0;
+}
 
 // Whether the borrow of a tensor stands, and its memory can be used for that.
 bool stands(const TensorUses& uses, int64_t i, int64_t unwritable) {

@@ -38,9 +38,9 @@ class TensorUses {
 };
 
 // What `reserve` gives in place of a number.
-inline constexpr int64_t kSlowPath = -1;     // Python must look closer
-inline constexpr int64_t kPendingWork = -2;  // Python keeps an account of work that may be over: let
-                                             // it look through that, and ask again
+inline constexpr int64_t kSlowPath = -1;  // Python must look closer
+// Python keeps an account of work that may be over: let it look through that, and ask again.
+inline constexpr int64_t kPendingWork = -2;
 
 // How work begins, as bits.
 inline constexpr int64_t kListed = 1;     // Python lists it
@@ -67,8 +67,8 @@ int64_t reborrow(const TensorUses& uses, Timeline& timeline);
 // Writes the address of each tensor to the place there is for it.
 void write_addresses(const TensorUses& uses, const int64_t* places, int64_t* slots);
 
-// Writes the addresses of tensors, and other numbers, to their places in the parameters of a launch;
-// places are counted from `first`, where `parameters` points.
+// Writes the addresses of tensors, and other numbers, to their places in the parameters of a
+// launch; places are counted from `first`, where `parameters` points.
 void write_parameters(const LaunchPlan& plan, const TensorUses& uses, const int64_t* numbers,
                       int64_t* parameters, int64_t first = 0);
 

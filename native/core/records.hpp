@@ -14,7 +14,8 @@ namespace tw {
 using Object = void*;
 
 // The work of one stream that is known by its number; a stream passes it in the order of numbers.
-// Some of it is *listed* in Python by number, of some Python knows no more than that it was submitted.
+// Some of it is *listed* in Python by number, of some Python knows no more than that it was
+// submitted.
 struct Timeline {
   int64_t issued;          // the number of the last one
   int64_t over;            // up to which number nobody needs to know of them any more
@@ -112,8 +113,8 @@ struct BindPlan {
   int64_t count;          // tensors,
   int64_t written;        // the first of which are written
   const int64_t* places;  // which arguments they are
-  int64_t* found;         // where their kinds are written: of all of them, then the tilings of those
-                          // that are written
+  int64_t* found;         // where their kinds are written: of all of them, then the tilings of
+                          // those that are written
   const int64_t* kinds;   // those of the last launch
   Object known;           // what is known of launches of these kinds; null: nothing
   Object tensor_class;

@@ -30,7 +30,8 @@ PyObject* borrow_exclusive(PyObject*, PyObject* const* given, Py_ssize_t count) 
   PyObject* record = arguments.bytes_object();
   PyObject* what = arguments.string();
   PyObject* known = arguments.object();
-  if (!arguments.ok() || !holds_words(record, sizeof(TensorRecord) / sizeof(int64_t))) return nullptr;
+  constexpr int64_t kWords = sizeof(TensorRecord) / sizeof(int64_t);
+  if (!arguments.ok() || !holds_words(record, kWords)) return nullptr;
   return py::borrow_exclusive(*plan, record, what, known);
 }
 

@@ -50,8 +50,7 @@ class BoundTensors {
   BoundTensors(const BindPlan& plan, Owned use)
       : plan_(plan),
         tuple_(PyTuple_New(plan.count + 3)),
-        row_(PyBytes_FromStringAndSize(
-            nullptr, Py_ssize_t(sizeof(int64_t)) * TensorUses::words_for(plan.written, plan.count))) {
+        row_(PyBytes_FromStringAndSize(nullptr, row_bytes(plan))) {
     if (!ok()) return;
     PyTuple_SET_ITEM(tuple_.get(), plan.count, use.release());
     PyTuple_SET_ITEM(tuple_.get(), plan.count + 1, Py_NewRef(row_.get()));
@@ -59,6 +58,10 @@ class BoundTensors {
 
   bool ok() const { return tuple_ && row_; }
   PyObject* release() { return tuple_.release(); }
+
+  static Py_ssize_t row_bytes(const BindPlan& plan) {
+    return TensorUses::words_for(plan.written, plan.count) * Py_ssize_t(sizeof(int64_t));
+  }
 
   // Whether they could be borrowed, for who has the lock: runs no Python.
   bool bind(PyObject* arguments) {

@@ -17,8 +17,8 @@ inline constexpr int64_t kFailed = INT64_MIN;
 
 // Sees to it that no other thread looks at borrow state, or changes it, for a scope.
 //
-// Where the lock is free, whoever holds the interpreter's need not take it, as long as no Python runs
-// in the scope; nor may containers be allocated there, as that collects garbage.
+// Where the lock is free, whoever holds the interpreter's need not take it, as long as no Python
+// runs in the scope; nor may containers be allocated there, as that collects garbage.
 class BorrowLock {
  public:
   explicit BorrowLock(const BorrowContext& borrows);
@@ -35,8 +35,8 @@ class BorrowLock {
   State state_;
 };
 
-// What is done to memory there, in these words, as `array.borrow.Use` has it. A new reference; null:
-// an error is set. `seen` may be null.
+// What is done to memory there, in these words, as `array.borrow.Use` has it. A new reference;
+// null: an error is set. `seen` may be null.
 PyObject* use_at(const BorrowContext& borrows, PyObject* what, PyObject* location,
                  SeenLocation* seen);
 
@@ -63,11 +63,11 @@ void note_uses(const TensorUses& uses, const BorrowContext& borrows, PyObject* u
 // Whether the code of a launch is still what it was made for. May set an error.
 bool is_fresh(const LaunchPlan& plan);
 
-// Borrows the tensors that a kernel was given. Gives a tuple: the records of the tensors, which keep
-// their memory, the use that is noted with what is written, the row as `TensorUses` takes it, and
-// what is known of launches of their kinds. That is None where they are not those of the last
-// launch, and then nothing is borrowed. None in place of the tuple: an argument needs a closer look.
-// A new reference; null: an error is set.
+// Borrows the tensors that a kernel was given. Gives a tuple: the records of the tensors, which
+// keep their memory, the use that is noted with what is written, the row as `TensorUses` takes it,
+// and what is known of launches of their kinds. That is None where they are not those of the last
+// launch, and then nothing is borrowed. None in place of the tuple: an argument needs a closer
+// look. A new reference; null: an error is set.
 PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known);
 
 // Borrows all of a tensor for writing, by its record, as `array.borrow.BorrowState.exclude` does.

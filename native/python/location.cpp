@@ -39,11 +39,13 @@ Owned frame_at(PyObject* known) {
   if (up == -1 && PyErr_Occurred()) return Owned();
   if (up <= 0) return Owned(Py_XNewRef(reinterpret_cast<PyObject*>(PyEval_GetFrame())));
   Owned found(PyObject_CallOneArg(get_frame, known));
-  if (!found && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();  // the stack is not so deep
+  // The stack may not be so deep.
+  if (!found && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();
   return found;
 }
 
-// The innermost frame from this one on whose code is not ours. Null without an error: there is none.
+// The innermost frame from this one on whose code is not ours. Null without an error: there is
+// none.
 Owned users_frame(Owned frame) {
   while (frame) {
     const Owned code(code_of(frame));

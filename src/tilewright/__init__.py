@@ -3,8 +3,20 @@
 What may be written in a kernel is in `tilewright.lang`.
 """
 
+import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
+
+try:
+    import tilewright._core as _core  # noqa: F401 # pyright: ignore[reportUnusedImport]
+except ModuleNotFoundError as _error:
+    raise ImportError(
+        "the native core of tilewright, tilewright._core, is not built for this Python. In a "
+        "checkout, build it:\n"
+        f"    make inplace PYTHON={_sys.executable}\n"
+        "It takes CMake, ninja and a C++ compiler, and says what is missing; "
+        "`pip install tilewright` brings it along."
+    ) from _error
 
 from .array import (
     Arc,

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -192,8 +193,11 @@ class FakeCuda(Firing):
         return address
 
     def free(self, address: int, stream: int) -> None:
+        """Free in the order of the stream: what was put there before still finds the memory."""
         self._check("free")
-        del self.memory[address]
+        block = self.memory.pop(address)
+        if self.queues.get(stream):
+            self.queues[stream].append(partial(len, block))
 
     def allocate_pinned(self, nbytes: int) -> int:
         self._check("allocate_pinned")

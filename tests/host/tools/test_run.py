@@ -49,8 +49,8 @@ def test_an_example_by_its_name(name, capsys):
 
 def test_examples_of_an_installed_package(tmp_path, monkeypatch, capsys):
     """A wheel has them inside the package, where the command looks first."""
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
-    assert wheel["targets"]["wheel"]["force-include"] == {"examples": "tilewright/examples"}
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]["wheel"]
+    assert wheel["force-include"] == {"examples": "tilewright/examples"}
     assert run.EXAMPLES[0] == Path(tw.__file__).parent / "examples"
     (tmp_path / "interop").mkdir()
     (tmp_path / "interop" / "guest.py").write_text("print('found')\n")

@@ -1,0 +1,98 @@
+"""The shape of the native core, kept by test: includes, size limits, types of the module."""
+
+from __future__ import annotations
+
+import ast
+import re
+import types
+
+import pytest
+
+from source_tree import ROOT, SOURCES, native_code_lines, native_files, relative
+from tilewright import _core
+
+MAY_INCLUDE: dict[str, tuple[str, ...]] = {
+    "core": (),
+    "cpu": ("core",),
+    "cuda": ("core",),
+    "python": ("core", "cpu", "cuda"),
+    "tests": ("core", "cpu", "cuda"),
+}
+"""Which folders of native/ each one may include from, besides itself. In reading order."""
+
+PYTHON = ("Python.h", "structmember.h", "frameobject.h")
+MAX_FILE, MAX_COLUMNS = 500, 100
+
+FILES = native_files()
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_includes_follow_the_table(path):
+    folder = path.relative_to(ROOT / "native").parts[0]
+    assert folder in MAY_INCLUDE, f"the folder native/{folder} is not in the table"
+    allowed = {folder, *MAY_INCLUDE[folder]}
+    for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(), re.MULTILINE):
+        used = name.split("/")[0] if "/" in name else folder
+        assert used in allowed, f"{relative(path)} includes {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_python_is_known_to_its_folder_alone(path):
+    if path.relative_to(ROOT / "native").parts[0] == "python":
+        return
+    for name in re.findall(r"^\s*#\s*include\s*[<\"]([^>\"]+)", path.read_text(), re.MULTILINE):
+        assert name not in PYTHON, f"{relative(path)} includes {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_length_and_width(path):
+    size = native_code_lines(path)
+    assert size <= MAX_FILE, f"{relative(path)} has {size} code lines, limit {MAX_FILE}"
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        assert len(line) <= MAX_COLUMNS, f"{relative(path)}:{number} has {len(line)} columns"
+        assert "\t" not in line, f"{relative(path)}:{number} has a tab"
+
+
+@pytest.mark.parametrize("path", [f for f in FILES if f.suffix == ".hpp"], ids=relative)
+def test_headers_are_included_once_and_say_what_they_are(path):
+    text = path.read_text()
+    assert text.startswith("//"), f"{relative(path)} does not say what it gives"
+    assert "\n#pragma once\n" in text, f"{relative(path)} has no #pragma once"
+
+
+def _declared(body: list[ast.stmt]) -> dict[str, ast.stmt]:
+    """The public names of a stub, or of a class in it, that are there when the program runs."""
+    found: dict[str, ast.stmt] = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = node
+        elif isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) != "TypeAlias":
+            found[ast.unparse(node.target)] = node
+    return {name: node for name, node in found.items() if not name.startswith("_")}
+
+
+STUB = _declared(ast.parse((SOURCES / "_core.pyi").read_text()).body)
+
+
+def _public(thing: object) -> set[str]:
+    return {name for name in vars(thing) if not name.startswith("_")}
+
+
+def test_every_name_of_the_module_is_typed():
+    assert _public(_core) == set(STUB)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(n for n in STUB if isinstance(getattr(_core, n, None), type))
+)
+def test_every_name_of_a_class_is_typed(name):
+    node = STUB[name]
+    assert isinstance(node, ast.ClassDef)
+    assert _public(getattr(_core, name)) == set(_declared(node.body))
+
+
+@pytest.mark.parametrize("name", sorted(n for n in STUB if isinstance(STUB[n], ast.FunctionDef)))
+def test_every_function_says_what_it_does(name):
+    assert isinstance(getattr(_core, name), types.BuiltinFunctionType)
+    assert getattr(_core, name).__doc__, f"{name} has no docstring"
+    assert ast.get_docstring(STUB[name]), f"{name} has no docstring in _core.pyi"
