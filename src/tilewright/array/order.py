@@ -15,19 +15,10 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
+from .._core import FOLLOWING, LISTED
 from ..driver.lane import LATEST, OVER, Lane
 from ..driver.stub.calls import stub
-from ..driver.stub.words import (
-    ACCOUNT,
-    FOLLOWING,
-    LISTED,
-    READERS,
-    STORAGE_WORDS,
-    Look,
-    StorageWord,
-    Words,
-    new_words,
-)
+from ..driver.stub.words import ACCOUNT, READERS, STORAGE_WORDS, Look, StorageWord, Words, new_words
 from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK, mark
 from .flight import Flight, Numbered, tell_put

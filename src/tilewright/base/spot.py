@@ -8,7 +8,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TypeAlias
 
-from .. import _core
+from .._core import location, set_ours
 
 Spot: TypeAlias = "tuple[CodeType, int] | None"
 """Where the user's program stood: code object and instruction. None: no user code on the stack."""
@@ -54,7 +54,7 @@ def user_frame(known: int = 0) -> FrameType | None:
     return frame
 
 
-_core.set_ours(OURS)
+set_ours(OURS)
 
-here: Callable[..., Spot] = _core.location
+here: Callable[..., Spot] = location
 """`here(known=0)`: the innermost line that is not Tilewright's own; `known` as in `user_frame`."""

@@ -8,7 +8,7 @@ function that a kernel calls its code and the defaults that were used are watche
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType, MethodType
@@ -55,6 +55,11 @@ def same(a: Any, b: Any) -> bool:
 
 class Absent:
     """What is found of a name that a namespace does not have."""
+
+
+def there_or_absent(namespace: Mapping[str, Any], name: str) -> Any:
+    """What a name of a namespace stands for, or `Absent`."""
+    return namespace.get(name, Absent)
 
 
 MUTABLE = (list, dict, set, deque, bytearray, MappingProxyType)

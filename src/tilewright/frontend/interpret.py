@@ -25,7 +25,15 @@ from ..base.errors import Code
 from ..ir.core import Block
 from ..ir.opdef import TypeRuleError
 from ..lang.device_global import Global
-from .captured import Absent, Captured, frozen, is_settled, may_change, part_of_method
+from .captured import (
+    Absent,
+    Captured,
+    frozen,
+    is_settled,
+    may_change,
+    part_of_method,
+    there_or_absent,
+)
 from .describe import article, describe
 from .emit import Emitter
 from .frame import Frame, assigned_names
@@ -177,9 +185,8 @@ class Interpreter:
             scope = source.globals
             return self.capture(id(scope), name, partial(getitem, scope, name))
         if name in BUILTINS:
-            self.note(
-                id(source.globals), name, partial(dict.get, source.globals, name, Absent), Absent
-            )
+            read: Callable[[], Any] = partial(there_or_absent, source.globals, name)
+            self.note(id(source.globals), name, read, Absent)
             return self.capture(id(BUILTINS), name, partial(getitem, BUILTINS, name))
         if name in assigned_names(self.frame.source.body):
             self.em.fail(

@@ -15,7 +15,7 @@ from ..base.dtypes import AnyDType
 from ..driver.cpu.layouts import slot_holding
 from ..driver.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
 from ..driver.stub.words import Words, new_words
-from ..frontend.captured import Absent, Captured
+from ..frontend.captured import Absent, Captured, there_or_absent
 from .scalars import packing_of, slot_of
 
 Places = ctypes.Array[ctypes.c_int64]
@@ -71,8 +71,8 @@ class PlainShot:
 def _words_of(captured: Captured) -> tuple[int, int, int]:
     """A watch in words; of a name that must not be there, the value is 0."""
     read: Any = captured.read
-    if captured.value is Absent and isinstance(read, partial) and read.func is dict.get:
-        namespace, name, _ = read.args
+    if captured.value is Absent and isinstance(read, partial) and read.func is there_or_absent:
+        namespace, name = read.args
         return id(namespace), id(name), 0
     return (*_place_of(captured), id(captured.value))
 

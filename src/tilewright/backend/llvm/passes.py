@@ -6,9 +6,12 @@ nothing. Each manager would keep its passes, a hundred kilobytes in the default 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite.binding.newpassmanagers import NewPassManager
+
+_dispose: Callable[[Any], None] = vars(NewPassManager)["_dispose"]
 
 
 def run_passes(manager: Any, module: Any, builder: Any) -> None:
@@ -16,7 +19,7 @@ def run_passes(manager: Any, module: Any, builder: Any) -> None:
     try:
         manager.run(module, builder)
     finally:
-        NewPassManager._dispose(manager)
+        _dispose(manager)
         manager.detach()
 
 

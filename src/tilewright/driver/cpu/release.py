@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ... import _core
+from ..._core import (
+    DLPACK_DELETER,
+    DLPACK_DESTRUCTOR,
+    DLPACK_VERSIONED_DELETER,
+    DLPACK_VERSIONED_DESTRUCTOR,
+)
 
 
 class Form(NamedTuple):
@@ -22,7 +27,5 @@ class Form(NamedTuple):
     """For its capsule: calls the deleter, if nobody has taken the managed tensor over."""
 
 
-PLAIN = Form(b"dltensor", _core.DLPACK_DELETER, _core.DLPACK_DESTRUCTOR)
-VERSIONED = Form(
-    b"dltensor_versioned", _core.DLPACK_VERSIONED_DELETER, _core.DLPACK_VERSIONED_DESTRUCTOR
-)
+PLAIN = Form(b"dltensor", DLPACK_DELETER, DLPACK_DESTRUCTOR)
+VERSIONED = Form(b"dltensor_versioned", DLPACK_VERSIONED_DELETER, DLPACK_VERSIONED_DESTRUCTOR)

@@ -6,15 +6,13 @@ import ctypes
 from enum import IntEnum
 from typing import TypeAlias
 
-from ... import _core
+from ..._core import PENDING_WORK, SLOW_PATH
 
 Words: TypeAlias = "ctypes.Array[ctypes.c_int64]"
 
-CLOSER, ACCOUNT = _core.SLOW_PATH, _core.PENDING_WORK
+CLOSER, ACCOUNT = SLOW_PATH, PENDING_WORK
 """What is given in place of a number where Python must look closer; or where it keeps an account of
 work that may be over: let it look through that, and ask again."""
-LISTED, FOLLOWING = _core.LISTED, _core.FOLLOWING
-"""How work is begun, as bits: Python lists it; it comes after all that Python keeps account of."""
 
 READERS = 4
 """Streams that may read a piece of memory at once before Python must keep the account."""

@@ -7,6 +7,7 @@ from struct import pack, unpack
 
 import pytest
 
+from tilewright._core import FOLLOWING, LISTED
 from tilewright.array.borrow import BorrowState, Use, borrow_words
 from tilewright.array.excluding import exclusive_words
 from tilewright.driver.cpu.layouts import offset
@@ -16,8 +17,6 @@ from tilewright.driver.stub.words import (
     ACCOUNT,
     CALL_WORDS,
     CLOSER,
-    FOLLOWING,
-    LISTED,
     READERS,
     STORAGE_WORDS,
     TENSOR_WORDS,
