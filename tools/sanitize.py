@@ -22,8 +22,10 @@ RUNTIMES = ("libasan.so", "libclang_rt.asan-x86_64.so", "libclang_rt.asan.so")
 """The sanitizer's library: of gcc, and of clang by its two ways of naming it."""
 
 OPTIONS = {
-    # Some tests are about processes that die of a signal: that is left to Python, as it was.
-    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:handle_segv=0:handle_sigbus=0:handle_sigfpe=0",
+    # Some tests are about processes that die of a signal, and about memory that is not to be had:
+    # both are left to Python, as they were.
+    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1:"
+    "handle_segv=0:handle_sigbus=0:handle_sigfpe=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "PYTHONMALLOC": "malloc",
     "TILEWRIGHT_CACHE_DIR": "off",
