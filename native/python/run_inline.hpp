@@ -1,5 +1,5 @@
-// Work of the CPU, run on the calling thread to its end, or put on a stream: what kernels and graphs
-// share.
+// Work of the CPU, run on the calling thread to its end, or put on a stream: what kernels and
+// graphs share.
 #pragma once
 
 #include "core/records.hpp"

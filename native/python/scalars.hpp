@@ -1,5 +1,5 @@
-// Numbers given to kernels: which are accepted for a type, and their bits as parameters. What is not
-// sure here is left to launch/scalars.py, which makes the tables that this reads.
+// Numbers given to kernels: which are accepted for a type, and their bits as parameters. What is
+// not sure here is left to launch/scalars.py, which makes the tables that this reads.
 #pragma once
 
 #include "python/py.hpp"

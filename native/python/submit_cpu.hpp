@@ -30,8 +30,8 @@ int64_t submit_launch(const CpuSubmission& what, const LaunchPlan& plan, const L
 // Puts a launch on the stream if that is idle, for this thread to run it. As above.
 int64_t begin_inline(const CpuSubmission& what, const LaunchPlan& plan, const LaunchValues& values);
 
-// The same for a replay, whose job is a list that knows where its memory is. `built` is the location
-// that is noted with what is written.
+// The same for a replay, whose job is a list that knows where its memory is. `built` is the
+// location that is noted with what is written.
 int64_t begin_inline(const CpuSubmission& what, const ReplayMemory& memory, PyObject* built);
 
 }  // namespace tw::py
