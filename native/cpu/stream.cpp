@@ -174,10 +174,6 @@ Stream::Reservation Stream::reserve_idle() {
   return Reservation(*this, std::move(lock));
 }
 
-Stream::Reservation Stream::Reservation::adopt(Stream& stream) {
-  return Reservation(stream, Pool::Lock(stream.pool_->mutex_, std::adopt_lock));
-}
-
 void Stream::Reservation::occupy(Job& job) {
   stream_->pool_->append(*stream_, job);
   lock_.unlock();

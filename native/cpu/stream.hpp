@@ -40,10 +40,6 @@ class Stream {
     // Adds a job, for this thread to run it by `resume`, and ends the reservation.
     void occupy(Job& job);
 
-    // For LLVM text, which cannot keep this object: forgets, and takes up again, what is held.
-    bool release() { return lock_.release() != nullptr; }
-    static Reservation adopt(Stream& stream);
-
    private:
     friend class Stream;
     Reservation() = default;

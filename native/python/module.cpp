@@ -5,18 +5,20 @@ namespace {
 
 int execute(PyObject* module) {
   using namespace tw::py;
-  // One to a line, as they come from different files.
+  // One to a line, as they come from different files; types come before those that extend them.
   constexpr int (*kParts[])(PyObject*) = {
+      add_endings,      //
+      add_launch,       //
       add_borrowing,    //
       add_cpu,          //
-      add_cpu_text,     //
       add_cuda_driver,  //
       add_cuda_stream,  //
-      add_cuda_text,    //
       add_dlpack,       //
+      add_entry,        //
+      add_graph,        //
       add_location,     //
       add_process,      //
-      add_submit_cpu,   //
+      add_run_inline,   //
       add_xla,          //
   };
   for (const auto add : kParts) {

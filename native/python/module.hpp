@@ -7,14 +7,16 @@ namespace tw::py {
 
 int add_borrowing(PyObject* module);
 int add_cpu(PyObject* module);
-int add_cpu_text(PyObject* module);
 int add_cuda_driver(PyObject* module);
 int add_cuda_stream(PyObject* module);
-int add_cuda_text(PyObject* module);
 int add_dlpack(PyObject* module);
+int add_endings(PyObject* module);
+int add_entry(PyObject* module);
+int add_graph(PyObject* module);
+int add_launch(PyObject* module);
 int add_location(PyObject* module);
 int add_process(PyObject* module);
-int add_submit_cpu(PyObject* module);
+int add_run_inline(PyObject* module);
 int add_xla(PyObject* module);
 
 }  // namespace tw::py

@@ -60,7 +60,12 @@ bool is_untraced() {
 bool is_usual() {
   if (!is_untraced()) return false;
   PyObject* names = slot(process.threads, process.names);
-  return names != nullptr && PyDict_Check(names) && PyDict_GET_SIZE(names) == 0;
+  if (names == nullptr || !PyDict_Check(names)) return false;
+  if (PyDict_GET_SIZE(names) == 0) return true;
+  const Owned me(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
+  const int is_there = me ? PyDict_Contains(names, me.get()) : -1;
+  if (is_there < 0) PyErr_Clear();
+  return is_there == 0;
 }
 
 bool announce_submission() {

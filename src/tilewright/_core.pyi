@@ -4,7 +4,7 @@
 Arguments that are addresses of records are ints; `driver.stub.words` names the words of these.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, Final, TypeAlias, final
 
@@ -59,63 +59,6 @@ def note_passed(timeline: int, number: int, /) -> None:
 def reap(timeline: int, /) -> int:
     """Find up to which number all work is over."""
 
-CPU_UNFINISHED: Final[int]
-"""What is told of work that ran, as bits below its number: time is up, it must be resumed;"""
-CPU_QUIET: Final[int]
-"""it is over, and has nothing to report."""
-CPU_TOLD_BITS: Final[int]
-
-def cpu_submit(
-    uses: list[Any] | None,
-    user: str,
-    known: Known,
-    timeline: int,
-    stream: int,
-    job: int,
-    plan: int,
-    row: bytes,
-    numbers: bytes,
-    /,
-) -> int:
-    """Put a launch behind what is on its stream; its number in the timeline.
-
-    0: it needs a closer look, and nothing was done.
-    """
-
-def cpu_run(
-    uses: list[Any] | None,
-    user: str,
-    known: Known,
-    timeline: int,
-    stream: int,
-    job: int,
-    scratch: int,
-    budget: int,
-    plan: int,
-    row: bytes,
-    numbers: bytes,
-    /,
-) -> int:
-    """Run a launch on this thread, if its stream is idle; its number, and what is told of it.
-
-    0: it needs a closer look, and nothing was done.
-    """
-
-def cpu_replay(
-    uses: list[Any] | None,
-    user: str,
-    known: Known,
-    timeline: int,
-    stream: int,
-    job: int,
-    scratch: int,
-    budget: int,
-    memory: int,
-    built: Location,
-    /,
-) -> int:
-    """Run a replay on this thread, as `cpu_run` does a launch."""
-
 # The CPU. Jobs and scratch memory are given by their addresses.
 
 FORKED: int
@@ -137,12 +80,6 @@ def cancel_job(job: int, /) -> None:
 
 def set_listener(words: int, /) -> None:
     """Say where the words are that tell of the thread which runs the handlers of signals."""
-
-def text_addresses() -> dict[str, int]:
-    """Where LLVM text finds functions of streams."""
-
-def text_resume(stream: int, job: int, scratch: int, budget: int, /) -> int:
-    """As `CpuStream.resume`, with the address of a stream."""
 
 @final
 class CpuPool:
@@ -331,5 +268,86 @@ def set_cuda_stream(stream: type, lane: type, dues: type, many: int, /) -> None:
     A stream that keeps `many` things alive lets go of what has passed.
     """
 
-def cuda_text_entries() -> dict[str, int]:
-    """Addresses for the text of launches."""
+# Launches and graphs
+
+class Op:
+    """An op: where it was built, and who has used it. Says so if it is dropped unused."""
+
+    _built: Location
+    _uses: list[tuple[str, Location]]
+
+class Launch(Op):
+    """A kernel with its arguments. Its endings and `execute` are those of the class extending it.
+
+    Where something needs a closer look they call `_sync_on_slowly` and the like.
+    """
+
+    _args: tuple[Any, ...]
+    _held: Any
+    _examined: Any
+    _kernel: Any
+    _numbers: Sequence[Any]
+    _request: Any
+
+class Entry:
+    """A kernel as it is called. What needs a closer look is left to `_call_slowly`."""
+
+    kernel: Any
+    _launch_class: type[Launch]
+
+    def call_at(self, location: Location, args: tuple[Any, ...], /) -> Any:
+        """Call it with these arguments, for a program that stands there."""
+
+    def _set_launches(self, cls: type[Launch], /) -> None:
+        """Say of which class its launches are."""
+
+class Kernel:
+    """A kernel, as its launches need it."""
+
+    plain: Any
+    """What binds most calls, and borrows too; None: all need a closer look."""
+    bare: Any
+    """What calls without keywords ask, if that is known."""
+
+class Binder:
+    """Binds plain calls of one kernel."""
+
+    call: int
+    """The address of what binding takes, as `CallWord` says."""
+    number_places: bytes
+    """Which arguments are numbers: 64-bit words."""
+
+class Graph:
+    """Work that was captured. What needs a closer look is left to `_launch_slowly`."""
+
+    _memory: Any
+    _replay: Any
+    device: Any
+    name: str
+    prepared: list[Any]
+
+class GraphLaunch(Op):
+    """Runs a graph's work once. Its endings are those of the class that extends it."""
+
+    _graph: Any
+    _of: str
+    _home: Any
+
+@final
+class Started:
+    """Work that was put on a stream of the CPU; called once the stream has passed it."""
+
+    def __call__(self) -> None:
+        """Take note that it is over."""
+
+def set_choosing(how: dict[str, Any], /) -> None:
+    """Say how streams are chosen for ops that name none."""
+
+def set_cpu_classes(classes: dict[str, Any], /) -> None:
+    """Say how streams of the CPU and records of their work are laid out."""
+
+def set_launch_classes(classes: dict[str, Any], /) -> None:
+    """Say how what launches meet is laid out."""
+
+def set_graph_classes(classes: dict[str, Any], /) -> None:
+    """Say how what graphs meet is laid out."""

@@ -16,9 +16,6 @@ from support.fake_cuda import FakeCuda, names
 from support.native_cuda import NativeCuda
 from tilewright.driver.cuda.device import CudaDevice
 from tilewright.driver.cuda.stream import MANY
-from tilewright.graph import quick as graph_quick
-from tilewright.launch import quick
-from tilewright.launch.definition import Entry
 
 
 @tw.entry
@@ -61,18 +58,14 @@ def vector(address):
     return np.ctypeslib.as_array((ctypes.c_float * 8).from_address(address))
 
 
-DRIVERS = {"python": FakeCuda, "native": NativeCuda, "quick": NativeCuda}
-"""Launches in Python, and the driver too; calls of a native one; and all of it native."""
+DRIVERS = {"python": FakeCuda, "native": NativeCuda}
+"""Launches in Python, and the driver too; and by the core, through a table of its functions."""
 
 
 @pytest.fixture(params=DRIVERS)
-def fake(request, monkeypatch):
+def fake(request):
     """A driver whose kernels multiply what they read, by 2 or by the number they are given."""
     fake = DRIVERS[request.param]()
-    for kernel in (double, scaled, doubled, shifted, visited):
-        monkeypatch.setattr(kernel, "__class__", Entry)
-    for part in (quick, graph_quick):
-        monkeypatch.setattr(part, "OFTEN", 1 if request.param == "quick" else 1 << 30)
 
     def multiply(values, grid):
         z, x = (vector(value) for value in values if value in fake.memory)

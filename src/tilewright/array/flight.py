@@ -6,10 +6,13 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from .._core import set_process
 from ..base.errors import ContextError
 from ..base.shield import listen
 from ..driver.lane import OVER, Lane
 from ..driver.stub.calls import stub
+from ..op.nesting import THREAD
+from ..op.trace import Tracing
 from .borrow import LOCK
 
 if TYPE_CHECKING:
@@ -204,3 +207,6 @@ def tell_put() -> None:
     if PUTS.waiting:
         with PUTS:
             PUTS.notify_all()
+
+
+set_process(Tracing, THREAD, PUTS, tell_put)

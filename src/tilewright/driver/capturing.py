@@ -48,9 +48,6 @@ class Unfired:
 
     starts = False
 
-    def hasten(self) -> None:
-        """There is nothing to be had ready."""
-
     def fire(self, *work: object) -> bool:
         """There is no other way than `put_on`."""
         return False

@@ -219,10 +219,6 @@ class Replay(Protocol):
         """
         ...
 
-    def hasten(self) -> None:
-        """It is run often: have native code ready for that, where `fire` needs any."""
-        ...
-
     def settled(self) -> AbstractContextManager[None]:
         """A block in which no run is under way, so that pieces can be given other arguments."""
         ...

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 from weakref import ref
 
+from .._core import Graph as NativeGraph
 from ..array.flight import PUTS, tell_put
 from ..array.order import tidy
 from ..array.recording import Node, PlainMemory, Recording, memory_of
@@ -26,7 +27,6 @@ from ..op.place import Spot, here, place_of
 from ..op.policy import as_stream
 from ..op.running import run_here
 from .launching import GraphLaunch
-from .quick import hasten
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,34 +34,33 @@ R = TypeVar("R")
 SCOPE = "graph scope"
 
 
-class CudaGraph(Generic[T]):
+class CudaGraph(NativeGraph, Generic[T]):
     """Work that was captured, to be run again and again with `launch()`.
 
     Capturing runs the op's host functions, compiles its kernels and fills the memory it makes;
     launches and copies run at each replay, and not before. A graph keeps the memory it uses.
     """
 
-    __slots__ = (
-        "__dict__", "__weakref__", "_memory", "_replay", "device", "name", "prepared", "quick",
-        "stream",
-    )  # fmt: skip
+    __slots__ = ("__dict__", "__weakref__", "stream")
 
-    launches = 0
-    """How often it was launched, before that was `quick`."""
-    quick: type[GraphLaunch]
-    """The class of its launches in native code; there once it is asked for."""
+    name: str
+    """What was captured."""
+    device: Device
+    """The device it runs on."""
+    prepared: list[Outcome]
+    """What became of filling memory for it; the first launch looks after that."""
+    _memory: PlainMemory | None
+    _replay: Replay
 
     def __init__(
         self, name: str, stream: Stream, replay: Replay, nodes: Sequence[Node], output: T
     ) -> None:
         self.name = name
-        """What was captured."""
         self.writing = f"written by `{name}.graph`"
         """What its launches do to memory, in words."""
         self.stream = stream
         """Where `update` runs its ops; launches run on any stream."""
-        self.device: Device = stream.device
-        """The device it runs on."""
+        self.device = stream.device
         self._replay = replay
         self._nodes = list(nodes)
         self._output = output
@@ -70,8 +69,7 @@ class CudaGraph(Generic[T]):
         self.kept: tuple[Replay, tuple[Node, ...]]
         """What a launch in flight keeps. Not the graph: one that its user has dropped cannot be
         launched again, so its memory may be given away."""
-        self.prepared: list[Outcome] = []
-        """What became of filling memory for it; the first launch looks after that."""
+        self.prepared = []
         self._gather()
 
     def _gather(self) -> None:
@@ -116,10 +114,14 @@ class CudaGraph(Generic[T]):
         """The recorded work by name, in order."""
         return tuple(node.name for node in self._nodes)
 
-    def launch(self) -> GraphLaunch:
-        """An op that runs the captured work once."""
-        if type(self) is CudaGraph:
-            hasten(self)
+    if TYPE_CHECKING:
+
+        def launch(self) -> GraphLaunch:
+            """Build an op that runs the captured work once."""
+            ...
+
+    def _launch_slowly(self) -> GraphLaunch:
+        """As `launch`, where the core cannot build it."""
         return GraphLaunch.of(self)
 
     def update(self, op: DeviceOp[R]) -> R:
@@ -176,10 +178,6 @@ class CudaGraph(Generic[T]):
         if fired is not True and (error := self.read(fired)) is not None:
             raise error
         return True
-
-    def hasten(self) -> None:
-        """It is launched often."""
-        self._replay.hasten()
 
     def put_on(self, stream: Stream, *, inline: bool) -> ReplayRun:
         """Put one replay on a stream; for `GraphLaunch`, which orders it."""

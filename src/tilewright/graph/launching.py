@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from .._core import GraphLaunch as NativeGraphLaunch
+from .._core import set_graph_classes
 from ..array.borrow import LOCK, Use
 from ..array.lease import Act, refuse_leased
+from ..array.order import tidy
 from ..array.ownership import refuse_unreadable
+from ..array.recording import PlainMemory
 from ..array.region import Region
 from ..array.working import put_work
-from ..driver.protocol import Device, FirstUse, Stream
+from ..driver.cpu.replay import CpuReplay
+from ..driver.cuda.context import Context
+from ..driver.cuda.replay import GRAPH, CudaReplay
+from ..driver.cuda.stream import CudaStream
+from ..driver.protocol import Device, FirstUse, ReplayRun, Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.endings import NOT_FIRED, NotFired
@@ -22,11 +30,10 @@ if TYPE_CHECKING:
     from .graph import CudaGraph
 
 
-class GraphLaunch(DeviceOp[None]):
+class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
     """Runs a graph's work once. It borrows what the graph uses when it starts."""
 
-    __slots__ = ("_graph", "_home", "_of")
-    # What `quick` writes in native code.
+    __slots__ = ()
 
     effect = True
 
@@ -76,6 +83,12 @@ class GraphLaunch(DeviceOp[None]):
         self.spend()
         return None
 
+    def hear(self, graph: CudaGraph[Any], run: ReplayRun) -> None:
+        """It is over, and has something to report; the core calls this."""
+        error = graph.read(run)
+        if error is not None:
+            raise named(error, self)
+
     def execute(self, ctx: ExecutionContext) -> None:
         """Check and borrow the graph's memory, then replay."""
         graph = self._graph
@@ -121,3 +134,28 @@ def _borrow(op: GraphLaunch, writes: Sequence[Region], reads: Sequence[Region]) 
 
 def _described(region: Region) -> str:
     return f"Tensor(shape={region.shape}, dtype={region.dtype.name})"
+
+
+def _unfinished(
+    label: str,
+    keep: tuple[CudaReplay, Any],
+    stream: CudaStream,
+    others: int,
+    kept: Any,
+    upto: int,
+    answer: int,
+) -> None:
+    """As `CudaReplay.fire` goes on where a run was refused, or is not over yet."""
+    if answer < 0:
+        keep[0].refuse(answer)
+    stream.waited((others, kept, upto), answer, label, keep)
+
+
+CORE_CLASSES: Mapping[str, Any] = {
+    "GraphLaunch": GraphLaunch, "PlainMemory": PlainMemory, "CpuReplay": CpuReplay,
+    "CudaReplay": CudaReplay, "Context": Context, "label": GRAPH, "tidy": tidy,
+    "unfinished": _unfinished,
+}  # fmt: skip
+"""What the core meets when it ends launches of graphs, by the names that it asks for."""
+
+set_graph_classes(dict(CORE_CLASSES))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
+from .._core import Entry as NativeEntry
 from ..compile.hints import GivenHints, Hints
 from ..compile.options import CompileOptions
 from ..frontend.preconditions import NOTHING_ASKED, Asked
@@ -16,7 +17,6 @@ from ..op.arity import Maker
 from ..op.place import Spot, user_frame
 from .kernel import Kernel
 from .operation import Launch
-from .quick import hasten
 
 if TYPE_CHECKING:
     from ..compile.checks import Checks
@@ -34,27 +34,21 @@ class Declared:
     options: CompileOptions | None = None
 
 
-class Entry(Maker):
+class Entry(NativeEntry, Maker):
     """A kernel. Calling it with its arguments gives the op that runs it.
 
     Arguments are values or ops that give them, by position or by keyword; constants go by keyword.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "quick")
+    __slots__ = ("__dict__", "__weakref__")
 
     launches: ClassVar[type[Launch[Any]]] = Launch
     """The class of its launches."""
-    is_quick: ClassVar[bool] = False
-    """Whether native code builds them."""
-    plain_calls = 0
-    """How often it was called with tensors that need no closer look, before that was `quick`."""
 
     __name__: str
     __qualname__: str
-    quick: int
-    """Where native code finds what it needs to build launches; there once it was asked for."""
-    quick_keeps: object
-    """What stands there."""
+    kernel: Kernel
+    """What builds its launches."""
 
     def __init__(
         self,
@@ -76,7 +70,7 @@ class Entry(Maker):
 
     def _adopt(self, kernel: Kernel, function: Callable[..., Any]) -> None:
         self.kernel = kernel
-        """What builds its launches."""
+        self._set_launches(self.launches)
         self.result_count = len(kernel.source.parameters)
         self.declared: list[Declared] = []
         """What `declare` was told."""
@@ -204,22 +198,18 @@ class Entry(Maker):
     def __repr__(self) -> str:
         return f"<kernel `{self.kernel.name}`>"
 
-    def call_at(self, spot: Spot, args: tuple[Any, ...], /) -> Launch[Any]:
-        """As calling it. Native code of quick kernels need not look where the program stands."""
-        op: Launch[Any] = cast("Any", self)(*args)
-        return op
+    def _call_at_slowly(self, spot: Spot, args: tuple[Any, ...], /) -> Launch[Any]:
+        """As `_call_slowly`, for a program that stands there."""
+        return self.launches.of(self.kernel, args, {}, spot)
+
+    def _call_slowly(self, /, *args: Any, **constants: Any) -> Launch[Any]:
+        """Build the op that runs the kernel on these arguments, where some need a closer look."""
+        named: Mapping[str, Any] = constants
+        if named and len(args) < self.result_count:
+            args, named = self.kernel.placed(args, named)
+        return self.launches.of(self.kernel, args, named)
 
     if not TYPE_CHECKING:
-        # Type checkers see the call by arity instead: `_generated_overloads`.
-
-        def __call__(self, /, *args: Any, **constants: Any) -> Launch[Any]:
-            """Build the op that runs the kernel on these arguments."""
-            if constants and len(args) < self.result_count:
-                args, constants = self.kernel.placed(args, constants)
-            op = self.launches.of(self.kernel, args, constants)
-            if op.is_plain and not self.is_quick:
-                hasten(self)  # what follows will be as plain, most likely
-            return op
 
         def __getitem__(self, grid: object) -> NoReturn:
             raise TypeError(

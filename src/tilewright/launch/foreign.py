@@ -108,6 +108,10 @@ class ForeignForm(Form):
         self.made: Recent[tuple[Any, ...], ForeignCode] = Recent(KINDS)
         """Codes by device, alignment, traits of numbers, grid, and what else was asked for."""
 
+    def ranges(self) -> bytes:
+        """Nothing is sure of numbers, whose types may not be declared."""
+        return b""
+
     def accepting(self, kernel: str, parameter: Parameter) -> Accept:
         """What checks the numbers given for a parameter, and gives them with their types."""
         accept = _Accepting(kernel, parameter.name)

@@ -16,7 +16,7 @@ from .code import Code, Shot
 from .links import Generics, Links, scalar_type
 from .protocol import Runnable
 from .recent import Recent
-from .scalars import Accept, accepting
+from .scalars import UNSURE, Accept, accepting, range_of
 from .specialize import Constants
 
 
@@ -65,6 +65,16 @@ class Form:
             self.accepting(kernel, a.parameter) for a in args if isinstance(a, ScalarArg)
         ]
 
+    def ranges(self) -> bytes:
+        """The numbers that its parameters take for certain, as the core reads it."""
+        return b"".join([self._range(a.parameter) for a in self.args if isinstance(a, ScalarArg)])
+
+    def _range(self, parameter: Parameter) -> bytes:
+        dtype = parameter.dtype
+        if isinstance(dtype, str):
+            return range_of(self.links.dtypes[dtype][0]) if dtype in self.links.dtypes else UNSURE
+        return UNSURE if dtype is None else range_of(dtype)
+
     def accepting(self, kernel: str, parameter: Parameter) -> Accept:
         """What checks the numbers given for a parameter."""
         dtype = parameter.dtype
@@ -84,10 +94,10 @@ NOT_FOUND: Found = (None, None)
 class Known:
     """Plain launches whose tensors are of the same kinds: also their memory is aligned alike."""
 
-    __slots__ = ("_asked", "form", "home", "kinds", "latest")
+    __slots__ = ("_asked", "form", "home", "kinds", "latest", "ranges")
 
     def __init__(self, kinds: bytes, form: Form) -> None:
-        self.kinds, self.form, self.home = kinds, form, form.home
+        self.kinds, self.form, self.home, self.ranges = kinds, form, form.home, form.ranges()
         self.latest: tuple[Request, *Found] = (PLAIN, *NOT_FOUND)
         """What was last asked for, its code, and how it gets on its way; one tuple, as threads may
         ask for different things."""

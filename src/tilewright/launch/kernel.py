@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import compile as compiler
+from .._core import Kernel as NativeKernel
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.shapes import Shape
 from ..compile.cache import Compiled
@@ -54,7 +55,7 @@ REQUESTS = 256
 """Constants of calls that a kernel remembers."""
 
 
-class Kernel:
+class Kernel(NativeKernel):
     """A captured kernel with its specializations."""
 
     def __init__(

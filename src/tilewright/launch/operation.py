@@ -8,24 +8,32 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Never, Self, TypeVar, TypeVarTuple, cast
 
+from .._core import Launch as NativeLaunch
+from .._core import set_launch_classes
 from ..array.belonging import is_among
+from ..array.order import tidy
 from ..array.pledges import Pledge, behind
 from ..array.shape import ShapeLike
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
+from ..driver.cpu.record import Record
+from ..driver.cuda.context import Context
+from ..driver.cuda.stream import CudaStream
 from ..driver.protocol import AnyUse, Device, FirstUse, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.endings import CLAIMED, NOT_FIRED, NotFired
-from ..op.place import here, place_of
+from ..op.place import Spot, here, place_of
 from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
 from .arguments import Bound, Held
 from .code import Shot
-from .form import NOT_FOUND, PLAIN, Found, Request
+from .firing import CudaShot
+from .firing_here import CpuShot
+from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
 from .links import by_hand
@@ -47,19 +55,19 @@ R_co = TypeVar("R_co", covariant=True)
 Ts = TypeVarTuple("Ts")
 
 
-class Launch(Composite[R_co]):
+class Launch(NativeLaunch, Composite[R_co]):
     """A kernel with its arguments. Its result is the tuple of the very objects passed.
 
     Arguments are borrowed when it is built, and checked; where some are ops, these run first, and
-    everything is checked then.
+    everything is checked then. Most are built, started and waited for by the core alone; what is
+    here is for those that need a closer look.
     """
 
     gives_back = True
     effect = True
     staged = False
 
-    __slots__ = ("_args", "_examined", "_held", "_kernel", "_request")
-    # What `quick` writes in native code; the rest is for launches that need a closer look.
+    __slots__ = ()
 
     _kernel: Launchable
     _args: tuple[Any, ...]
@@ -67,28 +75,37 @@ class Launch(Composite[R_co]):
     _held: Held | None
     """The tensors, where none needs a closer look."""
     _examined: Bound | None
+    _numbers: Sequence[Any]
 
     _keywords: Mapping[str, Any] = MappingProxyType({})
     _pledges: Sequence[Pledge] = ()
     """Where some arguments are ops: the borrows of the others."""
-    _numbers: Sequence[Any] = ()
 
     @classmethod
-    def of(cls, kernel: Launchable, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Self:
-        """Build one. By itself: calling a class takes Python twice as long."""
+    def of(
+        cls,
+        kernel: Launchable,
+        args: tuple[Any, ...],
+        keywords: Mapping[str, Any],
+        spot: Spot = None,
+    ) -> Self:
+        """Build one, for a program that stands at `spot`; None: where this is called.
+
+        By itself: calling a class takes Python twice as long.
+        """
         self = object.__new__(cls)
-        self._built = here(2)  # a kernel's `__call__`
+        self._built = spot or here(2)  # a kernel's `__call__`
         self._uses = []
-        self._kernel, self._args = kernel, args
+        self._kernel, self._args, self._numbers = kernel, args, ()
         self._request, self._held, self._examined = PLAIN, None, None
         try:
             plain = kernel.plain
             request = kernel.asked(keywords) if keywords else kernel.bare
             if plain is not None and request is not None and len(args) == plain.arity:
                 self._request = request
-                held = self._held = plain.bind(args, 2)
+                held = self._held = plain.bind(args, 2 if spot is None else spot)
                 if held is not None and plain.has_numbers:
-                    self._numbers = plain.numbers(args, held)
+                    self._numbers = tuple(plain.numbers(args, held))
             if self._held is None:
                 self._bind_closely(kernel, args, keywords)
         except Exception:
@@ -105,11 +122,6 @@ class Launch(Composite[R_co]):
 
     def _count_results(self) -> int:
         return len(self._kernel.source.parameters)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether its arguments need no closer look: they are tensors, and no numbers."""
-        return self._held is not None and not self._numbers
 
     @property
     def _bound(self) -> Bound | None:
@@ -288,8 +300,16 @@ class Launch(Composite[R_co]):
         if isinstance(error, Exception):
             named(error, self)
 
-    def execute(self, ctx: ExecutionContext) -> R_co:
-        """Run the kernel; argument ops run first."""
+    def hear(self, shot: CpuShot, record: Record) -> None:
+        """It is over, and has something to report; the core calls this."""
+        try:
+            shot.hear(record)
+        except BaseException as error:
+            self.fail(error)
+            raise
+
+    def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
+        """As `execute`, where the core cannot run it; argument ops run first."""
         if self._held is not None and ctx.recording is None and ctx.lent is None:
             fired = self._fire_in(ctx)
             if fired is not NOT_FIRED:
@@ -436,3 +456,27 @@ class Launch(Composite[R_co]):
 
 def _layouts(bound: Bound) -> str:
     return ", ".join(f"{arg.dtype.name} {arg.layout.shape}" for arg in bound.form.memory)
+
+
+def _tidy(held: Held) -> bool:
+    """Let the memory of a launch that could not begin forget what is over; whether it could."""
+    return tidy(held[:-3])
+
+
+def _unfinished(
+    shot: CudaShot, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
+) -> None:
+    """As `CudaShot.fire` goes on where a launch was refused, or is not over yet."""
+    if answer < 0:
+        shot.refuse(held, answer)
+    stream.waited((others, kept, upto), answer, shot, held)
+
+
+CORE_CLASSES: Mapping[str, Any] = {
+    "Known": Known, "CpuShot": CpuShot, "CudaShot": CudaShot, "Context": Context,
+    "ExecutionContext": ExecutionContext, "tidy": _tidy, "unfinished": _unfinished,
+    "may_run_here": may_run_here,
+}  # fmt: skip
+"""What the core meets when it ends launches, by the names that it asks for."""
+
+set_launch_classes(dict(CORE_CLASSES))

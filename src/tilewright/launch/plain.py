@@ -10,9 +10,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from struct import unpack_from
-from typing import Any, cast
+from struct import pack, unpack_from
+from types import CodeType
+from typing import Any, TypeAlias, cast
 
+from .._core import Binder as NativeBinder
+from .._core import bind_tensors
 from ..array.arc import Arc, Core
 from ..array.borrow import LOCK, Ticket, borrow_words
 from ..array.ownership import Handle
@@ -20,7 +23,6 @@ from ..array.partition import MappedPartition, Partition
 from ..array.region import TensorRecord, address_of
 from ..array.tensor import BorrowMut, Tensor
 from ..driver.cpu.layouts import offset
-from ..driver.stub.calls import stub
 from ..driver.stub.words import CALL_WORDS, CallWord, new_words
 from ..op.core import has_op
 from .arguments import Bound, Held
@@ -37,10 +39,13 @@ FORMS = 256
 FormOf = Callable[[Bound], Form]
 """Finds the form of a launch whose kind is not known yet."""
 
+Where: TypeAlias = "int | tuple[CodeType, int]"
+"""How many calls up the stack the program stands, or further; or where it stands."""
+
 KINDS, KNOWN = int(CallWord.KINDS), int(CallWord.KNOWN)
 
 
-class PlainBinder:
+class PlainBinder(NativeBinder):
     """Binds plain calls of one kernel."""
 
     def __init__(
@@ -73,33 +78,34 @@ class PlainBinder:
             offset(self._given_as, "stamp"), offset(self._given_as, "tensor"), id(mapped),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
-        self.hold: Callable[[int, tuple[Any, ...], int], Held | None] = self._first_hold
-        """Native code that is given `call`, the arguments, and how far the program is."""
+        self.number_places = pack(f"{len(binder.scalars)}q", *binder.scalars)
         self._last: Known | None = None
         """What native code refers to."""
         self._forms: Recent[bytes, Known] = Recent(FORMS)
 
-    def bind(self, values: tuple[Any, ...], up: int) -> Held | None:
+    def bind(self, values: tuple[Any, ...], where: Where) -> Held | None:
         """Bind and borrow the tensors of a call; None: some arguments need a closer look.
 
-        The program stands so many calls up the stack, or further.
+        The program stands so many calls up the stack, or further; or there.
         """
         if self.has_numbers and has_op(self._numbers(values)):
             return None
-        held = self.hold(self.call, values, up + 1)
+        where = _above(where)
+        held = bind_tensors(self.call, values, where)
         if held is None:
-            return self.bind(values, up + 1) if self._note_plain(values) else None
-        return held if held[-1] is not None else self._bind_others(values, up + 1)
+            return self.bind(values, where) if self._note_plain(values) else None
+        return held if held[-1] is not None else self._bind_others(values, where)
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
         """The numbers of a call as Python ones, if the types of their parameters hold them."""
         accepted: Sequence[Any] = held[-1].form.accept(self._numbers(values))
         return accepted
 
-    def _bind_others(self, values: tuple[Any, ...], up: int) -> Held | None:
+    def _bind_others(self, values: tuple[Any, ...], where: Where) -> Held | None:
         """As `bind`, for tensors that are not of the kinds of the last call."""
+        where = _above(where)
         with LOCK:
-            held = self.hold(self.call, values, up + 1)
+            held = bind_tensors(self.call, values, where)
             kinds = self._found.raw
         if held is None or held[-1] is not None:
             return held
@@ -107,12 +113,7 @@ class PlainBinder:
         with LOCK:
             self._last = known
             self._words[KINDS], self._words[KNOWN] = address_of(known.kinds), id(known)
-            return self.hold(self.call, values, up + 1)
-
-    def _first_hold(self, call: int, values: tuple[Any, ...], up: int) -> Held | None:
-        """The native code, which is compiled now, and is `hold` from now on."""
-        self.hold = stub().bind
-        return self.hold(call, values, up + 1)
+            return bind_tensors(self.call, values, where)
 
     def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
         """The arguments of a call as those who look closer take them."""
@@ -155,6 +156,11 @@ class PlainBinder:
             for each in unknown:
                 each.note_plain()
         return bool(unknown) and all(_is_plain(each) for each in unknown)
+
+
+def _above(where: Where) -> Where:
+    """The same for who is called once more."""
+    return where + 1 if isinstance(where, int) else where
 
 
 def _is_plain(value: Any) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable
+from enum import IntEnum
 from functools import cache
-from struct import Struct
+from struct import Struct, pack
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,6 +49,54 @@ def _surely(dtype: AnyDType) -> tuple[type[Any], tuple[float, float]]:
         most = float(np.finfo(dtype.np).max) if dtype in _PACK else -math.inf
         return float, (-most, most)
     return int, int_range(dtype)
+
+
+class RangeKind(IntEnum):
+    """How the core tells that a number fits: `NumberRange` of native/python/scalars.hpp."""
+
+    UNSURE = 0
+    BOOL = 1
+    INT = 2
+    UNSIGNED = 3
+    FLOAT = 4
+
+
+UNSURE = bytes(24)
+"""Of a parameter whose numbers are all looked at in Python."""
+
+_INT64 = -(1 << 63), (1 << 63) - 1
+
+
+@cache
+def range_of(dtype: AnyDType) -> bytes:
+    """The numbers that a parameter takes for certain, as the core reads it."""
+    kind, (low, high) = _surely(dtype)
+    if kind is bool:
+        return pack("qqq", RangeKind.BOOL, 0, 1)
+    if kind is float:
+        return pack("qdd", RangeKind.FLOAT, low, high)
+    if _INT64[0] <= low and high <= _INT64[1]:
+        return pack("qqq", RangeKind.INT, low, high)
+    return pack("qQQ", RangeKind.UNSIGNED, low, high)
+
+
+class Packing(IntEnum):
+    """How the core makes a parameter of a number: `NumberPacking` of native/python/scalars.hpp."""
+
+    OTHER = 0
+    WORD = 1
+    HALF = 2
+    SINGLE = 3
+    DOUBLE = 4
+
+
+_PACKING: dict[AnyDType, Packing] = {f16: Packing.HALF, f32: Packing.SINGLE, f64: Packing.DOUBLE}
+
+
+def packing_of(which: int, dtype: AnyDType) -> bytes:
+    """How one of the numbers of a launch becomes a parameter, as the core reads it."""
+    other = Packing.OTHER if dtype.is_float else Packing.WORD
+    return pack("qq", which, _PACKING.get(dtype, other))
 
 
 def check_scalar(kernel: str, name: str, dtype: AnyDType, value: Any) -> Any:

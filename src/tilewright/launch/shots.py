@@ -16,7 +16,7 @@ from ..driver.cpu.layouts import slot_holding
 from ..driver.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
 from ..driver.stub.words import Words, new_words
 from ..frontend.captured import Captured
-from .scalars import slot_of
+from .scalars import packing_of, slot_of
 
 Places = ctypes.Array[ctypes.c_int64]
 
@@ -24,7 +24,7 @@ Places = ctypes.Array[ctypes.c_int64]
 class PlainShot:
     """Launches of one kernel over one grid: addresses and numbers go in."""
 
-    __slots__ = ("_dtypes", "_kept", "_pack", "_watches", "_words", "given")
+    __slots__ = ("_dtypes", "_kept", "_pack", "_watches", "_words", "given", "packing")
 
     def __init__(
         self,
@@ -39,6 +39,8 @@ class PlainShot:
         lives as long as this.
         """
         self._dtypes = [(which, dtype) for _, which, dtype in numbers]
+        self.packing = b"".join([packing_of(which, dtype) for which, dtype in self._dtypes])
+        """How the core makes parameters of numbers."""
         self._pack = Struct(f"{len(numbers)}Q").pack
         given = (ctypes.c_int64 * len(numbers))(*[place for place, _, _ in numbers])
         words = self._words = new_words(SHOT_WORDS)
@@ -62,7 +64,7 @@ class PlainShot:
         self._words[ShotWord.WATCHES] = ctypes.addressof(watches)
 
     def packed(self, numbers: Sequence[Any]) -> bytes:
-        """The numbers of a launch, as native code takes them."""
+        """The numbers of a launch as words, for where the core cannot tell."""
         return self._pack(*[slot_of(dtype, numbers[i]) for i, dtype in self._dtypes])
 
 

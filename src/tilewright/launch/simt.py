@@ -177,7 +177,7 @@ class SimtEntry(Entry):
     """
 
     launches = SimtLaunch
-    kernel: SimtKernel
+    kernel: SimtKernel  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from contextvars import ContextVar, Token
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, overload
 
+from .._core import set_choosing
 from ..base.config import current
 from ..base.errors import ContextError
 from ..driver.devices import HOST, all_devices, best_device, get_device, gpu_of
@@ -207,6 +208,17 @@ def choose_stream(name: str, home: Device | None) -> Stream:
             return next(policy.turns)
     policy = chosen.policy or policy_of_device(home or default_device())
     return stream_of(policy, name, home)
+
+
+def _choose_for(op: Any) -> Stream:
+    """The stream of an op that is told none."""
+    return choose_stream(op.name, op.home)
+
+
+set_choosing({
+    "chosen": _CHOSEN, "policies": _POLICIES, "round_robin": StreamPoolRoundRobin,
+    "choose": _choose_for,
+})  # fmt: skip
 
 
 class Unsafe(ContextDecorator):

@@ -111,6 +111,10 @@ class Endings(Lazy[T_co]):
         ctx.end(failed=False)
         return result
 
+    # What the core calls where it cannot end an op of its own by itself.
+    _sync_slowly, _sync_on_slowly = sync, sync_on
+    _start_slowly, _start_on_slowly = start, start_on
+
     def into_future(self) -> DeviceFuture[T_co]:
         """Start the op, on the stream that the policy in force chooses now."""
         return self._schedule(choose_stream(self.name, self.home), "into_future()")

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeGuard, TypeVar
 
+from .._core import Op
 from ..base.errors import BorrowError
 from ..driver.protocol import Device
 from .context import ExecutionContext
@@ -18,10 +19,10 @@ from .slips import Slips
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Lazy(Slips, Coroutine[Any, Any, T_co]):
+class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
     """What all ops are: something to execute, once."""
 
-    __slots__ = ("_built", "_uses")
+    __slots__ = ()
 
     gives_back: bool = False
     """Whether its results are objects that it was passed, which belong to somebody."""
@@ -173,9 +174,9 @@ class Lazy(Slips, Coroutine[Any, Any, T_co]):
     def __repr__(self) -> str:
         return f"<DeviceOp `{self.name}`, {state_of(self)}; built at {place_of(self._built)}>"
 
-    def __del__(self) -> None:
-        # An interrupt may have come before it had any.
-        if not getattr(self, "_uses", True) and self.effect:
+    def _warn_never_run(self) -> None:
+        """It is dropped, and nobody has used it; the core says so."""
+        if self.effect:
             warn_never_run(self.name, self._built)
 
 

@@ -14,7 +14,7 @@ Ts = TypeVarTuple("Ts")
 
 
 class _Threads:
-    """What each thread is starting. Of most launches native code sees that no thread is.
+    """What each thread is starting, in Python; the core looks at this, too.
 
     What must be so again after an error is done to `names` itself: Python raises an interrupt when
     it enters a function of its own, so that a property could be left with nothing done.

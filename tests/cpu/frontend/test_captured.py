@@ -16,8 +16,8 @@ import tilewright as tw
 import tilewright.lang as tl
 from tilewright import i32
 
-WARM = 70
-"""Launches after which a kernel is quick, and watches by native code."""
+WARM = 3
+"""Launches after which the core runs a kernel, and watches what it captured."""
 
 
 class Meta(type):

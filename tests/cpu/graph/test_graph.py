@@ -2,24 +2,24 @@ from __future__ import annotations
 
 import gc
 import weakref
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.core_paths import only_slow
 from support.lending import lent
 from tilewright import f32, i32
-from tilewright.graph import quick
 
-DEVICES = ["cpu", "cpu, in native code", "reference"]
+DEVICES = ["cpu", "cpu, on the slow path", "reference"]
 
 
 @pytest.fixture(params=DEVICES, autouse=True)
-def device(request, monkeypatch):
-    name, *native = request.param.split(", ")
-    monkeypatch.setattr(quick, "OFTEN", 1 if native else 1 << 30)
-    with tw.device(name) as found:
+def device(request):
+    name, *slow = request.param.split(", ")
+    with tw.device(name) as found, only_slow() if slow else nullcontext():
         yield found
 
 

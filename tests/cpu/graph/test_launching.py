@@ -1,4 +1,4 @@
-"""Replays on the CPU that the caller waits for, in native code: the same as in Python."""
+"""Replays on the CPU that the caller waits for: by the core, and on the slow path."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import signal
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,12 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.core_paths import only_slow
 from support.lending import lent
 from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.driver.cpu.replay import CpuReplay
 from tilewright.driver.host import CPU, REFERENCE
-from tilewright.graph import quick
 from tilewright.op.place import place_of
 
 ROUNDS = 60
@@ -71,40 +73,34 @@ def lasting(out: simt.DisjointSlice[f32], turn: simt.Slice[f32]) -> None:
 class Ways:
     """How replays that somebody waited for went."""
 
-    def __init__(self, may_fire: bool) -> None:
-        self.may_fire = may_fire
-        self.usual = self.looked_at = 0
-        """How many took the usual way, and how many needed a closer look before."""
+    def __init__(self, *, by_core: bool) -> None:
+        self.by_core = by_core
+        """Whether the core may run them."""
+        self.slow = 0
+        """How many took the slow path."""
 
     def begin(self) -> None:
         """Count anew."""
-        self.usual = self.looked_at = 0
+        self.slow = 0
 
-    def were_fired(self) -> bool:
-        """Whether all replays since then were fired, where they may be; else none."""
-        return self.may_fire == (self.usual == 0)
+    def were_short(self) -> bool:
+        """Whether the core has run all replays since then, where it may; else none."""
+        return self.by_core == (self.slow == 0)
 
 
-@pytest.fixture(params=["python", "native", "quick"])
-def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ways:
-    """Replays run by Python, are begun by it and run in native code, or need no Python."""
-    ways = Ways(request.param != "python")
-    fire, put_on = CpuReplay.fire, CpuReplay.put_on
-
-    def look(self: CpuReplay, *given: Any) -> Any:
-        ways.looked_at += 1
-        return fire(self, *given)
+@pytest.fixture(params=["slow", "core"])
+def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ways]:
+    """Replays are run by the core, or take the slow path."""
+    ways = Ways(by_core=request.param == "core")
+    put_on = CpuReplay.put_on
 
     def put(self: CpuReplay, stream: Any, *, inline: bool = False) -> Any:
-        ways.usual += inline
+        ways.slow += inline
         return put_on(self, stream, inline=inline)
 
-    monkeypatch.setattr(CpuReplay, "fire", look)
     monkeypatch.setattr(CpuReplay, "put_on", put)
-    monkeypatch.setattr(quick, "OFTEN", 1 if ways.may_fire else 1 << 30)
-    if request.param == "native":
-        monkeypatch.setattr(quick, "make_quick", lambda graph: None)
-    return ways
+    with nullcontext() if ways.by_core else only_slow():
+        yield ways
 
 
 @pytest.fixture(autouse=True)
@@ -143,7 +139,7 @@ def test_every_node_runs_once_in_each_replay(ways: Ways, size: int) -> None:
     ways.begin()
     for _ in range(3):
         graph.launch().sync()
-    assert ways.were_fired()
+    assert ways.were_short()
     same(x, np.full(size, 40.0))
 
 
@@ -177,7 +173,7 @@ def test_copies_are_nodes_like_others(ways: Ways) -> None:
         ways.begin()
         scope.graph.launch().sync()
         same(z, source * 2)
-    assert ways.were_fired()
+    assert ways.were_short()
 
 
 def test_a_failure_is_raised_once_and_the_nodes_behind_it_ran(ways: Ways) -> None:
@@ -204,7 +200,7 @@ def test_a_failure_is_raised_once_and_the_nodes_behind_it_ran(ways: Ways) -> Non
             [note] = told.value.__notes__
             assert note.startswith("while running `graph scope.graph`, built at")
             assert op.spent and op._graph is None
-        assert ways.were_fired()
+        assert ways.were_short()
         same(x, np.full(20, 4.0 * (i + 1)))
 
 
@@ -214,7 +210,7 @@ def test_what_nodes_print_is_written(ways: Ways, capsys: Any) -> None:
     for _ in range(3):
         graph.launch().sync()
     assert capsys.readouterr().out == "one 1\n" * 3
-    assert ways.usual == 3, "prints are read in Python"
+    assert ways.slow == 3, "prints are read in Python"
 
 
 def test_an_op_is_used_once_and_says_where(ways: Ways) -> None:
@@ -240,7 +236,7 @@ def test_what_was_borrowed_before_is_ended_by_name_and_place(ways: Ways) -> None
     with pytest.raises(tw.BorrowError, match=r"written by `scale\.graph`") as raised:
         reader.sync()
     assert any(p.text == "graph.launch().sync()  # the end of it" for _, p in raised.value.places)
-    assert ways.were_fired()
+    assert ways.were_short()
 
 
 def test_a_refused_replay_ends_no_borrow(ways: Ways) -> None:
@@ -279,7 +275,7 @@ def test_arguments_change_between_replays(ways: Ways) -> None:
                 ways.begin()
                 graph.launch().sync()
             same(target, source.to_numpy() * np.float32(factor))
-    assert ways.were_fired()
+    assert ways.were_short()
 
 
 def test_replays_and_launches_on_one_stream_keep_their_order(ways: Ways) -> None:
@@ -318,7 +314,7 @@ def test_one_that_nobody_waits_for_goes_the_usual_way(ways: Ways) -> None:
     ways.begin()
     graph.launch().start()
     graph.launch().into_future().result()
-    assert not ways.looked_at
+    assert ways.slow == 0, "others run them"
     same(x, np.full(10, 30.0))
 
 
@@ -409,7 +405,7 @@ def test_an_interrupt_ends_a_replay_that_lasts_and_the_graph_goes_on(ways: Ways)
         with pytest.raises(KeyboardInterrupt):
             op.sync_on(stream)  # many blocks, a minute
         timer.join()
-        assert op.spent and ways.were_fired()
+        assert op.spent and ways.were_short()
     same(x, [3.0])
 
 
@@ -438,7 +434,7 @@ def test_the_handler_of_a_signal_cannot_replay_what_it_interrupts(
         graph.launch().sync()
     inside = "by this very thread, which a signal has interrupted"
     for handler, refused in (
-        (lambda: graph.launch().sync(), inside if ways.may_fire else "cannot be run here"),
+        (lambda: graph.launch().sync(), inside if ways.by_core else "cannot be run here"),
         (lambda: graph.set_args(0, x.partition_mut(1), x, x), inside),
     ):
         on_signal(handler)
@@ -459,7 +455,7 @@ def test_the_handler_of_a_signal_can_start_it(ways: Ways, on_signal: Any) -> Non
         graph.launch().sync()
     started: list[Any] = []
     on_signal(lambda: started.append(graph.launch()) or started[0].start())
-    if ways.may_fire:
+    if ways.by_core:
         graph.launch().sync()
         same(x, [4.0])
         np.testing.assert_allclose(out.to_numpy(), 2)

@@ -97,7 +97,7 @@ def test_a_list_whose_items_change_is_noticed():
     z, x = poisoned(5), tw.ones(5).sync()
     for weight in (2.0, 7.0):
         weights[0] = weight
-        for _ in range(200):  # quick ones too
+        for _ in range(3):  # by the core, too
             weigh(z.partition_mut(4), x).sync()
         assert (z.to_numpy() == weight).all()
     assert len(weigh.explain_recompile().splitlines()) == 2

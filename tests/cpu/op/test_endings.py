@@ -28,12 +28,13 @@ from support.interrupts import (
 from tilewright import f32, i32, simt
 from tilewright.array import flight
 from tilewright.base.errors import ContextError
-from tilewright.driver.cpu.calling import OFTEN
 from tilewright.driver.host import CPU
 from tilewright.driver.lane import ISSUED, OVER
 from tilewright.op.nesting import THREAD
 
 SIZES = (1, 17, 100)
+WARM = 3
+"""Launches after which the core ends those that follow."""
 
 
 @tw.entry
@@ -152,7 +153,7 @@ def test_so_can_what_was_interrupted_again_and_again(what, kind):
     """Each signal comes while the one before is handled; tensors are of use when there are none."""
     place = Place(17)
     run = getattr(place, what)
-    for often in (1, 2 * OFTEN + 2):
+    for often in (1, WARM):
         for _ in range(often):
             run()
         assert interrupted(place, run, partial(in_quick_succession, kind=kind)) > 1
@@ -164,10 +165,10 @@ def test_so_can_what_was_interrupted_again_and_again(what, kind):
 @pytest.mark.usefixtures("no_waiting")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("what", ["launch", "launch_threads", "replay"])
-def test_so_can_what_is_done_so_often_that_it_takes_little_python(what, size):
+def test_so_can_what_the_core_does_with_little_python(what, size):
     place = Place(size)
     run = getattr(place, what)
-    for _ in range(2 * OFTEN + 2):
+    for _ in range(WARM):
         run()
     assert interrupted(place, run) > 1
     assert interrupted(place, run, after=place.borrow) > 5  # whose memory is looked at closer
@@ -236,7 +237,7 @@ def test_the_handler_of_a_signal_can_wait_for_a_launch_behind_what_it_interrupts
         return True
 
     interrupted = Interrupted(place, launch)
-    for _ in range(2 * OFTEN + 2):  # else it is Python that starts the launch, and no other then
+    for _ in range(WARM):  # else it is Python that starts the launch, and no other then
         interrupted.run(1)
     assert interrupted.result() is True
     last = interrupted.z.to_numpy()
@@ -277,7 +278,7 @@ def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit,
     """The stream has passed it, and makes the calls that are due: one is left in the middle."""
     place = Place(16)
     fails = kernel == "checked" and limit == 0.0
-    for _ in range(OFTEN + 2):  # then it is put on its stream by native code, if it can be
+    for _ in range(WARM):  # then the core puts it on its stream, if it can be
         place.start_kernel(kernel, 2.0).result()
     capsys.readouterr()
     for point in range(1, MOST_POINTS):

@@ -1,29 +1,21 @@
-"""Where objects of Python keep their slots, and types whose calls and methods are native code.
+"""Where objects of Python keep their slots.
 
-Slots are read where the interpreter itself says that they are; a build whose objects begin in
-another way than expected is found out, and has no native types.
+These are read where the interpreter itself says that they are; a build whose objects begin in
+another way than expected is found out.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from functools import cache
 from types import MemberDescriptorType
-from typing import Any, NamedTuple
-
-from .calling import METH_FASTCALL, MethodDef
-from .native import NativeFunction
+from typing import Any
 
 CLASS = 8
 """The offset of an object's class, behind the count of its references."""
 
 _DESCRIBED, _NAMED, _MEMBER, _OFFSET = 2, 3, 5, 2
 """Words of a member descriptor: its class, its name, and what it describes; there, the offset."""
-
-METH_KEYWORDS = 0x0002
-TP_CALL, TP_METHODS, TP_FINALIZE, TP_BASE_TYPE = 50, 64, 80, 1 << 10
-"""By Python's word: the numbers of slots of types, and the flag that others may come from one."""
 
 
 def _word(address: int, index: int) -> int:
@@ -80,53 +72,3 @@ def slot_holding(thing: object, value: object) -> int:
 
 def _words_of(thing: object, count: int) -> list[int]:
     return [_word(id(thing), i) for i in range(count)]
-
-
-class _Slot(ctypes.Structure):
-    _fields_ = (("number", ctypes.c_int), ("value", ctypes.c_void_p))
-
-
-class _Spec(ctypes.Structure):
-    """How Python's C interface describes a type."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("size", ctypes.c_int),
-        ("item_size", ctypes.c_int),
-        ("flags", ctypes.c_uint),
-        ("slots", ctypes.POINTER(_Slot)),
-    )
-
-
-class Native(NamedTuple):
-    """What a type has in native code; nothing is needed."""
-
-    call: NativeFunction | None = None
-    finalize: NativeFunction | None = None
-    methods: Mapping[str, NativeFunction] = {}
-    """They are given an array of arguments, their number, and the names of the last of them."""
-
-
-_KEPT: list[Any] = []
-"""For good: types refer to their descriptions, and nobody knows when they are gone."""
-
-
-def native_type(name: str, native: Native) -> type:
-    """A type with nothing but native code, to be a base of others; it stays for good."""
-    methods = [
-        MethodDef(each.encode(), function.address, METH_FASTCALL | METH_KEYWORDS, None)
-        for each, function in native.methods.items()
-    ]
-    table = (MethodDef * (len(methods) + 1))(*methods)
-    slots = [_Slot(TP_METHODS, ctypes.addressof(table))]
-    if native.call is not None:
-        slots.append(_Slot(TP_CALL, native.call.address))
-    if native.finalize is not None:
-        slots.append(_Slot(TP_FINALIZE, native.finalize.address))
-    ended = (_Slot * (len(slots) + 1))(*slots)
-    spec = _Spec(f"tilewright.{name}".encode(), 0, 0, TP_BASE_TYPE, ended)
-    make: Any = ctypes.pythonapi.PyType_FromSpec
-    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p,)
-    _KEPT.append((native, table, ended, spec))
-    made: type = make(ctypes.addressof(spec))
-    return made

@@ -1,7 +1,7 @@
 """Recorded work of the CPU: a list of jobs that runs as one entry of a stream's queue.
 
 One thread runs the list from beginning to end, calling helpers to jobs that last, so nothing is
-handed over between two small ones. Where the caller waits, that is often one native call (`fire`).
+handed over between two small ones. Where the caller waits, the core often does that by itself.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..._core import JOB_LAYOUT
 from ...base.errors import ContextError
-from .firing import QUIET, UNFINISHED, Fire, firing
+from ..capturing import Unfired
 from .record import FAILURE, TAKEN, THREADS, USED, Record
 from .run import FailureWords, RawReport, problem_of, written
 
 if TYPE_CHECKING:
-    from ...base.spot import Spot
-    from ..protocol import Event, FirstUse, Stream
+    from ..protocol import Event, Stream
 
 
 class Node(NamedTuple):
@@ -39,12 +38,6 @@ class JobStream(ABC):
     @abstractmethod
     def launch(self, record: Record, *, inline: bool = False, keep: object = None) -> bool:
         """Put a job here."""
-
-    @abstractmethod
-    def fire(
-        self, native: Fire, record: Record, use: FirstUse, work: int, by: object, numbers: bytes
-    ) -> int:
-        """Begin a job in native code and run it here."""
 
     @abstractmethod
     def threads(self) -> int:
@@ -106,27 +99,26 @@ class ReplayRun(Record):
         return found
 
 
-class CpuReplay:
+class CpuReplay(Unfired):
     """Work recorded on a CPU stream; its runs follow each other, on whatever streams."""
 
     __slots__ = (
-        "_fire", "_is_mine", "_last", "_leave", "_listed", "_run", "_take", "_threads", "_turn",
+        "_is_mine", "_is_silent", "_last", "_leave", "_listed", "_run", "_take", "_threads",
+        "_turn",
     )  # fmt: skip
-
-    starts = False
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._listed = Listed(nodes)
         self._last: Event | None = None
-        """Behind the last run that was put on a stream; those that were fired are over."""
+        """Behind the last run that was put on a stream; those that the core ran are over."""
         self._threads = 1
         self._turn = turn = threading.RLock()
         self._take, self._leave = turn.acquire, turn.release  # for native code
         self._is_mine: Callable[[], bool] = cast("Any", turn)._is_owned
-        self._fire: Fire | None = None
-        """Native code, once it is worth it."""
-        self._run: ReplayRun | None = self._new_run()
-        """The one to be fired next; none while one runs."""
+        self._is_silent = not self._listed.printing
+        """Whether the core can run it where the caller waits; Python reads what is printed."""
+        self._run: ReplayRun | None = self.new_run()
+        """The one that is next there; none while one runs."""
 
     @property
     def nodes(self) -> int:
@@ -141,36 +133,6 @@ class CpuReplay:
             self._settle()
             yield
 
-    def hasten(self) -> None:
-        """Let native code run it, where the caller waits; what is printed is Python's to read."""
-        if not self._listed.printing:
-            self._fire = firing().replay
-
-    def fire(
-        self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool
-    ) -> ReplayRun | bool:
-        """Run it here and now, if nothing that it comes after is under way.
-
-        `keep` is the caller's to keep: the run is over when this returns. `graph.quick` does the
-        same in native code.
-        """
-        native = self._fire
-        if native is None:
-            return False
-        self._refuse_inside()
-        with self._turn:
-            if not self._is_over():
-                return False
-            run = self._run or self._new_run()  # an interrupt may have left none
-            here = cast("JobStream", stream)
-            self._spread(here)
-            self._run, told = None, UNFINISHED
-            try:
-                told = here.fire(native, run, use, memory, built, b"")
-            finally:
-                self._run = run if told == 0 or told & QUIET else self._new_run()
-        return run if told and not told & QUIET else told != 0
-
     def _refuse_inside(self) -> None:
         """Raise if this thread is in the middle of a run: this is the handler of a signal."""
         if self._is_mine():
@@ -180,7 +142,8 @@ class CpuReplay:
                 hint="in the handler of a signal note what is to be done, and do it afterwards",
             )
 
-    def _new_run(self) -> ReplayRun:
+    def new_run(self) -> ReplayRun:
+        """The words of a run, with scratch of its own if that is little."""
         run = ReplayRun(self._listed)
         run.own_scratch()
         return run
@@ -215,9 +178,9 @@ class CpuReplay:
             self._settle()
             for _, _, record in self._listed.printing:
                 record.forget_prints()
-        self._spread(stream)
+        self.spread(stream)
 
-    def _spread(self, stream: JobStream) -> None:
+    def spread(self, stream: JobStream) -> None:
         """Let nodes of several blocks use as many threads as the settings in force say."""
         if self._listed.blocks > 1 and (threads := stream.threads()) != self._threads:
             self._settle()
@@ -225,7 +188,7 @@ class CpuReplay:
             for node in self._listed.nodes:
                 node.record.words[THREADS] = max(1, min(threads, node.record.blocks))
 
-    def _is_over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the last run that was put on a stream is over."""
         if self._last is not None and self._last.done():
             self._last = None

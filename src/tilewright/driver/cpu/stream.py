@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
-from ..._core import BUSY, FORKED, UNFINISHED, cancel_job
+from ..._core import BUSY, FORKED, UNFINISHED, cancel_job, set_cpu_classes
 from ..._core import CpuStream as NativeStream
+from ...base.config import OVERRIDDEN
 from ...base.errors import DriverError
-from ...base.shield import HERE, listen, shielded
+from ...base.shield import listen, shielded
 from ..capturing import Capturing
 from ..dues import Dues
 from ..lane import Lane
-from ..protocol import AnyUse, Block, Event
-from . import firing
+from ..protocol import Block, Event
 from . import pool as threads
 from .copying import between, copy_record, fill_record, overlap
-from .firing import Fire
+from .memory import Bytes
 from .record import THREADS, Record
 from .replay import CpuReplay, JobStream, Node
-from .runtime.calls import calls
 from .stamp import CpuStamp
 
 if TYPE_CHECKING:
@@ -61,7 +59,8 @@ class CpuStream(Capturing[Node], JobStream):
     """Jobs in order, run by the pool."""
 
     __slots__ = (
-        "__weakref__", "_calls", "_dues", "_pool", "address", "device", "lane", "native", "number",
+        "__weakref__", "_dues", "_pool", "_waiting", "address", "device", "lane", "native",
+        "number",
     )  # fmt: skip
 
     def __init__(self, device: Device, number: int) -> None:
@@ -72,8 +71,8 @@ class CpuStream(Capturing[Node], JobStream):
         self._pool = threads.default()
         self.native = NativeStream(self._pool.native)
         self.address = self.native.address
-        self._calls = calls()
         self._dues = Dues()
+        self._waiting = self._pool.waiting
         self._pool.streams.add(self)
 
     # What has been put here, and how far it is
@@ -130,88 +129,25 @@ class CpuStream(Capturing[Node], JobStream):
         self._enter(self.native.enqueue, (record.address,), (record, keep))
         return False
 
-    def fire(
-        self, native: Fire, record: Record, use: AnyUse, work: int, by: object, numbers: bytes
-    ) -> int:
-        """Begin work and run it here, to its end; `firing` says what is given, and what this gives.
+    # What the core asks that puts work here, or runs it
 
-        0: it needs a closer look, and nothing was done.
-        """
+    def prepare_start(self) -> bool:
+        """See to it that there are workers, and room in the queue; False: there are no workers."""
         pool = self._pool
-        if self._nodes is not None or pool.stopped:
-            return 0
-        most = self._spread(record)
-        scratch, _kept = record.scratch or pool.reserve(record.scratch_bytes)
-        budget = threads.SLICE if len(pool.workers) >= most - 1 else threads.ALONE
-        uses, user, up = use
-        try:
-            told = native(
-                uses, user, up + 1, self.lane.address, self.address, record.address, scratch,
-                budget, work, by, numbers,
-            )  # fmt: skip
-            if told & firing.UNFINISHED:
-                self._finish(record, scratch, told >> firing.TOLD_BITS)
-        except BaseException:
-            word = HERE.word
-            before, word.value = word.value, 0  # as `shielded`, with no call before it
-            try:
-                self._give_up(record, scratch)
-            finally:
-                word.value = before
-            raise
-        if record.scratch is None:
-            pool.trim()
-        return told
-
-    def begin(
-        self, native: Fire, record: Record, use: AnyUse, work: int, by: object, numbers: bytes,
-        passed: Callable[[int], None],
-    ) -> int:  # fmt: skip
-        """Begin work and put it here, behind what is here; its number in the lane.
-
-        Once the stream has passed it, `passed` is called with that. 0: it needs a closer look, and
-        nothing was done.
-        """
-        pool, queue, (uses, user, up) = self._pool, self.native, use
-        if self._nodes is not None or pool.stopped or pool.lost:
-            return 0
-        self._spread(record)
         pool.have(pool.threads())
         if pool.is_alone():
-            return 0
+            return False
         if self.full():
             self._make_room()
-        add, waiting, lane = self._dues.append, pool.waiting, self.lane.address
-        try:
-            begun = native(
-                uses, user, up + 1, lane, self.address, record.address, work, by, numbers
-            )
-            if begun:
-                add((queue.submitted, partial(passed, begun), None))
-                waiting.add(self)
-        except BaseException:
-            # A signal's, raised as a call returned: it may be there, and must be kept.
-            add((queue.submitted, None, passed))
-            waiting.add(self)
-            raise
-        if begun:
-            self.sweep()
-        return begun
+        return True
 
-    def _finish(self, record: Record, scratch: int, number: int) -> None:
-        """Go on with a launch that was fired, with this number in the lane."""
-        try:
-            self._go_on(record, scratch, UNFINISHED)
-        except BaseException:
-            word = HERE.word
-            before, word.value = word.value, 0  # as `shielded`, with no call before it
-            try:
-                self._give_up(record, scratch)
-                self.lane.passed(number)  # not before: until then helpers may be in it
-            finally:
-                word.value = before
-            raise
-        self.lane.passed(number)
+    def reserve_for(self, record: Record) -> tuple[int, Bytes]:
+        """Scratch memory of the calling thread for a run: its address, and what keeps it there."""
+        return self._pool.reserve(record.scratch_bytes)
+
+    def trim(self) -> None:
+        """Keep only a little of that memory."""
+        self._pool.trim()
 
     def _spread(self, record: Record) -> int:
         """How many threads a launch put here now may use; those it can use are told it."""
@@ -394,3 +330,8 @@ class CpuStream(Capturing[Node], JobStream):
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"
+
+
+set_cpu_classes({
+    "CpuStream": CpuStream, "Lane": Lane, "Dues": Dues, "Record": Record, "OVERRIDDEN": OVERRIDDEN,
+})  # fmt: skip

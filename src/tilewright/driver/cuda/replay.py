@@ -190,9 +190,6 @@ class CudaReplay:
             return last is not None
         return getattr(stream, "context", None) is self.context and last.idle()
 
-    def hasten(self) -> None:
-        """Native code is ready: that of the device."""
-
     @contextmanager
     def settled(self) -> Generator[None, None, None]:
         """A block in which no run is on its way."""

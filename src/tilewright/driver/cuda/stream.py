@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from ..._core import CUDA_EAGER, CUDA_STATUS_BITS
+from ..._core import CUDA_EAGER, CUDA_STATUS_BITS, set_cuda_stream
 from ...base.errors import DeviceError, DriverError
 from ..dues import Dues
 from ..lane import PUT, Lane
@@ -495,3 +495,6 @@ class CudaStream:
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"
+
+
+set_cuda_stream(CudaStream, Lane, Dues, MANY)

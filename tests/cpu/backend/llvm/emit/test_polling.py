@@ -16,11 +16,12 @@ from support.interrupts import AlarmError
 from support.processes import run_program
 from tilewright import i32, i64, simt
 from tilewright.base.errors import ContextError
-from tilewright.driver.cpu.calling import OFTEN
 
 pytestmark = pytest.mark.cpu_alone
 
 ENDLESS = 1 << 30
+WARM = 3
+"""Launches after which the core ends those that follow."""
 """As a number of rounds: three loops of these, one inside the other, take longer than anybody has.
 """
 
@@ -133,7 +134,7 @@ KERNELS = {
 @pytest.mark.parametrize("which", KERNELS)
 def test_one_that_never_ends_is_stopped_and_all_can_be_used_again(which):
     place = Place(*KERNELS[which])
-    for often in (1, OFTEN + 2):  # then native code runs them
+    for often in (1, WARM):  # then the core runs them
         for _ in range(often):
             place.op(place.ends).sync()
         with pytest.raises(AlarmError), alarm(give_up):
@@ -247,7 +248,7 @@ def test_a_handler_may_run_other_kernels_in_the_middle_of_a_block():
         return True
 
     place, other = Place(until_one, 1, 1), tw.default_device().new_stream()
-    for _ in range(2 * OFTEN + 2):  # else Python starts the launch, and no other then
+    for _ in range(WARM):  # else Python starts the launch, and no other then
         place.op(place.endless).sync()
     place.endless.copy_from(np.full(8, 4, np.int32)).sync()
     assert launch() and lasting(place, launch) == [True]

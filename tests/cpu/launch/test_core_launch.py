@@ -1,4 +1,4 @@
-"""Launches of quick kernels that the caller waits for, on the CPU: as those of Python."""
+"""Launches that the caller waits for, on the CPU, which the core runs: as on the slow path."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.core_paths import slow_launches
 from support.leaks import assert_none_left
 from tilewright import f32, i32, simt
 from tilewright.base import config
-from tilewright.driver.cpu.calling import OFTEN
 from tilewright.driver.host import CPU
-from tilewright.launch.firing_here import CpuShot
+from tilewright.launch import Launch
 from tilewright.op.place import place_of
 
 pytestmark = pytest.mark.cpu_alone
@@ -74,29 +74,22 @@ def vector(size: int, dtype: Any = np.float32) -> tw.Tensor[Any]:
 
 
 @pytest.fixture
-def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[CpuShot]:
-    """The launches that needed a closer look, once kernels were launched often."""
-    seen: list[CpuShot] = []
-
-    def look(self: CpuShot, *given: Any) -> bool:
-        seen.append(self)
-        went: bool = fire(self, *given)
-        return went
-
-    fire = CpuShot.fire
-    monkeypatch.setattr(CpuShot, "fire", look)
-    return seen
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[Launch[Any]]:
+    """The launches that needed a closer look."""
+    return slow_launches(monkeypatch)
 
 
 def warm(kernel: Any, *tensors: tw.Tensor[Any]) -> None:
-    """Launch a kernel so often that its launches are native."""
+    """Launch a kernel until its code is there, and its memory known."""
     out, *others = tensors
-    for _ in range(2 * OFTEN + 2):
+    for _ in range(3):
         kernel(out.borrow_mut(), *others).sync()
 
 
 @pytest.mark.parametrize("size", [1, 31, 257, 1009, 100_003])
-def test_launches_need_no_look_once_there_were_many(looked_at: list[CpuShot], size: int) -> None:
+def test_launches_need_no_look_once_their_code_is_there(
+    looked_at: list[Launch[Any]], size: int
+) -> None:
     x, out = vector(size), vector(size)
     warm(doubled, out, x)
     other = vector(size)
@@ -110,9 +103,9 @@ def test_launches_need_no_look_once_there_were_many(looked_at: list[CpuShot], si
 
 
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 1009])
-def test_tile_kernels_go_the_same_way(looked_at: list[CpuShot], size: int) -> None:
+def test_tile_kernels_go_the_same_way(looked_at: list[Launch[Any]], size: int) -> None:
     x, out = vector(size), vector(size)
-    for _ in range(2 * OFTEN + 2):
+    for _ in range(3):
         halved(out.partition_mut(16), x).sync()
     del looked_at[:]
     halved(out.partition_mut(16), x).sync_on(CPU.new_stream())
@@ -192,14 +185,14 @@ def test_work_of_this_stream_and_of_others_keeps_its_order() -> None:
         np.testing.assert_array_equal(out.to_numpy(), y.to_numpy() * 2)
 
 
-def test_settings_of_a_block_are_looked_at(looked_at: list[CpuShot]) -> None:
+def test_settings_of_a_block_are_in_force(looked_at: list[Launch[Any]]) -> None:
     x, out = vector(100_000), vector(100_000)
     warm(doubled, out, x)
     for number in (1, 2, 3, 1):
         del looked_at[:]
         with config.override(num_threads=number):
             doubled(out.borrow_mut(), x).sync()
-        assert looked_at
+        assert not looked_at
         np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 2)
 
 
@@ -222,15 +215,34 @@ def test_an_op_is_not_run_while_another_is_started() -> None:
         tw.value(1).then(lambda _: inner.sync()).sync()
 
 
+def test_what_other_threads_start_changes_nothing(looked_at: list[Launch[Any]]) -> None:
+    x, out = vector(10), vector(10)
+    warm(doubled, out, x)
+    del looked_at[:]
+    begun, end = threading.Event(), threading.Event()
+
+    def start() -> None:
+        tw.value(1).map(lambda _: (begun.set(), end.wait(10))).sync()
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    begun.wait(10)
+    doubled(out.borrow_mut(), x).sync()
+    end.set()
+    thread.join(10)
+    assert not looked_at
+    np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * 2)
+
+
 def test_an_interrupt_ends_one_that_lasts_and_the_stream_goes_on(
-    looked_at: list[CpuShot],
+    looked_at: list[Launch[Any]],
 ) -> None:
     count = 1 << 22
     out, x, y = vector(count), vector(10), vector(10)
     few, many = (tw.from_numpy(np.full(count, n, "i4")).sync() for n in (1, 20_000))
     stream = CPU.new_stream()
     warm(doubled, y, x)
-    for _ in range(2 * OFTEN + 2):
+    for _ in range(3):
         lasting(out.borrow_mut(), few).sync_on(stream)
     lasting(y.borrow_mut(), many).sync()  # memory that was filled by a copy is looked at once
     lasting(out.borrow_mut(), few).sync_on(stream)  # and so are launches of other kinds
@@ -253,7 +265,7 @@ def test_one_that_lasts_is_seen_through_signals_that_raise_nothing() -> None:
     count = 1 << 20
     out = vector(count)
     few, more = (tw.from_numpy(np.full(count, n, "i4")).sync() for n in (1, 3_000))
-    for _ in range(2 * OFTEN + 2):
+    for _ in range(3):
         lasting(out.borrow_mut(), few).sync()
     seen: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, _: seen.append(number))

@@ -1,4 +1,4 @@
-"""Kernels that are called in native code: the same as in Python, and nothing is left behind."""
+"""Kernels whose calls the core binds: the same as the slow path, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import gc
 import pickle
 import sys
 import threading
+import time
 import warnings
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.leaks import assert_none_left
 from tilewright import simt
-from tilewright.launch import Launch, quick
+from tilewright.launch import Launch
 from tilewright.launch.definition import Entry
 from tilewright.launch.form import PLAIN
 from tilewright.launch.simt import SimtEntry, SimtLaunch
@@ -37,30 +39,38 @@ def tensors():
     return tw.zeros(8).sync().partition_mut(8), x
 
 
-@pytest.fixture(params=["python", "native"])
+@pytest.fixture(params=["slow", "core"])
 def kernel(request, monkeypatch, tensors):
-    """The kernel, whose calls are of either kind; its code is there."""
-    monkeypatch.setattr(scale, "__class__", Entry)
-    monkeypatch.setattr(quick, "OFTEN", 1 << 30)
+    """The kernel, whose calls are bound in Python or by the core; its code is there."""
     for _ in range(2):
         scale(*tensors).sync()
-    if request.param == "native":
-        quick.make_quick(scale)
+    if request.param == "slow":
+        monkeypatch.setattr(scale.kernel, "plain", None)
     return scale
 
 
-def test_kernels_that_are_called_often_become_quick(monkeypatch, tensors):
-    monkeypatch.setattr(scale, "__class__", Entry)
-    for _ in range(2):
-        scale(*tensors).sync()
-    monkeypatch.setattr(scale, "plain_calls", 0)
-    kinds = []
-    for _ in range(quick.OFTEN + 1):
+LONG = 5e6
+"""Nanoseconds of this thread that no launch takes but the first; compiling anything takes more."""
+
+
+def test_nothing_changes_with_the_number_of_calls(tensors):
+    scale(*tensors).sync()
+    slowest = 0
+    for _ in range(ROUNDS):
+        begin = time.thread_time_ns()
         op = scale(*tensors)
-        kinds.append(type(op) is Launch)
         op.sync()
-    assert kinds == [True] * quick.OFTEN + [False]
-    assert isinstance(op, Launch) and isinstance(scale, Entry) and type(scale) is not Entry
+        slowest = max(slowest, time.thread_time_ns() - begin)
+        assert type(op) is Launch and type(scale) is Entry
+    assert slowest < LONG
+
+
+def test_classes_of_launches_are_checked():
+    kernel: Any = scale
+    for wrong in (int, Entry, None, 3):
+        with pytest.raises(TypeError, match="class of launches"):
+            kernel._set_launches(wrong)
+    assert kernel._launch_class is Launch
 
 
 def test_a_launch_gives_its_arguments_and_the_right_numbers(kernel, tensors):
@@ -111,8 +121,7 @@ def test_a_chain_gives_its_arguments_and_the_right_numbers(kernel, tensors):
 def test_a_launch_may_be_built_for_a_program_that_stands_elsewhere(kernel, tensors):
     spot = here()  # elsewhere
     op = kernel.call_at(spot, tensors)
-    elsewhere = kernel.is_quick  # Python looks itself
-    text = "spot = here()  # elsewhere" if elsewhere else "op = kernel.call_at(spot, tensors)"
+    text = "spot = here()  # elsewhere"
     assert place_of(op.built).text == text
     other = kernel(*tensors)
     with pytest.raises(tw.BorrowError) as raised:
@@ -132,7 +141,7 @@ def test_a_chain_refuses_what_a_kernel_does_not_take(kernel, tensors):
 
 
 def test_one_that_is_dropped_warns(kernel, tensors):
-    with pytest.warns(RuntimeWarning, match="`scale` built at .*test_quick.* was never run"):
+    with pytest.warns(RuntimeWarning, match="`scale` built at .*test_core_entry.* was never run"):
         kernel(*tensors)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -175,12 +184,12 @@ def message(call):
 
 
 @pytest.mark.parametrize("how", REFUSED)
-def test_refusals_are_those_of_python(kernel, tensors, how):
+def test_refusals_are_those_of_the_slow_path(kernel, tensors, how, monkeypatch):
     kind, call = REFUSED[how]
     with pytest.raises(kind):
         call(kernel, *tensors)
     found = message(lambda: call(kernel, *tensors))
-    kernel.__class__ = Entry
+    monkeypatch.setattr(kernel.kernel, "plain", None)
     assert message(lambda: call(kernel, *tensors)) == found
 
 
@@ -301,31 +310,23 @@ def plus_one(out: simt.DisjointSlice[tw.f32], x: simt.Slice[tw.f32]) -> None:
         out[i] = x[i] + 1
 
 
-@pytest.fixture(params=["python", "native"])
+@pytest.fixture(params=["slow", "core"])
 def threads_kernel(request, monkeypatch):
-    """A SIMT kernel, whose calls are of either kind."""
-    monkeypatch.setattr(plus_one, "__class__", SimtEntry)
-    monkeypatch.setattr(quick, "OFTEN", 1 << 30)
+    """A SIMT kernel, whose calls are bound in Python or by the core."""
     z, x = tw.zeros(8).sync(), tw.ones(8).sync()
     for _ in range(2):
         plus_one(z.borrow_mut(), x).sync()
-    if request.param == "native":
-        quick.make_quick(plus_one)
+    if request.param == "slow":
+        monkeypatch.setattr(plus_one.kernel, "plain", None)
     return plus_one
 
 
-def test_simt_kernels_that_are_called_often_become_quick(monkeypatch):
-    monkeypatch.setattr(plus_one, "__class__", SimtEntry)
+def test_launches_of_simt_kernels_are_of_their_own_class():
     z, x = tw.zeros(8).sync(), tw.ones(8).sync()
-    plus_one(z.borrow_mut(), x).sync()
-    monkeypatch.setattr(plus_one, "plain_calls", 0)
-    kinds = []
-    for _ in range(quick.OFTEN + 1):
+    for _ in range(3):
         op = plus_one(z.borrow_mut(), x)
-        kinds.append(type(op) is SimtLaunch)
+        assert type(op) is SimtLaunch and type(plus_one) is SimtEntry
         op.sync()
-    assert kinds == [True] * quick.OFTEN + [False]
-    assert isinstance(op, SimtLaunch) and isinstance(plus_one, SimtEntry)
 
 
 @pytest.mark.parametrize("size", [1, 31, 32, 33, 257, 1009])
@@ -354,13 +355,13 @@ SIMT_REFUSED = {
 
 @pytest.mark.filterwarnings("ignore:DeviceOp")
 @pytest.mark.parametrize("how", SIMT_REFUSED)
-def test_refusals_of_simt_launches_are_those_of_python(threads_kernel, how):
+def test_refusals_of_simt_launches_are_those_of_the_slow_path(threads_kernel, how, monkeypatch):
     kind, call = SIMT_REFUSED[how]
     z, x = tw.zeros(8).sync(), tw.ones(8).sync()
     with pytest.raises(kind):
         call(threads_kernel, z, x)
     found = message(lambda: call(threads_kernel, z, x))
-    threads_kernel.__class__ = SimtEntry
+    monkeypatch.setattr(threads_kernel.kernel, "plain", None)
     assert message(lambda: call(threads_kernel, z, x)) == found
 
 

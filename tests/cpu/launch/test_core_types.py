@@ -1,4 +1,4 @@
-"""Kernels and graphs that become quick while several threads launch them, and broken objects."""
+"""Kernels and graphs that several threads launch for the first time, and broken objects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.processes import run_program
 from tilewright import i32, simt
-from tilewright.driver.cpu.calling import OFTEN
 from tilewright.driver.host import CPU
 
-WARM = OFTEN + 2
+WARM = 3
 SIZE = 64
 
 pytestmark = pytest.mark.cpu_alone
@@ -86,7 +85,7 @@ for kind in (tiles, shared, lanes, graphs):
 
 
 def test_threads_that_warm_kernels_and_graphs_do_not_disturb_each_other():
-    """In a process of its own: the classes of quick kernels and graphs are made once in each."""
+    """In a process of its own, where none was launched before."""
     told = run_program(TOGETHER)
     kinds = ("tiles", "shared", "lanes", "graphs")
     assert told.splitlines() == [f"{kind} 1 []" for kind in kinds]
@@ -122,8 +121,8 @@ def blank_of_subclass(thing: Any) -> Any:
 
 
 @pytest.fixture(params=["tiles", "lanes", "graph"])
-def quick(request, tensors) -> Any:
-    """A quick maker of ops, how it is called, and one of its ops."""
+def made_by_core(request, tensors) -> Any:
+    """A maker of ops, how it is called, and one of its ops."""
     z, x = tensors
     with tw.device("cpu"):
         if request.param == "tiles":
@@ -142,8 +141,8 @@ def quick(request, tensors) -> Any:
 
 
 @pytest.mark.parametrize("made", [blank, blank_of_subclass])
-def test_what_was_never_initialized_is_refused(quick, made):
-    maker, call, op = quick
+def test_what_was_never_initialized_is_refused(made_by_core, made):
+    maker, call, op = made_by_core
     stream = CPU.new_stream()
     for use in (
         lambda: call(made(maker)), lambda: made(op).sync(), lambda: made(op).sync_on(stream),
@@ -153,8 +152,8 @@ def test_what_was_never_initialized_is_refused(quick, made):
             use()
 
 
-def test_streams_that_were_never_initialized_are_refused(quick):
-    maker, call, _ = quick
+def test_streams_that_were_never_initialized_are_refused(made_by_core):
+    maker, call, _ = made_by_core
     op = call(maker)
     with pytest.raises(AttributeError, match="no attribute"):
         op.sync_on(blank(CPU.new_stream()))

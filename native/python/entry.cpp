@@ -1,0 +1,272 @@
+// Kernels: calling one binds its arguments, and gives the op that runs it.
+#include "core/records.hpp"
+#include "python/borrowing.hpp"
+#include "python/launch.hpp"
+#include "python/module.hpp"
+#include "python/scalars.hpp"
+
+namespace tw::py {
+
+namespace {
+
+// Binds plain calls of one kernel: the base of `launch.plain.PlainBinder`.
+struct BinderObject {
+  PyObject_HEAD
+  int64_t call;             // the address of its `BindPlan`
+  PyObject* number_places;  // bytes: which arguments are numbers
+};
+
+using BinderFields = Fields<BinderObject, NoFields, offsetof(BinderObject, number_places)>;
+
+// A captured kernel: the base of `launch.kernel.Kernel`.
+struct KernelObject {
+  PyObject_HEAD
+  PyObject* plain;  // what binds most calls; None: all need a closer look
+  PyObject* bare;   // what calls without keywords ask for; None: that is not known
+};
+
+using KernelFields = Fields<KernelObject, NoFields, offsetof(KernelObject, plain)>;
+
+// What users call: the base of `launch.definition.Entry`.
+struct EntryObject {
+  PyObject_HEAD
+  PyObject* kernel;
+  PyObject* launch_class;  // of its launches
+};
+
+using EntryFields = Fields<EntryObject, NoFields, offsetof(EntryObject, kernel)>;
+
+PyTypeObject* binder_type = nullptr;
+PyTypeObject* kernel_type = nullptr;
+
+PyObject* zero = nullptr;
+PyObject* names_asked = nullptr;
+PyObject* names_call = nullptr;
+PyObject* names_call_at = nullptr;
+PyObject* names_numbers = nullptr;
+
+BinderObject& as_binder(PyObject* self) { return *reinterpret_cast<BinderObject*>(self); }
+KernelObject& as_kernel(PyObject* self) { return *reinterpret_cast<KernelObject*>(self); }
+EntryObject& as_entry(PyObject* self) { return *reinterpret_cast<EntryObject*>(self); }
+
+int64_t number_count(const BinderObject& binder) {
+  return PyBytes_GET_SIZE(binder.number_places) / static_cast<int64_t>(sizeof(int64_t));
+}
+
+PyObject* number_at(const BinderObject& binder, PyObject* arguments, int64_t i) {
+  const auto* places = reinterpret_cast<const int64_t*>(PyBytes_AS_STRING(binder.number_places));
+  return PyTuple_GET_ITEM(arguments, places[i]);
+}
+
+// The binder of a kernel whose calls may need no closer look, if it takes so many arguments.
+BinderObject* binder_of(PyObject* entry, Py_ssize_t given) {
+  if (!EntryFields::are_set(entry)) return nullptr;
+  PyObject* kernel = as_entry(entry).kernel;
+  if (!PyObject_TypeCheck(kernel, kernel_type) || !KernelFields::are_set(kernel)) return nullptr;
+  PyObject* plain = as_kernel(kernel).plain;
+  if (!PyObject_TypeCheck(plain, binder_type)) return nullptr;
+  BinderObject& binder = as_binder(plain);
+  if (binder.call == 0 || binder.number_places == nullptr ||
+      !PyBytes_Check(binder.number_places)) {
+    return nullptr;
+  }
+  return reinterpret_cast<const BindPlan*>(binder.call)->arity == given ? &binder : nullptr;
+}
+
+// What a call asks for besides its arguments. None: that is not known. Null: an error is set.
+Owned request_of(PyObject* kernel, PyObject* keywords) {
+  if (keywords == nullptr || PyDict_GET_SIZE(keywords) == 0) {
+    return Owned::borrowed(as_kernel(kernel).bare);
+  }
+  return Owned(PyObject_CallMethodOneArg(kernel, names_asked, keywords));
+}
+
+bool has_op(const BinderObject& binder, PyObject* arguments) {
+  for (int64_t i = 0; i < number_count(binder); ++i) {
+    if (PyObject_TypeCheck(number_at(binder, arguments, i), op_type)) return true;
+  }
+  return false;
+}
+
+// The numbers of a call, if it is sure that their parameters take them. Null without an error: it
+// is not.
+PyObject* sure_numbers(const BinderObject& binder, PyObject* arguments, PyObject* known) {
+  const int64_t count = number_count(binder);
+  PyObject* ranges = ranges_in(known);
+  if (ranges == nullptr || !PyBytes_Check(ranges) ||
+      PyBytes_GET_SIZE(ranges) != count * static_cast<int64_t>(sizeof(NumberRange))) {
+    return nullptr;
+  }
+  const auto* each = reinterpret_cast<const NumberRange*>(PyBytes_AS_STRING(ranges));
+  Owned numbers(PyTuple_New(count));
+  if (!numbers) return nullptr;
+  for (int64_t i = 0; i < count; ++i) {
+    PyObject* number = accept(each[i], number_at(binder, arguments, i));
+    if (number == nullptr) return nullptr;
+    PyTuple_SET_ITEM(numbers.get(), i, number);
+  }
+  return numbers.release();
+}
+
+// The same of any numbers; what is wrong with one that is refused, the slow path says.
+Owned numbers_of(BinderObject& binder, PyObject* arguments, PyObject* held) {
+  if (number_count(binder) == 0) return Owned(PyTuple_New(0));
+  Owned sure(sure_numbers(binder, arguments, known_in(held)));
+  if (sure || PyErr_Occurred()) return sure;
+  PyObject* given[] = {reinterpret_cast<PyObject*>(&binder), arguments, held};
+  Owned found(PyObject_VectorcallMethod(names_numbers, given, 3, nullptr));
+  if (found || !PyErr_ExceptionMatches(PyExc_Exception)) return found;
+  PyErr_Clear();
+  return found;
+}
+
+// The op of a launch that was bound. Null: an error is set.
+PyObject* new_launch(const EntryObject& entry, PyObject* arguments, PyObject* request,
+                     PyObject* held, PyObject* numbers) {
+  auto* type = reinterpret_cast<PyTypeObject*>(entry.launch_class);
+  Owned uses(PyList_New(0));
+  Owned op(uses ? type->tp_alloc(type, 0) : nullptr);
+  if (!op) return nullptr;
+  LaunchObject& launch = as_launch(op.get());
+  launch.op.built = Py_NewRef(PyTuple_GET_ITEM(use_in(held), 1));
+  launch.op.uses = uses.release();
+  launch.args = Py_NewRef(arguments);
+  launch.held = Py_NewRef(held);
+  launch.examined = Py_NewRef(Py_None);
+  launch.kernel = Py_NewRef(entry.kernel);
+  launch.numbers = Py_NewRef(numbers);
+  launch.request = Py_NewRef(request);
+  return op.release();
+}
+
+// The launch of a call, for a program that stands at `known`. Null: an error is set. None: the call
+// needs a closer look, and nothing was done that this would not do again.
+Owned build(PyObject* entry, PyObject* arguments, PyObject* keywords, PyObject* known) {
+  const auto slow_path = [] { return Owned::borrowed(Py_None); };
+  BinderObject* binder = binder_of(entry, PyTuple_GET_SIZE(arguments));
+  if (binder == nullptr) return slow_path();
+  const Owned kept_alive = Owned::borrowed(reinterpret_cast<PyObject*>(binder));
+  const Owned request = request_of(as_entry(entry).kernel, keywords);
+  if (!request) return Owned();
+  if (request.get() == Py_None || has_op(*binder, arguments)) return slow_path();
+  const Owned held(bind(*reinterpret_cast<const BindPlan*>(binder->call), arguments, known));
+  if (!held) return Owned();
+  if (held.get() == Py_None || !is_known(known_in(held.get()))) return slow_path();
+  const Owned numbers = numbers_of(*binder, arguments, held.get());
+  if (!numbers) return PyErr_Occurred() ? Owned() : slow_path();
+  return Owned(
+      new_launch(as_entry(entry), arguments, request.get(), held.get(), numbers.get()));
+}
+
+PyObject* call(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  Owned op = build(self, arguments, keywords, zero);
+  if (!op || op.get() != Py_None) return op.release();
+  const Owned method(PyObject_GetAttr(self, names_call));
+  return method ? PyObject_Call(method.get(), arguments, keywords) : nullptr;
+}
+
+PyObject* call_at(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
+  if (count == 2 && names == nullptr && PyTuple_CheckExact(given[0]) &&
+      PyTuple_CheckExact(given[1])) {
+    Owned op = build(self, given[1], nullptr, given[0]);
+    if (!op || op.get() != Py_None) return op.release();
+  }
+  return call_slowly(names_call_at, self, given, count, names);
+}
+
+PyMemberDef kEntryMembers[] = {
+    {"kernel", T_OBJECT_EX, offsetof(EntryObject, kernel), 0, "What builds its launches."},
+    {"_launch_class", T_OBJECT_EX, offsetof(EntryObject, launch_class), READONLY,
+     "The class of its launches."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+// Checked here, as objects of that class are made without further look.
+PyObject* set_launches(PyObject* self, PyObject* cls) {
+  if (!PyType_Check(cls) ||
+      !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), launch_type)) {
+    PyErr_SetString(PyExc_TypeError, "a class of launches is expected");
+    return nullptr;
+  }
+  set_field(as_entry(self).launch_class, cls);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kEntryMethods[] = {
+    {"call_at", as_method(call_at), METH_FASTCALL | METH_KEYWORDS,
+     "Call it with these arguments, for a program that stands there."},
+    {"_set_launches", set_launches, METH_O, "Say of which class its launches are."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot kEntrySlots[] = {
+    {Py_tp_doc, const_cast<char*>("A kernel, as users call it.")},
+    {Py_tp_call, as_slot(call)},
+    {Py_tp_members, kEntryMembers},
+    {Py_tp_methods, kEntryMethods},
+    {Py_tp_traverse, as_slot(EntryFields::visit)},
+    {Py_tp_clear, as_slot(EntryFields::clear)},
+    {Py_tp_dealloc, as_slot(EntryFields::free)},
+    {0, nullptr},
+};
+
+PyType_Spec kEntrySpec = {"tilewright._core.Entry", sizeof(EntryObject), 0, kBaseTypeFlags,
+                          kEntrySlots};
+
+PyMemberDef kKernelMembers[] = {
+    {"plain", T_OBJECT_EX, offsetof(KernelObject, plain), 0,
+     "What binds most calls, and borrows too; None: all need a closer look."},
+    {"bare", T_OBJECT_EX, offsetof(KernelObject, bare), 0,
+     "What calls without keywords ask, if that is known."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot kKernelSlots[] = {
+    {Py_tp_doc, const_cast<char*>("A kernel, as its launches need it.")},
+    {Py_tp_members, kKernelMembers},
+    {Py_tp_traverse, as_slot(KernelFields::visit)},
+    {Py_tp_clear, as_slot(KernelFields::clear)},
+    {Py_tp_dealloc, as_slot(KernelFields::free)},
+    {0, nullptr},
+};
+
+PyType_Spec kKernelSpec = {"tilewright._core.Kernel", sizeof(KernelObject), 0, kBaseTypeFlags,
+                           kKernelSlots};
+
+PyMemberDef kBinderMembers[] = {
+    {"call", T_LONGLONG, offsetof(BinderObject, call), 0,
+     "The address of what binding takes, as `CallWord` says."},
+    {"number_places", T_OBJECT_EX, offsetof(BinderObject, number_places), 0,
+     "Which arguments are numbers, as bytes."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot kBinderSlots[] = {
+    {Py_tp_doc, const_cast<char*>("Binds plain calls of one kernel.")},
+    {Py_tp_members, kBinderMembers},
+    {Py_tp_traverse, as_slot(BinderFields::visit)},
+    {Py_tp_clear, as_slot(BinderFields::clear)},
+    {Py_tp_dealloc, as_slot(BinderFields::free)},
+    {0, nullptr},
+};
+
+PyType_Spec kBinderSpec = {"tilewright._core.Binder", sizeof(BinderObject), 0, kBaseTypeFlags,
+                           kBinderSlots};
+
+}  // namespace
+
+int add_entry(PyObject* module) {
+  const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
+  zero = PyLong_FromLong(0);
+  names_asked = name("asked");
+  names_call = name("_call_slowly");
+  names_call_at = name("_call_at_slowly");
+  names_numbers = name("numbers");
+  if (PyErr_Occurred()) return -1;
+  binder_type = add_type(module, kBinderSpec);
+  kernel_type = add_type(module, kKernelSpec);
+  if (binder_type == nullptr || kernel_type == nullptr) return -1;
+  return add_type(module, kEntrySpec) == nullptr ? -1 : 0;
+}
+
+}  // namespace tw::py

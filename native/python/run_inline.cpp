@@ -1,0 +1,192 @@
+#include "python/run_inline.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/timeline.hpp"
+#include "cpu/pool.hpp"
+#include "python/module.hpp"
+#include "python/setup.hpp"
+
+namespace tw::py {
+
+namespace {
+
+// Nanoseconds of work after which helpers are called: waking one costs about as much.
+constexpr int64_t kAlone = 15'000;
+// Nanoseconds of work after which the interpreter may look for signals.
+constexpr int64_t kSlice = 50'000'000;
+
+struct CpuClasses {
+  PyTypeObject* stream = nullptr;  // driver.cpu.stream.CpuStream
+  int64_t address = 0;
+  int64_t device = 0;
+  int64_t lane = 0;
+  int64_t nodes = 0;  // None: it is not capturing
+  int64_t dues = 0;
+  int64_t waiting = 0;
+  PyTypeObject* dues_class = nullptr;  // driver.dues.Dues
+  int64_t append = 0;
+  int64_t items = 0;
+  PyTypeObject* lane_class = nullptr;
+  int64_t lane_address = 0;
+  PyTypeObject* record = nullptr;  // driver.cpu.record.Record
+  int64_t record_address = 0;
+  int64_t scratch = 0;            // an address and what keeps it there; None: the thread has it
+  PyObject* overridden = nullptr;  // a ContextVar: the settings of a `with` block; None: no block
+};
+
+CpuClasses classes;
+
+PyObject* names_threads = nullptr;
+PyObject* names_have_helpers = nullptr;
+PyObject* names_reserve = nullptr;
+PyObject* names_trim = nullptr;
+
+// Whether the settings in force are those of the process; empty: an error is set.
+std::optional<bool> has_usual_settings() {
+  PyObject* settings = nullptr;
+  if (PyContextVar_Get(classes.overridden, nullptr, &settings) < 0) return std::nullopt;
+  const Owned owned(settings);
+  return settings == nullptr || settings == Py_None;
+}
+
+cpu::RunStatus resume(const CpuQueue& queue, const RunMemory& memory, int64_t budget) {
+  const Unlocked unlocked;
+  return queue.stream->resume(memory.job(), memory.scratch(), budget);
+}
+
+// Runs what is left of work that nobody wants any more: its memory must not go before helpers have
+// left. The error that is set waits.
+void give_up(const CpuQueue& queue, const RunMemory& memory) {
+  if (!queue.stream->is_first(memory.job())) return;  // it is over
+  const SavedError saved;
+  cpu::cancel(memory.job());
+  while (resume(queue, memory, kSlice) == cpu::RunStatus::kUnfinished) {
+  }
+  PyErr_Clear();  // of another signal: the first one is raised
+}
+
+// Goes on until it is over. False: an error is set, and it may not be over.
+bool see_through(const CpuQueue& queue, const RunMemory& memory, int64_t budget) {
+  cpu::RunStatus status = resume(queue, memory, budget);
+  // Of the handler of a signal, which a block that lasts has run.
+  if (PyErr_Occurred()) return false;
+  if (status == cpu::RunStatus::kUnfinished) {
+    const Owned helped(
+        PyObject_CallMethodOneArg(queue.object, names_have_helpers, memory.record()));
+    if (!helped) return false;
+  }
+  while (status == cpu::RunStatus::kUnfinished) {
+    if (PyErr_CheckSignals() < 0) return false;
+    status = resume(queue, memory, kSlice);
+    if (PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
+PyObject* set_cpu_classes(PyObject*, PyObject* given) {
+  Setup setup(given);
+  CpuClasses found;
+  found.stream = setup.type("CpuStream", {{"address", &found.address},
+                                          {"device", &found.device},
+                                          {"lane", &found.lane},
+                                          {"_nodes", &found.nodes},
+                                          {"_dues", &found.dues},
+                                          {"_waiting", &found.waiting}});
+  found.dues_class = setup.type("Dues", {{"append", &found.append}, {"_items", &found.items}});
+  found.lane_class = setup.type("Lane", {{"address", &found.lane_address}});
+  found.record =
+      setup.type("Record", {{"address", &found.record_address}, {"scratch", &found.scratch}});
+  found.overridden = setup.object("OVERRIDDEN");
+  if (!setup.ok()) return nullptr;
+  classes = found;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kFunctions[] = {
+    {"set_cpu_classes", set_cpu_classes, METH_O,
+     "Say how streams of the CPU and records of their work are laid out."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+CpuQueue cpu_queue_of(PyObject* stream) {
+  CpuQueue found;
+  if (classes.stream == nullptr || Py_TYPE(stream) != classes.stream) return found;
+  found.object = stream;
+  found.device = slot(stream, classes.device);
+  found.lane = slot(stream, classes.lane);
+  found.waiting = slot(stream, classes.waiting);
+  PyObject* dues = slot(stream, classes.dues);
+  PyObject* address = slot(stream, classes.address);
+  // One that captures puts nothing on the queue; and Python can make one without any slot set.
+  if (slot(stream, classes.nodes) != Py_None || found.device == nullptr || address == nullptr ||
+      found.lane == nullptr || Py_TYPE(found.lane) != classes.lane_class ||
+      slot(found.lane, classes.lane_address) == nullptr || dues == nullptr ||
+      Py_TYPE(dues) != classes.dues_class || found.waiting == nullptr ||
+      !PySet_Check(found.waiting)) {
+    return found;
+  }
+  found.append = slot(dues, classes.append);
+  found.items = slot(dues, classes.items);
+  if (found.append == nullptr || found.items == nullptr) return found;
+  found.timeline = address_in<Timeline>(found.lane, classes.lane_address);
+  found.stream = static_cast<cpu::Stream*>(PyLong_AsVoidPtr(address));
+  return found;
+}
+
+bool RunMemory::prepare(const CpuQueue& queue) {
+  PyObject* record = record_.get();
+  if (!PyObject_TypeCheck(record, classes.record)) return false;
+  job_ = address_in<cpu::Job>(record, classes.record_address);
+  PyObject* scratch = slot(record, classes.scratch);
+  if (scratch == Py_None) {
+    kept_ = Owned(PyObject_CallMethodOneArg(queue.object, names_reserve, record));
+    scratch = kept_.get();
+  }
+  if (scratch == nullptr || !PyTuple_Check(scratch) || PyTuple_GET_SIZE(scratch) < 1) return false;
+  scratch_ = PyLong_AsVoidPtr(PyTuple_GET_ITEM(scratch, 0));
+  return !PyErr_Occurred();
+}
+
+bool RunMemory::release(const CpuQueue& queue) const {
+  if (!kept_) return true;
+  const Owned trimmed(PyObject_CallMethodNoArgs(queue.object, names_trim));
+  return static_cast<bool>(trimmed);
+}
+
+int64_t threads_for(const CpuQueue& queue) {
+  const std::optional<bool> is_usual = has_usual_settings();
+  if (!is_usual) return -1;
+  if (*is_usual) return queue.stream->pool().usual_threads();
+  const Owned told(PyObject_CallMethodNoArgs(queue.object, names_threads));
+  return told ? PyLong_AsLongLong(told.get()) : -1;
+}
+
+int64_t spread(const CpuQueue& queue, cpu::Job& job) {
+  if (job.blocks <= 1) return kSlice;
+  const int64_t most = threads_for(queue);
+  if (most < 0) return most;
+  job.threads = std::min(most, job.blocks);
+  return queue.stream->pool().workers() >= most - 1 ? kSlice : kAlone;
+}
+
+bool run_to_end(const CpuQueue& queue, const RunMemory& memory, int64_t number, int64_t budget) {
+  const bool went = see_through(queue, memory, budget);
+  if (!went) give_up(queue, memory);
+  pass(*queue.timeline, number);  // not before: until then helpers may be in it
+  return went;
+}
+
+int add_run_inline(PyObject* module) {
+  names_threads = PyUnicode_InternFromString("threads");
+  names_have_helpers = PyUnicode_InternFromString("have_helpers");
+  names_reserve = PyUnicode_InternFromString("reserve_for");
+  names_trim = PyUnicode_InternFromString("trim");
+  if (PyErr_Occurred()) return -1;
+  return PyModule_AddFunctions(module, kFunctions);
+}
+
+}  // namespace tw::py

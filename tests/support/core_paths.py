@@ -1,0 +1,59 @@
+"""Which launches the core ends by itself, and which take the slow path, in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tilewright._core import set_graph_classes, set_launch_classes
+from tilewright.graph import GraphLaunch
+from tilewright.graph.launching import CORE_CLASSES as OF_GRAPHS
+from tilewright.launch import Launch
+from tilewright.launch.operation import CORE_CLASSES as OF_LAUNCHES
+
+
+def slow_launches(monkeypatch: pytest.MonkeyPatch) -> list[Launch[Any]]:
+    """The launches of kernels that take the slow path from now on."""
+    seen: list[Launch[Any]] = []
+    execute = Launch.execute_closely
+
+    def look(self: Launch[Any], ctx: Any) -> Any:
+        seen.append(self)
+        return execute(self, ctx)
+
+    monkeypatch.setattr(Launch, "execute_closely", look)
+    return seen
+
+
+def slow_graph_launches(monkeypatch: pytest.MonkeyPatch) -> list[GraphLaunch]:
+    """The same of graphs."""
+    seen: list[GraphLaunch] = []
+    execute = GraphLaunch.execute
+
+    def look(self: GraphLaunch, ctx: Any) -> None:
+        seen.append(self)
+        execute(self, ctx)
+
+    monkeypatch.setattr(GraphLaunch, "execute", look)
+    return seen
+
+
+def _stranger(cls: Any) -> type:
+    """A class that no object is of."""
+    return type(cls.__name__, (cls,), {"__slots__": ()})
+
+
+@contextmanager
+def only_slow() -> Iterator[None]:
+    """A block in which the core ends nothing on the CPU by itself."""
+    launches, graphs = dict(OF_LAUNCHES), dict(OF_GRAPHS)
+    set_launch_classes({**launches, "CpuShot": _stranger(launches["CpuShot"])})
+    set_graph_classes({**graphs, "CpuReplay": _stranger(graphs["CpuReplay"])})
+    try:
+        yield
+    finally:
+        set_launch_classes(launches)
+        set_graph_classes(graphs)
