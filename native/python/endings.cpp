@@ -36,8 +36,8 @@ PyObject* warn_never_run = nullptr;
 
 const VerbNames& names_of(Verb verb) { return verbs[static_cast<int>(verb)]; }
 
-// The stream of a device whose own policy hands out streams in turn, where no other policy was
-// said. Null without an error: look closer.
+// The stream of a device whose own policy hands out streams in turn, where no other one was said.
+// Null without an error: look closer.
 PyObject* next_in_turn(PyObject* home) {
   if (home == nullptr || home == Py_None || choosing.chosen == nullptr) return nullptr;
   PyObject* chosen = nullptr;

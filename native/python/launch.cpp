@@ -370,8 +370,7 @@ Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use) {
   if (!before.ok()) return Ending::kError;
   const cuda::Submission submission =
       submit_launch(*driver, plan, use.uses, use.user, names.zero, prepared.row(),
-                    prepared.numbers_at,
-                    *before.timeline, before.handle, use.budget);
+                    prepared.numbers_at, *before.timeline, before.handle, use.budget);
   return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(),
                 use.budget > 0, classes.unfinished);
 }

@@ -9,8 +9,8 @@ namespace tw::py {
 // Whether nobody traces what is run. False also before `_core.set_process` was called.
 bool is_untraced();
 
-// Whether this thread is not starting an op in Python, where no other may be, and nobody traces
-// that.
+// Whether this thread is not starting an op in Python, where it may start no other, and nobody
+// traces that.
 bool is_usual();
 
 // Tells who waits for work to be submitted, if there is anybody, which runs Python; false: an error
