@@ -15,14 +15,13 @@ from types import CodeType
 from typing import Any, TypeAlias, cast
 
 from .._core import Binder as NativeBinder
-from .._core import bind_tensors
+from .._core import bind_tensors, slot_offset
 from ..array.arc import Arc, Core
 from ..array.borrow import LOCK, Ticket, borrow_words
 from ..array.ownership import Handle
 from ..array.partition import MappedPartition, Partition
 from ..array.region import TensorRecord, address_of
 from ..array.tensor import BorrowMut, Tensor
-from ..driver.cpu.layouts import offset
 from ..driver.stub.words import CALL_WORDS, CallWord, new_words
 from ..op.core import has_op
 from .arguments import Bound, Held
@@ -74,8 +73,8 @@ class PlainBinder(NativeBinder):
             self._count, self._written, ctypes.addressof(self._places),
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
             id(TensorRecord), given, ctypes.addressof(borrow_words()), id(self._writing),
-            offset(Tensor, "plain"), offset(Arc, "_core"), offset(Core, "tensor"),
-            offset(self._given_as, "stamp"), offset(self._given_as, "tensor"), id(mapped),
+            slot_offset(Tensor, "plain"), slot_offset(Arc, "_core"), slot_offset(Core, "tensor"),
+            slot_offset(self._given_as, "stamp"), slot_offset(self._given_as, "tensor"), id(mapped),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
         self.number_places = pack(f"{len(binder.scalars)}q", *binder.scalars)
