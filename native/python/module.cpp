@@ -19,6 +19,7 @@ int execute(PyObject* module) {
       add_location,     //
       add_process,      //
       add_run_inline,   //
+      add_slots,        //
       add_xla,          //
   };
   for (const auto add : kParts) {

@@ -17,6 +17,7 @@ int add_launch(PyObject* module);
 int add_location(PyObject* module);
 int add_process(PyObject* module);
 int add_run_inline(PyObject* module);
+int add_slots(PyObject* module);
 int add_xla(PyObject* module);
 
 }  // namespace tw::py

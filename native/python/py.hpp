@@ -128,6 +128,9 @@ class Arguments {
   PyObject* tuple() {
     return checked([](PyObject* each) { return PyTuple_Check(each); }, "a tuple");
   }
+  PyObject* type() {
+    return checked([](PyObject* each) { return PyType_Check(each); }, "a type");
+  }
   PyObject* string() {
     return checked([](PyObject* each) { return PyUnicode_Check(each); }, "a str");
   }

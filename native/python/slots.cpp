@@ -4,7 +4,28 @@
 
 #include <algorithm>
 
+#include "python/module.hpp"
+
 namespace tw::py {
+
+namespace {
+
+PyObject* slot_offset(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("slot_offset", given, count, 2);
+  PyObject* cls = arguments.type();
+  PyObject* name = arguments.string();
+  const char* text = arguments.ok() ? PyUnicode_AsUTF8(name) : nullptr;
+  if (text == nullptr) return nullptr;
+  const int64_t offset = py::slot_offset(cls, text);
+  return offset < 0 ? nullptr : PyLong_FromLongLong(offset);
+}
+
+PyMethodDef kMethods[] = {
+    fast_method("slot_offset", slot_offset, "Find where objects of a class keep a slot."),
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
 
 int64_t slot_offset(PyObject* cls, const char* name) {
   const Owned member(PyObject_GetAttrString(cls, name));
@@ -24,5 +45,7 @@ bool find_slots(PyObject* cls, const SlotName* names, size_t count) {
                 [cls](const SlotName& each) { *each.offset = slot_offset(cls, each.name); });
   return true;
 }
+
+int add_slots(PyObject* module) { return PyModule_AddFunctions(module, kMethods); }
 
 }  // namespace tw::py

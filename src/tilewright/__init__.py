@@ -152,7 +152,9 @@ _LATER = {
     "exec": ".frontend.sources:execute",
     "jit_cache": ".jit_cache",
     "kernel": ".launch:entry",
+    "lang": ".lang",
     "simt": ".simt",
+    "testing": ".testing",
 } | {
     name: f"{module}:{name}"
     for module, names in {

@@ -18,6 +18,9 @@ def set_ours(table: dict[str, bool], /) -> None:
 def location(known: Known = 0, /) -> Location:
     """Find the innermost frame that is not Tilewright's own, `known` frames up or further."""
 
+def slot_offset(cls: type, name: str, /) -> int:
+    """Find where objects of a class, and of those that come from it, keep a slot."""
+
 def bind_tensors(plan: int, arguments: tuple[Any, ...], known: Known, /) -> tuple[Any, ...] | None:
     """Borrow the tensors that a kernel was given, by a `CallWord` plan; None: look closer.
 

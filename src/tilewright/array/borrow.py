@@ -17,9 +17,10 @@ import weakref
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
+from .._core import slot_offset
 from ..base.errors import BorrowError
 from ..base.forking import made_once
-from ..driver.cpu.layouts import holds_of, offset
+from ..driver.cpu.layouts import holds_of
 from ..driver.stub.words import BORROW_WORDS, STORAGE_WORDS, Look, StorageWord, Words, new_words
 from ..op.nesting import THREAD
 from ..op.place import Spot, place_of
@@ -91,7 +92,7 @@ def borrow_words() -> Words:
     words = new_words(BORROW_WORDS)
     words[:] = [
         acquire, release, use, _MAIN or 0, main, thread, holds_of(LOCK),
-        offset(BorrowState, "last_write"),
+        slot_offset(BorrowState, "last_write"),
     ]  # fmt: skip
     return words
 

@@ -7,8 +7,8 @@ from ctypes import addressof
 from functools import partial
 from typing import TypeAlias
 
+from .._core import slot_offset
 from ..base.forking import made_once
-from ..driver.cpu.layouts import are_known, offset
 from ..driver.stub.calls import stub
 from ..driver.stub.words import EXCLUSIVE_WORDS, Words, new_words
 from .borrow import BorrowState, Ticket, borrow_words
@@ -23,9 +23,7 @@ SLOTS = ("state", "use", "extent", "parent", "exclusive", "by_epoch", "ended", "
 
 @made_once
 def excluder() -> Exclude:
-    """The function, compiled at first use with the rest of what launches take."""
-    if not are_known():
-        return _closer
+    """The function, which knows where tickets and states keep their slots."""
     return partial(stub().exclude, addressof(exclusive_words()))
 
 
@@ -34,11 +32,7 @@ def exclusive_words() -> Words:
     """What native code needs to begin and end exclusive borrows, as `ExclusiveWord` says."""
     words = new_words(EXCLUSIVE_WORDS)
     words[:] = [
-        addressof(borrow_words()), id(Ticket), offset(BorrowState, "_exclusive"),
-        *[offset(Ticket, name) for name in SLOTS],
+        addressof(borrow_words()), id(Ticket), slot_offset(BorrowState, "_exclusive"),
+        *[slot_offset(Ticket, name) for name in SLOTS],
     ]  # fmt: skip
     return words
-
-
-def _closer(record: bytes, what: str, up: int) -> None:
-    """All need a closer look."""

@@ -19,7 +19,6 @@ from ..base.shapes import Shape
 from ..compile.cache import Compiled
 from ..compile.hints import NO_HINTS, Hints
 from ..compile.options import CompileOptions
-from ..driver.cpu.layouts import are_known
 from ..driver.protocol import Device, RefusedCodeError
 from ..frontend.sources import KernelSource
 from ..ir.constants import constant_kind
@@ -74,7 +73,7 @@ class Kernel(NativeKernel):
         plain = not (source.unsafe or self._binder.pointers or self._binder.has_number_keywords)
         self.plain: PlainBinder | None = None
         """What binds most calls, and borrows too; None: all need a closer look."""
-        if plain and _has_memory(self._binder) and are_known():
+        if plain and _has_memory(self._binder):
             self.plain = PlainBinder(source, self._binder, self._form)
         self._programs: Recent[
             tuple[int, Device, CompileOptions | None], tuple[Signature, Program]

@@ -15,7 +15,7 @@ from types import CodeType
 from typing import Any, TypeAlias, cast
 
 from .._core import Binder as NativeBinder
-from .._core import bind_tensors
+from .._core import bind_tensors, slot_offset
 from ..array.arc import Arc, Core
 from ..array.borrow import LOCK, Ticket, borrow_words
 from ..array.excluding import exclusive_words
@@ -23,7 +23,6 @@ from ..array.ownership import Handle
 from ..array.partition import MappedPartition, Partition
 from ..array.region import TensorRecord, address_of
 from ..array.tensor import BorrowMut, Tensor
-from ..driver.cpu.layouts import offset
 from ..driver.stub.words import CALL_WORDS, CallWord, new_words
 from ..op.core import has_op
 from .arguments import Bound, Held
@@ -76,8 +75,8 @@ class PlainBinder(NativeBinder):
             self._count, self._written, ctypes.addressof(self._places),
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
             id(TensorRecord), given, ctypes.addressof(borrow_words()), id(self._writing),
-            offset(Tensor, "plain"), offset(Arc, "_core"), offset(Core, "tensor"),
-            offset(self._given_as, "stamp"), offset(self._given_as, "tensor"), id(mapped),
+            slot_offset(Tensor, "plain"), slot_offset(Arc, "_core"), slot_offset(Core, "tensor"),
+            slot_offset(self._given_as, "stamp"), slot_offset(self._given_as, "tensor"), id(mapped),
             ctypes.addressof(exclusive_words()), id(self._reading),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)

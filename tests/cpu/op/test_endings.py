@@ -343,7 +343,8 @@ def test_an_op_that_was_interrupted_runs_or_says_that_it_was_used(kind, ending, 
             with pytest.raises(tw.BorrowError, match="this op was already used"):
                 op.sync()
         build().sync()
-    assert 3 < point < MOST_POINTS - 1
+    # Where the core takes all of it, Python has few points in which a signal is heard.
+    assert 0 < point < MOST_POINTS - 1
 
 
 def interrupted(

@@ -12,7 +12,7 @@ import tilewright as tw
 from support.leaks import assert_none_left
 from tilewright.array import ownership
 from tilewright.array.borrow import EPOCH, LOCK, LOOK, OWNER, Look
-from tilewright.array.excluding import _closer, excluder
+from tilewright.array.excluding import excluder
 from tilewright.op.place import place_of
 
 ROUNDS = 200
@@ -180,7 +180,3 @@ def test_nothing_is_left_behind(borrowed, tensor):
     assert ticket() is not None
     tensor.borrow_mut()
     assert ticket() is None
-
-
-def test_interpreters_that_are_not_known_look_closer():
-    assert _closer(b"", "borrowed", 0) is None

@@ -7,10 +7,9 @@ from struct import pack, unpack
 
 import pytest
 
-from tilewright._core import FOLLOWING, LISTED
+from tilewright._core import FOLLOWING, LISTED, slot_offset
 from tilewright.array.borrow import BorrowState, Use, borrow_words
 from tilewright.array.excluding import exclusive_words
-from tilewright.driver.cpu.layouts import offset
 from tilewright.driver.lane import ISSUED, OVER, UNPUT, Lane
 from tilewright.driver.stub.calls import stub
 from tilewright.driver.stub.words import (
@@ -129,10 +128,10 @@ class Call:
             count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
             id(Read), id(Shared), id(Written), id(TensorRecord), count,
-            ctypes.addressof(borrow_words()), id(WRITING), offset(Read, "plain"),
-            offset(Shared, "core"), offset(Core, "tensor"), offset(Written, "stamp"),
-            offset(Written, "tensor"), id(Visited), ctypes.addressof(exclusive_words()),
-            id(READING),
+            ctypes.addressof(borrow_words()), id(WRITING), slot_offset(Read, "plain"),
+            slot_offset(Shared, "core"), slot_offset(Core, "tensor"), slot_offset(Written, "stamp"),
+            slot_offset(Written, "tensor"), id(Visited),
+            ctypes.addressof(exclusive_words()), id(READING),
         ]  # fmt: skip
 
     def bind(self, *arguments):
@@ -410,3 +409,18 @@ def test_a_program_stands_so_many_calls_away_or_somewhere(known):
     spot = here()
     held = stub().bind(ctypes.addressof(call.words), (Read(Tensor()),), spot)
     assert held[-3].spot is spot
+
+
+def test_slots_are_found_where_objects_keep_them():
+    tensor = Tensor(kind=5)
+    partition = Visited(tensor)
+    for name in ("stamp", "tensor"):
+        at = id(partition) + slot_offset(Visited, name)
+        assert ctypes.c_int64.from_address(at).value == id(getattr(partition, name))
+    with pytest.raises(TypeError, match="is no slot"):
+        slot_offset(Tensor, "noted")
+    with pytest.raises(AttributeError):
+        slot_offset(Written, "missing")
+    for wrong in ((partition, "stamp"), (Written, b"stamp"), (Written,)):
+        with pytest.raises(TypeError):
+            slot_offset(*wrong)
