@@ -24,8 +24,8 @@ SHOWS_TARGET = "from tilewright.base.config import current\nprint(current().targ
 @pytest.fixture
 def installed(tmp_path):
     """The package as its wheel has it, in a folder of its own."""
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
-    wheel, site = wheel["targets"]["wheel"], tmp_path / "site"
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
+    wheel, site = wheel["wheel"], tmp_path / "site"
     folders = {name: name.split("/")[-1] for name in wheel["packages"]}
     for source, target in {**folders, **wheel.get("force-include", {})}.items():
         shutil.copytree(ROOT / source, site / target, dirs_exist_ok=True)
