@@ -6,6 +6,7 @@ Python raises it where a function of Python is entered, so it is raised at each 
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -28,6 +29,7 @@ from support.interrupts import (
 from tilewright import f32, i32, simt
 from tilewright.array import flight
 from tilewright.base.errors import ContextError
+from tilewright.driver.cpu.pool import default
 from tilewright.driver.host import CPU
 from tilewright.driver.lane import ISSUED, OVER
 from tilewright.op.nesting import THREAD
@@ -184,21 +186,32 @@ def lasting(z: simt.DisjointSlice[f32], x: simt.Slice[f32], rounds: i32) -> None
         z[i] = total
 
 
+MANY = 1 << 18
+"""Elements of a launch of many blocks: it lasts, and each of them is over before it looks up."""
+LONG_ENOUGH = 0.2
+"""Seconds: some times what a launch runs without asking for signals."""
+
+
 class Interrupted:
-    """A launch that lasts until it is interrupted by a signal, whose handler does something."""
+    """A launch that lasts until it is interrupted by a signal, whose handler does something.
+
+    Not inside of a block, where handlers cannot wait: which it is depends on how long each lasts.
+    """
 
     def __init__(self, place: Place, function: Callable[[], object]) -> None:
         self.place, self.function = place, function
         self.found: list[object] = []
         self.handling = False
-        self.z = tw.zeros((1 << 14,)).sync()
-        self.x: Any = tw.full((1 << 14,), 1.0).sync()
+        self.z = tw.zeros((MANY,)).sync()
+        self.x: Any = tw.full((MANY,), 1.0).sync()
 
     def run(self, rounds: int) -> None:
         lasting(self.z.borrow_mut(), self.x, rounds).sync_on(self.place.stream)
 
     def handle(self, *given: object) -> None:
         if self.found or self.handling or self.place.stream.idle():  # between two launches
+            return
+        if default().is_inside():
             return
         self.handling = True  # the next signal may come before this one has been handled
         try:
@@ -211,8 +224,9 @@ class Interrupted:
         signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
         try:
             while not self.found:
+                begun = time.perf_counter()
                 self.run(rounds)
-                rounds *= 2
+                rounds *= 2 if time.perf_counter() - begun < LONG_ENOUGH else 1
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
@@ -252,7 +266,7 @@ def test_the_handler_of_a_signal_cannot_read_what_a_launch_writes_that_it_interr
     """Where Python starts that launch, and would have to say that it is on its stream."""
     place = Place(5)
     interrupted = Interrupted(place, lambda: interrupted.z.to_numpy())
-    interrupted.x = np.ones(1 << 14, np.float32)  # of arrays Python starts all launches
+    interrupted.x = np.ones(MANY, np.float32)  # of arrays Python starts all launches
     error = interrupted.result()
     assert isinstance(error, ContextError) and "afterwards" in str(error.hint)
     assert "by this very thread, which a signal has interrupted" in str(error)
