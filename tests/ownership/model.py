@@ -96,17 +96,17 @@ class Model:
         if owner.taker is None and owner.giver is not None and not owner.giver.lost:
             owner.given_up = True
 
-    def lend(self, user: object, storage: frozenset[int], *, exported: bool) -> None:
-        """Another library sees a tensor; its whole storage is leased."""
-        self.leases.append((user, storage, exported))
+    def lend(self, user: object, elements: frozenset[int], *, exported: bool) -> None:
+        """Another library sees a tensor; its elements are leased."""
+        self.leases.append((user, elements, exported))
 
     def give_back(self, user: object) -> None:
         """The other library is done."""
         self.leases = [lease for lease in self.leases if lease[0] is not user]
 
-    def is_seen(self, storage: frozenset[int]) -> bool:
-        """Whether others see memory of a storage, so that nobody writes it."""
-        return any(seen & storage for _, seen, _ in self.leases)
+    def is_seen(self, elements: frozenset[int]) -> bool:
+        """Whether others see some of these elements, so that nobody writes them."""
+        return any(seen & elements for _, seen, _ in self.leases)
 
     def is_exported(self, storage: frozenset[int]) -> bool:
         """Whether others may even write it, so that nobody takes it over."""

@@ -217,7 +217,7 @@ class Uses(RuleBasedStateMachine):
     def run(self, op):
         if op.real is None:
             return
-        seen = op.fact.exclusive and self.model.is_seen(self.storage(op.owner))
+        seen = op.fact.exclusive and self.model.is_seen(op.fact.elements)
         allowed = op.fact.stands and not seen
         self.expect(allowed, op.real.sync)
         if op.owner is not None:
@@ -232,7 +232,6 @@ class Uses(RuleBasedStateMachine):
     @rule(target=arrays, owner=owners, export=st.booleans())
     def lend(self, owner, export):
         see = np.from_dlpack if export else np.asarray
-        storage = self.storage(owner) if owner.real is not None else None
 
         def fact():
             self.model.use(owner.fact.elements, writes=False)
@@ -240,7 +239,7 @@ class Uses(RuleBasedStateMachine):
 
         thing = self.borrowed(owner, lambda: see(owner.real), fact)
         if thing.real is not None:
-            self.model.lend(thing, storage, exported=export)
+            self.model.lend(thing, owner.fact.elements, exported=export)
             self.things.remove(thing)
         return thing
 
