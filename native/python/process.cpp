@@ -82,7 +82,7 @@ bool announce_submission() {
 UnlockedForOthers::UnlockedForOthers() : thread_(is_alone() ? nullptr : PyEval_SaveThread()) {}
 
 UnlockedForOthers::~UnlockedForOthers() {
-  if (thread_ != nullptr) PyEval_RestoreThread(thread_);
+  if (thread_ != nullptr) restore_thread(thread_);
 }
 
 int add_process(PyObject* module) { return PyModule_AddFunctions(module, kMethods); }

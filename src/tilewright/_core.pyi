@@ -158,6 +158,11 @@ class CpuStream:
     def alert_at(self, number: int, /) -> int:
         """Have the pool count an alert once so many jobs have passed: 0, or FORKED."""
 
+DLPACK_NAME: Final[int]
+DLPACK_TAKEN_NAME: Final[int]
+DLPACK_VERSIONED_NAME: Final[int]
+DLPACK_VERSIONED_TAKEN_NAME: Final[int]
+"""Where the names of capsules are, for good: before and after their tensors were taken over."""
 DLPACK_DELETER: int
 DLPACK_DESTRUCTOR: int
 DLPACK_VERSIONED_DELETER: int

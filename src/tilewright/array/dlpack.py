@@ -9,6 +9,12 @@ from ctypes import c_void_p as pointer
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from .._core import (
+    DLPACK_NAME,
+    DLPACK_TAKEN_NAME,
+    DLPACK_VERSIONED_NAME,
+    DLPACK_VERSIONED_TAKEN_NAME,
+)
 from ..base import dtypes as dt
 from ..base.dtypes import AnyDType
 
@@ -101,12 +107,16 @@ rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, c_char_p)(
 )
 """Called without Python in between, for who must know that it was."""
 
-_USED = {
-    b"dltensor": c_char_p(b"used_dltensor"),
-    b"dltensor_versioned": c_char_p(b"used_dltensor_versioned"),
+_NAMES = {
+    b"dltensor": c_char_p(DLPACK_NAME),
+    b"dltensor_versioned": c_char_p(DLPACK_VERSIONED_NAME),
 }
-"""What a capsule is called once its managed tensor was taken over; capsules keep the pointer."""
-_NAMES = {name: c_char_p(name) for name in _USED}
+"""What capsules are called. They keep the pointer, and may outlive all memory of Python's."""
+_USED = {
+    b"dltensor": c_char_p(DLPACK_TAKEN_NAME),
+    b"dltensor_versioned": c_char_p(DLPACK_VERSIONED_TAKEN_NAME),
+}
+"""What a capsule is called once its managed tensor was taken over."""
 
 
 def new_capsule(name: bytes, managed: int, destructor: int) -> object:
