@@ -120,7 +120,13 @@ def _unchanged(shot: Any) -> bool:
     """Whether all that a shot watches is what it was."""
     watches = _words(shot[ShotWord.WATCHES], 3 * shot[ShotWord.WATCHED])
     each = (watches[i : i + 3] for i in range(0, len(watches), 3))
-    return all(_now(where, key) is _object(value) for where, key, value in each)
+    return all(_is_still(*watch) for watch in each)
+
+
+def _is_still(where: int, key: int, value: int) -> bool:
+    if not value:  # a name that must not be there
+        return _object(key) not in _object(where)
+    return _now(where, key) is _object(value)
 
 
 def _now(where: int, key: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -163,21 +164,22 @@ def test_streams_that_were_never_initialized_are_refused(made_by_core):
 
 
 @pytest.mark.parametrize("lacking", ["address", "device", "lane"])
-def test_so_are_streams_that_lack_something(quick, lacking):
-    maker, call, _ = quick
+def test_streams_that_lack_something_are_left_to_python(made_by_core, lacking):
+    """Which may do without it, or raises; the process goes on in either case."""
+    maker, call, _ = made_by_core
     stream, op = CPU.new_stream(), call(maker)
     held = getattr(stream, lacking)
     delattr(stream, lacking)
     try:
-        with pytest.raises(AttributeError, match="no attribute"):
+        with suppress(AttributeError):
             op.sync_on(stream)
     finally:
         setattr(stream, lacking, held)
-    op.sync_on(stream)
+    call(maker).sync_on(stream)
 
 
-def test_contexts_that_were_never_initialized_are_refused(quick):
-    maker, call, _ = quick
+def test_contexts_that_were_never_initialized_are_refused(made_by_core):
+    maker, call, _ = made_by_core
     op, torn = call(maker), ExecutionContext(CPU.new_stream(), waits=True)
     del torn.stream
     for context in (blank(torn), torn):
@@ -186,9 +188,9 @@ def test_contexts_that_were_never_initialized_are_refused(quick):
     op.sync()
 
 
-@pytest.mark.parametrize("quick", ["graph"], indirect=True)
-def test_an_op_of_a_graph_that_was_never_initialized_is_refused(quick):
-    maker, call, _ = quick
+@pytest.mark.parametrize("made_by_core", ["graph"], indirect=True)
+def test_an_op_of_a_graph_that_was_never_initialized_is_refused(made_by_core):
+    maker, call, _ = made_by_core
     op: Any = call(maker)
     op._graph = blank(maker)
     with pytest.raises(AttributeError, match="no attribute"):
@@ -223,15 +225,4 @@ def test_native_methods_count_what_they_are_given(tensors, given, named):
             for ending in (op.sync_on, op.start_on, op.execute):
                 with pytest.raises(TypeError):
                     ending(*given, **named)
-        op.sync()
-
-
-def test_where_the_program_stands_is_found_out_where_it_is_not_told(tensors):
-    z, x = tensors
-    with tw.device("cpu"):
-        for _ in range(WARM):
-            copied(z.partition_mut((16,)), x).sync()
-        kernel: Any = copied
-        op = kernel.call_at(3, (z.partition_mut((16,)), x))
-        assert "test_core_objects.py" in repr(op)
         op.sync()

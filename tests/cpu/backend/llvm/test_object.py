@@ -6,7 +6,6 @@ import struct
 
 import numpy as np
 import pytest
-from llvmlite.binding.newpassmanagers import NewPassManager
 
 from support.ir import Kernel
 from support.native import Dense, Native
@@ -14,7 +13,6 @@ from support.numbers import fresh_rng
 from support.plans import add, gemm, others, several, softmax
 from support.tiles import tile_arguments, tile_program
 from tilewright.backend.llvm.object import assembly, compile_module
-from tilewright.backend.llvm.ptx.code import PtxTarget, compile_ptx
 from tilewright.backend.llvm.stages import compile_func
 from tilewright.backend.llvm.target import CpuTarget, host_target
 from tilewright.backend.reference.interpreter import run
@@ -88,22 +86,6 @@ def test_unrolled_zeros_do_not_become_memset():
     flags = k.load(k.tensor("x", bool_, 1), (4096,))
     k.store(flags, k.output("y", bool_, 1))
     assert undefined(compile_func(k.finish()).code) == []
-
-
-def test_passes_are_disposed_of_when_they_have_run(monkeypatch):
-    """llvmlite would keep each for good; what it makes of them is closed once."""
-    disposed = []
-
-    def dispose(manager, really=NewPassManager._dispose):
-        disposed.append(manager)
-        really(manager)
-
-    monkeypatch.setattr(NewPassManager, "_dispose", dispose)
-    text = "define i32 @f(i32 %x) { ret i32 %x }"
-    for _ in range(3):
-        compile_module(text, host_target())
-    compile_ptx(text, PtxTarget("sm_90"))
-    assert len(disposed) == 4 and all(manager.closed for manager in disposed)
 
 
 def test_wrong_text_is_an_error_not_an_abort():
