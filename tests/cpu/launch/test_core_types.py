@@ -175,6 +175,7 @@ def test_streams_that_lack_something_are_left_to_python(made_by_core, lacking):
             op.sync_on(stream)
     finally:
         setattr(stream, lacking, held)
+        op.close()
     call(maker).sync_on(stream)
 
 
