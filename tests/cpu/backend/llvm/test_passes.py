@@ -8,10 +8,10 @@ from collections.abc import Callable
 import llvmlite.binding as llvm
 import pytest
 
-from tilewright.backend.llvm import host_target
 from tilewright.backend.llvm.object import compile_module
 from tilewright.backend.llvm.passes import run_passes
 from tilewright.backend.llvm.ptx.code import PtxTarget, compile_ptx
+from tilewright.backend.llvm.target import host_target
 
 CPU = "define void @f(ptr %x) {\n  store i32 1, ptr %x\n  ret void\n}\n"
 PTX = CPU.replace("void @f", "ptx_kernel void @f")

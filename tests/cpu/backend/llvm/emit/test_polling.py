@@ -376,7 +376,7 @@ def test_what_a_block_has_in_its_scratch_stays_while_a_handler_runs_other_kernel
         handle()
     heard.clear()
     with alarm(handle, 0.3):
-        lasting_with_scratch(z.partition_mut((64, 64)), x, y, 1 << 28).sync()
+        lasting_with_scratch(z.partition_mut((64, 64)), x, y, 1 << 30).sync()
     assert heard == [True]
     np.testing.assert_array_equal(z.to_numpy(), 2 * (a @ b))
 
