@@ -16,10 +16,10 @@ PYTHON_NAME = $(notdir $(PYTHON))
 # built: recipes begin with it, so that they see what has changed in native/.
 CORE := native/build_core.py
 PRESET ?= release
-SHORT ?= tests/host/op tests/host/launch tests/host/array tests/cpu/op/test_awaiting.py tests/docs/test_pages.py \
+SHORT ?= tests/host/op tests/host/launch tests/host/tensors tests/cpu/op/test_awaiting.py tests/docs/test_pages.py \
     tests/ownership/test_programs.py tests/errors
 # What `make sanitize` runs: the tests that drive the native core hardest, less one that measures time.
-SANITIZED ?= tests/host/driver tests/host/op tests/host/launch tests/host/array tests/cpu/driver tests/cpu/op \
+SANITIZED ?= tests/host/devices tests/host/op tests/host/launch tests/host/tensors tests/cpu/devices tests/cpu/op \
     tests/ownership --deselect tests/cpu/op/test_awaiting.py::test_no_first_use_holds_the_loop
 
 .DEFAULT_GOAL := help

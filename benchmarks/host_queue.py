@@ -12,12 +12,12 @@ from functools import cache, partial
 
 import numpy as np
 
-from tilewright.driver.cpu.native import NativeFunction, initialize, llvm, load
-from tilewright.driver.cpu.record import Record
-from tilewright.driver.cpu.replay import CpuReplay
-from tilewright.driver.cpu.run import Launcher
-from tilewright.driver.host import CPU
-from tilewright.driver.protocol import Block
+from tilewright.devices.cpu.native import NativeFunction, initialize, llvm, load
+from tilewright.devices.cpu.record import Record
+from tilewright.devices.cpu.replay import CpuReplay
+from tilewright.devices.cpu.run import Launcher
+from tilewright.devices.host import CPU
+from tilewright.devices.protocol import Block
 
 KERNEL = """
 define void @steps(ptr %args, ptr %launch, i64 %begin, i64 %end, ptr %scratch) {

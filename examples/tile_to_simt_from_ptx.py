@@ -17,7 +17,7 @@ import numpy as np
 import tilewright as tw
 from tile_to_simt import COLS, PASS, ROWS, SCALE, THRESHOLD, TILE, given, row_softmax, softmax
 from tilewright import DeviceOp, ExecutionContext, LaunchConfig, Tensor, f32
-from tilewright.driver.protocol import Function
+from tilewright.devices.protocol import Function
 
 BLOCK = 256
 FILE = "threshold_scale.ptx"

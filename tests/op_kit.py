@@ -6,7 +6,7 @@ import threading
 import time
 
 from tilewright.base.errors import LaunchError
-from tilewright.driver.lane import Lane
+from tilewright.devices.lane import Lane
 from tilewright.op.context import ExecutionContext
 from tilewright.op.core import Composite, DeviceOp
 

@@ -25,7 +25,7 @@ from source_tree import (
 from tilewright import _core
 
 COMPILE_HALF = ("analysis", "frontend", "passes", "backend", "compile")
-RUN_HALF = ("driver", "op", "array", "graph")
+RUN_HALF = ("devices", "op", "tensors", "graph")
 BELOW_LAUNCH = ("base", "ir", "lang", *COMPILE_HALF, *RUN_HALF)
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -37,15 +37,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "passes": ("base", "ir", "analysis"),
     "backend": ("base", "ir", "analysis"),
     "compile": ("base", "ir", "lang", "analysis", "frontend", "passes", "backend"),
-    "driver": ("base",),
-    "op": ("base", "driver"),
-    "array": ("base", "driver", "op"),
-    "graph": ("base", "driver", "op", "array"),
+    "devices": ("base",),
+    "op": ("base", "devices"),
+    "tensors": ("base", "devices", "op"),
+    "graph": ("base", "devices", "op", "tensors"),
     "launch": BELOW_LAUNCH,
-    "kernels": ("base", "lang", "op", "array", "launch"),
-    "testing": ("base", "driver", "op", "array", "kernels"),
-    "interop": ("base", "frontend", "driver", "op", "array", "launch"),
-    "tools": ("base", "ir", "frontend", "backend", "compile", "driver", "op", "array", "launch"),
+    "kernels": ("base", "lang", "op", "tensors", "launch"),
+    "testing": ("base", "devices", "op", "tensors", "kernels"),
+    "interop": ("base", "frontend", "devices", "op", "tensors", "launch"),
+    "tools": ("base", "ir", "frontend", "backend", "compile", "devices", "op", "tensors", "launch"),
 }
 """Which folders each folder may import, besides itself. In reading order; the folders above
 `kernels` come with the features they hold. The package's own modules may import everything."""
@@ -61,9 +61,9 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
     "compile.targets": (
         "backend.llvm.stages", "backend.reference.interpreter", "backend.tileir.stages",
     ),
-    "driver.cpu.module": ("base.elf",),
-    "driver.cuda.finding": ("driver.cuda.bindings",),
-    "driver.cuda.module": ("driver.cuda.loading",),
+    "devices.cpu.module": ("base.elf",),
+    "devices.cuda.finding": ("devices.cuda.bindings",),
+    "devices.cuda.module": ("devices.cuda.loading",),
     "launch.definition": (
         "compile.checks", "frontend.capture", "launch.exporting", "launch.inspection",
     ),

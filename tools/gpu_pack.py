@@ -42,8 +42,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     "interop": ("tests/host/interop",),
     "own": ("tests/cpu/kernels", "tests/host/kernels"),
     "host": (
-        "tests/cpu/array", "tests/cpu/compile", "tests/cpu/frontend", "tests/cpu/graph",
-        "tests/cpu/launch", "tests/cpu/op", "tests/cpu/testing", "tests/host/array",
+        "tests/cpu/tensors", "tests/cpu/compile", "tests/cpu/frontend", "tests/cpu/graph",
+        "tests/cpu/launch", "tests/cpu/op", "tests/cpu/testing", "tests/host/tensors",
         "tests/host/launch", "tests/host/op", "tests/host/testing", "tests/ownership",
     ),
     "language": ("tests/cpu/language",),

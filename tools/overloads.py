@@ -133,7 +133,7 @@ SIMT = Kind(
     file="_generated_simt.py",
     title="SIMT kernels",
     imports="""\
-from ..array.shape import ShapeLike
+from ..tensors.shape import ShapeLike
 from .given import KernelArg
 from .simt import SimtEntry, SimtLaunch, make_kernel
 """,

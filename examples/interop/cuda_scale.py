@@ -16,7 +16,7 @@ import numpy as np
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import Arc, DeviceOp, ExecutionContext, LaunchConfig, Tensor, f32, simt, u32
-from tilewright.driver.protocol import Function
+from tilewright.devices.protocol import Function
 from tilewright.interop import cuda
 
 SOURCE = """

@@ -1,7 +1,7 @@
 // What the core knows of tensors, their memory and the work of streams, as structs of 64-bit words.
 //
-// Python makes these records and names their words in driver/stub/words.py and shots.py; the checks
-// at the end hold the two together.
+// Python makes these records and names their words in devices/stub/words.py and shots.py; the
+// checks at the end hold the two together.
 #pragma once
 
 #include <array>
@@ -168,7 +168,7 @@ namespace layout {
 constexpr bool is_word(size_t offset, size_t word) { return offset == 8 * word; }
 }  // namespace layout
 
-// As driver/stub/words.py and driver/stub/shots.py number them.
+// As devices/stub/words.py and devices/stub/shots.py number them.
 static_assert(sizeof(Timeline) == 9 * 8);
 static_assert(layout::is_word(offsetof(Timeline, issued), 0));
 static_assert(layout::is_word(offsetof(Timeline, over), 1));

@@ -8,7 +8,7 @@
 
 namespace tw::cpu {
 
-// The arguments of a copy, as driver/cpu/copying.py lays them out: 64-bit words, strides in bytes.
+// The arguments of a copy, as devices/cpu/copying.py lays them out: 64-bit words, strides in bytes.
 struct CopyArguments {
   char* target;
   const char* source;

@@ -1,6 +1,6 @@
 // A unit of work of the CPU: blocks of a kernel, a list of such jobs, or a wait.
 //
-// A job and its launch record are memory that Python allocates (driver/cpu/record.py): both begin
+// A job and its launch record are memory that Python allocates (devices/cpu/record.py): both begin
 // as zeros, consist of 64-bit words, and are read by compiled kernels. Python gets the positions of
 // the words from `_core`.
 #pragma once

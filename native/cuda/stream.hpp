@@ -15,7 +15,7 @@
 namespace tw::cuda {
 
 // What is launched, over how much: how the record of a launch begins, which Python makes
-// (driver/cuda/record.py). Behind it are the addresses of the parameters, which end with a null,
+// (devices/cuda/record.py). Behind it are the addresses of the parameters, which end with a null,
 // and the parameters themselves, one word each.
 struct LaunchRecord {
   Context context;
@@ -33,7 +33,7 @@ constexpr int64_t first_parameter(int64_t count) { return kRecordWords + count +
 
 static_assert(kRecordWords == 10 && offsetof(LaunchRecord, grid) == 2 * 8 &&
                   offsetof(LaunchRecord, block) == 5 * 8 && offsetof(LaunchRecord, shared) == 8 * 8,
-              "as driver/cuda/record.py numbers the words");
+              "as devices/cuda/record.py numbers the words");
 
 // The parameters of one launch: those of a record, some of which differ.
 class Parameters {

@@ -35,7 +35,7 @@ class BorrowLock {
   State state_;
 };
 
-// What is done to memory there, in these words, as `array.borrow.Use` has it. A new reference;
+// What is done to memory there, in these words, as `tensors.borrow.Use` has it. A new reference;
 // null: an error is set. `seen` may be null.
 PyObject* use_at(const BorrowContext& borrows, PyObject* what, PyObject* location,
                  SeenLocation* seen);
@@ -70,7 +70,7 @@ bool is_fresh(const LaunchPlan& plan);
 // look. A new reference; null: an error is set.
 PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known);
 
-// Borrows all of a tensor for writing, by its record, as `array.borrow.BorrowState.exclude` does.
+// Borrows all of a tensor for writing, by its record, as `tensors.borrow.BorrowState.exclude` does.
 // Gives a new ticket; None: parts of the memory are borrowed or it has neighbours, and nothing was
 // done. A new reference; null: an error is set.
 PyObject* borrow_exclusive(const ExclusivePlan& plan, PyObject* record, PyObject* what,

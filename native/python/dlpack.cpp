@@ -2,7 +2,7 @@
 //
 // A deleter may be called from any thread, with or without the interpreter's lock, and after the
 // interpreter is gone. So it does one thing: it sets the word that the managed tensor's context
-// points to. Whoever looks at exports next finds it (array/releases.py).
+// points to. Whoever looks at exports next finds it (tensors/releases.py).
 #include <atomic>
 #include <cstdint>
 

@@ -49,7 +49,7 @@ struct GraphClasses {
   PyTypeObject* memory = nullptr;  // array.recording.PlainMemory
   int64_t memory_address = 0;      // of its `ReplayMemory`
   int64_t records = 0;
-  PyTypeObject* cpu_replay = nullptr;  // driver.cpu.replay.CpuReplay
+  PyTypeObject* cpu_replay = nullptr;  // devices.cpu.replay.CpuReplay
   int64_t cpu_last = 0;                // behind the last run that was put on a stream; None: none
   int64_t is_silent = 0;               // whether it prints nothing
   int64_t run = 0;                     // the one to be run next; None: one is under way
@@ -57,7 +57,7 @@ struct GraphClasses {
   int64_t take = 0;                    // takes it
   int64_t leave = 0;
   int64_t threads = 0;  // that its nodes use
-  PyTypeObject* cuda_replay = nullptr;  // driver.cuda.replay.CudaReplay
+  PyTypeObject* cuda_replay = nullptr;  // devices.cuda.replay.CudaReplay
   int64_t attended = 0;                 // whether the host has a part in its runs
   int64_t driver = 0;
   int64_t executable = 0;

@@ -18,7 +18,7 @@ constexpr int64_t kAlone = 15'000;
 constexpr int64_t kSlice = 50'000'000;
 
 struct CpuClasses {
-  PyTypeObject* stream = nullptr;  // driver.cpu.stream.CpuStream
+  PyTypeObject* stream = nullptr;  // devices.cpu.stream.CpuStream
   int64_t address = 0;
   int64_t device = 0;
   int64_t lane = 0;
@@ -30,7 +30,7 @@ struct CpuClasses {
   int64_t items = 0;
   PyTypeObject* lane_class = nullptr;
   int64_t lane_address = 0;
-  PyTypeObject* record = nullptr;  // driver.cpu.record.Record
+  PyTypeObject* record = nullptr;  // devices.cpu.record.Record
   int64_t record_address = 0;
   int64_t scratch = 0;            // an address and what keeps it there; None: the thread has it
   PyObject* drain = nullptr;       // waits until the streams of timelines have passed all they have

@@ -18,28 +18,6 @@ except ModuleNotFoundError as _error:
         "`pip install tilewright` brings it along."
     ) from _error
 
-from .array import (
-    Arc,
-    BorrowMut,
-    DevicePointer,
-    MappedPartition,
-    Partition,
-    Tensor,
-    asarray,
-    empty,
-    empty_like,
-    from_numpy,
-    memcpy,
-    meta,
-    move,
-    zeros,
-    zeros_like,
-)
-from .array.pledges import lent_among as _lent_among
-from .array.pledges import pledged as _pledged
-from .array.resident import Resident as _Resident
-from .array.sharing import another_owner as _another_owner
-from .array.sharing import share as _share
 from .base.dtypes import (
     DType,
     bf16,
@@ -79,8 +57,8 @@ from .base.errors import (
 )
 from .base.host import Host as _Host
 from .base.tile_order import OWNED
-from .driver.devices import device_count
-from .driver.protocol import LaunchConfig
+from .devices.protocol import LaunchConfig
+from .devices.registry import device_count
 from .graph import CudaGraph, Scope
 from .graph import capture as _capture
 from .op import (
@@ -112,6 +90,28 @@ from .op.pledging import Pledging as _Pledging
 from .op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin
 from .op.recipes import run_part as _run_part
 from .op.zipping import zip as zip  # noqa: A004 - the word for it, as `tw.zip`; not in __all__
+from .tensors import (
+    Arc,
+    BorrowMut,
+    DevicePointer,
+    MappedPartition,
+    Partition,
+    Tensor,
+    asarray,
+    empty,
+    empty_like,
+    from_numpy,
+    memcpy,
+    meta,
+    move,
+    zeros,
+    zeros_like,
+)
+from .tensors.pledges import lent_among as _lent_among
+from .tensors.pledges import pledged as _pledged
+from .tensors.resident import Resident as _Resident
+from .tensors.sharing import another_owner as _another_owner
+from .tensors.sharing import share as _share
 
 if _typing.TYPE_CHECKING:
     from . import jit_cache, simt

@@ -1,7 +1,7 @@
 # ruff: noqa: PYI021 - what the functions do is said here, where editors find it
 """The native core. Python composes and explains; this decides.
 
-Arguments that are addresses of records are ints; `driver.stub.words` names the words of these.
+Arguments that are addresses of records are ints; `devices.stub.words` names the words of these.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -16,10 +16,10 @@ from errors.programs_foreign import PROGRAMS
 from host.launch.test_foreign import PTX, Interface, run_scale
 from support.fake_cuda import FakeCuda
 from tilewright import simt
-from tilewright.driver import devices
-from tilewright.driver.cuda.device import CudaDevice
-from tilewright.driver.cuda.results import INVALID_PTX
-from tilewright.driver.devices import get_device
+from tilewright.devices import registry
+from tilewright.devices.cuda.device import CudaDevice
+from tilewright.devices.cuda.results import INVALID_PTX
+from tilewright.devices.registry import get_device
 from tilewright.frontend.sources import execute
 from tilewright.interop import cuda
 
@@ -104,7 +104,7 @@ class Machine:
 def machine(monkeypatch):
     driver = FakeCuda(2)
     gpus = tuple(CudaDevice(driver, number) for number in range(2))
-    monkeypatch.setattr(devices._Gpus, "found", gpus)
+    monkeypatch.setattr(registry._Gpus, "found", gpus)
     gc.freeze()  # so that collecting walks over nothing but what comes from here
     with tw.device(gpus[0]):
         yield Machine(driver, gpus)

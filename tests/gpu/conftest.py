@@ -10,7 +10,7 @@ import pytest
 import tilewright as tw
 from support.suites import TABLE
 from tilewright.base.errors import ContextError
-from tilewright.driver.devices import gpus
+from tilewright.devices.registry import gpus
 
 HERE = Path(__file__).parent
 

@@ -10,8 +10,8 @@ import pytest
 from support.fake_cuda import FakeCuda
 from tilewright.backend.tileir.toolchain import find_toolchain
 from tilewright.base.errors import CompileError
-from tilewright.driver import devices
-from tilewright.driver.cuda.device import CudaDevice
+from tilewright.devices import registry
+from tilewright.devices.cuda.device import CudaDevice
 
 HERE = Path(__file__).parent
 
@@ -53,7 +53,7 @@ def fake_cuda():
 def fake_gpus(fake_cuda, monkeypatch):
     """The devices of that driver, which are those that are found."""
     made = tuple(CudaDevice(fake_cuda, number) for number in range(2))
-    monkeypatch.setattr(devices._Gpus, "found", made)
+    monkeypatch.setattr(registry._Gpus, "found", made)
     return made
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from order.running import Bench
 from order.steps import Copy, Ending, Input, Launch, Record, Replay
-from tilewright.driver.null import NullDevice
+from tilewright.devices.null import NullDevice
 
 PROGRAMS = 1500
 ENDINGS = ("start_on", "sync_on", "future", "dropped", "schedule", "start")

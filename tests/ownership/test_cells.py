@@ -14,7 +14,7 @@ import pytest
 import tilewright as tw
 from ownership.kernels import neg
 from support.lending import lent
-from tilewright.array.putting import read_now
+from tilewright.tensors.putting import read_now
 
 TILE = (2, 2)
 VALUES = np.arange(16, dtype="f4").reshape(4, 4)

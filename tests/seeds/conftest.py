@@ -13,8 +13,8 @@ from support.fake_cuda import FakeCuda
 from tilewright.backend.tileir import keeping
 from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.toolchain import find_toolchain
-from tilewright.driver import devices
-from tilewright.driver.cuda.device import CudaDevice
+from tilewright.devices import registry
+from tilewright.devices.cuda.device import CudaDevice
 from tilewright.testing.plugin import null_device as null_device
 
 PTX = ".version 7.0\n.target sm_80\n.visible .entry scale()\n"
@@ -39,7 +39,7 @@ def fake_cuda():
 def fake_gpus(fake_cuda, monkeypatch):
     """The devices of that driver, which are those that are found; the first is the default."""
     made = tuple(CudaDevice(fake_cuda, number) for number in range(2))
-    monkeypatch.setattr(devices._Gpus, "found", made)
+    monkeypatch.setattr(registry._Gpus, "found", made)
     with tw.device(made[0]):
         yield made
 
@@ -61,9 +61,9 @@ def simulated_gpu(monkeypatch):
     """A GPU that runs tile kernels through the reference, and `scale` as a Python function."""
     for module in (keeping, tileir):
         monkeypatch.setattr(module, "artifact", module.artifact)
-    monkeypatch.setattr(devices._Gpus, "found", ())
+    monkeypatch.setattr(registry._Gpus, "found", ())
     simulated_cuda.install("sm_90")
-    (gpu,) = devices._Gpus.found
+    (gpu,) = registry._Gpus.found
     driver = gpu._driver
     driver.kernels["scale"], driver.parameters["scale"] = run_scale, (4, 4, 8, 8)
     with tw.device(gpu):

@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from seeds.kernels import no_negatives, not_typed, numbers, put, same, scale, scaled
-from tilewright.driver.cuda.results import OUT_OF_MEMORY
+from tilewright.devices.cuda.results import OUT_OF_MEMORY
 
 
 def failing():

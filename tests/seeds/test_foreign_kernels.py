@@ -13,7 +13,7 @@ from seeds.conftest import PTX, run_scale
 from seeds.foreign import pushed
 from seeds.kernels import numbers, put, same, scale
 from support.elf import cubin
-from tilewright.driver.cuda.results import INVALID_PTX, NO_BINARY_FOR_GPU
+from tilewright.devices.cuda.results import INVALID_PTX, NO_BINARY_FOR_GPU
 from tilewright.interop import cuda
 
 CUBIN = cubin()

@@ -15,8 +15,8 @@ from numpy.lib.array_utils import byte_bounds
 
 from support.native_cuda import NativeCuda
 from support.simulated_cuda import MADE, SimulatedCuda, arguments_of
-from tilewright.driver.cuda.results import NOT_READY
-from tilewright.driver.null import HappensBefore, MemoryUse
+from tilewright.devices.cuda.results import NOT_READY
+from tilewright.devices.null import HappensBefore, MemoryUse
 from tilewright.ir.core import Func
 from tilewright.ir.signature import OutputSpec
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.driver.cpu.native import NativeFunction
-from tilewright.driver.cpu.record import Record
-from tilewright.driver.cpu.run import PRINT_CAPACITY, Launcher, RawReport
-from tilewright.driver.cpu.stream import CpuStream
-from tilewright.driver.host import CPU
+from tilewright.devices.cpu.native import NativeFunction
+from tilewright.devices.cpu.record import Record
+from tilewright.devices.cpu.run import PRINT_CAPACITY, Launcher, RawReport
+from tilewright.devices.cpu.stream import CpuStream
+from tilewright.devices.host import CPU
 
 Array = np.ndarray[Any, Any]
 

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from support.fake_firing import Firing
-from tilewright.driver.blocks import array_of
-from tilewright.driver.cuda.calls import PoolNumbers, Shot
-from tilewright.driver.cuda.record import HEAD_WORDS, Head
-from tilewright.driver.cuda.results import NOT_FOUND, NOT_READY, OUT_OF_MEMORY, refusal
-from tilewright.driver.cuda.scatter import RANK
-from tilewright.driver.protocol import Block
+from tilewright.devices.blocks import array_of
+from tilewright.devices.cuda.calls import PoolNumbers, Shot
+from tilewright.devices.cuda.record import HEAD_WORDS, Head
+from tilewright.devices.cuda.results import NOT_FOUND, NOT_READY, OUT_OF_MEMORY, refusal
+from tilewright.devices.cuda.scatter import RANK
+from tilewright.devices.protocol import Block
 
 Kernel = Callable[[list[int], tuple[int, int, int]], None]
 TOTAL = 1 << 30
@@ -32,7 +32,7 @@ MOST_SHARED, MOST_THREADS = 1 << 17, 1024
 
 
 class FakeCuda(Firing):
-    """See `tilewright.driver.cuda.calls.Calls`."""
+    """See `tilewright.devices.cuda.calls.Calls`."""
 
     def __init__(self, devices: int = 1) -> None:
         self.devices = devices

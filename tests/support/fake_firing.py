@@ -7,12 +7,11 @@ from struct import unpack
 from typing import Any
 
 from tilewright._core import CUDA_STATUS_BITS
-from tilewright.array.borrow import LOCK, Use
-from tilewright.driver.cuda.record import HEAD_WORDS
-from tilewright.driver.lane import PUT, UNPUT
-from tilewright.driver.stub.calls import stub
-from tilewright.driver.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
-from tilewright.driver.stub.words import (
+from tilewright.devices.cuda.record import HEAD_WORDS
+from tilewright.devices.lane import PUT, UNPUT
+from tilewright.devices.stub.calls import stub
+from tilewright.devices.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
+from tilewright.devices.stub.words import (
     LANE_WORDS,
     MEMORY_WORDS,
     TENSOR_WORDS,
@@ -21,10 +20,11 @@ from tilewright.driver.stub.words import (
     TensorWord,
 )
 from tilewright.op.place import here
+from tilewright.tensors.borrow import LOCK, Use
 
 
 class Firing:
-    """See `tilewright.driver.cuda.calls.Calls`."""
+    """See `tilewright.devices.cuda.calls.Calls`."""
 
     native_driver = 0
     launch: Any

@@ -10,7 +10,7 @@ import ctypes
 import mmap
 import os
 
-from tilewright.driver.cpu.caching import HostPool
+from tilewright.devices.cpu.caching import HostPool
 
 SIDE = "FENCED_SIDE"
 """The variable that says where the page is: "begin", else at the end."""

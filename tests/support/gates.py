@@ -6,10 +6,10 @@ import ctypes
 from typing import Any
 
 import tilewright as tw
-from cpu.driver.cpu.gate import PATIENCE, Gate
+from cpu.devices.cpu.gate import PATIENCE, Gate
 from support.fake_cuda import FakeCuda
-from tilewright.driver.cuda.device import CudaDevice
-from tilewright.driver.cuda.record import Record
+from tilewright.devices.cuda.device import CudaDevice
+from tilewright.devices.cuda.record import Record
 
 __all__ = ["PATIENCE", "new_gate"]
 

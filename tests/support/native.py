@@ -14,8 +14,8 @@ from support.numbers import assert_same
 from tilewright.backend.llvm.stages import compile_func
 from tilewright.backend.llvm.target import CpuTarget
 from tilewright.base.dtypes import AnyDType
-from tilewright.driver.cpu.native import load
-from tilewright.driver.cpu.run import FailureWords
+from tilewright.devices.cpu.native import load
+from tilewright.devices.cpu.run import FailureWords
 from tilewright.ir.artifact import Artifact, Failure, Printed
 from tilewright.ir.core import Block, Func, Value
 from tilewright.ir.ops import OPS

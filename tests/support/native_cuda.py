@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from support.fake_cuda import FakeCuda
 from tilewright._core import CUDA_FUNCTIONS, CudaDriver
-from tilewright.driver.cuda.record import HEAD_WORDS, Head
+from tilewright.devices.cuda.record import HEAD_WORDS, Head
 
 ADDRESS, INT, UINT = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint
 PROTOTYPES: dict[str, tuple[Any, ...]] = {

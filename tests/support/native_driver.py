@@ -8,13 +8,13 @@ from functools import partial
 from operator import getitem
 from struct import pack
 
-from tilewright.array.borrow import BorrowState, borrow_words
-from tilewright.driver.cuda.record import Record
-from tilewright.driver.cuda.results import NOT_READY
-from tilewright.driver.lane import Lane
-from tilewright.driver.stub.shots import SHOT_WORDS
-from tilewright.driver.stub.words import MEMORY_WORDS, STORAGE_WORDS, TENSOR_WORDS, new_words
+from tilewright.devices.cuda.record import Record
+from tilewright.devices.cuda.results import NOT_READY
+from tilewright.devices.lane import Lane
+from tilewright.devices.stub.shots import SHOT_WORDS
+from tilewright.devices.stub.words import MEMORY_WORDS, STORAGE_WORDS, TENSOR_WORDS, new_words
 from tilewright.op.place import here
+from tilewright.tensors.borrow import BorrowState, borrow_words
 
 
 class Driver:

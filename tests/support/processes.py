@@ -10,13 +10,13 @@ import textwrap
 PROGRAM = """
 import os, signal, sys, threading, time
 import numpy as np
-from cpu.driver.cpu.kernels import *
+from cpu.devices.cpu.kernels import *
 from support.execute import execute
 from tilewright.base import config
 from tilewright.base.errors import ContextError
-from tilewright.driver.cpu import pool
-from tilewright.driver.cpu.run import Launcher
-from tilewright.driver.host import CPU
+from tilewright.devices.cpu import pool
+from tilewright.devices.cpu.run import Launcher
+from tilewright.devices.host import CPU
 """
 
 

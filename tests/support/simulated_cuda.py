@@ -23,10 +23,10 @@ from tilewright.backend.tileir.abi import Slot, slots
 from tilewright.backend.tileir.lowered import Lowered
 from tilewright.base.cuda_abi import LAUNCH_WORDS, LaunchWord
 from tilewright.base.shapes import size
-from tilewright.driver import devices
-from tilewright.driver.blocks import array_of
-from tilewright.driver.cuda.device import CudaDevice
-from tilewright.driver.protocol import Block
+from tilewright.devices import registry
+from tilewright.devices.blocks import array_of
+from tilewright.devices.cuda.device import CudaDevice
+from tilewright.devices.protocol import Block
 from tilewright.ir.artifact import Artifact
 from tilewright.ir.core import Func
 from tilewright.ir.signature import OutputSpec, TensorSpec
@@ -202,4 +202,4 @@ def install(arch: str) -> None:
         return make(made, cubin, **how)
 
     keeping.artifact = tileir.artifact = artifact
-    devices._Gpus.found = (CudaDevice(SimulatedCuda(arch), 0),)
+    registry._Gpus.found = (CudaDevice(SimulatedCuda(arch), 0),)

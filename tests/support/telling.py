@@ -17,8 +17,8 @@ from pathlib import Path
 from cuda.bindings import driver
 
 import tilewright as tw
-from tilewright.driver.cuda.event import Mark
-from tilewright.driver.cuda.stream import CudaStream
+from tilewright.devices.cuda.event import Mark
+from tilewright.devices.cuda.stream import CudaStream
 
 LOOK = CudaStream.look
 STREAMS = 32

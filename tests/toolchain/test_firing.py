@@ -14,8 +14,8 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.fake_cuda import FakeCuda, names
 from support.native_cuda import NativeCuda
-from tilewright.driver.cuda.device import CudaDevice
-from tilewright.driver.cuda.stream import MANY
+from tilewright.devices.cuda.device import CudaDevice
+from tilewright.devices.cuda.stream import MANY
 
 
 @tw.entry

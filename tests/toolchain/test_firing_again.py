@@ -10,8 +10,8 @@ import pytest
 import tilewright as tw
 from support.fake_cuda import FakeCuda, names
 from support.leaks import assert_none_left
-from tilewright.array.flight import PUTS
-from tilewright.driver.cuda.device import CudaDevice
+from tilewright.devices.cuda.device import CudaDevice
+from tilewright.tensors.flight import PUTS
 
 from .test_firing import device, double, fake, filled, tensors, warm
 

@@ -24,8 +24,8 @@ from tilewright.base.errors import CompileError, DriverError
 from tilewright.base.stage import Saved
 from tilewright.compile import history
 from tilewright.compile.store import Record, Store, current_store
-from tilewright.driver import devices
-from tilewright.driver.cuda.device import CudaDevice
+from tilewright.devices import registry
+from tilewright.devices.cuda.device import CudaDevice
 
 
 def fresh():
@@ -222,7 +222,7 @@ def launched(monkeypatch, tmp_path):
     """Launches the kernel as another process would, on a driver in Python; why it compiled."""
     fake = FakeCuda()
     fake.kernels["softmax"] = lambda values, grid: None
-    monkeypatch.setattr(devices._Gpus, "found", (CudaDevice(fake, 0),))
+    monkeypatch.setattr(registry._Gpus, "found", (CudaDevice(fake, 0),))
 
     def launch():
         kernel, z = fresh(), tw.zeros((8, 64), device="cuda").sync()

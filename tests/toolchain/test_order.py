@@ -11,7 +11,7 @@ from order.running import Bench
 from support.checked_cuda import MADE, CheckedCuda
 from tilewright.backend.tileir import keeping
 from tilewright.backend.tileir import stages as tileir
-from tilewright.driver.cuda.device import CudaDevice
+from tilewright.devices.cuda.device import CudaDevice
 
 PROGRAMS = 150
 TILES = tuple(kernel for kernel in LAUNCHES if kernel != "scale")

@@ -10,8 +10,8 @@ import pytest
 from source_tree import ROOT
 
 FILES = [
-    "cpu/array/test_order.py", "cpu/graph/test_graph.py", "cpu/language/test_failures.py",
-    "cpu/launch/test_kernel.py", "cpu/launch/test_starting.py", "host/array/test_transfer.py",
+    "cpu/tensors/test_order.py", "cpu/graph/test_graph.py", "cpu/language/test_failures.py",
+    "cpu/launch/test_kernel.py", "cpu/launch/test_starting.py", "host/tensors/test_transfer.py",
     "ownership/test_cells.py",
 ]  # fmt: skip
 

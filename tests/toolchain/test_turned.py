@@ -8,7 +8,7 @@ import pytest
 import tilewright as tw
 from benchmarks import kernels
 from support.fake_cuda import FakeCuda
-from tilewright.driver.cuda.device import CudaDevice
+from tilewright.devices.cuda.device import CudaDevice
 from tilewright.launch import grid as module
 
 

@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 from weakref import ref
 
 from .._core import Graph as NativeGraph
-from ..array.flight import PUTS, tell_put
-from ..array.order import tidy
-from ..array.recording import Node, PlainMemory, Recording, memory_of
 from ..base.errors import BorrowError, SchedulingError
 from ..base.shield import concluded, shielded
-from ..driver.foreign import ForeignStream
-from ..driver.protocol import Device, FirstUse, Replay, ReplayRun, Stream
+from ..devices.foreign import ForeignStream
+from ..devices.protocol import Device, FirstUse, Replay, ReplayRun, Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD, refuse_nested
@@ -27,6 +24,9 @@ from ..op.outcome import Outcome
 from ..op.place import Spot, here, place_of
 from ..op.policy import as_stream
 from ..op.running import run_here
+from ..tensors.flight import PUTS, tell_put
+from ..tensors.order import tidy
+from ..tensors.recording import Node, PlainMemory, Recording, memory_of
 from .launching import GraphLaunch
 
 T = TypeVar("T")

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .._core import GraphLaunch as NativeGraphLaunch
 from .._core import set_graph_classes
-from ..array.borrow import LOCK, Use
-from ..array.lease import Act, refuse_leased
-from ..array.order import tidy
-from ..array.ownership import refuse_unreadable
-from ..array.recording import PlainMemory
-from ..array.region import Region
-from ..array.working import put_work
-from ..driver.cpu.replay import CpuReplay
-from ..driver.cuda.context import Context
-from ..driver.cuda.replay import GRAPH, CudaReplay
-from ..driver.cuda.stream import CudaStream
-from ..driver.protocol import Device, FirstUse, ReplayRun, Stream
+from ..devices.cpu.replay import CpuReplay
+from ..devices.cuda.context import Context
+from ..devices.cuda.replay import GRAPH, CudaReplay
+from ..devices.cuda.stream import CudaStream
+from ..devices.protocol import Device, FirstUse, ReplayRun, Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.endings import NOT_FIRED, NotFired
 from ..op.place import here
 from ..op.running import named
 from ..op.trace import Tracing
+from ..tensors.borrow import LOCK, Use
+from ..tensors.lease import Act, refuse_leased
+from ..tensors.order import tidy
+from ..tensors.ownership import refuse_unreadable
+from ..tensors.recording import PlainMemory
+from ..tensors.region import Region
+from ..tensors.working import put_work
 
 if TYPE_CHECKING:
     from .graph import CudaGraph

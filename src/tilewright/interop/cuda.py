@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..array.shape import ShapeLike
-from ..driver.protocol import Device, Function
+from ..devices.protocol import Device, Function
 from ..launch.foreign import Wrap, declare
 from ..launch.raw import refuse_no_function
+from ..tensors.shape import ShapeLike
 from .functions import Functions, Grid
 from .memory import free_async, malloc_async, memcpy_dtoh_async, memcpy_htod_async
 from .nvrtc import compile_cuda

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from ..array.shape import ShapeLike
-from ..driver.cuda.device import CudaDevice
-from ..driver.cuda.module import CudaFunction
-from ..driver.protocol import Device, Function
+from ..devices.cuda.device import CudaDevice
+from ..devices.cuda.module import CudaFunction
+from ..devices.protocol import Device, Function
 from ..launch.foreign import Wrap, declare
 from ..launch.kinds import kind_of
+from ..tensors.shape import ShapeLike
 from .functions import Functions, Grid
 from .signature import gpu_of
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ..array.shape import ShapeLike, as_shape
 from ..base.dtypes import AnyDType
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, ceil_div, size
-from ..driver.protocol import Device, Function, LaunchConfig
+from ..devices.protocol import Device, Function, LaunchConfig
 from ..launch.foreign_calls import Call, MemoryGiven, Ready, Typed
+from ..tensors.shape import ShapeLike, as_shape
 
 Grid: TypeAlias = "ShapeLike | Callable[[Mapping[str, Any]], ShapeLike]"
 """How many blocks run: so many, or as many as a function of the arguments by name says. It is given

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ..array.layout import row_major
-from ..array.region import Region
-from ..array.strangers import LEGACY, let_wait, memory_at
-from ..array.tensor import new_tensor
 from ..base.dtypes import as_dtype
 from ..base.errors import InternalError
-from ..driver.cuda.stream import CudaStream
-from ..driver.devices import gpus
-from ..driver.host import CPU
-from ..driver.protocol import Device
+from ..devices.cuda.stream import CudaStream
+from ..devices.host import CPU
+from ..devices.protocol import Device
+from ..devices.registry import gpus
 from ..launch import Launch
 from ..launch.foreign_calls import is_aligned
 from ..launch.lent import LentCalls
 from ..op.ambient import choose_stream
+from ..tensors.layout import row_major
+from ..tensors.region import Region
+from ..tensors.strangers import LEGACY, let_wait, memory_at
+from ..tensors.tensor import new_tensor
 from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
 from .xla import DTYPES, Buffer, Frame, handler, number_at
 

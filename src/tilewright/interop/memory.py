@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ContextError, DriverError, LaunchError, ShapeError
-from ..driver.cuda.stream import CudaStream
-from ..driver.protocol import Stream
+from ..devices.cuda.stream import CudaStream
+from ..devices.protocol import Stream
 from ..op.ambient import unsafe_allowed
 from ..op.place import here, place_of
 

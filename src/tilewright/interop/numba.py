@@ -11,14 +11,14 @@ from collections.abc import Hashable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from ..array.shape import ShapeLike, as_shape
 from ..base.dtypes import AnyDType, f64, i64
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
-from ..driver.cuda.device import CudaDevice
-from ..driver.protocol import Function, LaunchConfig
+from ..devices.cuda.device import CudaDevice
+from ..devices.protocol import Function, LaunchConfig
 from ..launch.foreign import Declaration, ForeignEntry
 from ..launch.foreign_calls import Call, Given, MemoryGiven, Ready, Typed, Word
+from ..tensors.shape import ShapeLike, as_shape
 from .functions import Grid, grid_of
 from .signature import entry_point, gpu_of, number_type, parameters_of
 

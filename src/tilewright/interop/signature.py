@@ -11,8 +11,8 @@ import numpy as np
 
 from ..base.dtypes import AnyDType, DType, as_dtype, bool_, u64
 from ..base.errors import LaunchError
-from ..driver.cuda.device import CudaDevice
-from ..driver.protocol import Device
+from ..devices.cuda.device import CudaDevice
+from ..devices.protocol import Device
 from ..frontend.parameters import Kind, Parameter
 
 ENTRY = re.compile(r"\.entry\s+([\w$.]+)\s*\(([^)]*)\)")

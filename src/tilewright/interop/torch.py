@@ -7,17 +7,17 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..array.create import asarray, host_device
-from ..array.strangers import memory_in_order
-from ..array.tensor import Tensor, new_tensor
 from ..base.dtypes import AnyDType
 from ..base.errors import DeviceError, Error
-from ..driver.devices import gpus
-from ..driver.protocol import Stream
+from ..devices.protocol import Stream
+from ..devices.registry import gpus
 from ..launch import Launch
 from ..launch.foreign_calls import is_aligned
 from ..launch.lent import LentCalls
 from ..op.ambient import choose_stream
+from ..tensors.create import asarray, host_device
+from ..tensors.strangers import memory_in_order
+from ..tensors.tensor import Tensor, new_tensor
 from .torch_dispatch import shorten
 from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
 

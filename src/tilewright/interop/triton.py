@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from ..base.dtypes import AnyDType, f32, i32, i64
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
-from ..driver.cuda.device import CudaDevice
-from ..driver.protocol import Function, LaunchConfig
+from ..devices.cuda.device import CudaDevice
+from ..devices.protocol import Function, LaunchConfig
 from ..frontend.parameters import Parameter
 from ..launch.foreign import Declaration, ForeignEntry, refuse_unknown_strided
 from ..launch.foreign_calls import Call, Given, MemoryGiven, NumberGiven, Ready, Typed, Word

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
-from ..array.create import asarray
-from ..array.shape import ShapeLike
-from ..array.tensor import Tensor
 from ..base.shapes import Shape
 from ..launch import Entry, Launch
 from ..launch.foreign import ForeignEntry
 from ..launch.simt import SimtEntry
+from ..tensors.create import asarray
+from ..tensors.shape import ShapeLike
+from ..tensors.tensor import Tensor
 
 if TYPE_CHECKING:
     from ..frontend.parameters import Parameter

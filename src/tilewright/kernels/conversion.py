@@ -7,23 +7,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import lang as tl
-from ..array.create import DTypeLike, Plan, asarray
-from ..array.foreign import is_array
-from ..array.lending import Lent, lend_to_read
-from ..array.ownership import Handle
-from ..array.region import Region
-from ..array.tensor import Tensor, new_tensor
-from ..array.views import in_memory
 from ..base.dtypes import AnyDType, DType, f4e2m1fnx2
 from ..base.errors import ShapeError
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
+from ..tensors.create import DTypeLike, Plan, asarray
+from ..tensors.foreign import is_array
+from ..tensors.lending import Lent, lend_to_read
+from ..tensors.ownership import Handle
+from ..tensors.region import Region
+from ..tensors.tensor import Tensor, new_tensor
+from ..tensors.views import in_memory
 from .capturing import kernel
 from .writing import flat_pieces, launched, tile_of
 
 if TYPE_CHECKING:
-    from ..driver.protocol import Device
+    from ..devices.protocol import Device
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)

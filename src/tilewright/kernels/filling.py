@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import numpy as np
 
 from .. import lang as tl
-from ..array.create import Creation, DeviceLike, DTypeLike, Plan, plan_like, refuse_order
-from ..array.layout import layout_of
-from ..array.lending import Lent, lend_to_write, written_region
-from ..array.region import Region
-from ..array.shape import ShapeLike
-from ..array.tensor import BorrowMut, Tensor, new_tensor
 from ..base.dtypes import AnyDType, DType, as_dtype, f4e2m1fn, f4e2m1fnx2, f32, u8, u16, u32, u64
 from ..launch.scalars import check_scalar, slot_of
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
+from ..tensors.create import Creation, DeviceLike, DTypeLike, Plan, plan_like, refuse_order
+from ..tensors.layout import layout_of
+from ..tensors.lending import Lent, lend_to_write, written_region
+from ..tensors.region import Region
+from ..tensors.shape import ShapeLike
+from ..tensors.tensor import BorrowMut, Tensor, new_tensor
 from .capturing import kernel
 from .writing import BITS, TILE, Made, launched, lent_parts, with_dtype
 
 if TYPE_CHECKING:
-    from ..array.lending import Lender
-    from ..array.ownership import Handle
-    from ..driver.protocol import Device
+    from ..devices.protocol import Device
+    from ..tensors.lending import Lender
+    from ..tensors.ownership import Handle
 
 E = TypeVar("E", bound=DType)
 T = TypeVar("T")

@@ -11,9 +11,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
 
 from .. import lang as tl
-from ..array.create import DeviceLike, DTypeLike, Plan, refuse_order
-from ..array.shape import ShapeLike
-from ..array.tensor import Tensor
 from ..base.dtypes import (
     AnyDType,
     DType,
@@ -32,6 +29,9 @@ from ..base.dtypes import (
 )  # fmt: skip
 from ..base.errors import ShapeError
 from ..op.core import DeviceOp
+from ..tensors.create import DeviceLike, DTypeLike, Plan, refuse_order
+from ..tensors.shape import ShapeLike
+from ..tensors.tensor import Tensor
 from .capturing import kernel
 from .philox import element_words, joined
 from .scalars import is_number, is_whole

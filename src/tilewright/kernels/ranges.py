@@ -7,8 +7,6 @@ import sys
 from typing import Any, TypeVar, overload
 
 from .. import lang as tl
-from ..array.create import DeviceLike, DTypeLike, Plan
-from ..array.tensor import Tensor
 from ..base.dtypes import (
     AnyDType,
     DType,
@@ -28,6 +26,8 @@ from ..base.dtypes import (
 from ..base.errors import ShapeError
 from ..base.numbers import number_text
 from ..op.core import DeviceOp
+from ..tensors.create import DeviceLike, DTypeLike, Plan
+from ..tensors.tensor import Tensor
 from .capturing import kernel
 from .scalars import is_number, is_whole
 from .writing import Made, Part

@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ..array.create import Creation, Plan
-from ..array.layout import layout_of, row_major
-from ..array.lending import Lent
-from ..array.partition import Partition, cut
-from ..array.region import Region
-from ..array.tensor import Tensor, new_tensor
 from ..base.dtypes import AnyDType, u8, u16, u32, u64
 from ..base.shapes import Shape, size
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.running import ELSEWHERE, Steps
+from ..tensors.create import Creation, Plan
+from ..tensors.layout import layout_of, row_major
+from ..tensors.lending import Lent
+from ..tensors.partition import Partition, cut
+from ..tensors.region import Region
+from ..tensors.tensor import Tensor, new_tensor
 
 if TYPE_CHECKING:
     pass

@@ -22,7 +22,7 @@ from .pointer import LoadOrdering, ScopeLike, StoreOrdering
 from .tile import E, Number, ShapeLike, Tile
 
 if TYPE_CHECKING:
-    from ..driver.protocol import Device
+    from ..devices.protocol import Device
 
     Where: TypeAlias = Device | str | None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from ..array.shape import ShapeLike
+from ..tensors.shape import ShapeLike
 from .given import KernelArg
 from .simt import SimtEntry, SimtLaunch, make_kernel
 

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..array.layout import Layout, Tiling
-from ..array.ownership import Handle
-from ..array.partition import Partition
-from ..array.pointer import DevicePointer
-from ..array.region import Region
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
 from ..frontend.parameters import Parameter
+from ..tensors.layout import Layout, Tiling
+from ..tensors.ownership import Handle
+from ..tensors.partition import Partition
+from ..tensors.pointer import DevicePointer
+from ..tensors.region import Region
 from .kinds import is_arc
 
 if TYPE_CHECKING:
-    from ..array.borrow import Ticket
-    from ..driver.protocol import Device
+    from ..devices.protocol import Device
     from ..op.place import Spot
+    from ..tensors.borrow import Ticket
     from .form import Form
 
 
@@ -114,7 +114,7 @@ class ForeignOnGpu(Foreign):
 
 Held: TypeAlias = "tuple[Any, ...]"
 """What native code gives for tensors that need no closer look, once they are borrowed: their
-records, which keep their memory; the use that borrowed them; their row, see `driver.stub`; and the
+records, which keep their memory; the use that borrowed them; their row, see `devices.stub`; and the
 `Known` of their kinds."""
 
 

@@ -8,21 +8,21 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from ..array.arc import Arc
-from ..array.foreign import aliased, is_array
-from ..array.ownership import Handle, Ours
-from ..array.partition import Partition
-from ..array.pointer import DevicePointer
-from ..array.region import Region, region_of_array
-from ..array.strangers import memory_on_gpu
-from ..array.tensor import BorrowMut, Tensor
 from ..base.dtypes import AnyDType
 from ..base.errors import BorrowError, ContextError, LaunchError, ShapeError
 from ..base.shapes import Shape
-from ..driver.host import CPU
+from ..devices.host import CPU
 from ..frontend.parameters import Dim, Kind, Parameter
 from ..op.core import is_op
 from ..op.place import here, place_of
+from ..tensors.arc import Arc
+from ..tensors.foreign import aliased, is_array
+from ..tensors.ownership import Handle, Ours
+from ..tensors.partition import Partition
+from ..tensors.pointer import DevicePointer
+from ..tensors.region import Region, region_of_array
+from ..tensors.strangers import memory_on_gpu
+from ..tensors.tensor import BorrowMut, Tensor
 from .arguments import (
     Arg,
     Bound,

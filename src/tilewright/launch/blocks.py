@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..array.shape import ShapeLike, as_shape
 from ..base.cuda_abi import MAX_BLOCKS, MAX_INDEX
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, ceil_div, size
+from ..tensors.shape import ShapeLike, as_shape
 
 MAX_BLOCK = (1024, 1024, 64)
 MAX_THREADS = 1024

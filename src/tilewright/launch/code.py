@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..base.shapes import Shape, size
 from ..compile.cache import Compiled
-from ..driver.protocol import AnyUse, Stream
+from ..devices.protocol import AnyUse, Stream
 from ..frontend.captured import Captured
 from ..ir.launch_expr import LaunchFacts, leaves
 from .arguments import Arg, Bound, Held, OutputArg, ScalarArg, TensorArg

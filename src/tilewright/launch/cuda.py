@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..array.region import Region
 from ..backend.tileir.abi import Slot, slots
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.dtypes import AnyDType
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, ceil_div, size
-from ..driver.cpu.run import RawReport
-from ..driver.cuda.device import CudaDevice
-from ..driver.cuda.memory import DeviceMemory
-from ..driver.cuda.record import REPORT_BYTES, PinnedReport, Record, first_slot
-from ..driver.cuda.stream import CudaStream
-from ..driver.protocol import Block, Device, Stream
-from ..driver.stub.calls import stub
+from ..devices.cpu.run import RawReport
+from ..devices.cuda.device import CudaDevice
+from ..devices.cuda.memory import DeviceMemory
+from ..devices.cuda.record import REPORT_BYTES, PinnedReport, Record, first_slot
+from ..devices.cuda.stream import CudaStream
+from ..devices.protocol import Block, Device, Stream
+from ..devices.stub.calls import stub
 from ..ir.artifact import Artifact
+from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Lending, Recorded, RunOver
 from .firing import CudaShot, label_of

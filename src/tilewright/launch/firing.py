@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from .._core import CUDA_EAGER
-from ..array.flight import PUTS, tell_put
-from ..array.order import tidy
 from ..base.dtypes import AnyDType
-from ..driver.cuda.context import Context
-from ..driver.cuda.record import Record
-from ..driver.cuda.stream import CudaStream
-from ..driver.protocol import AnyUse
-from ..driver.stub.shots import ShotWord
+from ..devices.cuda.context import Context
+from ..devices.cuda.record import Record
+from ..devices.cuda.stream import CudaStream
+from ..devices.protocol import AnyUse
+from ..devices.stub.shots import ShotWord
 from ..op.place import Spot, place_of
+from ..tensors.flight import PUTS, tell_put
+from ..tensors.order import tidy
 from .arguments import Held
 from .shots import Places, PlainShot
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..array.flight import fail_unlisted
 from ..base.dtypes import AnyDType
-from ..driver.cpu.record import Record
-from ..driver.cpu.run import QUIET as NOTHING_SAID
-from ..driver.cpu.run import Launcher, RawReport
-from ..driver.cpu.stream import CpuStream
-from ..driver.lane import Lane
-from ..driver.protocol import AnyUse
-from ..driver.stub.shots import ShotWord
+from ..devices.cpu.record import Record
+from ..devices.cpu.run import QUIET as NOTHING_SAID
+from ..devices.cpu.run import Launcher, RawReport
+from ..devices.cpu.stream import CpuStream
+from ..devices.lane import Lane
+from ..devices.protocol import AnyUse
+from ..devices.stub.shots import ShotWord
 from ..op.outcome import Outcome
+from ..tensors.flight import fail_unlisted
 from .arguments import Held
 from .shots import Places, PlainShot
 

@@ -13,20 +13,20 @@ from functools import partial
 from inspect import Parameter as Declared
 from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
-from ..array.shape import ShapeLike
 from ..base.dtypes import AnyDType
 from ..base.errors import LaunchError
 from ..base.shapes import Shape
 from ..compile.options import CompileOptions
-from ..driver.cuda.device import CudaDevice
-from ..driver.cuda.module import CudaFunction
-from ..driver.protocol import Device, Function, LaunchConfig
+from ..devices.cuda.device import CudaDevice
+from ..devices.cuda.module import CudaFunction
+from ..devices.protocol import Device, Function, LaunchConfig
 from ..frontend.capture import capture
 from ..frontend.parameters import Parameter
 from ..ir.constants import constant_kind
 from ..op.ambient import default_device, unsafe_allowed
 from ..op.core import DeviceOp
 from ..op.place import here, place_of
+from ..tensors.shape import ShapeLike
 from .arguments import Arg, Bound, OutputArg, ScalarArg, TensorArg
 from .binding import Placed, check_element
 from .blocks import Asked, asked_for

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ..array.layout import Layout
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape
-from ..driver.protocol import Device, Function, LaunchConfig
+from ..devices.protocol import Device, Function, LaunchConfig
+from ..tensors.layout import Layout
 from .blocks import Asked
 
 

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
-from ..driver.cuda.module import CudaFunction
-from ..driver.cuda.stream import CudaStream
-from ..driver.protocol import AnyUse, FunctionRun, Stream
+from ..devices.cuda.module import CudaFunction
+from ..devices.cuda.stream import CudaStream
+from ..devices.protocol import AnyUse, FunctionRun, Stream
 from ..frontend.captured import Captured
 from ..op.place import Spot
 from .arguments import Arg, Bound, Held, OutputArg

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..base.errors import LaunchError
 from ..base.shapes import Shape
 from ..compile.options import CompileOptions
-from ..driver.protocol import Device
+from ..devices.protocol import Device
 from ..frontend.parameters import Parameter
 from .arguments import Arg, OutputArg, ScalarArg, TensorArg
 from .blocks import Asked

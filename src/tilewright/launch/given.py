@@ -6,11 +6,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..array.arc import Arc
-from ..array.arraylike import SupportsCudaArrayInterface, SupportsDLPack
-from ..array.partition import Partition
-from ..array.pointer import DevicePointer
-from ..array.tensor import BorrowMut, Tensor
+from ..tensors.arc import Arc
+from ..tensors.arraylike import SupportsCudaArrayInterface, SupportsDLPack
+from ..tensors.partition import Partition
+from ..tensors.pointer import DevicePointer
+from ..tensors.tensor import BorrowMut, Tensor
 
 KernelArg: TypeAlias = (
     Tensor[Any]

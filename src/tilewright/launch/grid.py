@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..array.shape import ShapeLike, as_shape
 from ..base.cpu_abi import MAX_GRID_RANK
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.errors import LaunchError
 from ..base.shapes import Shape, size
 from ..base.tile_order import largest_step
+from ..tensors.shape import ShapeLike, as_shape
 from .arguments import Arg, OutputArg
 
 if TYPE_CHECKING:

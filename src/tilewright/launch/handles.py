@@ -12,10 +12,10 @@ from abc import ABCMeta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..base.errors import ContextError
-from ..driver import protocol
-from ..driver.cuda.borrowed import BorrowedFunction, BorrowedModule, BorrowedStream
-from ..driver.cuda.device import CudaDevice
-from ..driver.devices import gpu_of
+from ..devices import protocol
+from ..devices.cuda.borrowed import BorrowedFunction, BorrowedModule, BorrowedStream
+from ..devices.cuda.device import CudaDevice
+from ..devices.registry import gpu_of
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.place import here, place_of
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..array.region import Region
-from ..array.resident import Resident
-from ..driver.protocol import Device
+from ..devices.protocol import Device
 from ..ir.signature import GlobalSpec, Signature
+from ..tensors.region import Region
+from ..tensors.resident import Resident
 
 
 def hidden_memory(signature: Signature, device: Device) -> list[Region]:

@@ -19,7 +19,7 @@ from ..base.shapes import Shape
 from ..compile.cache import Compiled
 from ..compile.hints import NO_HINTS, Hints
 from ..compile.options import CompileOptions
-from ..driver.protocol import Device, RefusedCodeError
+from ..devices.protocol import Device, RefusedCodeError
 from ..frontend.sources import KernelSource
 from ..ir.constants import constant_kind
 from ..ir.signature import NOTHING_KNOWN, MemoryFacts, Signature

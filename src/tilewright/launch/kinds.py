@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from ..array.arc import Arc
-from ..array.partition import Partition
-from ..array.pointer import DevicePointer
-from ..array.tensor import Tensor
+from ..tensors.arc import Arc
+from ..tensors.partition import Partition
+from ..tensors.pointer import DevicePointer
+from ..tensors.tensor import Tensor
 
 
 def is_tensor(x: object) -> TypeGuard[Tensor[Any]]:

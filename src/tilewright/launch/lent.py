@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ..array.storage import IMPORTS
-from ..driver.cuda.device import CudaDevice
-from ..driver.protocol import Stream
+from ..devices.cuda.device import CudaDevice
+from ..devices.protocol import Stream
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
+from ..tensors.storage import IMPORTS
 from .arguments import Bound
 from .operation import Launch
 from .protocol import Runnable

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..array.region import Region
 from ..base.shapes import Shape, size
-from ..driver.cpu.native import load
-from ..driver.cpu.record import SLOTS, Record
-from ..driver.cpu.run import QUIET as DRIVER_QUIET
-from ..driver.cpu.run import Launcher, RawReport
-from ..driver.cpu.stream import CpuStream
-from ..driver.protocol import Stream
-from ..driver.stub.calls import stub
+from ..devices.cpu.native import load
+from ..devices.cpu.record import SLOTS, Record
+from ..devices.cpu.run import QUIET as DRIVER_QUIET
+from ..devices.cpu.run import Launcher, RawReport
+from ..devices.cpu.stream import CpuStream
+from ..devices.protocol import Stream
+from ..devices.stub.calls import stub
 from ..ir.artifact import Artifact
 from ..ir.signature import ScalarSpec
+from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Lending, Recorded, RunOver
 from .firing_here import CpuShot

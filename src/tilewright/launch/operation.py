@@ -10,17 +10,13 @@ from typing import Any, Never, Self, TypeVar, TypeVarTuple, cast
 
 from .._core import Launch as NativeLaunch
 from .._core import set_launch_classes
-from ..array.belonging import is_among
-from ..array.order import tidy
-from ..array.pledges import Pledge, behind
-from ..array.shape import ShapeLike
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
-from ..driver.cpu.record import Record
-from ..driver.cuda.context import Context
-from ..driver.cuda.stream import CudaStream
-from ..driver.protocol import AnyUse, Device, FirstUse, Stream
+from ..devices.cpu.record import Record
+from ..devices.cuda.context import Context
+from ..devices.cuda.stream import CudaStream
+from ..devices.protocol import AnyUse, Device, FirstUse, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
@@ -29,6 +25,10 @@ from ..op.place import Spot, here, place_of
 from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
+from ..tensors.belonging import is_among
+from ..tensors.order import tidy
+from ..tensors.pledges import Pledge, behind
+from ..tensors.shape import ShapeLike
 from .arguments import Bound, Held
 from .code import Shot
 from .firing import CudaShot

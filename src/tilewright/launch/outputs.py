@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 if TYPE_CHECKING:
-    from ..array.partition import Partition
-    from ..array.tensor import Tensor
     from ..base.dtypes import DType
     from ..lang.mapped import MappedPartitionMut
     from ..lang.tensor import TensorMut
     from ..op.core import DeviceOp
+    from ..tensors.partition import Partition
+    from ..tensors.tensor import Tensor
     from .operation import Launch
 
     R_co = TypeVar("R_co", covariant=True)

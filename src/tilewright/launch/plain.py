@@ -16,15 +16,15 @@ from typing import Any, TypeAlias, cast
 
 from .._core import Binder as NativeBinder
 from .._core import bind_tensors, slot_offset
-from ..array.arc import Arc, Core
-from ..array.borrow import LOCK, Ticket, borrow_words
-from ..array.excluding import exclusive_words
-from ..array.ownership import Handle
-from ..array.partition import MappedPartition, Partition
-from ..array.region import TensorRecord, address_of
-from ..array.tensor import BorrowMut, Tensor
-from ..driver.stub.words import CALL_WORDS, CallWord, new_words
+from ..devices.stub.words import CALL_WORDS, CallWord, new_words
 from ..op.core import has_op
+from ..tensors.arc import Arc, Core
+from ..tensors.borrow import LOCK, Ticket, borrow_words
+from ..tensors.excluding import exclusive_words
+from ..tensors.ownership import Handle
+from ..tensors.partition import MappedPartition, Partition
+from ..tensors.region import TensorRecord, address_of
+from ..tensors.tensor import BorrowMut, Tensor
 from .arguments import Bound, Held
 from .binding import Binder
 from .form import Form, Known

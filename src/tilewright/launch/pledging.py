@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from ..array.arc import Arc
-from ..array.ownership import Ours
-from ..array.partition import Partition
-from ..array.pledges import Pledge, is_lent, pledge_of
-from ..array.pointer import DevicePointer
 from ..base.errors import BorrowError
 from ..frontend.parameters import Parameter
 from ..op.core import is_op
 from ..op.lazy import Lazy, all_parts
 from ..op.place import Spot, here, place_of
+from ..tensors.arc import Arc
+from ..tensors.ownership import Ours
+from ..tensors.partition import Partition
+from ..tensors.pledges import Pledge, is_lent, pledge_of
+from ..tensors.pointer import DevicePointer
 
 MOST_LOOKED_AT = 256
 """Parts of argument ops that are looked at where a launch is built; further ones when they run."""

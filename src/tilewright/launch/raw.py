@@ -9,20 +9,20 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from ..array.pointer import DevicePointer
-from ..array.region import Region, TensorRecord
-from ..array.working import begin_raw, leave_unput, put_work
 from ..base.dtypes import AnyDType, DType, as_dtype
 from ..base.errors import DriverError, LaunchError
-from ..driver.cuda.module import CudaFunction
-from ..driver.protocol import Device, FirstUse, Function, FunctionRun, LaunchConfig, Module, Stream
-from ..driver.stub.words import new_words
+from ..devices.cuda.module import CudaFunction
+from ..devices.protocol import Device, FirstUse, Function, FunctionRun, LaunchConfig, Module, Stream
+from ..devices.stub.words import new_words
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.endings import NOT_FIRED, NotFired
 from ..op.place import here, place_of
 from ..op.trace import Tracing
+from ..tensors.pointer import DevicePointer
+from ..tensors.region import Region, TensorRecord
+from ..tensors.working import begin_raw, leave_unput, put_work
 from .scalars import check_scalar, slot_of
 
 DEFAULT_GPU = "cuda"

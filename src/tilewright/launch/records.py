@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.shapes import Shape, size
 from ..base.telling import tell
-from ..driver.cpu.run import FailureWords, RawReport
+from ..devices.cpu.run import FailureWords, RawReport
 from ..ir.artifact import Artifact, Failure, Printed, Site
 from ..ir.signature import Signature
 from .report import Report

@@ -7,12 +7,12 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..array.region import Region
 from ..base.shapes import Shape
-from ..driver.immediate import ImmediateStream
-from ..driver.null import MemoryUse, NullStream
-from ..driver.protocol import Device, Stream
+from ..devices.immediate import ImmediateStream
+from ..devices.null import MemoryUse, NullStream
+from ..devices.protocol import Device, Stream
 from ..ir.artifact import Artifact
+from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Recorded, RunOver
 from .cuda import load_cuda

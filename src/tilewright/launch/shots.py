@@ -10,12 +10,12 @@ from struct import Struct
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-from ..array.borrow import borrow_words
 from ..base.dtypes import AnyDType
-from ..driver.cpu.layouts import slot_holding
-from ..driver.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
-from ..driver.stub.words import Words, new_words
+from ..devices.cpu.layouts import slot_holding
+from ..devices.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
+from ..devices.stub.words import Words, new_words
 from ..frontend.captured import Absent, Captured, there_or_absent
+from ..tensors.borrow import borrow_words
 from .scalars import packing_of, slot_of
 
 Places = ctypes.Array[ctypes.c_int64]

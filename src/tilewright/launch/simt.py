@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
-from ..array.create import meta
-from ..array.shape import ShapeLike
 from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.config import current
 from ..base.errors import ContextError
 from ..base.shapes import Shape
-from ..driver.protocol import Device, LaunchConfig
+from ..devices.protocol import Device, LaunchConfig
 from ..frontend.capture import capture
 from ..frontend.parameters import Parameter
 from ..frontend.sources import KernelSource
 from ..ir.signature import Signature
+from ..tensors.create import meta
+from ..tensors.shape import ShapeLike
 from .blocks import Asked, Contract, Threads, asked_for, block_of, chosen
 from .code import Code
 from .definition import Entry, locals_of_caller

@@ -8,16 +8,16 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from ..array.arc import Arc
-from ..array.layout import MOST_KEPT, Layout, Tiling, row_major
-from ..array.partition import Partition
-from ..array.tensor import BorrowMut, Tensor
 from ..base.dtypes import AnyDType
 from ..base.errors import BorrowError, ShapeError
 from ..base.shapes import Shape, size
 from ..frontend.parameters import Parameter
 from ..op.core import is_op
 from ..op.place import here, place_of
+from ..tensors.arc import Arc
+from ..tensors.layout import MOST_KEPT, Layout, Tiling, row_major
+from ..tensors.partition import Partition
+from ..tensors.tensor import BorrowMut, Tensor
 from .arguments import Arg, Bound, OutputArg, TensorArg
 from .binding import Binder, named_array
 from .grid import MAX_EXTENT

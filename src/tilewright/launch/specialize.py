@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..array.layout import MOST_KEPT, Layout
-from ..array.region import Region
 from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.errors import Code as ErrorCode
 from ..base.errors import CompileError, LaunchError
 from ..base.shapes import Shape
-from ..driver.protocol import Device
+from ..devices.protocol import Device
 from ..ir.constants import constant_kind
 from ..ir.signature import (
     NOTHING_KNOWN,
@@ -31,6 +29,8 @@ from ..ir.signature import (
     Signature,
     TensorSpec,
 )
+from ..tensors.layout import MOST_KEPT, Layout
+from ..tensors.region import Region
 from .arguments import Arg, OutputArg, PointerArg, ScalarArg, TensorArg
 from .links import Links, scalar_type, static_dims
 from .recent import Recent

@@ -10,18 +10,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ..array.flight import Flight
-from ..array.order import reserve, reserve_held
-from ..array.ownership import Handle
-from ..array.partition import Partition
-from ..array.recording import Node
-from ..array.region import Region
-from ..array.working import leave_behind, on_its_way, trace_flight
 from ..base.shield import shielded
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
 from ..op.trace import Tracing
+from ..tensors.flight import Flight
+from ..tensors.order import reserve, reserve_held
+from ..tensors.ownership import Handle
+from ..tensors.partition import Partition
+from ..tensors.recording import Node
+from ..tensors.region import Region
+from ..tensors.working import leave_behind, on_its_way, trace_flight
 from .arguments import Bound
 from .code import Later
 from .protocol import Runnable

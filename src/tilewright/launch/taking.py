@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..array.borrow import LOCK, Ticket, Use, refuse_ended
-from ..array.lease import Act, refuse_leased
-from ..array.ownership import Handle, refuse_unreadable
-from ..array.pledges import Pledge
 from ..base.errors import BorrowError
 from ..op.context import ExecutionContext
 from ..op.place import Spot
+from ..tensors.borrow import LOCK, Ticket, Use, refuse_ended
+from ..tensors.lease import Act, refuse_leased
+from ..tensors.ownership import Handle, refuse_unreadable
+from ..tensors.pledges import Pledge
 from .arguments import Bound, OutputArg
 from .pledging import conflict
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar, overload
 from .._core import set_choosing
 from ..base.config import current
 from ..base.errors import ContextError
-from ..driver.devices import HOST, all_devices, best_device, get_device, gpu_of
-from ..driver.protocol import Device, Stream
+from ..devices.protocol import Device, Stream
+from ..devices.registry import HOST, all_devices, best_device, get_device, gpu_of
 from .policy import SchedulingPolicy, StreamPoolRoundRobin, stream_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..base.shield import concluded
-from ..driver.protocol import Device, Stream
+from ..devices.protocol import Device, Stream
 from .outcome import Outcome, Trail
 from .place import Spot, here
 from .settling import Settle, Settling
 
 if TYPE_CHECKING:
-    from ..array.recording import Recording
+    from ..tensors.recording import Recording
     from .core import DeviceOp
     from .lazy import Lazy
 

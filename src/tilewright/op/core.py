@@ -17,7 +17,7 @@ from typing import (
 from weakref import WeakKeyDictionary
 
 from ..base.errors import SchedulingError
-from ..driver.protocol import Device
+from ..devices.protocol import Device
 from .ambient import unsafe_allowed
 from .awaiting import current_task
 from .context import ExecutionContext
@@ -31,10 +31,10 @@ from .running import Steps, run_here
 from .slips import Slips
 
 if TYPE_CHECKING:
-    from ..array.arc import Arc
-    from ..array.partition import MappedPartition, Partition
-    from ..array.tensor import Tensor
     from ..base.dtypes import DType
+    from ..tensors.arc import Arc
+    from ..tensors.partition import MappedPartition, Partition
+    from ..tensors.tensor import Tensor
 
     E = TypeVar("E", bound=DType)
 

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..base.errors import BorrowError, SchedulingError
-from ..driver.foreign import ForeignStream
-from ..driver.protocol import AnyUse, FirstUse, Stream
+from ..devices.foreign import ForeignStream
+from ..devices.protocol import AnyUse, FirstUse, Stream
 from .ambient import choose_stream, is_prepared, prepare
 from .awaiting import running_library
 from .context import ExecutionContext

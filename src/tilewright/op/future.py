@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..base.errors import SchedulingError
-from ..driver.protocol import Event
+from ..devices.protocol import Event
 from .awaiting import give_way, suspend_until
 from .context import ExecutionContext
 from .nesting import THREAD

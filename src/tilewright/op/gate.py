@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ..base.errors import BorrowError, SchedulingError
-from ..driver.protocol import Event
+from ..devices.protocol import Event
 from .arity import results_in
 from .context import ExecutionContext
 from .lazy import Lazy, warn_never_run

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeGuard, TypeVar
 
 from .._core import Op
 from ..base.errors import BorrowError
-from ..driver.protocol import Device
+from ..devices.protocol import Device
 from .context import ExecutionContext
 from .place import Spot, here, place_of
 from .running import Steps

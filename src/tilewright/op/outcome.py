@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TypeAlias
 
-from ..driver.protocol import Event
+from ..devices.protocol import Event
 from .place import Spot, place_of
 
 Trail: TypeAlias = "tuple[tuple[str, Spot], ...]"

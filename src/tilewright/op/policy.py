@@ -7,8 +7,8 @@ from itertools import cycle
 from typing import Protocol, cast, runtime_checkable
 
 from ..base.errors import SchedulingError
-from ..driver.foreign import ForeignStream, foreign_stream
-from ..driver.protocol import Device, Stream
+from ..devices.foreign import ForeignStream, foreign_stream
+from ..devices.protocol import Device, Stream
 
 POOL_SIZE = 4
 """Streams in a round-robin pool that is not told otherwise."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.shield import shielded
-from ..driver.protocol import Event, Progress
+from ..devices.protocol import Event, Progress
 from .signals import Awaited, Signal, call_safely
 
 if TYPE_CHECKING:

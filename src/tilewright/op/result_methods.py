@@ -9,18 +9,18 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ..driver.protocol import Device
+from ..devices.protocol import Device
 from .endings import Endings
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..array.arc import Arc
-    from ..array.partition import Partition
-    from ..array.shape import ShapeLike
-    from ..array.tensor import Tensor
-    from ..array.views import Range
     from ..base.dtypes import DType
+    from ..tensors.arc import Arc
+    from ..tensors.partition import Partition
+    from ..tensors.shape import ShapeLike
+    from ..tensors.tensor import Tensor
+    from ..tensors.views import Range
     from .core import DeviceOp
 
     E = TypeVar("E", bound=DType)

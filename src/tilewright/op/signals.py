@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ..driver.protocol import Event
+from ..devices.protocol import Event
 from .outcome import report_unobserved
 
 

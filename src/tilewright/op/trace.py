@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..driver.protocol import Device, Event, Stamp, Stream, TimedStream
+from ..devices.protocol import Device, Event, Stamp, Stream, TimedStream
 
 HOST = 0
 """The number under which viewers show the host's threads; devices follow."""

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, cast
 import ml_dtypes
 import numpy as np
 
-from ..array.arc import Arc
-from ..array.tensor import Tensor
 from ..base import dtypes as dt
 from ..base.dtypes import AnyDType, as_dtype
 from ..op.core import is_op
+from ..tensors.arc import Arc
+from ..tensors.tensor import Tensor
 
 
 class Bounds(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 import pytest
 
-from ..driver.host import NULL
-from ..driver.null import HappensBefore, NullDevice
+from ..devices.host import NULL
+from ..devices.null import HappensBefore, NullDevice
 from ..op.ambient import device
 
 

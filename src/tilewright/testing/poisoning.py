@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, TypeVar
 
-from ..array.create import asarray
-from ..array.foreign import is_array
-from ..array.tensor import BorrowMut, Tensor
 from ..base.dtypes import AnyDType, bool_, f4e2m1fnx2, int_range
 from ..kernels.filling import fill
+from ..tensors.create import asarray
+from ..tensors.foreign import is_array
+from ..tensors.tensor import BorrowMut, Tensor
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias, overload
 
-from ..driver.protocol import Stream, TimedStream
+from ..devices.protocol import Stream, TimedStream
 from ..op.ambient import choose_stream
 from ..op.core import DeviceOp, is_op
 from ..op.policy import SingleStream

@@ -16,8 +16,8 @@ from ..backend.tileir.toolchain import INSTALL, architectures, bytecode_versions
 from ..base.config import SETTINGS, Config, cache_directory, current
 from ..base.errors import CompileError
 from ..compile.store import disk_store, refusal, trouble
-from ..driver.cuda.bindings import SINCE
-from ..driver.cuda.finding import NEWER
+from ..devices.cuda.bindings import SINCE
+from ..devices.cuda.finding import NEWER
 from .machine import SELF, ask_driver, own_version
 from .subcommand import FINE, WRONG, Subcommand, aligned, in_bytes, say
 

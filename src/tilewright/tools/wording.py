@@ -19,11 +19,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..array.create import meta
 from ..base import dtypes
 from ..base.dtypes import AnyDType, as_dtype
 from ..frontend.parameters import Parameter
 from ..launch.definition import Entry
+from ..tensors.create import meta
 from .subcommand import UsageError
 
 TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<extents>[^\]]*)\](?P<views>(?::\w+\([^()]*\))*)")

@@ -13,7 +13,7 @@ from benchmarks.host.report import Table
 from benchmarks.host.work import chain, small, wide
 from benchmarks.timing import Effort
 from support.fake_cuda import FakeCuda
-from tilewright.driver.cuda.device import CudaDevice
+from tilewright.devices.cuda.device import CudaDevice
 
 ONCE = Effort(seconds=0.0, rounds=1)
 

@@ -18,7 +18,7 @@ from support.leaks import assert_none_left
 from support.processes import run_program
 from tilewright import f32
 from tilewright.base import config
-from tilewright.driver.host import CPU, REFERENCE
+from tilewright.devices.host import CPU, REFERENCE
 from tilewright.graph import CudaGraph, GraphLaunch
 
 pytestmark = pytest.mark.cpu_alone

@@ -21,8 +21,8 @@ from support.core_paths import only_slow
 from support.lending import lent
 from tilewright import f32, i32, simt
 from tilewright.base import config
-from tilewright.driver.cpu.replay import CpuReplay
-from tilewright.driver.host import CPU, REFERENCE
+from tilewright.devices.cpu.replay import CpuReplay
+from tilewright.devices.host import CPU, REFERENCE
 from tilewright.op.place import place_of
 
 ROUNDS = 60

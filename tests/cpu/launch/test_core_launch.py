@@ -17,7 +17,7 @@ from support.core_paths import slow_launches
 from support.leaks import assert_none_left
 from tilewright import f32, i32, simt
 from tilewright.base import config
-from tilewright.driver.host import CPU
+from tilewright.devices.host import CPU
 from tilewright.launch import Launch
 from tilewright.op.place import place_of
 

@@ -11,7 +11,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.processes import run_program
 from tilewright import i32, simt
-from tilewright.driver.host import CPU
+from tilewright.devices.host import CPU
 from tilewright.op.context import ExecutionContext
 
 WARM = 3

@@ -20,9 +20,9 @@ import tilewright.lang as tl
 from support.core_paths import only_slow, slow_launches
 from tilewright import f32, i32, simt
 from tilewright.base import config
-from tilewright.driver.cpu.record import CANCELLED, Record
-from tilewright.driver.host import CPU
-from tilewright.driver.lane import ISSUED, OVER
+from tilewright.devices.cpu.record import CANCELLED, Record
+from tilewright.devices.host import CPU
+from tilewright.devices.lane import ISSUED, OVER
 from tilewright.op.place import place_of
 
 pytestmark = pytest.mark.cpu_alone

@@ -15,7 +15,6 @@ from support.ir import Kernel
 from support.lending import LENT, lent
 from support.store import swap_code
 from tilewright import f32, i32
-from tilewright.array.putting import read_now
 from tilewright.backend.llvm.stages import compile_func
 from tilewright.backend.llvm.target import host_target
 from tilewright.base.config import override
@@ -23,6 +22,7 @@ from tilewright.compile import history
 from tilewright.compile.store import current_store
 from tilewright.launch import kernel as kernels
 from tilewright.launch.code import Program
+from tilewright.tensors.putting import read_now
 
 FACTOR = 2
 WARM = 3

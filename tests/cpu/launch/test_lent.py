@@ -6,8 +6,8 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32
-from tilewright.driver.cpu.stream import CpuStream
-from tilewright.driver.host import CPU
+from tilewright.devices.cpu.stream import CpuStream
+from tilewright.devices.host import CPU
 from tilewright.launch.lent import LentCalls
 from tilewright.op.trace import trace
 

@@ -11,9 +11,9 @@ import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, i32
 from tilewright.base import dtypes as dt
-from tilewright.driver.cpu.memory import allocate
-from tilewright.driver.cpu.record import STREAM
-from tilewright.driver.cpu.run import Launcher
+from tilewright.devices.cpu.memory import allocate
+from tilewright.devices.cpu.record import STREAM
+from tilewright.devices.cpu.run import Launcher
 from tilewright.launch import native
 
 DEVICES = ["cpu", "reference"]

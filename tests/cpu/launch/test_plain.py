@@ -7,8 +7,8 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright.array.order import flights_over, is_in_flight
-from tilewright.driver.lane import OVER, UNPUT
+from tilewright.devices.lane import OVER, UNPUT
+from tilewright.tensors.order import flights_over, is_in_flight
 
 
 @tw.entry

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from cpu.driver.cpu.kernels import WRITE_BLOCK, object_code
+from cpu.devices.cpu.kernels import WRITE_BLOCK, object_code
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from cpu.driver.cpu.gate import Gate
+from cpu.devices.cpu.gate import Gate
 from support.interrupts import (
     MOST_POINTS,
     AlarmError,
@@ -27,12 +27,12 @@ from support.interrupts import (
     raise_behind,
 )
 from tilewright import f32, i32, simt
-from tilewright.array import flight
 from tilewright.base.errors import ContextError
-from tilewright.driver.cpu.pool import default
-from tilewright.driver.host import CPU
-from tilewright.driver.lane import ISSUED, OVER
+from tilewright.devices.cpu.pool import default
+from tilewright.devices.host import CPU
+from tilewright.devices.lane import ISSUED, OVER
 from tilewright.op.nesting import THREAD
+from tilewright.tensors import flight
 
 SIZES = (1, 17, 100)
 WARM = 3

@@ -16,11 +16,11 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
-from cpu.driver.cpu.gate import Gate
+from cpu.devices.cpu.gate import Gate
 from support.interrupts import MOST_POINTS, send_at
 from tilewright import f32
-from tilewright.array.order import is_in_flight
-from tilewright.driver.host import CPU
+from tilewright.devices.host import CPU
+from tilewright.tensors.order import is_in_flight
 
 SIZE = 40
 

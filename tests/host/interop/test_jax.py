@@ -20,7 +20,7 @@ from host.interop.kernels import (
 )
 from source_tree import ROOT
 from tilewright import simt
-from tilewright.driver.protocol import Block
+from tilewright.devices.protocol import Block
 from tilewright.interop.jax import JaxOp, custom_op
 from tilewright.interop.xla import Buffer
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.driver.host import CPU
+from tilewright.devices.host import CPU
 from tilewright.interop.cuda import free_async, malloc_async, memcpy_dtoh_async, memcpy_htod_async
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.base.errors import ContextError, SchedulingError
-from tilewright.driver.cuda.calls import Calls
+from tilewright.devices.cuda.calls import Calls
 
 
 class Owner:

@@ -5,7 +5,7 @@ import numpy as np
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, i8
-from tilewright.driver.cpu.record import SLOTS
+from tilewright.devices.cpu.record import SLOTS
 from tilewright.launch import native
 from tilewright.launch.arguments import OutputArg, PointerArg, ScalarArg, TensorArg
 from tilewright.launch.binding import Binder

@@ -9,8 +9,8 @@ import pytest
 
 import tilewright as tw
 from support.interrupts import MOST_POINTS, raise_at, raise_behind
-from tilewright.array import flight
-from tilewright.driver.cuda.results import INVALID_PTX
+from tilewright.devices.cuda.results import INVALID_PTX
+from tilewright.tensors import flight
 
 PTX = ".version 7.0\n.target sm_80\n.visible .entry scale()\n"
 CONFIG = tw.LaunchConfig((4, 1, 1), (256, 1, 1))

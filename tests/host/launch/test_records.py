@@ -5,7 +5,7 @@ import struct
 import numpy as np
 
 from tilewright import f32, i8
-from tilewright.driver.cpu.run import FailureWords
+from tilewright.devices.cpu.run import FailureWords
 from tilewright.ir.artifact import Site
 from tilewright.ir.signature import Signature
 from tilewright.ir.types import PtrType, TileType

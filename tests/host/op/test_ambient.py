@@ -8,7 +8,7 @@ import pytest
 
 from tilewright.base.config import override
 from tilewright.base.errors import ContextError, SchedulingError
-from tilewright.driver.host import CPU, NULL, REFERENCE
+from tilewright.devices.host import CPU, NULL, REFERENCE
 from tilewright.op import ambient
 from tilewright.op.ambient import (
     as_device,

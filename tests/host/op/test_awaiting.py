@@ -12,7 +12,7 @@ import pytest
 
 from op_kit import WATCHDOG, Effect, Failing, Give, HandStream, HostData
 from tilewright.base.errors import BorrowError, Error
-from tilewright.driver.host import CPU, REFERENCE
+from tilewright.devices.host import CPU, REFERENCE
 from tilewright.op.ambient import default_device, device, prepare, with_default_device_policy
 from tilewright.op.core import DeviceOp, value
 from tilewright.op.policy import SingleStream

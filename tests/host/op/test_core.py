@@ -11,7 +11,7 @@ import pytest
 
 from op_kit import Borrowing, HostData
 from tilewright.base.errors import BorrowError, Error
-from tilewright.driver.host import CPU, REFERENCE
+from tilewright.devices.host import CPU, REFERENCE
 from tilewright.op.context import ExecutionContext
 from tilewright.op.core import Composite, DeviceOp, value
 from tilewright.op.endings import spawn

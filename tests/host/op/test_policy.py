@@ -4,7 +4,7 @@ import pytest
 
 from op_kit import HandStream
 from tilewright.base.errors import SchedulingError
-from tilewright.driver.host import CPU, REFERENCE
+from tilewright.devices.host import CPU, REFERENCE
 from tilewright.op.core import DeviceOp
 from tilewright.op.policy import SchedulingPolicy, SingleStream, StreamPoolRoundRobin, stream_of
 

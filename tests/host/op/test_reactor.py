@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from op_kit import HAND, WATCHDOG, HandDevice, HandEvent, HandStream
-from tilewright.driver.null import NullDevice
-from tilewright.driver.protocol import Block
+from tilewright.devices.null import NullDevice
+from tilewright.devices.protocol import Block
 from tilewright.op.reactor import Reactor
 from tilewright.op.signals import Signal
 

@@ -7,12 +7,12 @@ import pytest
 
 import tilewright as tw
 from op_kit import Failing, Give, HandStream, HostData
-from tilewright.array.flight import Flight
-from tilewright.array.working import on_its_way
-from tilewright.driver.null import NullDevice
+from tilewright.devices.null import NullDevice
 from tilewright.op.core import value
 from tilewright.op.outcome import Outcome
 from tilewright.op.trace import Tracing, trace, trace_begin, trace_end, trace_put, trace_wait
+from tilewright.tensors.flight import Flight
+from tilewright.tensors.working import on_its_way
 
 
 def test_ops_and_host_waits_are_recorded():

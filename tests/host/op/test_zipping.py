@@ -5,7 +5,7 @@ import pytest
 import tilewright as tw
 from op_kit import Effect, Failing, Give, HostData
 from tilewright.base.errors import BorrowError
-from tilewright.driver.host import REFERENCE
+from tilewright.devices.host import REFERENCE
 from tilewright.op.core import DeviceOp, as_op, value
 from tilewright.op.zipping import zip
 

@@ -15,9 +15,9 @@ from tilewright.backend.llvm.plan import build_plan
 from tilewright.backend.llvm.target import host_target
 from tilewright.base import config
 from tilewright.base.dtypes import f16, f32, i32
-from tilewright.driver.cpu.record import LONG
-from tilewright.driver.cpu.run import QUIET, Launcher
-from tilewright.driver.host import CPU
+from tilewright.devices.cpu.record import LONG
+from tilewright.devices.cpu.run import QUIET, Launcher
+from tilewright.devices.host import CPU
 from tilewright.ir.types import TileType
 
 TM, TN, TK = 128, 32, 16

@@ -16,7 +16,7 @@ from tilewright.backend.llvm.object import assembly
 from tilewright.backend.llvm.plan import build_plan
 from tilewright.backend.llvm.target import CpuTarget, host_target
 from tilewright.base.dtypes import bool_, f16, f32, i8, i64
-from tilewright.driver.cpu.memory import allocate
+from tilewright.devices.cpu.memory import allocate
 
 LINUX = "x86_64-unknown-linux-gnu"
 AVX512 = "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx2,+fma,+f16c"

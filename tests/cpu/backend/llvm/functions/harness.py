@@ -15,7 +15,7 @@ from tilewright.backend.llvm.functions import BOUNDS, FUNCTIONS, Library
 from tilewright.backend.llvm.functions.conversion import ELEMENT
 from tilewright.backend.llvm.functions.text import vector
 from tilewright.backend.llvm.target import host_target
-from tilewright.driver.cpu.native import load
+from tilewright.devices.cpu.native import load
 
 Array = np.ndarray[Any, Any]
 

@@ -1,0 +1,321 @@
+"""Makes tensors: empty, zero, copied from the host, aliasing it, or mere descriptions.
+
+What needs a kernel to be written (`full`, `arange`, `rand`, ...) is in `tilewright.kernels`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeAlias, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..base.dtypes import AnyDType, DType, as_dtype, f32
+from ..base.errors import ContextError, ShapeError
+from ..base.shapes import Shape, size
+from ..devices.host import CPU
+from ..devices.protocol import Device
+from ..op.ambient import as_device, default_device, known_device
+from ..op.context import ExecutionContext
+from ..op.core import Composite, DeviceOp
+from ..op.running import Steps, run_here
+from . import storage
+from .arraylike import ArrayLike
+from .elements import LENGTHY, as_elements, host_array, is_long
+from .foreign import aliased, is_array
+from .layout import layout_of, row_major
+from .putting import put_upload, put_zeros
+from .region import Region, region_of_array
+from .shape import ShapeLike, as_shape
+from .strangers import memory_on_gpu
+from .tensor import Tensor, new_tensor
+from .views import in_memory
+
+E = TypeVar("E", bound=DType)
+DTypeLike: TypeAlias = "npt.DTypeLike | type[DType]"
+"""What is taken as an element type: ours, NumPy's, ml_dtypes', torch's, or a name."""
+DeviceLike: TypeAlias = Device | str | None
+
+
+def refuse_order(name: str, *given: Any, words: Sequence[str] = ()) -> NoReturn:
+    """Raise for extents that are arguments each, or for numbers before the shape.
+
+    `words` are the keywords that numbers go by.
+    """
+    if all(isinstance(each, int) for each in given):
+        raise TypeError(f"the shape of `{name}` is one argument: tw.{name}({given})")
+    shapes = [as_shape(each) for each in given if type(each) in (tuple, list)]
+    numbers = [each for each in given if isinstance(each, int | float)]
+    named = [f"{word}={number!r}" for word, number in zip(words, numbers, strict=False)]
+    example = ", ".join([str(shapes[0]) if shapes else "shape", *named])
+    raise TypeError(
+        f"`{name}` takes the shape first, then the element type, and all else by keyword:"
+        f" tw.{name}({example})"
+    )
+
+
+class Plan:
+    """What is to be made: a name for messages, shape, element type, and where."""
+
+    __slots__ = ("_device", "_named", "dtype", "name", "shape")
+
+    def __init__(self, name: str, shape: ShapeLike, dtype: DTypeLike, device: DeviceLike) -> None:
+        self.name = name
+        if isinstance(dtype, int):
+            refuse_order(name, shape, dtype)
+        self.shape: Shape = as_shape(shape)
+        self.dtype: AnyDType = in_memory(dtype)
+        self._named = device is not None
+        # Not looked for here: who builds an op on an event loop shall not have to wait for that.
+        self._device = known_device() if device is None else as_device(device)
+
+    @property
+    def home(self) -> Device | None:
+        """The device that was named, or else the default one; None: not known yet."""
+        return self._device
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+        return size(self.shape) * self.dtype.itemsize
+
+    def allocate(self, ctx: ExecutionContext, *, zeroed: bool = False) -> Region:
+        """Memory for it, on the device whose stream runs the op."""
+        named = self._device if self._named else None
+        if named is not None and ctx.device is not named:
+            raise ContextError(
+                f"`{self.name}` makes a tensor on {named.name!r},"
+                f" but was started on a stream of {ctx.device.name!r}",
+                hint="leave `device=` out to make it where it is started",
+            )
+        memory = storage.allocate(ctx.device, self.nbytes, zeroed=zeroed)
+        return Region(memory, row_major(self.dtype, self.shape), memory.address)
+
+
+class Planned:
+    """Mixin of ops that make the tensor of a plan."""
+
+    _plan: Plan
+
+    @property
+    def name(self) -> str:
+        """The creation function's name."""
+        return self._plan.name
+
+    @property
+    def home(self) -> Device | None:
+        """The device the tensor is made on."""
+        return self._plan.home
+
+
+class Allocate(Planned, DeviceOp[Tensor[Any]]):
+    """Makes a tensor whose contents are zero, or arbitrary and to be written before read."""
+
+    def __init__(self, plan: Plan, *, zeroed: bool) -> None:
+        self._plan, self._zeroed = plan, zeroed
+        self.lengthy = zeroed and plan.nbytes > LENGTHY
+
+    def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
+        """Allocate."""
+        making = ctx.creating(self.name)
+        at_once = making.device.host_visible
+        region = self._plan.allocate(making, zeroed=self._zeroed and at_once)
+        if self._zeroed and not at_once:
+            put_zeros(making, self, region)
+            region.storage.initialized = True
+        return new_tensor(region)
+
+
+class Creation(Planned, Composite[Tensor[Any]]):
+    """Makes a tensor out of no other. A captured one is made at once, outside of the graph."""
+
+    def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+        """Make it here, or where memory may be made."""
+        making = ctx.creating(self.name)
+        if making is not ctx:
+            return run_here(self, making)
+        return (yield from self.make(ctx))
+
+    @abstractmethod
+    def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
+        """Allocate and fill it."""
+
+
+class FromHost(Planned, DeviceOp[Tensor[Any]]):
+    """Makes a tensor with a copy of an array, which has been read when the op has been started."""
+
+    holds = ("_source",)
+
+    def __init__(self, plan: Plan, source: np.ndarray[Any, Any]) -> None:
+        self._plan, self._source = plan, source
+        self.lengthy = is_long(source)
+
+    def detach(self) -> None:
+        """It will read the array later: keep what is there now."""
+        source: Any = self._source  # another thread may run it meanwhile
+        if source is not None:
+            self._source = source.copy()
+
+    def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
+        """Allocate and copy."""
+        making = ctx.creating(self.name)
+        region, dtype = self._plan.allocate(making), self._plan.dtype
+        if making.device.host_visible:
+            # Nobody else knows the memory yet, so the host writes it here and now.
+            np.copyto(region.array(), as_elements(self._source, dtype))
+        else:
+            put_upload(making, self, region, as_elements(self._source, dtype))
+        region.storage.initialized = True
+        return new_tensor(region)
+
+
+@overload
+def empty(shape: ShapeLike, *, device: DeviceLike = None) -> DeviceOp[Tensor[f32]]: ...
+@overload
+def empty(
+    shape: ShapeLike, dtype: type[E], *, device: DeviceLike = None
+) -> DeviceOp[Tensor[E]]: ...
+@overload
+def empty(
+    shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]: ...
+def empty(
+    shape: ShapeLike, dtype: DTypeLike = f32, *more: Any, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor for a kernel to write; reading it before that raises."""
+    if more:
+        refuse_order("empty", shape, dtype, *more)
+    return Allocate(Plan("empty", shape, dtype, device), zeroed=False)
+
+
+@overload
+def zeros(shape: ShapeLike, *, device: DeviceLike = None) -> DeviceOp[Tensor[f32]]: ...
+@overload
+def zeros(
+    shape: ShapeLike, dtype: type[E], *, device: DeviceLike = None
+) -> DeviceOp[Tensor[E]]: ...
+@overload
+def zeros(
+    shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]: ...
+def zeros(
+    shape: ShapeLike, dtype: DTypeLike = f32, *more: Any, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor of zeros."""
+    if more:
+        refuse_order("zeros", shape, dtype, *more)
+    return Allocate(Plan("zeros", shape, dtype, device), zeroed=True)
+
+
+def empty_like(
+    other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor for a kernel to write, with the shape, dtype and device of another."""
+    return Allocate(plan_like("empty_like", other, dtype, device), zeroed=False)
+
+
+def zeros_like(
+    other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor of zeros with the shape, dtype and device of another."""
+    return Allocate(plan_like("zeros_like", other, dtype, device), zeroed=True)
+
+
+def plan_like(name: str, other: Any, dtype: DTypeLike | None, device: DeviceLike) -> Plan:
+    """The plan of a tensor like another tensor, partition or array, unless told otherwise."""
+    if not hasattr(other, "shape") or not hasattr(other, "dtype"):
+        raise TypeError(f"`{name}` takes a tensor or an array, got {type(other).__name__}")
+    if device is None and not is_array(other):
+        device = other.device
+    return Plan(name, other.shape, other.dtype if dtype is None else dtype, device)
+
+
+def from_numpy(
+    array: npt.ArrayLike | bytes | bytearray | memoryview,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike = None,
+) -> DeviceOp[Tensor[Any]]:
+    """A tensor with a copy of host data, converted to `dtype` if given.
+
+    An array keeps its element type; plain numbers and sequences become f32, i32 or bool; bytes are
+    the memory itself, u8 or elements of `dtype`. The data is read when the op runs, and has been
+    read when the call that starts it returns.
+    """
+    wanted = None if dtype is None else in_memory(dtype)
+    source = host_array(array, wanted, "from_numpy")
+    return FromHost(Plan("from_numpy", source.shape, wanted or source.dtype, device), source)
+
+
+def asarray(
+    array: ArrayLike, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> Tensor[Any]:
+    """A tensor that aliases the array's memory; kernels that write it write the array.
+
+    An array of the host gives a tensor of the CPU, one of a GPU a tensor of that GPU: by DLPack or
+    `__cuda_array_interface__`, after all that its library has put on its stream.
+
+    `dtype` may name another type with the same memory form: tf32 for float32, f4e2m1fnx2 for
+    uint8.
+    """
+    found = None if dtype is None else as_dtype(dtype)
+    there = memory_on_gpu(array)
+    if there is not None:
+        return new_tensor(_retyped(there, found))
+    source = aliased(array)
+    if source is None:
+        raise TypeError(
+            f"asarray takes a NumPy array or what aliases one, got {type(array).__name__};"
+            " use tw.from_numpy(...) to copy"
+        )
+    if found is not None and found.np != source.dtype:
+        _refuse_conversion(str(source.dtype), found)
+    return new_tensor(region_of_array(source, host_device(device), found))
+
+
+def _retyped(region: Region, dtype: AnyDType | None) -> Region:
+    """Memory as elements of a type with the same memory form."""
+    held = region.dtype
+    if dtype is None or dtype is held:
+        return region
+    if dtype.np != held.np:
+        _refuse_conversion(held.name, dtype)
+    return Region(region.storage, layout_of(dtype, region.shape, region.strides), region.address)
+
+
+def _refuse_conversion(held: str, wanted: AnyDType) -> NoReturn:
+    raise ShapeError(
+        "asarray does not convert",
+        expected=f"the array's own dtype, {held}",
+        got=wanted.name,
+        hint="copy and convert with tw.from_numpy(a, dtype)",
+    )
+
+
+def host_device(device: DeviceLike) -> Device:
+    """The device for memory of the host: the one that is named, else the default one, if either
+    sees that memory; the CPU does always."""
+    chosen = as_device(device)
+    if chosen.host_visible:
+        return chosen
+    if device is None:
+        return CPU
+    raise ContextError(
+        f"{chosen.name} cannot see an array of the host",
+        hint="copy it: tw.from_numpy(a, device=...)",
+    )
+
+
+@overload
+def meta(shape: ShapeLike, *, device: DeviceLike = None) -> Tensor[f32]: ...
+@overload
+def meta(shape: ShapeLike, dtype: type[E], *, device: DeviceLike = None) -> Tensor[E]: ...
+@overload
+def meta(shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None) -> Tensor[Any]: ...
+def meta(shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> Tensor[Any]:
+    """A description of a tensor, without memory: enough to compile a kernel for it."""
+    plan = Plan("meta", shape, dtype, device)
+    bare = storage.meta(plan.home or default_device(), size(plan.shape) * plan.dtype.itemsize)
+    return new_tensor(Region(bare, row_major(plan.dtype, plan.shape), 0))

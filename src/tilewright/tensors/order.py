@@ -1,0 +1,475 @@
+"""Orders work by the memory it uses: who wrote last, who reads, and who must wait for whom.
+
+Each piece of work that is started leaves a flight with the memory it uses, from just before it is
+put on its stream until the device has passed it. Work that conflicts waits: on another stream by
+event, on the host by blocking. So streams cannot race, whatever the policy that chose them.
+
+Of a launch whose tensors are plain, and which need not wait, the memory itself notes no more than
+its number in the lane of its stream: `begin`, one native call. All other work is listed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
+
+from .._core import FOLLOWING, LISTED
+from ..devices.lane import LATEST, OVER, Lane
+from ..devices.stub.calls import stub
+from ..devices.stub.words import (
+    ACCOUNT,
+    READERS,
+    STORAGE_WORDS,
+    Look,
+    StorageWord,
+    Words,
+    new_words,
+)
+from ..op.trace import Tracing, trace_begin, trace_wait
+from .borrow import LOCK, mark
+from .flight import Flight, Numbered, tell_put
+
+if TYPE_CHECKING:
+    from ..devices.protocol import Stream
+    from .region import Region, TensorRecord
+
+Ts = TypeVarTuple("Ts")
+
+WRITE, READ = int(StorageWord.WRITE), int(StorageWord.READ)
+ANYWHERE = (0, 1 << 64)
+"""The addresses of a flight of which no more is known."""
+
+
+Span: TypeAlias = tuple[Flight, int, int, bool]
+"""A flight, the first byte it uses and the one behind the last, whether it writes them.
+
+A plain tuple: each launch makes one per argument.
+"""
+
+
+MOST_OVER = 32
+"""Covered flights, or streams of readers, that are kept before it is asked which are over."""
+
+
+class Order:
+    """The flights over a piece of memory; pieces that overlap share one.
+
+    What a launch costs does not depend on how many streams have used the memory: who reads looks
+    at those who write, and who writes comes after all it finds, so that who follows looks at it
+    alone.
+    """
+
+    __slots__ = (
+        "covered", "joined", "most_covered", "most_readers", "reads", "words", "writes",
+    )  # fmt: skip
+
+    def __init__(self, words: Words | None = None) -> None:
+        self.words = words or new_words(STORAGE_WORDS)
+        """The record of the memory: notes plain launches, and whether there are any others."""
+        self.writes: list[Span] = []
+        """Some may be of flights that are over."""
+        self.reads: OrderedDict[Stream | None, list[Span]] = OrderedDict()
+        """By stream, the one that has read last at the end; some may be over."""
+        self.covered: deque[Span] = deque()
+        """What later work covers, on the same stream or told to wait for it: streams need not wait
+        for it, but the host may have to hear how it ended."""
+        self.most_covered = self.most_readers = MOST_OVER
+        self.joined: Order | None = None
+        """The one that stands for this one, if it was joined with another."""
+
+    def join(self, other: Order) -> None:
+        """From now on the two are one."""
+        with LOCK:
+            mine, its = self.root(), other.root()
+            if mine is not its:
+                its.writes += mine.writes
+                its.writes += [(flight, *ANYWHERE, True) for flight in mine.writers()]
+                listed = [span for spans in mine.reads.values() for span in spans]
+                listed += [(flight, *ANYWHERE, False) for flight in mine.readers()]
+                for span in listed:
+                    its.reads.setdefault(span[0].stream, []).append(span)
+                its.covered += mine.covered
+                mine.joined, mine.writes, mine.covered = its, [], deque()
+                mine.reads.clear()
+                its.mark()
+                mine.mark()
+
+    def root(self) -> Order:
+        """The one that stands for all it was joined with. For who holds the lock."""
+        order = self
+        while order.joined is not None:
+            order = order.joined
+        return order
+
+    def mark(self) -> None:
+        """Tell launches whether this must be looked through."""
+        mark(self.words, Look.FLIGHTS, self.is_listing())
+
+    def is_listing(self) -> bool:
+        """Whether launches must look through this."""
+        return bool(self.writes or self.reads or self.covered) or self.joined is not None
+
+    def is_free(self) -> bool:
+        """Whether there is nothing to look at but one that is known to be over."""
+        writes = self.writes
+        if self.reads or self.covered or (writes and not writes[0][0].is_over):
+            return False
+        return len(writes) < 2 and not self.has_plain()
+
+    def tidy(self) -> None:
+        """Forget what is over. For who holds the lock.
+
+        Most of what is covered is behind its first one, so that while this is on its way it would
+        be asked for in vain: with hundreds of launches in flight, that is what each took longest.
+        """
+        self.writes = _not_over(self.writes)
+        self._forget_first_readers()
+        while self.covered and self.covered[0][0].over():
+            self.covered.popleft()
+        self.mark()
+
+    def is_followed(self, stream: Stream) -> bool:
+        """Whether what is listed was put on this stream; what is covered was put where that is."""
+        if self.joined is not None or len(self.reads) > 1:
+            return False
+        readers = self.reads.get(stream, ())
+        return bool(readers or not self.reads) and all(
+            flight.is_on(stream) for flight, *_ in (*self.writes, *readers)
+        )
+
+    def has_plain(self) -> bool:
+        """Whether plain launches have used the memory since it was last found that none does.
+
+        Any place may hold the only read: native code takes whichever is free.
+        """
+        return any(self.words[WRITE:STORAGE_WORDS])
+
+    def writers(self) -> list[Flight]:
+        """The plain launch that wrote last, if somebody must know of it."""
+        return _noted(self.words[WRITE : WRITE + 2])
+
+    def readers(self) -> list[Flight]:
+        """The plain launches that read, of which somebody must know."""
+        return _noted(self.words[READ : READ + 2 * READERS])
+
+    def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[Flight]:
+        """The flights that a use of these bytes comes after. For who holds the lock."""
+        self.writes = spans = _not_over(self.writes)
+        if writes:
+            self._forget_readers()
+            spans = [*spans, *(span for each in self.reads.values() for span in each)]
+        else:
+            self._forget_first_readers()
+        if self.covered and (on_host or self._is_uncovered()):
+            self._forget_covered()
+            spans = [*self.covered, *spans]
+        found = [
+            flight
+            for flight, its_start, its_end, it_writes in spans
+            if its_start < end and start < its_end and (writes or it_writes)
+        ]
+        if self.has_plain():
+            last, readers = self.writers(), self.readers()
+            if not (last or readers):
+                self.words[WRITE:STORAGE_WORDS] = [0] * (STORAGE_WORDS - WRITE)
+            found += last + readers if writes else last
+        return found
+
+    def add(self, span: Span) -> None:
+        """Note one more flight, so that however many are started, few are looked at.
+
+        What is behind it on its stream for certain is passed when it is. For who holds the lock.
+        """
+        flight, _, _, writes = span
+        stream = flight.stream
+        before = self.reads.pop(stream, ())
+        if writes:
+            self.writes = self._cover(self.writes, span, flight.follows)
+            self.writes.append(span)
+        readers = self._cover(before, span, flight.follows)
+        if not writes:
+            readers.append(span)
+        if readers:
+            self.reads[stream] = readers
+            if len(self.reads) > self.most_readers:
+                self._forget_readers()
+        if len(self.covered) > self.most_covered:
+            self._forget_covered()
+        self.mark()
+
+    def take(self, span: Span) -> None:
+        """Note a flight where the order is free. For who holds the lock."""
+        self.writes = []
+        if span[3]:
+            self.writes.append(span)
+        else:
+            self.reads[span[0].stream] = [span]
+        self.mark()
+
+    def cover(self, span: Span, found: Collection[Flight]) -> None:
+        """A flight that writes has been told to wait for others: who waits for it need not.
+
+        For who holds the lock. Until now they did: telling may fail, and others come in between.
+        """
+        known = {id(other) for other in found if other is not span[0]}  # it may use memory twice
+
+        def is_found(other: Flight) -> bool:
+            return id(other) in known
+
+        self.writes = self._cover(self.writes, span, is_found)
+        for stream, spans in tuple(self.reads.items()):
+            if left := self._cover(spans, span, is_found):
+                self.reads[stream] = left
+            else:
+                del self.reads[stream]
+
+    def _cover(
+        self, spans: Iterable[Span], span: Span, is_passed: Callable[[Flight], bool]
+    ) -> list[Span]:
+        """Cover those within a span that are passed when its flight is; gives the others."""
+        _, start, end, writes = span
+        kept: list[Span] = []
+        for each in spans:
+            other, its_start, its_end, it_writes = each
+            within = start <= its_start and its_end <= end and (writes or not it_writes)
+            (self.covered if within and is_passed(other) else kept).append(each)
+        return kept
+
+    def forget(self, flight: Flight) -> None:
+        """Forget a flight that is over, if there are no others. For who holds the lock."""
+        readers = self.reads.get(flight.stream, ())
+        spans = (*self.writes, *readers)
+        if len(spans) == 1 and spans[0][0] is flight and len(self.reads) < 2:
+            self.writes = []
+            self.reads.clear()
+            self.mark()
+
+    def _is_uncovered(self) -> bool:
+        """Whether what covered the others is gone, but not passed: its device was lost."""
+        return not (self.writes or self.reads or self.covered[-1][0].is_passed())
+
+    def _forget_covered(self) -> None:
+        self.covered = deque(_not_over(self.covered))
+        self.most_covered = max(MOST_OVER, 2 * len(self.covered))
+
+    def _forget_readers(self) -> None:
+        for stream, spans in tuple(self.reads.items()):
+            if left := _not_over(spans):
+                self.reads[stream] = left
+            else:
+                del self.reads[stream]
+        self.most_readers = max(MOST_OVER, 2 * len(self.reads))
+
+    def _forget_first_readers(self) -> None:
+        """Forget those that are over and have read first; mostly others are not over either."""
+        reads = self.reads
+        while reads:
+            stream, spans = next(iter(reads.items()))
+            if left := _not_over(spans):
+                reads[stream] = left
+                return
+            del reads[stream]
+
+
+def _not_over(spans: Iterable[Span]) -> list[Span]:
+    return [span for span in spans if not span[0].over()]
+
+
+def _noted(pairs: list[int]) -> list[Flight]:
+    """The flights that memory has noted, as lanes and numbers, and that are not over."""
+    found: list[Flight] = []
+    for address, number in zip(pairs[::2], pairs[1::2], strict=True):
+        if not address:
+            continue
+        lane = Lane.by_address[address]
+        if (flight := lane.flights.get(number)) is not None:
+            found.append(flight)
+        elif number > lane.words[OVER] and (stream := lane.stream) is not None:
+            found.append(Numbered(stream, lane, number))
+    return found
+
+
+def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False) -> int:
+    """The number in its lane of work whose borrows stand, if their epochs are the same.
+
+    `held` is as `devices.stub` gives it: records, of which the first are written, their use, their
+    row, and another object. Below 0: something needs a closer look, and nothing was begun.
+    """
+    row, count, address = held[-2], len(held) - 3, lane.address
+    reserve, how = stub().reserve, LISTED if listed else 0
+    with LOCK:
+        number = reserve(row, written, count, address, how)
+        if number == ACCOUNT:
+            orders = [record.region.storage.order for record in held[:-3]]
+            for order in orders:
+                order.tidy()
+            if _are_followed(orders, lane.stream):
+                how |= FOLLOWING
+            number = reserve(row, written, count, address, how)
+    return number
+
+
+def _are_followed(orders: Sequence[Order], stream: Stream | None) -> bool:
+    """Whether work on a stream comes after all that is listed without being told to wait.
+
+    Then it need not be listed in turn: else a stream that is never idle would list all of it.
+    """
+    return stream is not None and all(order.is_followed(stream) for order in orders)
+
+
+def tidy(records: Iterable[TensorRecord]) -> bool:
+    """Let the memory of work that could not begin forget what is over; whether it could."""
+    with LOCK:
+        listing = [order for r in records if (order := r.region.storage.order).is_listing()]
+        for order in listing:
+            order.tidy()
+        return any(not order.is_listing() for order in listing)
+
+
+def reserve_held(
+    flight: Flight, stream: Stream, held: tuple[Any, ...] | None, written: int
+) -> bool:
+    """As `reserve`, for what native code held; False: look closer, and nothing was reserved."""
+    if held is None:
+        return False
+    lane = stream.lane
+    words = lane.words
+    with LOCK:
+        before = words[LATEST]
+        try:
+            begin(lane, held, written, listed=True)
+        finally:  # an interrupt may be raised when native code has begun it
+            number = words[LATEST]
+            if number != before:
+                flight.lane, flight.number = lane, number
+                lane.flights[number] = flight
+    if number != before and Tracing.active is not None:
+        flight.begun = trace_begin(stream)
+    return number != before
+
+
+def reserve(
+    flight: Flight,
+    stream: Stream,
+    writes: Sequence[Region],
+    reads: Sequence[Region],
+    check: Callable[[*Ts], None] | None = None,
+    *arguments: *Ts,
+) -> None:
+    """Note work that is about to be put on a stream, and let the stream wait for what it follows.
+
+    Who calls must `put` the flight whatever happens, this being interrupted included: others wait
+    for that. `check` may still refuse; no other thread can use the memory between it and this.
+    """
+    found: list[Flight] = []
+    with LOCK:
+        if check is not None:
+            check(*arguments)
+        if writes:
+            _take(flight, writes, True, found)
+        if reads:
+            _take(flight, reads, False, found)
+    told = False
+    for other in found:
+        if other.stream is not stream and (event := other.event()) is not None:
+            stream.wait_for(event)
+            trace_wait(stream, event)
+            told = True
+    if told and writes:
+        _cover(flight, writes, found)
+    if Tracing.active is not None:
+        flight.begun = trace_begin(stream)
+
+
+def _take(flight: Flight, regions: Sequence[Region], writes: bool, found: list[Flight]) -> None:
+    """Note a flight over regions, and find those that it comes after."""
+    for region in regions:
+        order = region.storage.order
+        if order.joined is not None:
+            order = order.root()
+        span = flight, region.start, region.end, writes
+        # Most memory was last used by work that is long over; asking that takes little.
+        if order.is_free():
+            order.take(span)
+        else:
+            on_host = flight.stream is None
+            found += order.conflicts(region.start, region.end, writes=writes, on_host=on_host)
+            order.add(span)
+
+
+def _cover(flight: Flight, regions: Iterable[Region], found: Collection[Flight]) -> None:
+    """Let who uses the regions next wait for a flight alone, which waits for what it found."""
+    with LOCK:
+        for region in regions:
+            order = region.storage.order.root()
+            order.cover((flight, region.start, region.end, True), found)
+
+
+def forget_over(flight: Flight, regions: Iterable[Region]) -> None:
+    """Work that was put on its stream is over already: leave nothing for others to look through.
+
+    But where there is other work, it is forgotten with that.
+    """
+    with LOCK:
+        for region in regions:
+            region.storage.order.forget(flight)
+
+
+def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:
+    """Block until the host may read memory, or write it; raises if what wrote it failed."""
+    some = list(regions)
+    found = flights_over(some, writes=writes)
+    for flight in found:
+        flight.wait()
+    check_flights(found, some, writes=writes)
+
+
+@contextmanager
+def hosts_turn(regions: Sequence[Region], *, writes: bool = False) -> Generator[None, None, None]:
+    """A block in which the host reads memory, or writes it: work that conflicts comes before it
+    or after it. Raises if what wrote the memory failed."""
+    flight = Flight(None)
+    found: list[Flight] = []
+    try:
+        with LOCK:
+            _take(flight, regions, writes, found)
+        for other in found:
+            other.wait()
+        check_flights(found, regions, writes=writes)
+        yield
+    finally:
+        flight.is_over = flight.is_put = True  # as `put`, without a call that can be interrupted
+        tell_put()
+
+
+def flights_over(regions: Iterable[Region], *, writes: bool = False) -> list[Flight]:
+    """What a reader of this memory, or a writer, comes after."""
+    with LOCK:
+        return [
+            flight
+            for region in regions
+            for flight in region.storage.order.root().conflicts(
+                region.start, region.end, writes=writes, on_host=True
+            )
+        ]
+
+
+def check_flights(
+    passed: Sequence[Flight], regions: Iterable[Region], *, writes: bool = False
+) -> None:
+    """Raise the first error of work that a reader of memory, or a writer, came after.
+
+    Those before the last one on a lane were not found; if they failed, the memory lists them now.
+    """
+    if passed:
+        listed = flights_over(regions, writes=writes)
+        before = [f for f in listed if any(f.precedes(other) for other in passed)]
+        for flight in (*before, *passed):
+            flight.check()
+
+
+def is_in_flight(region: Region) -> bool:
+    """Whether work that writes this memory is on its way."""
+    return any(not flight.over() for flight in flights_over([region]))

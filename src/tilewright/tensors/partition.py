@@ -1,0 +1,252 @@
+"""A tensor cut into disjoint tiles, one per block: the form in which kernels write."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from ..base.dtypes import DType
+from ..base.errors import BorrowError, ShapeError
+from ..base.shapes import Shape
+from ..op.place import Spot, here, place_of
+from .borrow import Ticket, Use
+from .layout import Layout, Mapping, Tiling, tiling_of
+from .ownership import Ours
+from .shape import ShapeLike, as_shape
+from .show import facts, table
+
+if TYPE_CHECKING:
+    from ..devices.protocol import Device
+    from ..op.context import ExecutionContext
+    from .tensor import Tensor
+
+E = TypeVar("E", bound=DType)
+
+STAMP = Struct("2q")
+"""The words of a `StampWord`."""
+
+
+class Unpartitioned(NamedTuple):
+    """Where a partition was turned back into its tensor."""
+
+    spot: Spot
+
+
+class Partition(Ours, Generic[E]):
+    """Exclusive access to a tensor, tile by tile. Made by `t.partition(...)`, which takes the
+    tensor over, or `t.partition_mut(...)`, which borrows it."""
+
+    __slots__ = ("__weakref__", "_owned", "gone", "stamp", "tensor", "ticket", "tiling")
+
+    def __init__(
+        self, tensor: Tensor[E], tiling: Tiling, ticket: Ticket, *, owned: bool = False
+    ) -> None:
+        self.tensor = tensor
+        """The tensor behind it, for launchers; programs use `unpartition()`."""
+        self.ticket = ticket
+        """The exclusive borrow behind it, for launchers."""
+        self._owned = owned
+        self.gone: Unpartitioned | None = None
+        """Where it was turned back into its tensor; None: it was not."""
+        self.tiling = tiling
+        """How it is cut, for launchers."""
+        plain = tensor.plain is not None and ticket.extent is None
+        self.stamp = STAMP.pack(tiling.number, id(ticket)) if plain else None
+        """What launches read of it beside its tensor's record, once it was noted."""
+
+    def note_plain(self) -> None:
+        """Tell launches that it needs no closer look than its borrow does, and its tensor."""
+        self.tensor.note_plain()
+        if self.ticket.extent is None:
+            self.stamp = STAMP.pack(self.tiling.number, id(self.ticket))
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether it took its tensor over; else it borrows."""
+        return self._owned
+
+    @property
+    def tile(self) -> Shape:
+        """The shape of one tile."""
+        return self.tiling.tile
+
+    @property
+    def grid(self) -> Shape:
+        """How many tiles there are along each axis."""
+        return self.tiling.grid
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the whole tensor."""
+        return self.tensor.shape
+
+    @property
+    def dtype(self) -> type[E]:
+        """The element type."""
+        return self.tensor.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the tensor lives."""
+        return self.tensor.device
+
+    def check_usable(self) -> None:
+        """Raise if the partition was turned back, or its exclusive borrow has ended."""
+        if self.gone is not None:
+            raise BorrowError(
+                "this partition was consumed by unpartition()",
+                places=(("here", place_of(here())), ("moved", place_of(self.gone.spot))),
+                hint="partition the tensor again",
+            )
+        self.tensor.check_usable()
+        ender = self.ticket.ended
+        if ender is not None:
+            raise BorrowError(
+                f"this partition cannot be used any more: its exclusive borrow of"
+                f" {self.tensor!r} has ended",
+                places=(
+                    ("here", place_of(here())),
+                    ("taken", place_of(self.ticket.use.spot)),
+                    (f"ended by (it was {ender})", place_of(ender.spot)),
+                ),
+                hint="partition the tensor again",
+            )
+
+    def settle(
+        self, *, failed: bool, within: ExecutionContext | None = None, spends: bool = True
+    ) -> None:
+        """A launch that was given this partition has run, or was refused or failed.
+
+        A failed one leaves a taken tensor to whichever is used next: the partition, or the
+        variable it was taken from.
+        """
+        if not failed or (self._owned and self.gone is None):
+            self.tensor.settle(failed=failed, within=within, spends=spends)
+
+    def unpartition(self) -> Tensor[E]:
+        """The tensor again. A partition that took the tensor over is used up by this."""
+        self.check_usable()
+        if self._owned:
+            spot, region = here(), self.tensor.region
+            self.gone = Unpartitioned(spot)
+            region.storage.state.exclude(Use("unpartitioned", spot), region.part)
+        return self.tensor
+
+    def map(self, map_shape: ShapeLike, num_tile_blocks: int | None = None) -> MappedPartition[E]:
+        """Let each block visit many tiles, for kernels with a `tl.MappedPartitionMut`.
+
+        Tiles are visited in groups of `map_shape`, one after the other; `tw.OWNED` marks an axis of
+        which every block has the whole. None blocks stands for as many as the device runs at once.
+        """
+        self.check_usable()
+        mapping = mapping_of(self.tiling, map_shape, num_tile_blocks)
+        tiling = tiling_of(self.tiling.layout, self.tiling.tile, mapping)
+        return MappedPartition(self.tensor, tiling, self.ticket, owned=self._owned)
+
+    def prefix(self) -> Partition[E]:
+        """Let a launch have fewer blocks than there are tiles: `kernel(...).grid(...)` says how
+        many, and they have the first tiles along each axis; the others stay as they are."""
+        self.check_usable()
+        tiling = tiling_of(self.tiling.layout, self.tiling.tile, None, True)
+        return Partition(self.tensor, tiling, self.ticket, owned=self._owned)
+
+    @property
+    def state(self) -> str:
+        """In words: "", "ended" or "consumed by unpartition()"; never raises."""
+        if self.gone is not None:
+            return "consumed by unpartition()"
+        return "" if self.ticket.ended_by() is None else "ended"
+
+    def _repr_html_(self) -> str:
+        rows = [("tile", self.tile), ("grid", self.grid), ("partition", self.state or "usable")]
+        return table("Partition", [*facts(self.tensor), *rows])
+
+    def __repr__(self) -> str:
+        state = f", {self.state}" if self.state else ""
+        return (
+            f"Partition(shape={self.shape}, dtype={self.dtype.name}, tile={self.tile},"
+            f" grid={self.grid}{state})"
+        )
+
+
+class MappedPartition(Partition[E]):
+    """A partition whose tiles are shared by a fixed number of blocks, each of which visits many.
+
+    Made by `partition.map(...)`, for kernels with a `tl.MappedPartitionMut`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def mapping(self) -> Mapping:
+        """How blocks share the tiles."""
+        assert self.tiling.mapping is not None, "made with one"
+        return self.tiling.mapping
+
+    def map(self, map_shape: ShapeLike, num_tile_blocks: int | None = None) -> MappedPartition[E]:
+        """Share the tiles in another way."""
+        return super().map(map_shape, num_tile_blocks)
+
+    def prefix(self) -> Partition[E]:
+        """A mapped partition has no prefix: its blocks visit all tiles."""
+        raise ShapeError(
+            "a mapped partition cannot be covered in part",
+            expected="a plain partition: t.partition_mut(tile).prefix()",
+            got=repr(self),
+            hint="a kernel visits a part of the tiles with iter_indices_within",
+        )
+
+    def __repr__(self) -> str:
+        blocks = self.mapping.num_tile_blocks
+        many = "as many blocks as run at once" if blocks is None else f"num_tile_blocks={blocks}"
+        return f"Mapped{super().__repr__()[:-1]}, map_shape={self.mapping.groups}, {many})"
+
+
+def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None) -> Mapping:
+    """How blocks share the tiles of a partition, if they can."""
+    groups = as_shape(map_shape, "the map shape")
+    if tiling.partial:
+        raise ShapeError(
+            "a partition that is covered in part cannot be mapped",
+            expected="a plain partition: t.partition_mut(tile).map(...)",
+            got="partition.prefix().map(...)",
+            hint="a kernel visits a part of the tiles with iter_indices_within",
+        )
+    if len(groups) != len(tiling.grid):
+        raise ShapeError(
+            "a map shape has one extent per axis of the tensor",
+            expected=f"{len(tiling.grid)} extents, for the tiles {tiling.grid}",
+            got=f"{len(groups)} extents, {groups}",
+        )
+    if not any(groups):
+        raise ShapeError(
+            "a mapped partition must have an axis that is walked",
+            expected="a group of 1 or more along one axis at least",
+            got=f"{groups}: every axis is owned",
+            hint="a plain partition gives each block one tile: t.partition_mut(tile)",
+        )
+    if num_tile_blocks is not None and num_tile_blocks < 1:
+        raise ShapeError(
+            "a mapped partition needs at least one block",
+            expected="1 or more, or None for as many as the device runs at once",
+            got=str(num_tile_blocks),
+        )
+    return Mapping(groups, num_tile_blocks)
+
+
+def cut(layout: Layout, tile: ShapeLike) -> Tiling:
+    """A layout cut into tiles of this shape, if kernels may write it."""
+    dims = as_shape(tile, "the tile shape", least=1)
+    shape = layout.shape
+    if len(dims) != len(shape):
+        raise ShapeError(
+            "the tile shape of a partition has one extent per axis of the tensor",
+            expected=f"{len(shape)} extents, for the shape {shape}",
+            got=f"{len(dims)} extents, {dims}",
+        )
+    if not layout.is_injective:
+        raise ShapeError(
+            "a tensor whose indices share memory cannot be written",
+            got=f"shape {shape}, strides {layout.strides}",
+        )
+    return tiling_of(layout, dims)

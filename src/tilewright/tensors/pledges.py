@@ -1,0 +1,222 @@
+"""Borrows of what an op is given, from where it is built, though others must run before it.
+
+Such a borrow stands until its memory is used in a conflicting way, as that of any op; it is checked
+when the op runs, and what the op is part of borrows again out of what it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..base.errors import ContextError, ShapeError
+from ..devices.host import CPU
+from ..op.place import Spot
+from .arc import Arc
+from .belonging import is_among, is_borrowed
+from .borrow import LOCK, Ticket, Use, refuse_ended
+from .foreign import aliased, is_array
+from .ownership import Handle, Ours
+from .partition import Partition
+from .region import Region, region_of_array
+from .strangers import memory_on_gpu
+from .tensor import BorrowMut
+
+if TYPE_CHECKING:
+    from ..op.context import ExecutionContext
+
+
+class Stranger:
+    """An array that an op was given and that nobody looks into before the op does."""
+
+    __slots__ = ("_given",)
+
+    def __init__(self, given: object) -> None:
+        self._given = given
+
+    def check(self) -> None:
+        """Nothing is known of its memory."""
+
+    def borrows(self, given: Sequence[object], references: int) -> str | None:
+        """What is borrowed, in words; None where it is among what the op is given."""
+        return (
+            None if is_among(self._given, given) else f"it borrows a {type(self._given).__name__}"
+        )
+
+    def entrust(self, ctx: ExecutionContext) -> None:
+        """It was not given away."""
+
+    def give_back(self) -> None:
+        """It was not given away."""
+
+
+class Pledge:
+    """The borrow of one thing that an op was given."""
+
+    __slots__ = ("_op", "ends_nothing", "given", "region", "ticket")
+
+    def __init__(
+        self, given: object, region: Region, ticket: Ticket, op: str, *, alone: bool = False
+    ) -> None:
+        self.ends_nothing = alone
+        """Whether no other borrow can have ended by it."""
+        self.given = given
+        """What the op was given: a tensor, a partition, an exclusive borrow, an Arc or an array."""
+        self.region = region
+        """Its memory."""
+        self.ticket = ticket
+        self._op = op
+
+    def check(self) -> None:
+        """Raise if the borrow has ended."""
+        if self.ticket.ended_by() is not None:
+            refuse_ended(self.ticket, self._op, self._described())
+
+    def borrows(self, given: Sequence[object], references: int) -> str | None:
+        """What is borrowed, in words; None where the op owns it, or it is among what it is given.
+
+        The op refers to it so many times, beside this.
+        """
+        lent = is_lent(self.given, references + 1)
+        if not lent or is_among(behind(self.given), given):
+            return None
+        return f"it borrows {self._described()}"
+
+    def entrust(self, ctx: ExecutionContext) -> None:
+        """If what the op is part of fails, what it was given goes back to where it came from."""
+        if _is_given(self.given):
+            self.given.settle(failed=False, within=ctx, spends=False)
+
+    def give_back(self) -> None:
+        """The op will not run: let what it was given be used again from where it came."""
+        if _is_given(self.given):
+            self.given.settle(failed=True)
+
+    def _described(self) -> str:
+        thing = behind(self.given)
+        return repr(thing) if isinstance(thing, Ours) else f"an array of shape {self.region.shape}"
+
+
+def _is_lender(x: object) -> TypeGuard[Partition[Any] | BorrowMut[Any]]:
+    return isinstance(x, Partition | BorrowMut)
+
+
+def _is_given(x: object) -> TypeGuard[Partition[Any] | Handle]:
+    """Tell whether x may have been given away."""
+    return isinstance(x, Partition | Handle)
+
+
+def _is_arc(x: object) -> TypeGuard[Arc[Any]]:
+    return isinstance(x, Arc)
+
+
+def lent_among(values: tuple[Any, ...], given: Sequence[object]) -> str | None:
+    """What belongs to somebody else among some values that only a tuple holds, in words."""
+    for i in range(len(values)):
+        if is_lent(values[i], 1) and not is_among(behind(values[i]), given):
+            return f"it borrows {behind(values[i])!r}"
+    return None
+
+
+def behind(given: object) -> object:
+    """The tensor behind what an op was given, or that itself."""
+    if _is_lender(given):
+        return given.tensor
+    return given.content if _is_arc(given) else given
+
+
+def is_lent(given: object, references: int) -> bool:
+    """Whether an op that refers to a thing so many times does not own it."""
+    if isinstance(given, Ours):
+        # This function refers to it as well.
+        return isinstance(given, BorrowMut) or is_borrowed(given, references + 1)
+    return is_strange(given)
+
+
+def is_strange(value: object) -> bool:
+    """Whether a value is an array of another library, which may be changed at any time."""
+    kind = type(value)
+    known = _STRANGE.get(kind)
+    if known is None:
+        ours = issubclass(kind, np.generic | Ours)
+        known = not ours and any(hasattr(kind, name) for name in _PROTOCOLS)
+        _STRANGE[kind] = known
+    return known
+
+
+_PROTOCOLS = ("__array_interface__", "__dlpack__", "__cuda_array_interface__")
+_STRANGE: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+"""Which classes are those of arrays, as far as they were asked for: looking takes longer."""
+
+
+def pledged(values: Sequence[Any], op: str, spot: Spot) -> list[Pledge | Stranger]:
+    """Borrow what is memory among some values; of tuples, what is in them."""
+    found: list[Pledge | Stranger] = []
+    for value in values:
+        several: Any = value
+        if type(value) is tuple:
+            found += pledged(several, op, spot)
+        elif is_strange(value) and not is_array(value):
+            found.append(Stranger(value))
+        elif (pledge := pledge_of(value, op, spot)) is not None:
+            found.append(pledge)
+    return found
+
+
+def pledge_of(value: Any, op: str, spot: Spot, *, writes: bool = False) -> Pledge | None:
+    """Borrow a value for an op, for writing where that is what it is for; None: it is no memory.
+
+    A tensor is borrowed for reading, unless the op `writes` it.
+    """
+    if _is_lender(value):
+        with LOCK:
+            value.check_usable()
+            ticket = value.ticket.state.rewrite(value.ticket, _writing(op, spot))
+        return Pledge(value, value.tensor.region, ticket, op)
+    handle: Any = value.content if _is_arc(value) else value
+    if isinstance(handle, Handle):
+        ticket, alone = _borrowed(handle, op, spot, writes=writes)
+        return Pledge(value, handle.region, ticket, op, alone=alone)
+    region = _seen(value) if is_strange(value) else None
+    if region is None:
+        return None
+    use = Use(f"read by `{op}`", spot)
+    return Pledge(value, region, region.storage.state.share(use, region.part), op)
+
+
+def _borrowed(handle: Handle, op: str, spot: Spot, *, writes: bool) -> tuple[Ticket, bool]:
+    """The borrow of a tensor, and whether it has ended no other."""
+    region = handle.region
+    state = region.storage.state
+    with LOCK:
+        handle.check_usable()
+        if writes:
+            handle.check_writable()
+            return state.exclude_locked(_writing(op, spot), region.part, handle.ticket), False
+        use = Use(f"read by `{op}`", spot)
+        alone = state.exclusive is None and not (state.writers or state.neighbours)
+        if alone and region.is_whole:
+            return Ticket(state, use, exclusive=False), True
+        return state.share_locked(use, region.part, handle.ticket), alone
+
+
+def _writing(op: str, spot: Spot) -> Use:
+    return Use(f"borrowed for writing by `{op}`", spot)
+
+
+def _seen(array: Any) -> Region | None:
+    """The memory of another library's array; None where kernels could not use it.
+
+    Who gives it to one hears why when that runs; other ops may do with it what they like.
+    """
+    try:
+        there = memory_on_gpu(array)
+        if there is not None:
+            return there
+        found = aliased(array)
+        return None if found is None else region_of_array(found, CPU)
+    except (BufferError, ContextError, RuntimeError, ShapeError, TypeError, ValueError):
+        return None

@@ -1,0 +1,246 @@
+"""A strided part of a storage: what tensors, views and kernel arguments have in common."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from functools import lru_cache
+from struct import Struct
+from threading import get_ident
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..base.cuda_abi import POINTER_ALIGNMENT
+from ..base.dtypes import AnyDType, as_dtype, f4e2m1fn
+from ..base.errors import ShapeError
+from ..base.shapes import Shape
+from ..devices.protocol import Device
+from ..devices.stub.words import TENSOR_WORDS
+from ..op.nesting import RECORDERS
+from .borrow import BorrowState
+from .extent import Extent, as_if_at
+from .layout import MOST_KEPT, Layout, layout_of
+from .lease import Holder
+from .storage import IMPORTS, Storage
+from .written import Runs, runs_of
+
+_SAME_SIZE = {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8"}
+"""NumPy's array interface has no names for ml_dtypes: memory is handed over as unsigned ints."""
+
+DEVICE_BITS = 20
+_DEVICES: WeakKeyDictionary[Device, int] = WeakKeyDictionary()
+"""Numbers of devices in the kinds of records; none is used twice."""
+_next_device = itertools.count()
+_WORDS = Struct(f"{TENSOR_WORDS}q")
+"""Kind, address, and where the record of the memory is."""
+
+
+class Footprint(Extent):
+    """A layout laid over addresses: those of its elements. It keeps no memory."""
+
+    __slots__ = ("address", "layout")
+
+    def __init__(self, layout: Layout, address: int) -> None:
+        self.layout = layout
+        self.address = address
+        self.start = address + layout.low
+        self.end = address + layout.high
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether there are no gaps between its elements."""
+        return self.layout.covers == self.end - self.start
+
+    def pattern(self, base: int) -> np.ndarray[Any, Any]:
+        """Its elements as an array that must never be looked into."""
+        item = self.layout.dtype.itemsize
+        strides = tuple([s * item for s in self.layout.strides])
+        return as_if_at(self.address - base, _SAME_SIZE[item], self.layout.shape, strides)
+
+
+class Region(Footprint):
+    """A layout laid over memory: the address of its first element, and the bytes it spans."""
+
+    __slots__ = ("is_whole", "storage")
+
+    def __init__(self, storage: Storage, layout: Layout, address: int) -> None:
+        super().__init__(layout, address)
+        self.storage = storage
+        self.is_whole = layout.covers == storage.nbytes
+        """Whether it is surely all of its storage, so that any use of that meets it."""
+
+    def meets(self, other: Extent) -> bool:
+        """Whether the two have a byte in common; in doubt they have."""
+        if self.storage.is_meta or (isinstance(other, Region) and other.storage.is_meta):
+            # Descriptions all begin at address 0.
+            same = isinstance(other, Region) and other.storage is self.storage
+            return same and super().meets(other)
+        return super().meets(other)
+
+    @property
+    def dtype(self) -> AnyDType:
+        """The element type."""
+        return self.layout.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The extent of each axis."""
+        return self.layout.shape
+
+    @property
+    def strides(self) -> Shape:
+        """How many elements apart neighbours along each axis are."""
+        return self.layout.strides
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """The memory itself as a NumPy array, for work on the host; not to be handed to users."""
+        assert self.storage.device.host_visible, "the host would die of reading it"
+        return self.array_over(Holder(self.interface(readonly=False), self.storage))
+
+    @property
+    def part(self) -> Region | None:
+        """What borrows of it are of: None where that is all of its storage."""
+        return None if self.is_whole else self
+
+    def footprint(self) -> Footprint:
+        """Its addresses, for who must not keep the memory."""
+        return Footprint(self.layout, self.address)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether all its elements have been written."""
+        storage = self.storage
+        return storage.initialized or storage.has_written(self.runs()) or self._is_promised()
+
+    def _is_promised(self) -> bool:
+        """Whether this thread captures work that writes it: what it captures next may read it."""
+        recorder = RECORDERS.get(get_ident()) if RECORDERS else None
+        return recorder is not None and recorder.promises(self)
+
+    def mark_written(self) -> None:
+        """Note that work that writes it has been started."""
+        storage = self.storage
+        if not storage.initialized:
+            if self.is_whole:
+                storage.initialized = True
+            else:
+                storage.add_written(self.runs())
+
+    def without_memory(self) -> Region:
+        """The description alone."""
+        return Region(Storage(self.storage.device, 0, self.storage.nbytes, None), self.layout, 0)
+
+    def runs(self) -> Runs:
+        """The bytes of its elements."""
+        item = self.dtype.itemsize
+        return runs_of(self.address, item, self.shape, tuple([s * item for s in self.strides]))
+
+    def array_over(self, holder: Holder) -> np.ndarray[Any, Any]:
+        """The array of a holder that describes it; not to be handed to users without a lease."""
+        if 0 in self.shape:
+            return np.empty(self.shape, self.dtype.np)
+        return np.asarray(holder).view(self.dtype.np)
+
+    def interface(self, *, readonly: bool) -> dict[str, object]:
+        """What NumPy's array interface says of it."""
+        return interface_of(self.layout, self.address, readonly=readonly)
+
+
+class TensorRecord(bytes):
+    """What launches read of a tensor, as words; keeps its memory."""
+
+    region: Region
+    state: BorrowState
+    at: int
+    """Where the words are."""
+
+    @staticmethod
+    def of(region: Region) -> TensorRecord:
+        """The record of all of a region's memory."""
+        aligned = region.address % POINTER_ALIGNMENT == 0
+        kind = (region.layout.number << DEVICE_BITS | _number_of(region)) << 1 | aligned
+        memory = ctypes.addressof(region.storage.words)
+        state = region.storage.state
+        record = TensorRecord(_WORDS.pack(kind, region.address, memory, id(state)))
+        record.region, record.state = region, state
+        record.at = address_of(record)
+        return record
+
+
+def address_of(text: bytes) -> int:
+    """Where the bytes of an object are."""
+    return cast("int", ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value)
+
+
+def _number_of(region: Region) -> int:
+    device = region.storage.device
+    found = _DEVICES.get(device)
+    return _DEVICES.setdefault(device, next(_next_device)) if found is None else found
+
+
+def interface_of(layout: Layout, address: int, *, readonly: bool) -> dict[str, object]:
+    """Memory as NumPy's array interface has it; the elements as unsigned integers of their size."""
+    item = layout.dtype.itemsize
+    return {
+        "version": 3,
+        "typestr": _SAME_SIZE[item],
+        "shape": layout.shape,
+        "strides": tuple([s * item for s in layout.strides]),
+        "data": (address, readonly),
+    }
+
+
+def bytes_of(region: Region) -> dict[str, object]:
+    """All bytes that a region spans, as NumPy's array interface has them: to be read."""
+    span = (region.end - region.start,)
+    return {"version": 3, "typestr": "|u1", "shape": span, "data": (region.start, True)}
+
+
+def region_of_array(
+    array: np.ndarray[Any, Any], device: Device, dtype: AnyDType | None = None
+) -> Region:
+    """A NumPy array's memory as a region; nothing is copied."""
+    flags = array.flags
+    if not flags.aligned:
+        raise _unaddressable(array.dtype, array.strides)
+    layout, buffered = _layout_of_array(array.dtype, array.shape, array.strides, dtype)
+    writeable = flags.writeable
+    if buffered and writeable and flags.c_contiguous:
+        # Takes a third of the time of the other way.
+        address = ctypes.addressof(ctypes.c_char.from_buffer(cast("Any", array)))
+    else:
+        address = int(array.__array_interface__["data"][0])
+    start, end = address + layout.low, address + layout.high
+    return Region(IMPORTS.find(device, array, start, end, not writeable), layout, address)
+
+
+@lru_cache(MOST_KEPT)
+def _layout_of_array(
+    form: np.dtype[Any], shape: Shape, strides: Shape, dtype: AnyDType | None
+) -> tuple[Layout, bool]:
+    """The layout of arrays alike, whose strides are in bytes; whether they can be a buffer."""
+    if form == f4e2m1fn.np:
+        raise ShapeError(
+            "f4e2m1fn has no memory form of its own",
+            expected="pairs of f4e2m1fn packed into bytes: dtype f4e2m1fnx2",
+            got=f"a NumPy array of {form}",
+        )
+    if not form.isnative:
+        raise _unaddressable(form, strides)
+    found = as_dtype(form) if dtype is None else dtype
+    item = form.itemsize
+    if any(s % item for s in strides):
+        raise _unaddressable(form, strides)
+    layout = layout_of(found, shape, tuple(s // item for s in strides))
+    return layout, form.isbuiltin == 1 and 0 not in shape
+
+
+def _unaddressable(form: np.dtype[Any], strides: Shape) -> ShapeError:
+    return ShapeError(
+        "a kernel cannot address this array",
+        expected="aligned elements in native byte order, strides that are whole elements",
+        got=f"dtype {form!r}, strides of {strides} bytes",
+        hint="pass a copy: np.array(a, a.dtype.newbyteorder('='))",
+    )

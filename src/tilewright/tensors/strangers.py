@@ -1,0 +1,163 @@
+"""Memory of GPUs that other libraries have made, seen here without a copy, in the order of streams.
+
+What another library has put on its stream comes before what we do with its memory, and what we have
+put on ours before what it does with our memory: streams wait for each other, the host for none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import ContextError
+from ..devices.cuda.borrowed import LEGACY as LEGACY
+from ..devices.cuda.device import CudaDevice
+from ..devices.cuda.event import CudaEvent
+from ..devices.cuda.stream import CudaStream
+from ..devices.protocol import Device
+from ..devices.registry import gpus
+from .capsules import claimed
+from .described import described, refuse_address
+from .dlpack import GPU_KINDS
+from .flight import Flight
+from .layout import Layout
+from .order import flights_over, reserve
+from .ownership import Ours
+from .region import Region
+from .storage import IMPORTS
+
+
+class Seen(NamedTuple):
+    """Memory as another library describes it."""
+
+    device: Device
+    layout: Layout
+    address: int
+    readonly: bool
+    owner: object
+
+
+def memory_on_gpu(x: Any) -> Region | None:
+    """The memory of another library's array on a GPU; None where x is none."""
+    if isinstance(x, np.ndarray | np.generic | Ours):
+        return None
+    if hasattr(x, "__dlpack_device__"):
+        kind, ordinal = x.__dlpack_device__()
+        return _by_dlpack(x, int(ordinal)) if int(kind) in GPU_KINDS else None
+    if hasattr(x, "__cuda_array_interface__"):
+        return _by_interface(x)
+    return None
+
+
+def _by_dlpack(x: Any, ordinal: int) -> Region:
+    stream = _gpu(x, ordinal).streams()[0]
+    seen = _exported(x, ordinal, stream.handle)
+    stream.note()  # that it waits for the other library
+    return _ordered(seen, stream)
+
+
+def _exported(x: Any, ordinal: int, stream: int) -> Seen:
+    """What an array exports by DLPack, to be used on a stream, or on its library's own: -1."""
+    layout, address, readonly, owner = claimed(x, ordinal, stream=stream)
+    return Seen(_gpu(x, ordinal), layout, address, readonly, owner)
+
+
+def _gpu(x: object, ordinal: int) -> CudaDevice:
+    """The GPU of an array."""
+    devices = gpus()
+    if not 0 <= ordinal < len(devices):
+        raise ContextError(
+            f"this {type(x).__name__} says that it is on a GPU that is not there",
+            expected=f"one of {len(devices)}",
+            got=f"cuda:{ordinal}",
+            device_id=ordinal,
+        )
+    return devices[ordinal]
+
+
+def memory_in_order(x: Any) -> Region:
+    """The memory of an array on a GPU, for work on the very stream that its library uses now."""
+    return _found(_exported(x, int(x.__dlpack_device__()[1]), -1))
+
+
+def _by_interface(x: Any) -> Region:
+    layout, address, readonly, theirs = described(x, x.__cuda_array_interface__)
+    refuse_address(x, layout, address)
+    device = _device_of(address)
+    stream = device.streams()[0]
+    if theirs is not None:
+        stream.follow(theirs)
+    return _ordered(Seen(device, layout, address, readonly, x), stream)
+
+
+def _device_of(address: int) -> CudaDevice:
+    """The device on which memory is; the first one where there is none."""
+    devices = gpus()
+    return devices[devices[0].owner_of(address)] if address else devices[0]
+
+
+def _found(seen: Seen) -> Region:
+    """The region of memory; aliases share what is known of it."""
+    layout, address = seen.layout, seen.address
+    start, end = address + layout.low, address + layout.high
+    return Region(IMPORTS.find(seen.device, seen.owner, start, end, seen.readonly), layout, address)
+
+
+def _ordered(seen: Seen, stream: CudaStream) -> Region:
+    """A region of memory whose last use so far has been put on a stream."""
+    region = _found(seen)
+    flight = Flight(stream)
+    try:
+        reserve(flight, stream, [region], [])
+    finally:
+        flight.put(stream.record())
+    return region
+
+
+def memory_at(
+    device: Device, layout: Layout, address: int, *, readonly: bool, stream: int = LEGACY
+) -> Region:
+    """Memory that another library passes to us for one call, for which it keeps it.
+
+    On a GPU it comes after what is on `stream`, which `let_wait` then lets wait for us.
+    """
+    seen = Seen(device, layout, address, readonly, object())
+    if not isinstance(device, CudaDevice):
+        return _found(seen)
+    ours = device.streams()[0]
+    ours.follow(stream)
+    return _ordered(seen, ours)
+
+
+def let_wait(region: Region, stream: Any, *, writes: bool) -> None:
+    """Let a stream of another library wait until it may read memory of a GPU, or write it.
+
+    The stream is named as DLPack does.
+    """
+    device = region.storage.device
+    assert isinstance(device, CudaDevice)
+    device.check()
+    if stream == -1:
+        return
+    if stream == 0 or (stream is not None and stream < 0):
+        raise BufferError(f"a stream is 1, 2, -1 or the address of one, got {stream!r}")
+    theirs = LEGACY if stream is None else int(stream)
+    for flight in flights_over([region], writes=writes):
+        event = flight.event()
+        if isinstance(event, CudaEvent):
+            device.hold_up(theirs, event)
+        elif event is not None:
+            event.wait()
+
+
+def gathered(region: Region) -> CudaStream:
+    """A stream that comes after all that writes some memory."""
+    device = region.storage.device
+    assert isinstance(device, CudaDevice)
+    stream = device.streams()[0]
+    for flight in flights_over([region]):
+        event = flight.event()
+        if event is not None:
+            stream.wait_for(event)
+    return stream

@@ -1,0 +1,161 @@
+"""Puts work on a stream in its turn: ordered by its memory, kept alive, recorded in a capture.
+
+Every op that gives a device something to do does it through `put_work`, so none can forget a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from struct import pack
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..base.errors import DeviceError
+from ..base.shield import shielded
+from ..devices.lane import ISSUED
+from ..devices.stub.calls import stub
+from ..op.context import ExecutionContext
+from ..op.outcome import Outcome
+from ..op.trace import Tracing, trace_end, trace_put
+from .borrow import EPOCH, LOCK, OWNER
+from .flight import Flight, tell_put
+from .order import begin, forget_over, reserve
+from .recording import Node
+
+if TYPE_CHECKING:
+    from ..devices.lane import Lane
+    from ..devices.protocol import Stream
+    from ..devices.stub.words import Words
+    from ..op.core import DeviceOp
+    from .region import Region, TensorRecord
+
+T = TypeVar("T")
+
+
+def put_work(
+    ctx: ExecutionContext,
+    op: DeviceOp[Any],
+    work: Callable[[], T],
+    *,
+    writes: Sequence[Region] = (),
+    reads: Sequence[Region] = (),
+    keep: object = None,
+    report: Callable[[T], Exception | None] | None = None,
+) -> None:
+    """Have `work` put something on the context's stream, behind all that it must come after.
+
+    `keep` and the memory of the regions stay alive until the device has passed it; then `report` is
+    given what `work` gave, and says why it failed, if it did.
+    """
+    if ctx.recording is not None:
+        number = ctx.stream.captured
+        work()
+        ctx.recording.nodes.append(Node(op.name, number, writes, reads, keep))
+        for region in writes:
+            ctx.recording.will_write(region)
+        return
+    shielded(_put_in_turn, ctx, op, work, writes, reads, keep, report)
+
+
+def _put_in_turn(
+    ctx: ExecutionContext,
+    op: DeviceOp[Any],
+    work: Callable[[], T],
+    writes: Sequence[Region],
+    reads: Sequence[Region],
+    keep: object,
+    report: Callable[[T], Exception | None] | None,
+) -> None:
+    """As `put_work`. No signal may come in between: others wait for a flight that is noted."""
+    stream, outcome = ctx.stream, ctx.outcome(op)
+    flight, kept = Flight(stream), (writes, reads, keep)
+    try:
+        reserve(flight, stream, writes, reads)
+        given = work()
+        on_its_way(flight, outcome)
+        stream.after(partial(_settle, flight, outcome, partial(_asked, report, given), kept))
+        if flight.is_over:
+            forget_over(flight, (*writes, *reads))
+    except BaseException:
+        outcome.settle()
+        leave_behind(flight, stream, kept)
+        raise
+
+
+def begin_raw(lane: Lane, records: Sequence[TensorRecord], unput: Words) -> bool:
+    """Begin work that may write all of some memory, and borrows none of it; False: it cannot be.
+
+    From then on `unput` has a 1, until the work is put on its stream: who calls must see to that,
+    or say by `leave_unput` that it will not be, whatever happens. Others wait for it.
+    """
+    count, words = len(records), lane.words
+    with LOCK:  # borrows stand as they do now
+        states = [record.state.words for record in records]
+        epochs, owners = [w[EPOCH] for w in states], [w[OWNER] for w in states]
+        row = pack(f"{3 * count}q", *[r.at for r in records], *epochs, *owners)
+        before = words[ISSUED]
+        try:
+            begin(lane, (*records, None, row, None), count)
+        finally:  # an interrupt may be raised when native code has begun it
+            unput[0] = words[ISSUED] != before
+    return unput[0] != 0
+
+
+def leave_unput(lane: Lane, unput: Words) -> None:
+    """Tell who waits for work that `begin_raw` has begun, if it was not put on its stream."""
+    if unput[0]:
+        unput[0] = 0
+        stub().put(lane.address)
+    tell_put()
+
+
+def leave_behind(flight: Flight, stream: Stream, kept: object) -> None:
+    """Work was not put on its stream, or only a part: who waits for it waits for that part.
+
+    What it uses stays alive until then.
+    """
+    try:
+        flight.put(stream.record())
+        stream.after(partial(_end, flight, kept))
+    except DeviceError:  # nothing runs there any more
+        flight.put(None)
+
+
+def _end(flight: Flight, kept: object) -> None:
+    """Until now this call has kept it."""
+    if flight.outcome is None or flight.outcome.error is None:
+        flight.end()
+
+
+def let_go(kept: object) -> None:
+    """Until now this call has kept it."""
+
+
+def on_its_way(flight: Flight, outcome: Outcome) -> None:
+    """Work has been put on its stream: others can wait for it now."""
+    assert flight.stream is not None  # the host's own work is not put anywhere
+    if Tracing.active is not None:  # before the event: who waits for the work waits for its time
+        trace_flight(outcome.name, flight)
+    outcome.event = flight.stream.record()
+    flight.outcome = outcome
+    flight.put(outcome.event)
+
+
+def trace_flight(name: str, flight: Flight) -> None:
+    """Let the trace that is recorded know of work that has been put on its stream."""
+    assert flight.stream is not None
+    begun = getattr(flight, "begun", None)
+    trace_put(name, flight.stream, begun, trace_end(flight.stream, begun))
+
+
+def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exception | None:
+    return None if report is None else report(given)
+
+
+def _settle(
+    flight: Flight, outcome: Outcome, ask: Callable[[], Exception | None], keep: object
+) -> None:
+    """The device has passed the work; until then this call has kept its memory."""
+    outcome.settle(ask())
+    if outcome.error is None:
+        flight.end()

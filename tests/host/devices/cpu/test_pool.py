@@ -1,0 +1,105 @@
+"""A pool whose threads cannot be started, or whose start is interrupted."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from cpu.devices.cpu.gate import Gate
+from cpu.devices.cpu.kernels import WRITE_BLOCK, kernel, slots
+from support.interrupts import in_quick_succession
+from tilewright.base import config
+from tilewright.devices.cpu import pool
+from tilewright.devices.cpu.pool import Pool
+from tilewright.devices.cpu.record import Record
+from tilewright.devices.cpu.stream import CpuStream
+from tilewright.devices.host import CPU
+
+START = threading.Thread.start
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """A pool for one test, whose threads end with it."""
+    made = Pool()
+    monkeypatch.setattr(pool._Process, "pool", made)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def no_threads(monkeypatch):
+    """No thread can be started; how often that was tried."""
+    tried: list[threading.Thread] = []
+
+    def refuse(self: threading.Thread) -> None:
+        tried.append(self)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    return tried
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_without_threads_the_caller_does_the_work(own, no_threads, inline):
+    out, stream = np.zeros(5000, np.int64), CpuStream(CPU, 0)
+    with config.override(num_threads=4):
+        for _ in range(3):
+            record = Record(kernel(WRITE_BLOCK).address, slots(out), (5000,), 5000)
+            out[:] = 0
+            assert stream.launch(record, inline=inline)
+            assert stream.idle() and np.array_equal(out, np.arange(5000))
+    assert len(no_threads) <= 1, "it is tried again after a while only"
+    assert (own.is_alone() or inline) and not own.workers
+
+
+def test_without_threads_streams_wait_for_each_other(own, no_threads):
+    out, one, other = np.zeros(64, np.int64), CpuStream(CPU, 0), CpuStream(CPU, 1)
+    one.launch(Record(kernel(WRITE_BLOCK).address, slots(out), (64,), 64))
+    other.wait_for(one.record())
+    other.launch(Record(kernel(WRITE_BLOCK).address, slots(out), (64,), 64))
+    other.synchronize()
+    assert np.array_equal(out, 2 * np.arange(64))
+
+
+def test_without_threads_a_stream_waits_for_what_another_thread_runs(own, no_threads):
+    """Nobody serves the queue: the caller waits before it puts anything there."""
+    out, one, other, gate = np.zeros(64, np.int64), CpuStream(CPU, 0), CpuStream(CPU, 1), Gate()
+    record = gate.launcher.record()
+    runs = threading.Thread(target=lambda: one.launch(record, inline=True, keep=gate))
+    opens = threading.Timer(0.2, gate.open)
+    START(runs)
+    while one.idle():
+        time.sleep(0.001)
+    START(opens)
+    other.wait_for(one.record())
+    assert gate.word[0] == 1
+    other.launch(Record(kernel(WRITE_BLOCK).address, slots(out), (64,), 64))
+    other.synchronize()
+    runs.join()
+    opens.join()
+    assert np.array_equal(out, np.arange(64))
+
+
+def test_threads_are_started_as_soon_as_there_are_any(own, no_threads, monkeypatch):
+    own.have(2)
+    assert not own.workers
+    monkeypatch.setattr(threading.Thread, "start", START)
+    own.have(2)
+    assert not own.workers, "for some time it is not tried"
+    own._again = 1e-9
+    own.have(2)
+    assert len(own.workers) == 2 and not own.is_alone()
+
+
+def test_a_worker_whose_start_is_interrupted_is_counted(own):
+    """Signals that come in quick succession lose none: there are never more than were asked for."""
+    before = {thread.ident for thread in threading.enumerate()}
+    for point in range(1, 40):
+        in_quick_succession(point, lambda: own.have(3))
+    own.have(3)
+    named = [t for t in threading.enumerate() if t.ident not in before]
+    assert len(own.workers) == 3 and set(named) == set(own.workers)

@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import ctypes
+import time
+from struct import pack
+from types import SimpleNamespace
+
+import pytest
+
+from support.leaks import assert_none_left
+from support.native_cuda import addresses, as_functions
+from support.native_driver import Plain, Recorded
+from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS
+from tilewright.devices.cuda.bindings import SINCE, Bindings
+from tilewright.devices.cuda.record import Record
+from tilewright.devices.cuda.results import NOT_READY
+from tilewright.devices.lane import ISSUED, OVER, PUT, UNPUT, Lane
+from tilewright.devices.stub.shots import ShotWord
+from tilewright.devices.stub.words import BORROW_WORDS, BorrowWord, Look, StorageWord, new_words
+from tilewright.op.place import here
+from tilewright.tensors.borrow import Use
+
+
+def test_a_launch_in_another_context(driver, native, record):
+    assert native.launch(ctypes.addressof(record), 5) == 0
+    launched = ("launch", 88, 1, 2, 3, 4, 5, 6, 7, 5, 99, None)
+    assert driver.log == [("push", 77), launched, ("pop",)]
+
+
+def test_a_launch_in_its_own_context(driver, native, record):
+    driver.current = 77
+    assert native.launch(ctypes.addressof(record), 5) == 0
+    assert [entry[0] for entry in driver.log] == ["launch"]
+
+
+@pytest.mark.parametrize("call", ["cuCtxGetCurrent", "cuCtxPushCurrent", "cuLaunchKernel"])
+def test_refusals_are_told(driver, native, record, call):
+    driver.answers[call] = 700
+    assert native.launch(ctypes.addressof(record), 5) == 700
+    assert driver.log.count(("pop",)) == (call == "cuLaunchKernel")
+
+
+def test_a_plain_launch_has_its_parameters_filled_in(driver, native):
+    plain, driver.parameters = Plain(), 4
+    assert plain.fire(native) == 1 << CUDA_STATUS_BITS
+    assert driver.read == [4096, 6, -5, 8192]
+    assert list(plain.record.words[plain.record.slots :]) == [0, 6, 0, 0]  # for the next one
+    assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 1
+    assert plain.fire(native) == 2 << CUDA_STATUS_BITS
+
+
+def test_a_plain_launch_notes_its_number_with_its_memory(native):
+    plain = Plain()
+    plain.fire(native)
+    plain.fire(native)
+    written, read = plain.memory
+    assert list(written[StorageWord.WRITE : StorageWord.WRITE + 2]) == [plain.lane.address, 2]
+    assert [word for word in read[StorageWord.READ :] if word] == [plain.lane.address, 2]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_plain_launch_that_cannot_begin_is_not_put_anywhere(driver, native, which):
+    plain = Plain()
+    plain.memory[which][StorageWord.EPOCH] = 1  # somebody has borrowed it since
+    assert plain.fire(native) == 0
+    assert driver.log == [] and not any(plain.lane.words)
+
+
+def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
+    plain = Plain()
+    plain.fire(native)
+    ((user, spot),) = plain.uses
+    assert user == "fire()" and spot[0] is Plain.fire_again.__code__
+    assert plain.fire_again(native) == 0
+    assert len(plain.uses) == len(driver.log) // 3 == plain.lane.words[PUT] == 1
+
+
+def test_a_plain_launch_that_cannot_begin_is_no_use(native):
+    plain = Plain()
+    plain.memory[0][StorageWord.LOOK] = Look.FLIGHTS
+    assert plain.fire(native) == 0 and plain.uses == []
+
+
+@pytest.mark.parametrize("name", ["one", "other"])
+@pytest.mark.parametrize("change", [lambda w, n: w.update({n: 5}), lambda w, n: w.pop(n)])
+def test_code_that_was_made_for_other_values_is_not_launched(driver, native, name, change):
+    plain = Plain()
+    change(plain.world, name)
+    assert plain.fire(native) == 0
+    assert driver.log == [] and plain.uses == [] and not any(plain.lane.words)
+
+
+def test_a_plain_launch_that_is_refused_is_not_counted(driver, native):
+    plain = Plain()
+    driver.answers["cuLaunchKernel"] = 701
+    assert plain.fire(native) == -701
+    assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 0
+
+
+@pytest.mark.parametrize(("status", "answer"), [(0, 1), (701, -701)])
+def test_work_that_was_begun_is_no_longer_about_to_be_put_there(
+    driver, native, record, status, answer
+):
+    lane, unput = Lane(), (ctypes.c_int64 * 3)(5, 1, 6)
+    lane.words[UNPUT], driver.answers["cuLaunchKernel"] = 2, status
+    told = native.submit_begun(
+        ctypes.addressof(record), lane.address, 11, ctypes.addressof(unput) + 8
+    )
+    assert (told, list(unput), lane.words[UNPUT]) == (answer, [5, 0, 6], 1)
+    assert lane.words[PUT] == (status == 0)
+
+
+def test_a_plain_launch_can_be_waited_for(driver, native):
+    plain = Plain()
+    assert plain.fire(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
+    assert plain.lane.words[OVER] == 0
+    driver.passed.add(11)
+    assert plain.fire(native, 1 << 60) == 2 << CUDA_STATUS_BITS
+    assert plain.lane.words[OVER] == 2
+    driver.answers["cuEventQuery"] = 719
+    assert plain.fire(native, 1 << 60) == 3 << CUDA_STATUS_BITS | 719
+    assert plain.lane.words[OVER] == 2
+
+
+def test_what_others_are_about_to_put_there_is_not_over(driver, native):
+    plain = Plain()
+    plain.lane.words[UNPUT] = plain.lane.words[ISSUED] = 1
+    driver.passed.add(11)
+    plain.fire(native, 1 << 60)
+    assert plain.lane.words[OVER] == 0
+
+
+def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, native):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    plain, words = Plain(), new_words(BORROW_WORDS)
+    words[BorrowWord.ACQUIRE] = id(interrupted)
+    plain.shot[ShotWord.BORROWS] = ctypes.addressof(words)
+    with pytest.raises(KeyboardInterrupt):
+        plain.fire(native)
+    assert driver.log == []
+
+
+def test_graphs(driver, native):
+    graph = Recorded()
+    assert graph.fire(native) == 1 << CUDA_STATUS_BITS
+    assert driver.log == [("push", 77), ("graph", 5, 11), ("pop",)]
+    driver.answers["cuGraphLaunch"] = 9
+    assert graph.fire(native) == -9
+    assert graph.lane.words[UNPUT] == 0 and graph.lane.words[PUT] == 1
+
+
+def test_a_graph_of_one_kernel_is_a_launch(driver, native, record):
+    assert Recorded(ctypes.addressof(record)).fire(native) == 1 << CUDA_STATUS_BITS
+    assert [entry[0] for entry in driver.log] == ["push", "launch", "pop"]
+
+
+def test_a_graph_borrows_its_memory_and_notes_who_did(native):
+    graph = Recorded()
+    graph.fire(native)
+    written, read = graph.memory
+    assert (written[StorageWord.EPOCH], read[StorageWord.EPOCH]) == (1, 0)
+    assert graph.states[0].last_write == Use(graph.what, graph.built)
+    assert graph.states[1].last_write is None
+    ((user, spot),) = graph.uses
+    assert user == "fire()" and spot[0] is Recorded.fire_again.__code__
+    assert graph.fire_again(native) == 0 and len(graph.uses) == 1
+
+
+def test_a_graph_whose_memory_is_not_plain_is_not_put_anywhere(driver, native):
+    graph = Recorded()
+    graph.memory[0][StorageWord.LOOK] = Look.LEASES
+    assert graph.fire(native) == 0
+    assert driver.log == graph.uses == [] and graph.states[0].last_write is None
+
+
+def test_a_graph_can_be_waited_for(driver, native):
+    graph = Recorded()
+    assert graph.fire(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
+    driver.passed.add(11)
+    assert graph.fire(native, 1 << 60) == 2 << CUDA_STATUS_BITS
+    assert graph.lane.words[OVER] == 2
+
+
+def test_streams(driver, native):
+    assert native.query_stream(77, 3) == NOT_READY
+    assert native.drain(77, 3, 1000) == NOT_READY
+    driver.passed.add(3)
+    assert native.query_stream(77, 3) == native.drain(77, 3, 1 << 60) == 0
+
+
+def test_record(driver, native):
+    driver.answers["cuEventRecord"] = 9
+    assert native.record_event(77, 6, 5) == 9
+
+
+def test_events(driver, native):
+    assert native.query_event(77, 3) == NOT_READY
+    start = time.monotonic()
+    assert native.await_event(77, 3, 20_000_000) == NOT_READY
+    assert time.monotonic() - start >= 0.02
+    driver.passed.add(3)
+    assert native.query_event(77, 3) == 0
+    assert native.await_event(77, 3, 1 << 60) == 0
+    driver.answers["cuEventQuery"] = 719
+    assert native.await_event(77, 3, 1 << 60) == 719
+
+
+def test_one_of_many_events_or_a_word(driver, native):
+    events, word = (ctypes.c_void_p * 3)(1, 2, 3), (ctypes.c_int64 * 1)(5)
+    given = (77, ctypes.addressof(events), 3, ctypes.addressof(word))
+    assert native.await_any(*given, 5, 1000) == NOT_READY
+    assert native.await_any(*given, 4, 1 << 60) == 0
+    driver.passed.add(2)
+    assert native.await_any(*given, 5, 1 << 60) == 0
+
+
+def test_launches_leave_no_references_behind(driver, native):
+    plain, graph, user = Plain(), Recorded(), "someone()"
+    spot, what = here(), graph.what
+
+    def launch():
+        for status in (0, 701):
+            driver.answers["cuLaunchKernel"] = driver.answers["cuGraphLaunch"] = status
+            for budget in (0, 1):
+                submit(plain, native, user, spot, budget)
+                graph.fire(native, budget)
+        plain.memory[0][StorageWord.EPOCH] += 1  # now it cannot begin
+        assert submit(plain, native, user, spot) == 0
+        plain.memory[0][StorageWord.EPOCH] -= 1
+        driver.log.clear()
+
+    watched = [user, spot, plain.row, what, graph.built, native]
+    assert_none_left(launch, watched, 40)
+
+
+def submit(plain, native, user, spot, budget=0):
+    """Launch at a spot that is said."""
+    return native.submit_launch(
+        ctypes.addressof(plain.shot), [], user, spot, plain.row, pack("q", 1), plain.lane.address,
+        11, budget,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [63, 64, 300])
+def test_kernels_have_any_number_of_parameters(driver, native, count):
+    record = Record(77, 88, (1, 1, 1), (1, 1, 1), 0, range(count))
+    plain, driver.parameters = Plain(), count
+    plain.shot[ShotWord.RECORD], plain.shot[ShotWord.SLOTS] = record.address, count
+    first, places = record.slots, plain.places
+    places[0][:], places[1][:] = [first, first + count - 1], [first + 1]
+    assert plain.fire(native) == 1 << CUDA_STATUS_BITS
+    assert driver.read == [4096, -5, *range(2, count - 1), 8192]
+
+
+def test_the_functions_of_the_driver_are_found_by_name(driver, record):
+    kept = as_functions(driver)
+    known = {name.encode(): at for name, at in addresses(kept).items()}
+    asked = []
+
+    def find(name, version, flags):
+        asked.append((version, flags))
+        return 0, known[name], 0
+
+    bindings = Bindings(SimpleNamespace(cuGetProcAddress=find), "libcuda.so")
+    assert asked == [(SINCE, 0)] * len(CUDA_FUNCTIONS)
+    assert bindings.launch(ctypes.addressof(record), 5) == 0
+    assert bindings.record(77, 6, 5) == 0
+    assert [entry[0] for entry in driver.log] == ["push", "launch", "pop", "push", "record", "pop"]
+    assert bindings.query(77, 3) == bindings.await_event(77, 3, 1) == NOT_READY
+    assert bindings.idle(77, 3) == bindings.drain(77, 3, 1) == NOT_READY
+    assert bindings.native_driver != 0

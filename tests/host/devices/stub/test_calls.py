@@ -1,0 +1,426 @@
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from struct import pack, unpack
+
+import pytest
+
+from tilewright._core import FOLLOWING, LISTED, slot_offset
+from tilewright.devices.lane import ISSUED, OVER, UNPUT, Lane
+from tilewright.devices.stub.calls import stub
+from tilewright.devices.stub.words import (
+    ACCOUNT,
+    CALL_WORDS,
+    CLOSER,
+    READERS,
+    STORAGE_WORDS,
+    TENSOR_WORDS,
+    LaneWord,
+    Look,
+    StorageWord,
+    TensorWord,
+    new_words,
+)
+from tilewright.op.place import here, place_of
+from tilewright.tensors.borrow import BorrowState, Use, borrow_words
+from tilewright.tensors.excluding import exclusive_words
+
+
+class Tensor:
+    """The records of a tensor and of its memory."""
+
+    def __init__(self, kind=7, address=4096, epoch=3, look=0):
+        self.storage, self.words = new_words(STORAGE_WORDS), new_words(TENSOR_WORDS)
+        self.state = BorrowState(self.storage)
+        self.words[TensorWord.STATE] = id(self.state)
+        self.storage[StorageWord.EPOCH], self.storage[StorageWord.LOOK] = epoch, look
+        self.words[TensorWord.KIND], self.words[TensorWord.ADDRESS] = kind, address
+        self.words[TensorWord.STORAGE] = ctypes.addressof(self.storage)
+
+    def noted(self):
+        return self.storage[StorageWord.WRITE :]
+
+    def reads(self, lane, number, place=0):
+        self.storage[StorageWord.READ + 2 * place] = lane.address
+        self.storage[StorageWord.READ + 2 * place + 1] = number
+
+    def wrote(self, lane, number):
+        self.storage[StorageWord.WRITE], self.storage[StorageWord.WRITE + 1] = lane.address, number
+
+
+def row(tensors, written, epochs=None, owner=0):
+    now = [t.storage[StorageWord.EPOCH] for t in tensors]
+    records = [ctypes.addressof(t.words) for t in tensors]
+    words = [*records, *(epochs or now), *[owner] * written]
+    return pack(f"{len(words)}q", *words)
+
+
+def reserve(tensors, written=0, lane=None, epochs=None, listed=True, owner=0):
+    lane, told = lane or Lane(), row(tensors, written, epochs, owner)
+    return stub().reserve(told, written, len(tensors), lane.address, listed)
+
+
+class Read:
+    """As a tensor that a kernel reads."""
+
+    __slots__ = ("plain",)
+
+    def __init__(self, tensor):
+        self.plain = tensor and record(tensor)
+
+
+class Core:
+    __slots__ = ("tensor",)
+
+
+class Shared:
+    """As an Arc."""
+
+    __slots__ = ("core",)
+
+    def __init__(self, tensor):
+        self.core = Core()
+        self.core.tensor = Read(tensor)
+
+
+class Written:
+    """As a partition."""
+
+    __slots__ = ("stamp", "tensor")
+
+    def __init__(self, tensor, tiling=9, owner=5):
+        self.tensor = Read(tensor)
+        self.stamp = pack("2q", tiling, owner)
+        if tensor:
+            tensor.storage[StorageWord.OWNER] = owner
+
+
+class Visited(Written):
+    """As a mapped partition."""
+
+    __slots__ = ()
+
+
+class TensorRecord(bytes):
+    pass
+
+
+def record(tensor):
+    made = TensorRecord(pack(f"{TENSOR_WORDS}q", *tensor.words))
+    made.state, made.kept = tensor.state, tensor
+    return made
+
+
+WRITING, READING = "written by a test", "read by a test"
+
+
+class Call:
+    """What binding the arguments of a kernel takes."""
+
+    def __init__(self, count, written, places=None, kinds=None):
+        self.found = new_words(count + written)
+        self.places = (ctypes.c_int64 * count)(*(places or range(count)))
+        self.known, self.kinds = object(), (ctypes.c_int64 * (count + written))(*(kinds or ()))
+        self.words = new_words(CALL_WORDS)
+        self.words[:] = [
+            count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
+            ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
+            id(Read), id(Shared), id(Written), id(TensorRecord), count,
+            ctypes.addressof(borrow_words()), id(WRITING), slot_offset(Read, "plain"),
+            slot_offset(Shared, "core"), slot_offset(Core, "tensor"), slot_offset(Written, "stamp"),
+            slot_offset(Written, "tensor"), id(Visited),
+            ctypes.addressof(exclusive_words()), id(READING),
+        ]  # fmt: skip
+
+    def bind(self, *arguments):
+        return stub().bind(ctypes.addressof(self.words), arguments, 1)
+
+
+def busy_lane(issued=5, over=0, unput=0):
+    lane = Lane()
+    lane.words[ISSUED], lane.words[OVER], lane.words[UNPUT] = issued, over, unput
+    return lane
+
+
+def test_kinds_that_are_not_known_are_told_and_nothing_is_borrowed():
+    z, x, y = Tensor(kind=11), Tensor(kind=12), Tensor(kind=13)
+    call = Call(3, 1, places=(2, 0, 1))
+    held = call.bind(Read(x), Shared(y), Written(z))
+    assert [each.kept for each in held[:3]] == [z, x, y] and held[-1] is None
+    assert call.found[:] == [11, 12, 13, 9]
+    assert z.storage[StorageWord.EPOCH] == 3 and held[0].state.last_write is None
+
+
+def test_known_kinds_are_borrowed():
+    z, x = Tensor(kind=11, epoch=1), Tensor(kind=12, epoch=2)
+    call = Call(2, 1, kinds=(11, 12, 9))
+    held = call.bind(Written(z), Read(x))
+    assert held[-1] is call.known and held[0].state.last_write is held[-3]
+    assert z.storage[StorageWord.EPOCH] == 2 and x.storage[StorageWord.EPOCH] == 2
+    assert unpack("5q", held[-2])[2:] == (2, 2, 5)
+    assert Call(2, 1, kinds=(11, 12, 8)).bind(Written(z), Read(x))[-1] is None
+
+
+def test_mapped_partitions_are_borrowed_as_others_are():
+    z, x = Tensor(kind=11), Tensor(kind=12)
+    assert Call(2, 1).bind(Visited(z, tiling=7), Read(x))[-1] is None
+    call = Call(2, 1, kinds=(11, 12, 7))
+    assert call.bind(Visited(z, tiling=7), Read(x))[-1] is call.known
+
+    class Other(Written):
+        __slots__ = ()
+
+    assert call.bind(Other(z, tiling=7), Read(x)) is None
+
+
+def test_what_is_written_knows_by_whom_and_where():
+    use = Call(1, 1, kinds=(11, 9)).bind(Written(Tensor(kind=11)))[-3]
+    assert type(use) is Use and use == Use(WRITING, use.spot)
+    place = place_of(use.spot)
+    assert place.filename == __file__ and place.text.startswith("use = Call(1, 1")
+
+
+def test_what_another_thread_writes_has_its_name():
+    found = []
+    call, partition = Call(1, 1, kinds=(11, 9)), Written(Tensor(kind=11))
+    thread = threading.Thread(target=lambda: found.append(call.bind(partition)), name="writer")
+    thread.start()
+    thread.join()
+    assert found[0][-3].thread == "writer"
+    assert str(found[0][-3]) == f"{WRITING} in the thread 'writer'"
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_calls_with_another_number_of_arguments_are_looked_at(count):
+    assert Call(2, 0).bind(*[Read(Tensor()) for _ in range(count)]) is None
+
+
+@pytest.mark.parametrize("other", [None, 3, "text", object(), Read(None)])
+def test_other_arguments_are_looked_at(other):
+    assert Call(2, 1).bind(Written(Tensor()), other) is None
+    assert Call(2, 1).bind(other, Read(Tensor())) is None
+
+
+def test_a_partition_that_was_not_noted_is_looked_at():
+    partition = Written(Tensor())
+    partition.stamp = None
+    assert Call(1, 1).bind(partition) is None
+
+
+def test_a_partition_whose_borrow_is_not_the_last_is_looked_at():
+    z = Tensor()
+    partition = Written(z)
+    z.storage[StorageWord.OWNER] = 6
+    assert Call(1, 1).bind(partition) is None
+
+
+def test_memory_that_is_written_twice_is_looked_at():
+    z = Tensor()
+    assert Call(2, 2).bind(Written(z), Written(Tensor())) is not None
+    assert Call(2, 2).bind(Written(z), Written(z)) is None
+
+
+def test_binding_leaves_no_references_behind():
+    z, x = Tensor(), Tensor()
+    partition, tensor, call = Written(z), Read(x), Call(2, 1)
+    watched = [partition, tensor, partition.stamp, partition.tensor, tensor.plain, None]
+    before = [sys.getrefcount(each) for each in watched[:-1]]
+    for _ in range(100):
+        call.bind(partition, tensor)
+        call.bind(partition, None)
+    assert [sys.getrefcount(each) for each in watched[:-1]] == before
+
+
+@pytest.mark.parametrize(
+    ("look", "writes", "is_plain"),
+    [
+        (Look.EXCLUSIVE, False, True),
+        (Look.EXCLUSIVE, True, True),
+        (Look.WRITERS, False, False),
+        (Look.WRITERS, True, False),
+        (Look.NEIGHBOURS, False, False),
+        (Look.NEIGHBOURS, True, False),
+        (Look.READERS, False, True),
+        (Look.READERS, True, False),
+        (Look.LEASES, False, True),
+        (Look.UNWRITTEN, False, True),
+        (Look.FLIGHTS, False, True),
+    ],
+)
+def test_what_building_a_launch_asks_of_memory(look, writes, is_plain):
+    memory = Tensor(look=look)
+    arguments = [(Written if writes else Read)(memory)]
+    assert (Call(1, int(writes)).bind(*arguments) is not None) == is_plain
+
+
+def test_claiming_moves_epochs_on():
+    z, x = Tensor(epoch=4), Tensor(epoch=7)
+    words = (ctypes.c_int64 * 5).from_buffer_copy(row([z, x], 1))
+    assert stub().claim(ctypes.addressof(words), 1, 2, Lane().address) == 1
+    assert z.storage[StorageWord.EPOCH] == 5 and x.storage[StorageWord.EPOCH] == 7
+    assert words[2:4] == [5, 7]
+    z.storage[StorageWord.LOOK] = Look.EXCLUSIVE
+    assert stub().claim(ctypes.addressof(words), 1, 2, Lane().address) == CLOSER
+    assert z.storage[StorageWord.EPOCH] == 5
+
+
+RUNNING = {
+    Look.EXCLUSIVE: (CLOSER, 1),
+    Look.WRITERS: (CLOSER, CLOSER),
+    Look.NEIGHBOURS: (CLOSER, CLOSER),
+    Look.LEASES: (CLOSER, CLOSER),
+    Look.UNWRITTEN: (CLOSER, 1),
+    Look.META: (CLOSER, CLOSER),
+    Look.FLIGHTS: (ACCOUNT, ACCOUNT),
+    Look.READERS: (1, 1),
+}
+
+
+@pytest.mark.parametrize("look", Look)
+@pytest.mark.parametrize("writes", [False, True])
+def test_what_running_a_launch_asks_of_memory(look, writes):
+    tensors = [Tensor(), Tensor(look=look)]
+    assert reserve(tensors, written=2 * writes) == RUNNING[look][writes]
+
+
+@pytest.mark.parametrize("how", [FOLLOWING, FOLLOWING | LISTED])
+def test_work_that_follows_what_is_listed_needs_no_closer_look_for_that(how):
+    tensor, lane = Tensor(look=Look.FLIGHTS), Lane()
+    assert reserve([tensor], written=1, lane=lane, listed=how) == 1
+    assert tensor.storage[StorageWord.LOOK] == Look.FLIGHTS, "others still look"
+    assert (lane.words[LaneWord.LISTED] == 1) == bool(how & LISTED)
+    assert reserve([Tensor(look=Look.FLIGHTS | Look.LEASES)], written=1, listed=how) == CLOSER
+
+
+def test_a_read_whose_epoch_has_passed_is_looked_at():
+    read = Tensor(epoch=4)
+    assert reserve([read], epochs=[3]) == CLOSER
+    assert reserve([read], epochs=[4]) == 1
+    assert reserve([read], written=1, epochs=[3]) == CLOSER
+    assert reserve([Tensor(epoch=3)], written=1, epochs=[3]) == 1
+
+
+def test_a_write_whose_borrow_has_ended_is_looked_at():
+    written = Tensor()
+    written.storage[StorageWord.OWNER] = 5
+    assert reserve([written], written=1, owner=5) == 1
+    assert reserve([written], written=1, owner=6) == CLOSER
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_what_was_never_written_can_be_written(listed):
+    assert reserve([Tensor(look=Look.UNWRITTEN)], written=1, listed=listed) == 1
+    assert reserve([Tensor(look=Look.UNWRITTEN)], written=0, listed=listed) == CLOSER
+
+
+def test_launches_are_numbered_and_noted():
+    lane, written, read = busy_lane(), Tensor(), Tensor()
+    assert reserve([written, read], 1, lane) == 6
+    assert lane.words[ISSUED] == 6 and lane.words[UNPUT] == 1
+    assert written.noted() == [lane.address, 6, *[0] * 2 * READERS]
+    assert [lane.address, 6] in [read.noted()[i : i + 2] for i in range(2, 2 + 2 * READERS, 2)]
+    assert read.noted()[:2] == [0, 0]
+
+
+def test_a_refused_launch_leaves_no_trace():
+    lane, good, bad = busy_lane(), Tensor(), Tensor(look=Look.LEASES)
+    assert reserve([good, bad], 1, lane) == CLOSER
+    assert not any(good.noted()) and lane.words[ISSUED] == 5 and lane.words[UNPUT] == 0
+
+
+@pytest.mark.parametrize("before", ["read", "write"])
+@pytest.mark.parametrize("after", ["read", "write"])
+@pytest.mark.parametrize("whose", ["own", "own, not put", "other's", "other's, over"])
+def test_who_must_wait_for_whom(before, after, whose):
+    mine = busy_lane(unput=whose == "own, not put")
+    its = mine if whose.startswith("own") else busy_lane(over=5 if "over" in whose else 0)
+    memory = Tensor()
+    (memory.reads if before == "read" else memory.wrote)(its, 5)
+    waits = whose in ("own, not put", "other's") and "write" in (before, after)
+    answer = reserve([memory], after == "write", mine)
+    assert answer == (CLOSER if waits else 6)
+
+
+def test_several_streams_may_read_at_once():
+    memory, lanes = Tensor(), [busy_lane() for _ in range(READERS + 1)]
+    assert [reserve([memory], 0, lane) for lane in lanes] == [6] * READERS + [CLOSER]
+    for lane in lanes[:READERS]:
+        lane.words[UNPUT] = 0
+        assert reserve([memory], 0, lane) == 7
+    assert reserve([memory], 1, lanes[0]) == CLOSER
+
+
+def test_what_a_launch_reads_twice_needs_one_place():
+    memory, lane = Tensor(), busy_lane(unput=1)
+    for place in range(READERS - 1):
+        memory.reads(busy_lane(), 5, place)
+    assert reserve([memory, memory], 0, lane) == 6
+    assert reserve([memory], 0, busy_lane()) == CLOSER
+
+
+def test_addresses_go_where_they_belong():
+    slots, places = new_words(6), (ctypes.c_int64 * 2)(4, 1)
+    tensors = [Tensor(address=100), Tensor(address=200)]
+    stub().address(row(tensors, 0), 2, ctypes.addressof(slots), ctypes.addressof(places))
+    assert slots[:] == [0, 200, 0, 0, 100, 0]
+
+
+def test_an_op_noted_for_writing_is_the_same_at_one_place():
+    call, partition = Call(1, 1, kinds=(11, 9)), Written(Tensor(kind=11))
+    one, other = [call.bind(partition)[-3] for _ in range(2)]
+    assert one is other
+    assert Call(1, 1, kinds=(11, 9)).bind(partition)[-3] is not one
+
+
+WRONG: list[tuple[str, tuple[object, ...]]] = [
+    ("bind", ()),
+    ("bind", ("address", (), 0)),
+    ("bind", (0, [], 0)),
+    ("exclude", (0, "record", "what", 0)),
+    ("exclude", (0, bytes(8 * TENSOR_WORDS - 1), "what", 0)),
+    ("exclude", (0, bytes(8 * TENSOR_WORDS), b"what", 0)),
+    ("reserve", ("row", 0, 0, 0, 0)),
+    ("reserve", (bytes(8 * 4), 1, 2, 0, 0)),
+    ("reserve", (bytes(80), 2, 1, 0, 0)),
+    ("reserve", (bytes(80), -1, 1, 0, 0)),
+    ("reserve", (bytes(80), 0, 1 << 62, 0, 0)),
+    ("reserve", (b"", 0, 0, 0.5, 0)),
+    ("claim", (0, "1", 0, 0)),
+    ("address", (bytes(8), 2, 0, 0)),
+    ("put", (None,)),
+    ("passed", (0, "1")),
+    ("settle", ()),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), WRONG)
+def test_wrong_arguments_are_refused(name, arguments):
+    with pytest.raises(TypeError):
+        getattr(stub(), name)(*arguments)
+
+
+@pytest.mark.parametrize("known", ["text", None, 0.5])
+def test_a_program_stands_so_many_calls_away_or_somewhere(known):
+    call = Call(1, 0)
+    with pytest.raises(TypeError, match="location"):
+        stub().bind(ctypes.addressof(call.words), (Read(Tensor()),), known)
+    spot = here()
+    held = stub().bind(ctypes.addressof(call.words), (Read(Tensor()),), spot)
+    assert held[-3].spot is spot
+
+
+def test_slots_are_found_where_objects_keep_them():
+    tensor = Tensor(kind=5)
+    partition = Visited(tensor)
+    for name in ("stamp", "tensor"):
+        at = id(partition) + slot_offset(Visited, name)
+        assert ctypes.c_int64.from_address(at).value == id(getattr(partition, name))
+    with pytest.raises(TypeError, match="is no slot"):
+        slot_offset(Tensor, "noted")
+    with pytest.raises(AttributeError):
+        slot_offset(Written, "missing")
+    for wrong in ((partition, "stamp"), (Written, b"stamp"), (Written,)):
+        with pytest.raises(TypeError):
+            slot_offset(*wrong)
