@@ -64,6 +64,84 @@ Owned choose_stream(PyObject* op, PyObject* home) {
   return Owned(PyObject_CallOneArg(choosing.choose, op));
 }
 
+// A result that is being returned. Python may run the handler of a signal before the caller has it:
+// what that raises drops it, and with it what the op was given.
+struct Delivery {
+  Owned result;
+  Owned undo;   // gives back what was given for it
+  Owned frame;  // of the caller
+  int call;     // where in the frame the call is
+};
+
+// Those of which it is not known yet whether they arrived. The lock of the interpreter guards them.
+std::vector<Delivery> deliveries;
+
+// Whether the caller's frame does not have the result yet: Python drops what the call was given
+// first, and finalizers of that may run.
+bool is_on_its_way(const Delivery& delivery) {
+  Owned frame = Owned::borrowed(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  if (frame.get() == delivery.frame.get()) return false;
+  while (frame && frame.get() != delivery.frame.get()) {
+    auto* inner = reinterpret_cast<PyFrameObject*>(frame.get());
+    frame = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(inner)));
+  }
+  auto* found = reinterpret_cast<PyFrameObject*>(frame.get());
+  return found != nullptr && PyFrame_GetLasti(found) == delivery.call;
+}
+
+// Undoes what was done for a result that nobody got. False: an error is set, and nothing changed.
+bool undo_if_lost(const Delivery& delivery) {
+  if (Py_REFCNT(delivery.result.get()) > 1) return true;
+  const Owned undone(PyObject_CallNoArgs(delivery.undo.get()));
+  return static_cast<bool>(undone);
+}
+
+bool undo_lost_results() {
+  while (!deliveries.empty()) {
+    Delivery last = std::move(deliveries.back());
+    deliveries.pop_back();
+    if (undo_if_lost(last)) continue;
+    deliveries.push_back(std::move(last));
+    return false;
+  }
+  return true;
+}
+
+// Python makes pending calls behind every call, after it has run the handlers of signals: then the
+// caller has the result, or nobody has.
+int look_for_lost(void*) {
+  if (!deliveries.empty() && is_on_its_way(deliveries.back())) {
+    Py_AddPendingCall(look_for_lost, nullptr);
+    return 0;
+  }
+  return undo_lost_results() ? 0 : -1;
+}
+
+// Returns a result to Python. Where that has no room for a pending call, whoever looks for the
+// tensor undoes what was lost.
+PyObject* deliver(PyObject* result, PyObject* undo) {
+  PyFrameObject* frame = undo == Py_None ? nullptr : PyEval_GetFrame();
+  if (frame != nullptr) {
+    deliveries.push_back({Owned::borrowed(result), Owned::borrowed(undo),
+                          Owned::borrowed(reinterpret_cast<PyObject*>(frame)),
+                          PyFrame_GetLasti(frame)});
+    Py_AddPendingCall(look_for_lost, nullptr);
+  }
+  return Py_NewRef(result);
+}
+
+// Ends an op in Python, by the method of this name.
+PyObject* end_slowly(PyObject* name, PyObject* op, PyObject* const* given, Py_ssize_t count,
+                     PyObject* keywords) {
+  const Owned ended(call_slowly(name, op, given, count, keywords));
+  if (!ended) return nullptr;
+  if (!PyTuple_CheckExact(ended.get()) || PyTuple_GET_SIZE(ended.get()) != 2) {
+    PyErr_Format(PyExc_TypeError, "%U() gives a result and how to undo it", name);
+    return nullptr;
+  }
+  return deliver(PyTuple_GET_ITEM(ended.get(), 0), PyTuple_GET_ITEM(ended.get(), 1));
+}
+
 PyObject* end_on(const EndingMethod& method, const VerbNames& verb, PyObject* op, PyObject* stream,
                  PyObject* slow) {
   const EndingUse use{as_op(op).uses, verb.user, verb.waits, verb.waits ? cuda::kEager : 0};
@@ -76,7 +154,7 @@ PyObject* end_on(const EndingMethod& method, const VerbNames& verb, PyObject* op
     case Ending::kSlowPath:
       break;
   }
-  return call_slowly(slow, op, &stream, 1, nullptr);
+  return end_slowly(slow, op, &stream, 1, nullptr);
 }
 
 void finalize(PyObject* self) {
@@ -118,7 +196,14 @@ PyObject* set_choosing(PyObject*, PyObject* given) {
   Py_RETURN_NONE;
 }
 
+PyObject* undo_lost(PyObject*, PyObject*) {
+  if (!undo_lost_results()) return nullptr;
+  Py_RETURN_NONE;
+}
+
 PyMethodDef kFunctions[] = {
+    {"undo_lost", undo_lost, METH_NOARGS,
+     "Undo what was done for results that an interrupt has dropped as they were returned."},
     {"set_choosing", set_choosing, METH_O, "Say how streams are chosen for ops that name none."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -156,7 +241,7 @@ PyObject* call_ending(Verb verb, const EndingMethod& method, PyObject* op, PyObj
                       Py_ssize_t count, PyObject* names) {
   const VerbNames& its = names_of(verb);
   if (names != nullptr || count != (its.is_given_stream ? 1 : 0)) {
-    return call_slowly(its.slow, op, given, count, names);
+    return end_slowly(its.slow, op, given, count, names);
   }
   if (its.is_given_stream) return end_on(method, its, op, given[0], its.slow);
   const Owned stream = choose_stream(op, method.home(op));

@@ -354,6 +354,9 @@ class Started:
     def __call__(self) -> None:
         """Take note that it is over."""
 
+def undo_lost() -> None:
+    """Undo what was done for results that an interrupt has dropped as they were returned."""
+
 def set_choosing(how: dict[str, Any], /) -> None:
     """Say how streams are chosen for ops that name none."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from ..base.shield import concluded
+from ..base.shield import HERE, concluded
 from ..devices.protocol import Device, Stream
 from .outcome import Outcome, Trail
 from .place import Spot, here
-from .settling import Settle, Settling
+from .settling import Settle, Settling, Undo
 
 if TYPE_CHECKING:
     from ..tensors.recording import Recording
@@ -50,8 +50,8 @@ class ExecutionContext:
     settling: Settling | None = None
     """What was given to ops that have run, until it is known that none after them fails, and that
     the result has reached who asked for it."""
-    running: Sequence[Lazy[Any]]
-    """The ops that are under way, each run for the one before it."""
+    running: Sequence[tuple[Lazy[Any], object]]
+    """The ops that are under way, each run for the one before it, and how far they are."""
     ended_at: Spot
     """Where the program stands that runs them; None: it is to be found out."""
 
@@ -94,6 +94,15 @@ class ExecutionContext:
         if self.settling is not None:
             concluded(self.settling.end, failed=False)
 
+    def deliver_by_core(self) -> Undo | None:
+        """As `deliver`, where it is the core that returns the result: handlers run behind it, and
+        the core makes it undone if nobody got the result."""
+        if self.settling is None:
+            return None
+        undo = self.settling.undo() if HERE.unshielded else None  # other threads run no handlers
+        concluded(self.settling.end, failed=False)
+        return undo
+
     def borrowed(self, *values: object) -> None:
         """Say that an op passes on what it was lent: sharing the result must not take it over."""
         if self.lent is not None:
@@ -134,5 +143,5 @@ class ExecutionContext:
 
     def trail(self, op: Lazy[Any]) -> Trail:
         """An op and those it runs for, as errors name them."""
-        around = [each for each in reversed(self.running[-MOST_NAMED:]) if each is not op]
+        around = [each for each, _ in reversed(self.running[-MOST_NAMED:]) if each is not op]
         return tuple((each.name, each.built) for each in (op, *around))

@@ -7,7 +7,7 @@ from contextvars import copy_context
 from enum import Enum
 from threading import get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from ..base.errors import BorrowError, SchedulingError
 from ..devices.foreign import ForeignStream
@@ -21,6 +21,7 @@ from .nesting import THREAD, refuse_nested
 from .place import here, place_of
 from .policy import SchedulingPolicy, as_stream, stream_of
 from .running import finish, named, run_here
+from .settling import Undo
 from .trace import Tracing
 
 if TYPE_CHECKING:
@@ -36,6 +37,20 @@ class NotFired(Enum):
 
 
 NOT_FIRED = NotFired.NOT_FIRED
+
+
+class Ending(NamedTuple):
+    """How an op is ended on a stream."""
+
+    name: str
+    use: str
+    """What the use of the op is called."""
+    waits: bool
+
+
+SYNC, START = Ending("sync", "sync()", True), Ending("start", "start()", False)
+
+Deliver: TypeAlias = Callable[[ExecutionContext], Undo | None]
 
 CLAIMED: AnyUse = (None, "", 0)
 """The use of an op that was claimed before: that need not be noted."""
@@ -56,27 +71,7 @@ class Endings(Lazy[T_co]):
 
     def sync_on(self, stream: Stream | ForeignStream) -> T_co:
         """Run the op on this stream and wait for it; gives its result."""
-        try:
-            stream = as_stream(stream, "the caller of sync_on")
-        except SchedulingError:
-            self.mark_refused()
-            raise
-        if THREAD.starting is not None:
-            self._refuse_nested(self.name)
-        fired = self.fire(stream, (self._uses, "sync()", 3), True)
-        if fired is not NOT_FIRED:
-            return fired
-        self.claim("sync()", 1)
-        ctx = ExecutionContext(stream, True)
-        try:
-            result = self._execute(self.name, ctx)
-            if ctx.outcomes or not stream.idle():
-                finish(ctx)
-            ctx.deliver()
-        except BaseException:
-            ctx.end(failed=True)
-            raise
-        return result
+        return self._end_on(stream, SYNC, ExecutionContext.deliver)[0]
 
     def start(self) -> T_co:
         """Start the op and give its result at once, in flight.
@@ -88,32 +83,22 @@ class Endings(Lazy[T_co]):
 
     def start_on(self, stream: Stream | ForeignStream) -> T_co:
         """As `start`, on this stream."""
-        try:
-            stream = as_stream(stream, "the caller of start_on")
-        except SchedulingError:
-            self.mark_refused()
-            raise
-        if THREAD.starting is not None:
-            self._refuse_nested(self.name)
-        if self.host_data:
-            refuse_host_data(self)
-        fired = self.fire(stream, (self._uses, "start()", 3), False)
-        if fired is not NOT_FIRED:
-            return fired
-        self.claim("start()", 1)
-        ctx = ExecutionContext(stream)
-        ctx.in_flight = True
-        try:
-            result = self._execute(self.name, ctx)
-            ctx.deliver()
-        except BaseException:
-            ctx.end(failed=True)
-            raise
-        return result
+        return self._end_on(stream, START, ExecutionContext.deliver)[0]
 
-    # What the core calls where it cannot end an op of its own by itself.
-    _sync_slowly, _sync_on_slowly = sync, sync_on
-    _start_slowly, _start_on_slowly = start, start_on
+    # What the core calls where it cannot end an op of its own by itself. It returns the result, and
+    # calls what is given beside it if nobody got that.
+
+    def _sync_slowly(self) -> tuple[T_co, Undo | None]:
+        return self._sync_on_slowly(choose_stream(self.name, self.home))
+
+    def _sync_on_slowly(self, stream: Stream | ForeignStream) -> tuple[T_co, Undo | None]:
+        return self._end_on(stream, SYNC, ExecutionContext.deliver_by_core)
+
+    def _start_slowly(self) -> tuple[T_co, Undo | None]:
+        return self._start_on_slowly(choose_stream(self.name, self.home))
+
+    def _start_on_slowly(self, stream: Stream | ForeignStream) -> tuple[T_co, Undo | None]:
+        return self._end_on(stream, START, ExecutionContext.deliver_by_core)
 
     def into_future(self) -> DeviceFuture[T_co]:
         """Start the op, on the stream that the policy in force chooses now."""
@@ -167,6 +152,36 @@ class Endings(Lazy[T_co]):
             self.claim("close()")
 
     # How they work
+
+    def _end_on(
+        self, stream: Stream | ForeignStream, ending: Ending, deliver: Deliver
+    ) -> tuple[T_co, Undo | None]:
+        """Run the op on a stream; gives the result, and what `deliver` gives."""
+        try:
+            stream = as_stream(stream, f"the caller of {ending.name}_on")
+        except SchedulingError:
+            self.mark_refused()
+            raise
+        if THREAD.starting is not None:
+            self._refuse_nested(self.name)
+        if self.host_data and not ending.waits:
+            refuse_host_data(self)
+        fired = self.fire(stream, (self._uses, ending.use, 4), ending.waits)
+        if fired is not NOT_FIRED:
+            return fired, None
+        self.claim(ending.use, 2)
+        ctx = ExecutionContext(stream, ending.waits)
+        ctx.in_flight = not ending.waits
+        try:
+            result = self._execute(self.name, ctx)
+            if ending.waits and (ctx.outcomes or not stream.idle()):
+                finish(ctx)
+            # From here to the caller's variable no handler of a signal runs: nothing is called.
+            undo = deliver(ctx)
+        except BaseException:
+            ctx.end(failed=True)
+            raise
+        return result, undo
 
     def _refuse_nested(self, name: str) -> None:
         if THREAD.starting is not None:

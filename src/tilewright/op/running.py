@@ -38,7 +38,7 @@ class Progress(Generic[T]):
     """An op that is being run, up to the next event that must be waited for."""
 
     __slots__ = (
-        "_ended_at", "_entered", "_name", "_op", "_running", "_steps", "_waited", "ctx", "result",
+        "_ended_at", "_entered", "_name", "_op", "_stack", "_waited", "ctx", "result",
     )  # fmt: skip
 
     result: T
@@ -49,9 +49,9 @@ class Progress(Generic[T]):
         self._op = op
         self._name = op.name
         self._entered: Lazy[Any] | None = op
-        self._steps: list[Steps[Any] | None] = []
-        """Of the ops that are under way; None: it is a link of a chain."""
-        self._running: list[Lazy[Any]] = []
+        self._stack: list[tuple[Lazy[Any], Steps[Any] | None]] = []
+        """The ops that are under way, with their steps; None: it is a link of a chain. One list, so
+        that an interrupt leaves no op without its steps."""
         self._waited = False
         self._ended_at: Spot = None
 
@@ -63,7 +63,7 @@ class Progress(Generic[T]):
         """
         ctx = self.ctx
         around = ctx.running, ctx.ended_at
-        ctx.running, ctx.ended_at = self._running, self._ended_at
+        ctx.running, ctx.ended_at = self._stack, self._ended_at
         names, me = THREAD.names, get_ident()
         outer = names.get(me)
         try:
@@ -80,16 +80,17 @@ class Progress(Generic[T]):
     def abandon(self) -> None:
         """Give up what has not been started yet, which gives back what it was given; what has been
         started goes on."""
-        while self._steps:
-            if (steps := self._steps.pop()) is not None:
+        while self._stack:
+            op, steps = self._stack[-1]
+            if steps is not None:
                 steps.close()
-        while self._running:
-            self._running.pop().spend()
+            op.spend()
+            self._stack.pop()
         give_back_parts(self._op)
 
     def _go_on(self) -> Awaited | None:
         op, self._entered = self._entered, None
-        ctx, steps = self.ctx, self._steps
+        ctx, stack = self.ctx, self._stack
         answer: Any = None
         error = self._failure() if self._waited else None
         while True:
@@ -99,13 +100,13 @@ class Progress(Generic[T]):
                 if ctx.on_loop and (op.is_lengthy() or ctx.stream.full()):
                     return self._leave_loop(op)
                 answer, error = self._enter(op)
-            if not steps:
+            if not stack:
                 break
-            stage = steps[-1]
-            if stage is None:
-                op, answer, error = self._pass_on(answer, error)
+            innermost, steps = stack[-1]
+            if steps is None:
+                op, answer, error = self._pass_on(innermost, answer, error)
                 continue
-            asked, answer, error = self._resume(stage, answer, error)
+            asked, answer, error = self._resume(steps, answer, error)
             if asked is None or isinstance(asked, Slips):
                 op = asked
             else:
@@ -121,8 +122,7 @@ class Progress(Generic[T]):
     def _first_of(self, op: Lazy[Any]) -> Lazy[Any]:
         """The op that a chain begins with; its links wait for it."""
         while (before := op.follows) is not None:
-            self._running.append(op)
-            self._steps.append(None)
+            self._stack.append((op, None))
             op = before
         return op
 
@@ -146,8 +146,7 @@ class Progress(Generic[T]):
         try:
             if not op.staged:
                 return execute(op, ctx), None
-            self._steps.append(op.steps(ctx))
-            self._running.append(op)
+            self._stack.append((op, op.steps(ctx)))
         except Exception as error:
             return None, named(error, op)
         return None, None
@@ -169,15 +168,14 @@ class Progress(Generic[T]):
         except Exception as raised:
             left = None, raised
         if trace is not None:
-            op = self._running[-1]
+            op = self._stack[-1][0]
             trace.add("op", op.name, self.ctx.stream, begun, perf_counter_ns())
         return None, *self._left(*left)
 
     def _pass_on(
-        self, answer: Any, error: Exception | None
+        self, link: Lazy[Any], answer: Any, error: Exception | None
     ) -> tuple[Lazy[Any] | None, Any, Exception | None]:
         """The same for a link of a chain: gives the op that it leads to, or its end."""
-        link = self._running[-1]
         if error is None and link.follows is not None:
             if link.follows.joint:
                 link.made_of = ()  # of what many share, the last one to use it may be the only one
@@ -192,9 +190,9 @@ class Progress(Generic[T]):
 
     def _left(self, answer: Any, error: Exception | None) -> tuple[Any, Exception | None]:
         """The innermost op is over."""
-        self._steps.pop()
-        op = self._running.pop()
+        op, _ = self._stack[-1]
         op.spend()
+        self._stack.pop()
         return (answer, None) if error is None else (None, named(error, op))
 
 

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
-Settle: TypeAlias = Callable[[bool], None]
-"""Told whether the work failed of which it is a part."""
+Undo: TypeAlias = Callable[[], None]
+"""Makes undone that something was settled. May be called again where an interrupt left it."""
+
+
+class Settle(Protocol):
+    """What is settled at the end of some work."""
+
+    def __call__(self, failed: bool) -> None:
+        """The work has ended, of which it is a part."""
+        ...
+
+    def undo(self) -> Undo:
+        """How to make it undone that the work went well; asked for before it is settled."""
+        ...
 
 
 class Settling:
@@ -39,3 +51,19 @@ class Settling:
             waiting, self._waiting = self._waiting, []
         for settle in waiting:
             settle(failed)
+
+    def undo(self) -> Undo:
+        """How to make it undone that the work went well; asked for before it has ended."""
+        with self._lock:
+            return _Undone([settle.undo() for settle in self._waiting])
+
+
+class _Undone:
+    __slots__ = ("_steps",)
+
+    def __init__(self, steps: Sequence[Undo]) -> None:
+        self._steps = steps
+
+    def __call__(self) -> None:
+        for step in self._steps:
+            step()

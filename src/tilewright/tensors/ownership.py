@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from .._core import undo_lost
 from ..base.errors import BorrowError
 from ..op.nesting import refuse_reading
 from ..op.place import Spot, here, place_of
@@ -22,6 +24,7 @@ from .storage import Storage
 
 if TYPE_CHECKING:
     from ..op.context import ExecutionContext
+    from ..op.settling import Undo
 
 
 class Title:
@@ -79,6 +82,26 @@ class Unspent:
             for ref in self._former:
                 if (handle := ref()) is not None:
                     handle.lose_for_good(self._former)
+
+    def undo(self) -> Undo:
+        """How to give the tensor back though all went well: nobody got the result."""
+        former = (ref() for ref in self._former)
+        states = [(handle, handle.moving()) for handle in former if handle is not None]
+        return partial(_return_to_former, self._title, self._former, states)
+
+
+def _return_to_former(
+    owner: weakref.ref[Title],
+    former: list[weakref.ref[Handle]],
+    states: list[tuple[Handle, tuple[Moved | None, Region]]],
+) -> None:
+    """Let those have a tensor back who gave it away, in the states that they had then."""
+    for handle, state in states:
+        handle.restore(state)
+    title = owner()
+    if title is not None:
+        title.former = former
+        title.give_up()
 
 
 class Moved(NamedTuple):
@@ -183,6 +206,7 @@ class Handle(Ours):
     def check_usable(self) -> None:
         """Raise if this tensor was moved away, or is a view whose borrow has ended."""
         if self._moved is not None:
+            undo_lost()  # it may have been taken for work whose result was lost a moment ago
             self._come_back(self._moved)
         if self._title is not None and self._title.revoked:
             raise BorrowError(
@@ -324,6 +348,15 @@ class Handle(Ours):
         if self._moved is not None and (chain is None or self._moved.chain is chain):
             self._moved = self._moved._replace(title=None)
             self.region = self.region.without_memory()
+
+    def moving(self) -> tuple[Moved | None, Region]:
+        """Where it went, and its memory: what `lose_for_good` takes."""
+        return self._moved, self.region
+
+    def restore(self, state: tuple[Moved | None, Region]) -> None:
+        """Make undone that it was lost for good, if it was."""
+        if self._moved is not None and self._moved.title is None:
+            self._moved, self.region = state
 
     def mark_shared(self, owners: Callable[[], int]) -> None:
         """This handle is the content of an Arc: nobody writes through it."""

@@ -47,11 +47,6 @@ ENDINGS: dict[str, Callable[[tw.Tensor[f32]], Any]] = {
 }
 
 
-IN_THE_CORE = ("input", "start", "whole result")
-"""Endings that are one native call, for which handlers do not wait yet."""
-LOSES = "a signal that is heard as a native ending returns loses its result, and the tensor with it"
-
-
 @pytest.fixture
 def no_collector():
     """Finds cycles: what they keep would come back much later. Reports nothing of finalizers."""
@@ -67,13 +62,7 @@ def no_collector():
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ops that were never run
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("behind", [False, True])
-@pytest.mark.parametrize(
-    "ending",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(reason=LOSES)] if name in IN_THE_CORE else [])
-        for name in ENDINGS
-    ],
-)
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_wherever_a_signal_comes_there_is_the_result_or_the_tensor(ending, behind):
     end = ENDINGS[ending]
     end(tw.zeros((SIZE,)).sync())
