@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import math
 import os
 import random
+import secrets
 import shutil
 import signal
 import tempfile
@@ -35,10 +37,9 @@ os.environ["TILEWRIGHT_CACHE_DIR"] = f"{PACK}/cache" if PACK else "off"
 if PACK:
     os.environ.setdefault("TILEWRIGHT_TILEIRAS_PATH", f"{PACK}/tileiras.json")
 
-# A deadline per example fails on a busy machine, not on a wrong program. Examples that are the same
-# each time need the same kernels, which a pack has.
-settings.register_profile("tilewright", deadline=None, print_blob=True, derandomize=bool(PACK))
-settings.load_profile("tilewright")
+# A deadline per example fails on a busy machine, not on a wrong program.
+settings.register_profile("fixed", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("fresh", deadline=None, print_blob=True, derandomize=False)
 
 pytest_plugins = ["support.last_words"]
 
@@ -49,6 +50,9 @@ GOLDENS = TESTS / "goldens"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--accept", action="store_true", help="write the golden files instead of comparing"
+    )
+    parser.addoption(
+        "--seed", default="0", help="of random numbers and programs; `fresh` draws one and tells it"
     )
     parser.addoption(
         "--mutants", type=int, default=60, help="damaged programs that assemblers and loaders get"
@@ -74,9 +78,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tests that name no device run on the CPU, also where there is a GPU."""
+    if config.getoption("--seed") == "fresh":
+        config.option.seed = str(secrets.randbits(32))  # workers are given the same
+    settings.load_profile("fixed" if config.getoption("--seed") == "0" else "fresh")
     os.environ["TILEWRIGHT_DEVICE"] = config.getoption("--on") or "cpu"
     if arch := config.getoption("--simulate"):
         importlib.import_module("support.simulated_cuda").install(arch)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say how to draw the same numbers again."""
+    return f"--seed {config.getoption('--seed')}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -102,12 +114,11 @@ def _moved(item: pytest.Item, device: str) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """With a pack, what a test leaves to chance is the same each time: so are its kernels.
+    """What a test leaves to chance is the same each time: its numbers, programs and so its kernels.
 
     Chance decides how outputs lie in memory, and which numbers are constants.
     """
-    if PACK:
-        random.seed(item.nodeid)
+    random.seed(item.config.getoption("--seed") + item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -133,6 +144,16 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         patch.setattr(tempfile, "tempdir", str(folder))
         yield
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def own_garbage() -> Iterator[None]:
+    """Collect what a test leaves in cycles before the next one begins: tracebacks keep ops that
+    were interrupted, whose finalizers warn. What the frameworks made takes long, and stays out."""
+    gc.freeze()
+    yield
+    gc.collect()
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ import tilewright as tw
 from errors.programs_foreign import PROGRAMS
 from host.launch.test_foreign import PTX, Interface, run_scale
 from support.fake_cuda import FakeCuda
+from support.numbers import fresh_rng
 from tilewright import simt
 from tilewright.devices import registry
 from tilewright.devices.cuda.device import CudaDevice
@@ -64,7 +65,7 @@ class Machine:
                 "get_device": get_device}  # fmt: skip
 
     def tensors(self) -> dict[str, Any]:
-        data = np.random.default_rng().random(300, np.float32)
+        data = fresh_rng().random(300, np.float32)
         return {"x": tw.from_numpy(data, device=self.gpu).sync(),
                 "z": tw.zeros((300,), device=self.gpu).sync()}  # fmt: skip
 

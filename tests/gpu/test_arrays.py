@@ -11,6 +11,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.numbers import fresh_rng
 
 SIZE = 1 << 20
 TILE = (1024,)
@@ -74,7 +75,7 @@ def library(request):
 
 
 def some():
-    return np.random.default_rng().random(SIZE, np.float32)
+    return fresh_rng().random(SIZE, np.float32)
 
 
 def test_their_arrays_are_arguments(library):

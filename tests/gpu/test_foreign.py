@@ -14,6 +14,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT
+from support.numbers import fresh_rng
 from tilewright import f32, simt, u32
 from tilewright.interop import cuda
 
@@ -141,7 +142,7 @@ def test_arguments_that_are_wrong(module, rng):
 
 
 def test_memory_of_the_driver():
-    data, found = np.random.default_rng().random(10_000, np.float32), np.zeros(10_000, np.float32)
+    data, found = fresh_rng().random(10_000, np.float32), np.zeros(10_000, np.float32)
 
     def put(ctx):
         with tw.unsafe():

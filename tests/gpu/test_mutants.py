@@ -16,7 +16,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT
 from support.mutants import mutants
-from support.numbers import fresh_seed
+from support.numbers import fresh_rng, fresh_seed
 from tilewright.base.config import override
 from tilewright.compile.store import current_store
 from tilewright.tools.machine import ask_driver
@@ -104,7 +104,7 @@ def test_a_damaged_entry_of_the_cache_is_compiled_again(tmp_path):
     def thrice(z: tl.TensorMut, x: tl.Tensor) -> None:
         z.store(tl.load_tile_like(x, z) * 3.0)
 
-    x = np.random.default_rng().random(1000, dtype=np.float32)
+    x = fresh_rng().random(1000, dtype=np.float32)
     with override(cache_dir=str(tmp_path / "cache")), tw.device("cuda"):
         for _ in range(2):
             z = tw.empty((1000,)).sync()

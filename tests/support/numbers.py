@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import secrets
 from bisect import bisect_left
 from fractions import Fraction
 from functools import cache
@@ -28,22 +26,17 @@ LIMITS: dict[AnyDType, tuple[float, float, float]] = {
 
 
 def fresh_seed() -> int:
-    """Another one for each run; it is printed, so that a failure can be repeated.
-
-    Numbers may be folded into kernels. With a pack they are those for which it has them.
-    """
-    seed = random.getrandbits(32) if "GPU_PACK" in os.environ else secrets.randbits(32)
-    print(f"seed {seed}")
-    return seed
+    """Another one for each test, the same in each run with the same `--seed`."""
+    return random.getrandbits(32)
 
 
 def fresh_rng() -> np.random.Generator:
-    """New random numbers for each run, of NumPy."""
+    """Random numbers of NumPy for a test."""
     return np.random.default_rng(fresh_seed())
 
 
 def fresh_random() -> random.Random:
-    """New random numbers for each run, of Python."""
+    """Random numbers of Python for a test."""
     return random.Random(fresh_seed())
 
 

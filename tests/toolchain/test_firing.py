@@ -14,6 +14,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.fake_cuda import FakeCuda, names
 from support.native_cuda import NativeCuda
+from support.numbers import fresh_rng
 from tilewright.devices.cuda.device import CudaDevice
 from tilewright.devices.cuda.stream import MANY
 
@@ -88,7 +89,7 @@ def filled(number):
 
 @pytest.fixture
 def tensors(device):
-    x = tw.from_numpy(np.random.default_rng().random(8, "f4")).sync()
+    x = tw.from_numpy(fresh_rng().random(8, "f4")).sync()
     z = tw.from_numpy(np.full(8, np.nan, "f4")).sync()
     return z, x
 
@@ -345,7 +346,7 @@ def test_a_launch_that_brings_the_device_down_is_named(fake, warm):
 
 
 def test_launches_of_other_kinds_alternate(device):
-    stream, rng = device.new_stream(), np.random.default_rng()
+    stream, rng = device.new_stream(), fresh_rng()
     pairs = [(tw.zeros(8).sync().partition_mut(tile), tw.from_numpy(rng.random(8, "f4")).sync())
              for tile in (8, 4, 8)]  # fmt: skip
     for p, x in pairs * 3:

@@ -11,6 +11,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.core_paths import only_slow
 from support.lending import lent
+from support.numbers import fresh_rng
 from tilewright import f32, i32
 
 DEVICES = ["cpu", "cpu, on the slow path", "reference"]
@@ -40,7 +41,7 @@ def pick(z: tl.TensorMut[f32], x: tl.Tensor[f32], rows: tl.Tensor[i32]) -> None:
 
 
 def some(n=12):
-    return tw.from_numpy(np.random.default_rng().random(n).astype("f4")).sync()
+    return tw.from_numpy(fresh_rng().random(n).astype("f4")).sync()
 
 
 def poisoned(n=12):
@@ -67,7 +68,7 @@ def test_replays_see_new_inputs(device):
     )
     graph = chain.graph()
     for _ in range(3):
-        fresh = np.random.default_rng().random(12).astype("f4")
+        fresh = fresh_rng().random(12).astype("f4")
         graph.update(x.copy_from(fresh))
         graph.launch().sync_on(graph.stream)
         same(w, (fresh + y.to_numpy()) * np.float32(2))

@@ -19,6 +19,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.core_paths import only_slow
 from support.lending import lent
+from support.numbers import fresh_rng
 from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.devices.cpu.replay import CpuReplay
@@ -110,7 +111,7 @@ def on_cpu() -> Any:
 
 
 def vector(size: int, dtype: Any = np.float32) -> tw.Tensor[Any]:
-    data = np.random.default_rng().integers(0, max(size, 1), size).astype(dtype)
+    data = fresh_rng().integers(0, max(size, 1), size).astype(dtype)
     return tw.from_numpy(data).sync()
 
 
@@ -145,7 +146,7 @@ def test_every_node_runs_once_in_each_replay(ways: Ways, size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, TILE - 1, TILE + 1, 257])
 def test_what_replays_compute_is_what_the_reference_does(ways: Ways, size: int) -> None:
-    a, b = (np.random.default_rng().random(size).astype("f4") for _ in range(2))
+    a, b = (fresh_rng().random(size).astype("f4") for _ in range(2))
     found = {}
     for device in (CPU, REFERENCE):
         with tw.device(device):
@@ -169,7 +170,7 @@ def test_copies_are_nodes_like_others(ways: Ways) -> None:
         scope.record(x.copy_from(source))
         scope.record(scale(z.partition_mut(TILE), x, 2.0))
     for _ in range(4):
-        source[:] = np.random.default_rng().random(100)
+        source[:] = fresh_rng().random(100)
         ways.begin()
         scope.graph.launch().sync()
         same(z, source * 2)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from support.numbers import fresh_rng
 from tilewright.base import dtypes as dt
 from tilewright.kernels import writing
 from tilewright.kernels.writing import TILE
@@ -50,14 +51,14 @@ def test_rules(device):
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (TILE - 1,), (TILE + 1,), (3, 0, 2), (5, 7, 3)])
 def test_shapes(shape):
-    a = np.random.default_rng().standard_normal(shape).astype("f4")
+    a = fresh_rng().standard_normal(shape).astype("f4")
     found = tw.convert(a, tw.f64).sync()
     assert found.shape == shape and found.dtype is tw.f64
     assert np.array_equal(found.to_numpy(), a)
 
 
 def test_strided_sources():
-    a = np.random.default_rng().standard_normal((3, 4, 5, 2, 6)).astype("f4")
+    a = fresh_rng().standard_normal((3, 4, 5, 2, 6)).astype("f4")
     t = tw.from_numpy(a).sync()
     for view, expected in (
         (t.T, a.T), (t[::-1, 1:, ::2], a[::-1, 1:, ::2]), (t[1, :, 2], a[1, :, 2]),
@@ -85,5 +86,5 @@ def test_it_borrows_where_it_is_built():
 
 def test_several_launches(monkeypatch):
     monkeypatch.setattr(writing, "AT_ONCE", 1000)
-    a = np.random.default_rng().integers(0, 1000, 4321)
+    a = fresh_rng().integers(0, 1000, 4321)
     assert np.array_equal(tw.convert(a, tw.i16).to_numpy().sync(), a)

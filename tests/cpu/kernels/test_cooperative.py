@@ -7,6 +7,7 @@ import pytest
 
 import tilewright as tw
 from support.cooperating import in_a_loop, in_groups, one_warp, reductions, scans
+from support.numbers import fresh_rng
 from tilewright import i32
 
 DEVICES = ["reference", "cpu"]
@@ -55,7 +56,7 @@ def test_a_block_of_one_warp_needs_no_memory(device):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 32])
 def test_neighbours_have_results_of_their_own(device, width):
-    x = np.random.default_rng().integers(0, 99, 96).astype(np.int32)
+    x = fresh_rng().integers(0, 99, 96).astype(np.int32)
     block = max(width, 4) * 3
     with tw.device(device):
         launch = in_groups(tw.empty((96,), i32), x, WIDTH=width).launch_config(block=block)

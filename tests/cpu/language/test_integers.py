@@ -14,7 +14,7 @@ from source_tree import ROOT
 from support import integers
 from support.expressions import BOUNDARY, assert_all, run, wrapped
 from support.integers import LOGIC, TWO, compared, expected_of, operand_pairs, table_of
-from support.numbers import int_values
+from support.numbers import fresh_rng, int_values
 from tilewright.base.dtypes import INTS, bool_, i8, i16, i32, i64, u8, u32, u64
 
 NEIGHBOURS = [(a, b) for a, b in itertools.combinations((i8, i16, i32, i64), 2)] + [
@@ -91,7 +91,7 @@ def test_any_byte_but_zero_is_true(device, rng):
 
 @pytest.mark.parametrize(("narrow", "wide"), NEIGHBOURS, ids=str)
 def test_two_widths_meet_in_the_wider(device, narrow, wide):
-    a, b = int_values(narrow, np.random.default_rng()), int_values(wide, np.random.default_rng())
+    a, b = int_values(narrow, fresh_rng()), int_values(wide, fresh_rng())
     a, b = np.repeat(a, 5)[: len(b)], b
     texts = ["a + b", "b - a", "a * b", "tl.maximum(a, b)", "a & b", "tl.where(a < b, a, b)"]
     got = run(texts, device, {"a": a, "b": b}, wide, tile=(16,))

@@ -18,6 +18,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.leaks import assert_none_left
+from support.numbers import fresh_rng
 from tilewright import simt
 from tilewright.launch import Launch
 from tilewright.launch.definition import Entry
@@ -35,7 +36,7 @@ def scale(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32], *, BY: tl.Const[int] = 
 
 @pytest.fixture
 def tensors():
-    x = tw.from_numpy(np.random.default_rng().random(8, "f4")).sync()
+    x = tw.from_numpy(fresh_rng().random(8, "f4")).sync()
     return tw.zeros(8).sync().partition_mut(8), x
 
 
@@ -265,7 +266,7 @@ def test_kernels_are_pickled_and_copied_by_name(kernel):
 
 
 def test_threads_build_and_run_their_own(kernel):
-    rng, wrong = np.random.default_rng(), []
+    rng, wrong = fresh_rng(), []
 
     def work():
         x = tw.from_numpy(rng.random(8, "f4")).sync()
@@ -331,7 +332,7 @@ def test_launches_of_simt_kernels_are_of_their_own_class():
 
 @pytest.mark.parametrize("size", [1, 31, 32, 33, 257, 1009])
 def test_simt_launches_over_what_was_asked_for(threads_kernel, size):
-    x = tw.from_numpy(np.random.default_rng().random(size, "f4")).sync()
+    x = tw.from_numpy(fresh_rng().random(size, "f4")).sync()
     z, other = tw.full((size,), np.nan).sync(), tw.full((size,), np.nan).sync()
     for config in ({}, {"block": (32,)}, {"grid": (-(-size // 64),), "block": (64,)}) * 3:
         out = z.borrow_mut()

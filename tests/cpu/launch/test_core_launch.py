@@ -15,6 +15,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.core_paths import slow_launches
 from support.leaks import assert_none_left
+from support.numbers import fresh_rng
 from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.devices.host import CPU
@@ -69,7 +70,7 @@ def halved(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
 
 
 def vector(size: int, dtype: Any = np.float32) -> tw.Tensor[Any]:
-    data = np.random.default_rng().integers(0, max(size, 1), size).astype(dtype)
+    data = fresh_rng().integers(0, max(size, 1), size).astype(dtype)
     return tw.from_numpy(data, device="cpu").sync()
 
 

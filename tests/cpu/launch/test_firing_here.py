@@ -18,6 +18,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.core_paths import only_slow, slow_launches
+from support.numbers import fresh_rng
 from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.devices.cpu.record import CANCELLED, Record
@@ -86,7 +87,7 @@ def paths(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def vector(size: int, dtype: Any = np.float32) -> tw.Tensor[Any]:
-    data = np.random.default_rng().integers(0, max(size, 1), size).astype(dtype)
+    data = fresh_rng().integers(0, max(size, 1), size).astype(dtype)
     return tw.from_numpy(data, device="cpu").sync()
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.numbers import fresh_rng
 from tilewright import f32
 from tilewright.devices.cpu.stream import CpuStream
 from tilewright.devices.host import CPU
@@ -27,7 +28,7 @@ def only_positive(z: tl.TensorMut[f32], x: tl.Tensor[f32]) -> None:
 
 
 def arrays(n=100):
-    return np.full(n, np.nan, np.float32), np.random.default_rng().random(n, np.float32)
+    return np.full(n, np.nan, np.float32), fresh_rng().random(n, np.float32)
 
 
 def launch(z, x, kernel=scale, *numbers):

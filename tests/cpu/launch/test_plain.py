@@ -7,6 +7,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.numbers import fresh_rng
 from tilewright.devices.lane import OVER, UNPUT
 from tilewright.tensors.order import flights_over, is_in_flight
 
@@ -29,7 +30,7 @@ def stream():
 
 @pytest.fixture
 def tensors():
-    return [tw.from_numpy(np.random.default_rng().random(64, "f4")).sync() for _ in range(3)]
+    return [tw.from_numpy(fresh_rng().random(64, "f4")).sync() for _ in range(3)]
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import numpy as np
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.numbers import fresh_rng
 from support.processes import run_program
 
 LONGEST = 5e-3
@@ -51,7 +52,7 @@ async def _longest_turn(build) -> tuple[float, object]:
 
 async def _hold_the_loop() -> dict[str, str]:
     """What holds the loop for too long, when everything is used for the first time, or again."""
-    data = np.random.default_rng().random(ELEMENTS, np.float32)
+    data = fresh_rng().random(ELEMENTS, np.float32)
     z = np.empty_like(data)
     kept = {}
 

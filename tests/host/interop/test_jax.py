@@ -6,6 +6,8 @@ import importlib.util
 import numpy as np
 import pytest
 
+from support.numbers import fresh_rng
+
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
@@ -28,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 
 
 def some(*shape):
-    return jnp.asarray(np.random.default_rng().standard_normal(shape, dtype=np.float32))
+    return jnp.asarray(fresh_rng().standard_normal(shape, dtype=np.float32))
 
 
 @pytest.fixture(params=[lambda f: f, jax.jit], ids=["eager", "jit"])
@@ -209,7 +211,7 @@ def test_calls_alike_are_quick(monkeypatch):
         known(x).block_until_ready(), computed(x, 2.0).block_until_ready()
     monkeypatch.setattr("tilewright.interop.jax._region", None)
     for factor in (2.0, -5.0):
-        y = jnp.asarray(np.random.default_rng().random(100, np.float32))
+        y = jnp.asarray(fresh_rng().random(100, np.float32))
         np.testing.assert_array_equal(known(y), y * 3)
         np.testing.assert_array_equal(computed(y, factor), y * factor)
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from support.numbers import fresh_rng
 from tilewright.devices.host import CPU
 from tilewright.interop.cuda import free_async, malloc_async, memcpy_dtoh_async, memcpy_htod_async
 
 
 def test_memory_comes_and_goes_in_the_order_of_a_stream(fake_gpu, fake_cuda):
-    data = np.random.default_rng().random(1000, np.float32)
+    data = fresh_rng().random(1000, np.float32)
     found = np.full(1000, np.nan, np.float32)
 
     def put(ctx):

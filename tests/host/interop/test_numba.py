@@ -5,6 +5,8 @@ import ctypes
 import numpy as np
 import pytest
 
+from support.numbers import fresh_rng
+
 numba_cuda = pytest.importorskip("numba.cuda")
 pytest.importorskip("numba_cuda")
 
@@ -62,7 +64,7 @@ def scale(fake_cuda, fake_gpu, monkeypatch):
 
 
 def some(device, shape=(20, 30)):
-    return tw.from_numpy(np.random.default_rng().random(shape, np.float32), device=device).sync()
+    return tw.from_numpy(fresh_rng().random(shape, np.float32), device=device).sync()
 
 
 def test_a_kernel_of_numba_is_an_op(scale, fake_gpu, fake_cuda):

@@ -5,6 +5,8 @@ import ctypes
 import numpy as np
 import pytest
 
+from support.numbers import fresh_rng
+
 triton = pytest.importorskip("triton")
 
 import tilewright as tw
@@ -48,7 +50,7 @@ def add(seen, fake_gpu):
 
 
 def some(device, n=1000):
-    return tw.from_numpy(np.random.default_rng().random(n, np.float32), device=device).sync()
+    return tw.from_numpy(fresh_rng().random(n, np.float32), device=device).sync()
 
 
 def test_a_kernel_of_triton_is_an_op(add, fake_gpu, seen):

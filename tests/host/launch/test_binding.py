@@ -7,6 +7,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.numbers import fresh_rng
 from tilewright import f32
 
 S = TypeVarTuple("S")
@@ -117,7 +118,7 @@ def test_constants_of_another_type_are_refused(given, o):
     ],
 )
 def test_arguments_go_by_position_or_by_keyword(call, o):
-    p, x = o.p, tw.from_numpy(np.random.default_rng().random((4, 4), np.float32)).sync()
+    p, x = o.p, tw.from_numpy(fresh_rng().random((4, 4), np.float32)).sync()
     given = call(p, x).sync()
     assert given[0] is p and given[1] is x, "in the order of the parameters"
     np.testing.assert_array_equal(o.z.to_numpy(), x.to_numpy() * (3 if len(given) == 3 else 1))

@@ -9,6 +9,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.numbers import fresh_rng
 from tilewright import f32, i32, simt, u32
 from tilewright.interop import cuda
 from tilewright.launch.foreign_code import ForeignRun
@@ -47,7 +48,7 @@ def scale(load):
 
 
 def some(device, shape=(300,)):
-    return tw.from_numpy(np.random.default_rng().random(shape, np.float32), device=device).sync()
+    return tw.from_numpy(fresh_rng().random(shape, np.float32), device=device).sync()
 
 
 def launches(fake_cuda):

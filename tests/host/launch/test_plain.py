@@ -8,6 +8,7 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.numbers import fresh_rng
 from tilewright import simt
 from tilewright.launch.plain import picking
 
@@ -29,7 +30,7 @@ def scaled(x: tl.Tensor, factor: tw.f32, z: tl.TensorMut) -> None:
 
 
 def some(count=1):
-    made = [tw.from_numpy(np.random.default_rng().random(8, "f4")).sync() for _ in range(count)]
+    made = [tw.from_numpy(fresh_rng().random(8, "f4")).sync() for _ in range(count)]
     return made if count > 1 else made[0]
 
 
@@ -84,7 +85,7 @@ def visit(z: tl.MappedPartitionMut, w: tl.TensorMut, x: tl.Tensor) -> None:
 @pytest.mark.parametrize("size", [1, 3, 4, 5, 13])
 def test_mapped_partitions_need_no_closer_look(size):
     z, w = (tw.full((size,), np.nan).sync() for _ in range(2))
-    x = tw.asarray(np.random.default_rng().random(size, "f4"))
+    x = tw.asarray(fresh_rng().random(size, "f4"))
     mapped, plain = z.partition_mut(4).map(2, 1), w.partition_mut(size)
     for _ in range(2):
         assert is_plain(visit(mapped, plain, x))
@@ -114,7 +115,7 @@ def test_a_moved_tensor_is_not():
 
 
 def test_what_a_kernel_writes_is_right_whatever_was_written_before():
-    rng = np.random.default_rng()
+    rng = fresh_rng()
     for size in (1, 3, 4, 5, 13):
         a, b = rng.random(size, "f4"), rng.random(size, "f4")
         x, y, z = tw.asarray(a), tw.asarray(b), tw.full((size,), np.nan).sync()

@@ -9,6 +9,7 @@ import pytest
 
 import tilewright as tw
 from support.interrupts import MOST_POINTS, raise_at, raise_behind
+from support.numbers import fresh_rng
 from tilewright.devices.cuda.results import INVALID_PTX
 from tilewright.tensors import flight
 
@@ -33,7 +34,7 @@ def scale(fake_cuda, fake_gpu):
 
 
 def some(device, n=1000):
-    return tw.from_numpy(np.random.default_rng().random(n, np.float32), device=device).sync()
+    return tw.from_numpy(fresh_rng().random(n, np.float32), device=device).sync()
 
 
 def launching(function, x, out, factor=2.0):

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from support.numbers import fresh_rng
 from tilewright.base import dtypes as dt
 from tilewright.base.config import override
 from tilewright.base.errors import BorrowError, ContextError, DriverError, ShapeError
@@ -113,7 +114,7 @@ def test_bytes_are_the_memory_itself():
 
 def test_large_arrays_are_copied_off_the_event_loop():
     """An awaited op that is lengthy goes on in another thread."""
-    small, large = np.zeros(8), np.random.default_rng().standard_normal((1 << 9, 1 << 10))
+    small, large = np.zeros(8), fresh_rng().standard_normal((1 << 9, 1 << 10))
     assert not from_numpy(small).lengthy
     assert from_numpy(large).lengthy
 
@@ -124,7 +125,7 @@ def test_large_arrays_are_copied_off_the_event_loop():
 
 
 def test_the_array_may_be_changed_once_the_copy_has_started():
-    a = np.random.default_rng().standard_normal((1 << 9, 1 << 10))
+    a = fresh_rng().standard_normal((1 << 9, 1 << 10))
     expected = a.copy()
     futures = [from_numpy(a).into_future(), from_numpy(a).reshape(-1).into_future()]
     started = from_numpy(a).start()

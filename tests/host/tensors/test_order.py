@@ -3,9 +3,9 @@ from __future__ import annotations
 import threading
 import time
 
-import numpy as np
 import pytest
 
+from support.numbers import fresh_rng
 from tilewright.base.errors import ContextError, DriverError
 from tilewright.devices.host import REFERENCE
 from tilewright.op.outcome import Outcome
@@ -45,7 +45,7 @@ class SlowStream:
 
 def memory(*bounds):
     """Regions of one array, by their first and last element."""
-    a = np.random.default_rng().random(16)
+    a = fresh_rng().random(16)
     return [region_of_array(a[start:end], REFERENCE) for start, end in bounds]
 
 

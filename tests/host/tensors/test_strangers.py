@@ -8,6 +8,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.fake_cuda import FakeCuda, names
+from support.numbers import fresh_rng
 from tilewright.base.errors import BorrowError, ShapeError
 from tilewright.devices import registry
 from tilewright.devices.cuda.device import CudaDevice
@@ -50,7 +51,7 @@ class Interface:
 
 
 def some(device, shape=(3, 4)):
-    return tw.from_numpy(np.random.default_rng().random(shape).astype("f4"), device=device).sync()
+    return tw.from_numpy(fresh_rng().random(shape).astype("f4"), device=device).sync()
 
 
 @tw.entry

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+from support.numbers import fresh_rng
 from tilewright.base.errors import DriverError
 from tilewright.devices.cpu import caching
 from tilewright.devices.cpu.caching import HostPool, size_class
@@ -58,7 +59,7 @@ def test_what_is_freed_is_used_again():
 
 
 def test_sizes_are_rounded_up_by_an_eighth_at_most():
-    for n in [*range(2000), *np.random.default_rng().integers(1, 1 << 40, 500).tolist()]:
+    for n in [*range(2000), *fresh_rng().integers(1, 1 << 40, 500).tolist()]:
         size = size_class(n)
         assert n <= size <= max(64, n + max(64, n // 8)) and size % 64 == 0
         assert size_class(size) == size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.numbers import fresh_rng
 from tilewright.base import config
 from tilewright.base.errors import DriverError
 from tilewright.devices.cpu import copying
@@ -21,7 +22,7 @@ def block(array):
 
 
 def random(shape, form):
-    return np.random.default_rng().integers(1, 100, shape).astype(form)
+    return fresh_rng().integers(1, 100, shape).astype(form)
 
 
 @pytest.fixture(params=[True, False], ids=["caller", "worker"])
@@ -68,7 +69,7 @@ def test_strided_copies_write_nothing_else(copy, shape, form):
 
 
 def test_axes_in_any_order_and_direction(copy):
-    rng = np.random.default_rng()
+    rng = fresh_rng()
     for _ in range(60):
         rank = int(rng.integers(1, 6))
         shape = tuple(int(n) for n in rng.integers(1, 9, rank))
@@ -84,7 +85,7 @@ def test_axes_in_any_order_and_direction(copy):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("n", [1 << 20, (1 << 20) + 13])
 def test_large_copies_use_many_blocks(copy, n, threads):
-    source, target = np.random.default_rng().random(n), np.zeros(n)
+    source, target = fresh_rng().random(n), np.zeros(n)
     record = copying.copy_record(block(target), block(source))
     assert record is not None and record.blocks > 8
     with config.override(num_threads=threads):

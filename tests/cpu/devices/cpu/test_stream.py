@@ -25,6 +25,7 @@ from cpu.devices.cpu.kernels import (
     sleep_then_write,
     slots,
 )
+from support.numbers import fresh_rng
 from tilewright.base import config
 from tilewright.base.errors import DriverError
 from tilewright.devices.cpu.pool import Pool, _Process
@@ -321,7 +322,7 @@ def test_many_threads_put_work_on_one_stream():
 
 def test_random_programs_on_streams_keep_their_order():
     """Each job adds 1 to a counter and notes what it saw; waits order jobs of all streams."""
-    rng = np.random.default_rng()
+    rng = fresh_rng()
     streams = [CPU.new_stream() for _ in range(5)]
     counter, seen = np.zeros(1, np.int64), np.full(400, -1)
     launchers = []

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rule_kit import Kit
+from support.numbers import fresh_rng
 from tilewright.base.dtypes import (
     FLOATS,
     INTS,
@@ -149,7 +150,7 @@ def test_true_div_of_python_ints_is_a_float():
 
 @pytest.mark.parametrize("dtype", [i8, u8, i32, i64])
 def test_integers_floor(dtype):
-    rng = np.random.default_rng()
+    rng = fresh_rng()
     info = np.iinfo(dtype.np)
     a = rng.integers(info.min, info.max, 64, dtype.np, endpoint=True)
     b = rng.integers(info.min, info.max, 64, dtype.np, endpoint=True)
@@ -177,7 +178,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 3.0, -3.0, 1e-20, -1e-20, math.inf, 
 
 @pytest.mark.parametrize("dtype", [f32, f64])
 def test_float_remainder_is_pythons(dtype):
-    rng = np.random.default_rng()
+    rng = fresh_rng()
     fresh = rng.standard_normal(51) * 10.0 ** rng.integers(-3, 4, 51)
     values = np.array([*SPECIAL, *fresh], dtype.np)
     a, b = (g.ravel() for g in np.meshgrid(values, values))
@@ -191,7 +192,7 @@ def test_float_remainder_is_pythons(dtype):
 
 
 def test_float_floor_division_keeps_whole_quotients():
-    rng = np.random.default_rng()
+    rng = fresh_rng()
     b = rng.integers(1, 1000, 256).astype(np.float32)
     n = rng.integers(-1000, 1000, 256).astype(np.float32)
     kit = Kit()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rule_kit import Kit
+from support.numbers import fresh_rng
 from tilewright.base.dtypes import INTS, bool_, f4e2m1fnx2, f32, i8, i16, i32, u8, u32
 from tilewright.base.errors import Code
 from tilewright.ir.attrs import Overflow
@@ -17,7 +18,7 @@ LOGIC = {"and_": "andi", "or_": "ori", "xor": "xori"}
 @pytest.mark.parametrize("dtype", [*INTS, bool_])
 @pytest.mark.parametrize("name", LOGIC)
 def test_logic(name, dtype):
-    rng = np.random.default_rng()
+    rng = fresh_rng()
     a, b = (rng.integers(0, 2 if dtype.is_bool else 100, 16).astype(dtype.np) for _ in range(2))
     for rule in (f"operator.{name}", LOGIC[name]):
         kit = Kit()

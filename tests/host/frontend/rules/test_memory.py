@@ -5,6 +5,7 @@ import pytest
 
 import tilewright.lang as tl
 from support.kernels import ir_of, out, run, scalar, tensor
+from support.numbers import fresh_rng
 from tilewright.backend.reference import interpreter as reference
 from tilewright.base.dtypes import bool_, f8e4m3fn, f8e8m0fnu, f16, f32, i8, i32
 from tilewright.base.errors import Code, CompileError
@@ -32,7 +33,7 @@ def ops(func, name):
 
 
 def numbers(*shape):
-    return np.random.default_rng().standard_normal(shape).astype(np.float32)
+    return fresh_rng().standard_normal(shape).astype(np.float32)
 
 
 # --- the block's own region ------------------------------------------------------------------

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilewright as tw
+from support.numbers import fresh_rng
 from tilewright import LaunchError, i32, simt
 from tilewright.compile.inspect import stage_texts
 
@@ -133,7 +134,7 @@ def same_as_reference(kernel: Any, size: int, block: int, *args: Any) -> None:
 
 
 def numbers(count: int) -> Any:
-    return np.random.default_rng().integers(-99, 99, count, dtype=np.int32)
+    return fresh_rng().integers(-99, 99, count, dtype=np.int32)
 
 
 @pytest.mark.parametrize("kernel", [summed, both_ways, by_warp, some_return])
