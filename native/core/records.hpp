@@ -26,6 +26,7 @@ struct Timeline {
   int64_t last_listed;     // the last that was given out to be listed
   void* queue;             // the stream itself: a cpu::Stream, or a cuda::Queue
   int64_t domain;          // streams of one domain can wait for each other; 0: Python sees to it
+  int64_t last_unlisted;   // the last that was given out and is not listed
 };
 
 // A piece of work: its timeline, and its number there.
@@ -169,7 +170,7 @@ constexpr bool is_word(size_t offset, size_t word) { return offset == 8 * word; 
 }  // namespace layout
 
 // As devices/stub/words.py and devices/stub/shots.py number them.
-static_assert(sizeof(Timeline) == 9 * 8);
+static_assert(sizeof(Timeline) == 10 * 8);
 static_assert(layout::is_word(offsetof(Timeline, issued), 0));
 static_assert(layout::is_word(offsetof(Timeline, over), 1));
 static_assert(layout::is_word(offsetof(Timeline, unsubmitted), 2));
@@ -179,6 +180,7 @@ static_assert(layout::is_word(offsetof(Timeline, first_unlisted), 5));
 static_assert(layout::is_word(offsetof(Timeline, last_listed), 6));
 static_assert(layout::is_word(offsetof(Timeline, queue), 7));
 static_assert(layout::is_word(offsetof(Timeline, domain), 8));
+static_assert(layout::is_word(offsetof(Timeline, last_unlisted), 9));
 static_assert(sizeof(StorageRecord) == (5 + 2 * kReaders) * 8);
 static_assert(layout::is_word(offsetof(StorageRecord, epoch), 0));
 static_assert(layout::is_word(offsetof(StorageRecord, slow_path), 1));

@@ -9,13 +9,14 @@ void issue(Timeline& timeline, int64_t number, bool listed) {
   ++timeline.unsubmitted;
   int64_t& first = listed ? timeline.first_listed : timeline.first_unlisted;
   if (first == 0) first = number;
-  if (listed) timeline.last_listed = number;
+  (listed ? timeline.last_listed : timeline.last_unlisted) = number;
 }
 
 void pass(Timeline& timeline, int64_t number) {
   // None is under way, or none of these: somebody was told sooner of later work.
   if (timeline.first_unlisted == 0 || timeline.first_unlisted > number) return;
-  timeline.first_unlisted = number >= timeline.issued ? 0 : number + 1;
+  // What was issued since may be listed, all of it.
+  timeline.first_unlisted = number >= timeline.last_unlisted ? 0 : number + 1;
   reap(timeline);
 }
 

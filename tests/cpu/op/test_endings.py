@@ -193,6 +193,8 @@ MANY = 1 << 18
 """Elements of a launch of many blocks: it lasts, and each of them is over before it looks up."""
 LONG_ENOUGH = 0.2
 """Seconds: some times what a launch runs without asking for signals."""
+MOST_LAUNCHES = 500
+"""Each is interrupted many times, in vain only by chance."""
 
 
 class Interrupted:
@@ -228,10 +230,12 @@ class Interrupted:
             self.found.append(error)
 
     def result(self) -> object:
-        before, rounds = signal.signal(signal.SIGALRM, self.handle), 1
+        before, rounds, launches = signal.signal(signal.SIGALRM, self.handle), 1, 0
         signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
         try:
             while not self.found:
+                launches += 1
+                assert launches < MOST_LAUNCHES, "no signal came where it is waited for"
                 begun = time.perf_counter()
                 self.run(rounds)
                 rounds *= 2 if time.perf_counter() - begun < LONG_ENOUGH else 1

@@ -107,6 +107,8 @@ class LaneWord(IntEnum):
     """Where native code finds the stream itself."""
     DOMAIN = 8
     """Streams of one domain can wait for each other natively; 0: Python must see to it."""
+    LAST_UNLISTED = 9
+    """The last one that was given out and is not listed."""
 
 
 LANE_WORDS = len(LaneWord)
