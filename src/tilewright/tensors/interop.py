@@ -193,8 +193,8 @@ def _leased_export(
             wait_on_host([region], writes=not readonly)
         else:
             let_wait(region, wish.stream, writes=not readonly)
+        region.mark_written()
     except BaseException:
         del capsule  # which a traceback would keep
         raise
-    region.mark_written()
     return capsule

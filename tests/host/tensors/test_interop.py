@@ -6,7 +6,15 @@ import weakref
 import numpy as np
 import pytest
 
-from support.interrupts import MOST_POINTS, raise_at, raise_behind, raise_often, raise_on_line
+from support.interrupts import (
+    MOST_POINTS,
+    Interrupt,
+    raise_at,
+    raise_behind,
+    raise_often,
+    raise_on_line,
+    send_at,
+)
 from tilewright.base.dtypes import ALL, f4e2m1fn
 from tilewright.base.errors import BorrowError
 from tilewright.kernels import fill
@@ -258,6 +266,23 @@ def test_a_tensor_can_be_used_after_an_interrupt(t, see, interrupt):
         over = not interrupt(point, lambda: SEES[see](t))
         is_usable(t)
         if over:
+            break
+    assert 3 < point < MOST_POINTS - 1
+
+
+@pytest.mark.parametrize("behind", [False, True])
+@pytest.mark.parametrize("see", SEES)
+def test_a_tensor_can_be_used_while_an_interrupt_is_handled(t, see, behind):
+    """What was raised keeps the frames that it went through, and all that these hold."""
+
+    def handle() -> None:
+        try:
+            SEES[see](t)
+        except Interrupt:
+            is_usable(t)
+
+    for point in range(1, MOST_POINTS):
+        if not send_at(point, handle, behind=behind):
             break
     assert 3 < point < MOST_POINTS - 1
 
