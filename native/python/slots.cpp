@@ -20,7 +20,14 @@ PyObject* slot_offset(PyObject*, PyObject* const* given, Py_ssize_t count) {
   return offset < 0 ? nullptr : PyLong_FromLongLong(offset);
 }
 
+PyObject* bytes_address(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("bytes_address", given, count, 1);
+  const char* bytes = arguments.bytes();
+  return arguments.ok() ? PyLong_FromVoidPtr(const_cast<char*>(bytes)) : nullptr;
+}
+
 PyMethodDef kMethods[] = {
+    fast_method("bytes_address", bytes_address, "Find where the contents of bytes are."),
     fast_method("slot_offset", slot_offset, "Find where objects of a class keep a slot."),
     {nullptr, nullptr, 0, nullptr},
 };

@@ -21,6 +21,9 @@ def location(known: Known = 0, /) -> Location:
 def slot_offset(cls: type, name: str, /) -> int:
     """Find where objects of a class, and of those that come from it, keep a slot."""
 
+def bytes_address(text: bytes, /) -> int:
+    """Find where the contents of bytes are."""
+
 def bind_tensors(plan: int, arguments: tuple[Any, ...], known: Known, /) -> tuple[Any, ...] | None:
     """Borrow the tensors that a kernel was given, by a `CallWord` plan; None: look closer.
 

@@ -26,6 +26,7 @@ from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
 from ..tensors.belonging import is_among
+from ..tensors.borrow import LOCK
 from ..tensors.order import tidy
 from ..tensors.pledges import Pledge, behind
 from ..tensors.shape import ShapeLike
@@ -223,11 +224,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         return self._then_outputs(written)
 
     def _then_outputs(self, written: list[int]) -> DeviceOp[Any]:
-        def outputs(*results: Any) -> Any:
-            tensors = tuple(results[i].unpartition() for i in written)
-            return tensors[0] if len(tensors) == 1 else tensors
-
-        return self.derived(outputs, "out")
+        return self.derived(Outputs(written, len(self._kernel.source.parameters)), "out")
 
     def is_lengthy(self) -> bool:
         """Whether it must be compiled first."""
@@ -368,6 +365,10 @@ class Launch(NativeLaunch, Composite[R_co]):
         try:
             for arg in args:
                 values.append((yield arg) if is_op(arg) else arg)
+            if ctx.lent is None and self._bind_plainly(tuple(values)):
+                if ctx.on_loop and self.is_lengthy():
+                    yield ELSEWHERE
+                return self.execute(ctx)
             bound = self._bind(values)
             if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
                 yield ELSEWHERE
@@ -375,6 +376,24 @@ class Launch(NativeLaunch, Composite[R_co]):
         except BaseException:
             give_back((*values, *args))
             raise
+
+    def _bind_plainly(self, values: tuple[Any, ...]) -> bool:
+        """Bind arguments whose ops have run as those of any launch, if none needs a closer look.
+
+        What it has borrowed since it was built must stand until then.
+        """
+        plain = self._kernel.plain
+        if plain is None or self._request.generics or len(values) != plain.arity:
+            return False
+        with LOCK:
+            check_all(self._pledges)
+            held = plain.bind(values, self._built or 0)
+        if held is None:
+            return False
+        if plain.has_numbers:
+            self._numbers = tuple(plain.numbers(values, held))
+        self._args, self._held, self._pledges, self.staged = values, held, (), False
+        return True
 
     def _release(self, ctx: ExecutionContext) -> tuple[Any, ...]:
         """The arguments, which this op does not hold any longer: it may stay in a variable."""
@@ -414,6 +433,8 @@ class Launch(NativeLaunch, Composite[R_co]):
         asked = kernel.request(args, keywords)
         if (asked.constants, asked.kinds) != (self._request.constants, self._request.kinds):
             raise LaunchError(f"a node of `{self.name}` keeps its constants")
+        if bound.held is not None and kernel.plain is not None:
+            args = kernel.plain.adapted(args) or args
         other = kernel.bind(args, keywords, self._request.generics)
         if other.form is not bound.form:
             raise LaunchError(
@@ -448,6 +469,22 @@ class Launch(NativeLaunch, Composite[R_co]):
                 places=(("here", place_of(here())),),
                 hint=f"write `with tw.unsafe():` around {self.name}(...)",
             )
+
+
+class Outputs:
+    """Takes the outputs of a launch out of its results, unpartitioned."""
+
+    __slots__ = ("_written", "result_count")
+
+    def __init__(self, written: Sequence[int], count: int) -> None:
+        self._written = written
+        self.result_count = count
+        """How many results it is given."""
+
+    def __call__(self, *results: Any) -> Any:
+        """One tensor, or a tuple of them."""
+        tensors = tuple(results[i].unpartition() for i in self._written)
+        return tensors[0] if len(tensors) == 1 else tensors
 
 
 def _layouts(bound: Bound) -> str:

@@ -14,8 +14,12 @@ from struct import pack, unpack_from
 from types import CodeType
 from typing import Any, TypeAlias, cast
 
+import numpy as np
+
 from .._core import Binder as NativeBinder
-from .._core import bind_tensors, slot_offset
+from .._core import bind_tensors, bytes_address, slot_offset
+from ..base.errors import Error, ShapeError
+from ..devices.host import CPU
 from ..devices.stub.words import CALL_WORDS, CallWord, new_words
 from ..op.core import has_op
 from ..tensors.arc import Arc, Core
@@ -23,9 +27,9 @@ from ..tensors.borrow import LOCK, Ticket, borrow_words
 from ..tensors.excluding import exclusive_words
 from ..tensors.ownership import Handle
 from ..tensors.partition import MappedPartition, Partition
-from ..tensors.region import TensorRecord, address_of
-from ..tensors.tensor import BorrowMut, Tensor
-from .arguments import Bound, Held
+from ..tensors.region import TensorRecord, region_of_array
+from ..tensors.tensor import BorrowMut, Tensor, new_tensor
+from .arguments import Bound, Foreign, Held
 from .binding import Binder
 from .form import Form, Known
 from .kinds import is_arc
@@ -59,6 +63,7 @@ class PlainBinder(NativeBinder):
         given = self.arity = len(kernel.parameters)
         """How many arguments a call has."""
         self._outputs, self._inputs = picking(binder.outputs, given), picking(binder.inputs, given)
+        self._input_places = binder.inputs
         self._numbers = picking(binder.scalars, given)
         self.has_numbers = bool(binder.scalars)
         """Whether there are numbers among the arguments."""
@@ -90,13 +95,39 @@ class PlainBinder(NativeBinder):
 
         The program stands so many calls up the stack, or further; or there.
         """
-        if self.has_numbers and has_op(self._numbers(values)):
+        if has_op(values):
             return None
         where = _above(where)
         held = bind_tensors(self.call, values, where)
         if held is None:
-            return self.bind(values, where) if self._note_plain(values) else None
+            return (
+                self.bind(values, where) if self._note_plain(values) else self._adapt(values, where)
+            )
         return held if held[-1] is not None else self._bind_others(values, where)
+
+    def _adapt(self, values: tuple[Any, ...], where: Where) -> Held | None:
+        """As `bind`, of a call with NumPy arrays; None: one does not fit, or none is there."""
+        where = _above(where)
+        tensors = self.adapted(values)
+        try:
+            return None if tensors is None else self.bind(tensors, where)
+        except Error:  # who looks closer says what array it is
+            return None
+
+    def adapted(self, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The arguments of a call with tensors for its NumPy arrays; None where there are none, or
+        it does not run where these are, or one must be looked at closer."""
+        arrays = [i for i in self._input_places if type(values[i]) is np.ndarray]
+        written = self._outputs(values)
+        if not (arrays and written and all(_is_on_host(value) for value in written)):
+            return None
+        given = list(values)
+        try:
+            for i in arrays:
+                given[i] = new_tensor(region_of_array(given[i], CPU))
+        except (ShapeError, TypeError):  # who looks closer says which argument it is
+            return None
+        return tuple(given)
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
         """The numbers of a call as Python ones, if the types of their parameters hold them."""
@@ -114,7 +145,7 @@ class PlainBinder(NativeBinder):
         known = self._forms.get(kinds) or self._new_form(kinds, values, held)
         with LOCK:
             self._last = known
-            self._words[KINDS], self._words[KNOWN] = address_of(known.kinds), id(known)
+            self._words[KINDS], self._words[KNOWN] = bytes_address(known.kinds), id(known)
             return bind_tensors(self.call, values, where)
 
     def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
@@ -135,6 +166,11 @@ class PlainBinder(NativeBinder):
     def _described(self, values: tuple[Any, ...], held: Held) -> Bound:
         memory = [cast("TensorRecord", record).region for record in held[: self._count]]
         outputs, inputs = self._outputs(values), self._inputs(values)
+        if any(type(value) is np.ndarray for value in inputs):
+            inputs = [
+                Foreign(region, value) if type(value) is np.ndarray else value
+                for region, value in zip(memory[self._written :], inputs, strict=True)
+            ]
         if self._whole:
             outputs = [uncut(borrow) for borrow in outputs]
         numbers = self._numbers(values) if self.has_numbers else ()
@@ -158,6 +194,11 @@ class PlainBinder(NativeBinder):
             for each in unknown:
                 each.note_plain()
         return bool(unknown) and all(_is_plain(each) for each in unknown)
+
+
+def _is_on_host(output: Any) -> bool:
+    """Whether an output is memory of the CPU."""
+    return isinstance(output, Partition | BorrowMut) and output.tensor.device is CPU
 
 
 def _above(where: Where) -> Where:

@@ -40,6 +40,11 @@ class Title:
         self.former: list[weakref.ref[Handle]] = []
         """Who gave the tensor away, one after the other, until work of the owner has run."""
 
+    @property
+    def has_former(self) -> bool:
+        """Whether somebody is left who gave the tensor away and may get it back."""
+        return bool(self.former) and any(ref() is not None for ref in self.former)
+
     def spend(self) -> None:
         """The owner's work has run: those before keep the description, not the memory."""
         self.given_up = False
@@ -184,7 +189,7 @@ class Handle(Ours):
 
     @staticmethod
     def are_simply_owned(handles: Iterable[Handle]) -> bool:
-        """Whether all of these belong to their variables and have never belonged to others.
+        """Whether all of these belong to their variables, and to no others that are still there.
 
         Then they can be used, and work that was given them has nothing to settle: what a handle is
         given back later, it is given back as such.
@@ -193,7 +198,7 @@ class Handle(Ours):
             title = handle._title
             if handle._moved is not None or handle._view is not None:
                 return False
-            if title is not None and (title.former or title.revoked):
+            if title is not None and (title.revoked or title.has_former):
                 return False
         return True
 
@@ -334,7 +339,7 @@ class Handle(Ours):
             return
         if failed:
             title.give_up()
-        elif within is not None and any(ref() is not None for ref in title.former):
+        elif within is not None and title.has_former:
             shared = self._owners is not None
             within.settle_later(Unspent(title, spends=spends, shared=shared))
         elif spends:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from .._core import bytes_address
 from ..base.cuda_abi import POINTER_ALIGNMENT
 from ..base.dtypes import AnyDType, as_dtype, f4e2m1fn
 from ..base.errors import ShapeError
@@ -165,13 +166,8 @@ class TensorRecord(bytes):
         state = region.storage.state
         record = TensorRecord(_WORDS.pack(kind, region.address, memory, id(state)))
         record.region, record.state = region, state
-        record.at = address_of(record)
+        record.at = bytes_address(record)
         return record
-
-
-def address_of(text: bytes) -> int:
-    """Where the bytes of an object are."""
-    return cast("int", ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value)
 
 
 def _number_of(region: Region) -> int:

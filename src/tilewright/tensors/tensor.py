@@ -406,8 +406,10 @@ class BorrowMut(Ours, Generic[E]):
 
 
 def new_tensor(region: Region) -> Tensor[Any]:
-    """A tensor that owns its memory."""
-    return Tensor(region, Title())
+    """A tensor that owns its memory; launches know at once that it needs no closer look."""
+    tensor: Tensor[Any] = Tensor(region, Title())
+    tensor.note_plain()
+    return tensor
 
 
 def move(tensor: Tensor[E]) -> Tensor[E]:

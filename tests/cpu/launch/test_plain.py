@@ -9,6 +9,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.numbers import fresh_rng
 from tilewright.devices.lane import OVER, UNPUT
+from tilewright.launch.operation import Launch
 from tilewright.tensors.order import flights_over, is_in_flight
 
 
@@ -112,3 +113,72 @@ def test_threads_that_share_tensors_and_a_stream(tensors, stream):
     for mine in own:
         np.testing.assert_allclose(mine.to_numpy(), 2 * x.to_numpy() + y.to_numpy(), rtol=1e-5)
     assert stream.lane.flights == {}
+
+
+# Arguments that become tensors: NumPy arrays, and what argument ops give
+
+
+@pytest.fixture
+def no_closer_look(monkeypatch):
+    """Launches are bound by their records alone."""
+
+    def look(*given: object) -> None:
+        raise AssertionError("this launch was looked at closer")
+
+    monkeypatch.setattr(Launch, "_bind", look)
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.usefixtures("no_closer_look")
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 61])
+def test_arrays_of_numpy_need_no_closer_look(size):
+    x, y = fresh_rng().random((2, size), "f4")
+    y.flags.writeable = False
+    z = tw.full((size,), float("nan")).sync()
+    for _ in range(2):
+        given = z.partition_mut((16,))
+        result = add(given, x, y).sync()
+        assert result[0] is given and result[1] is x and result[2] is y
+        np.testing.assert_array_equal(z.to_numpy(), x + y)
+        x += 1  # who has the array may write it between launches
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.usefixtures("no_closer_look")
+@pytest.mark.parametrize("size", [1, 16, 17])
+@pytest.mark.parametrize("ending", ["sync", "start", "into_future"])
+def test_what_argument_ops_give_needs_no_closer_look(size, ending):
+    x, y = tw.from_numpy(fresh_rng().random(size, "f4")).sync(), np.ones(size, "f4")
+    for _ in range(2):
+        op = add(tw.empty_like(x).partition((16,)), x, y).out()
+        result = getattr(op, ending)()
+        made = result.result() if ending == "into_future" else result
+        np.testing.assert_array_equal(made.to_numpy(), x.to_numpy() + 1)
+
+
+@pytest.mark.cpu_alone
+def test_a_graph_of_arrays_takes_others():
+    x, y, other = fresh_rng().random((3, 20), "f4")
+    z = tw.zeros((20,)).sync()
+    graph = add(z.partition_mut((16,)), x, y).graph()
+    graph.launch().sync()
+    np.testing.assert_array_equal(z.to_numpy(), x + y)
+    graph.set_args(0, z.partition_mut((16,)), other, y)
+    graph.launch().sync()
+    np.testing.assert_array_equal(z.to_numpy(), other + y)
+
+
+def test_an_array_that_is_written_before_its_launch_runs_is_named():
+    x = np.ones(20, "f4")
+    z, alias = tw.zeros((20,)).sync(), tw.asarray(x)
+    op = add(z.partition_mut((16,)), x, x)
+    tw.fill(alias, 2.0).sync()
+    with pytest.raises(tw.BorrowError, match=r"a NumPy array of shape \(20,\)"):
+        op.sync()
+
+
+@pytest.mark.cpu_alone
+def test_an_array_that_shares_memory_with_the_output_is_refused():
+    x = np.ones(20, "f4")
+    with pytest.raises(tw.BorrowError, match="are the same storage"):
+        add(tw.asarray(x).partition_mut((16,)), x[3:], x[3:]).sync()

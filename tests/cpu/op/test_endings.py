@@ -278,7 +278,7 @@ def test_the_handler_of_a_signal_cannot_read_what_a_launch_writes_that_it_interr
     """Where Python starts that launch, and would have to say that it is on its stream."""
     place = Place(5)
     interrupted = Interrupted(place, lambda: interrupted.z.to_numpy())
-    interrupted.x = np.ones(MANY, np.float32)  # of arrays Python starts all launches
+    interrupted.x = tw.full((2 * MANY,), 1.0).sync()[:MANY]  # of views Python starts all launches
     error = interrupted.result()
     assert isinstance(error, ContextError) and "afterwards" in str(error.hint)
     assert "by this very thread, which a signal has interrupted" in str(error)
