@@ -11,14 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
 from support.ir import Kernel
-from tilewright.backend.reference.interpreter import run
+from tilewright.backend.reference.interpreter import RULES, run
+from tilewright.backend.reference.machine import Frame, Rule
 from tilewright.base.dtypes import bool_, f32, i8, i32, i64, u32
 from tilewright.ir.attrs import Predicate, Rounding
-from tilewright.ir.core import Func, Value
+from tilewright.ir.core import Func, Op, Value
 from tilewright.ir.launch_expr import Expr, LaunchCheck, LaunchFacts
 from tilewright.ir.signature import OutputSpec
 from tilewright.ir.types import I1, I32
@@ -317,8 +319,32 @@ def arguments(rng: random.Random) -> Arguments:
     return Arguments(z, x, rng.choice(EXTREME), n, m, rng.choice(EXTREME), blocks)
 
 
+MOST_ITERATIONS = 1_000
+TOO_LONG = "too long"
+"""How a launch ends whose loops run on and on; most of them fail soon."""
+
+
+class TooLongError(Exception):
+    """More iterations than anybody waits for."""
+
+
+def counting(jump: Rule) -> Rule:
+    """The rule of the jump that ends an iteration, for so many of them."""
+    left = MOST_ITERATIONS
+
+    def count(frame: Frame, op: Op) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise TooLongError
+        return jump(frame, op)
+
+    return count
+
+
 class Ended(NamedTuple):
-    """How a launch ends: `ok`, `failed` in a block, or why it was refused; and what it wrote."""
+    """How a launch ends: `ok`, `failed` in a block, `too long`, or why it was refused; and what it
+    wrote."""
 
     how: str
     wrote: bytes = b""
@@ -347,7 +373,11 @@ def launched(func: Func, args: Arguments) -> Ended:
         return Ended(refused.message)
     z = np.full(args.z, -77.5, np.float32)
     x = np.arange(prod(args.x), dtype=np.float32).reshape(args.x)
-    ended = run(func, [z, x, np.array([args.data], "i4"), args.n, args.m, args.w], grid)
+    try:
+        with patch.dict(RULES, {"continue": counting(RULES["continue"])}):
+            ended = run(func, [z, x, np.array([args.data], "i4"), args.n, args.m, args.w], grid)
+    except TooLongError:
+        return Ended(TOO_LONG)
     if ended.failure is not None:
         return Ended("failed")
     printed = b"".join(np.asarray(v).tobytes() for p in ended.printed for v in p.values)

@@ -198,7 +198,8 @@ class PlainBinder(NativeBinder):
 
 def _is_on_host(output: Any) -> bool:
     """Whether an output is memory of the CPU."""
-    return isinstance(output, Partition | BorrowMut) and output.tensor.device is CPU
+    value = output
+    return isinstance(output, Partition | BorrowMut) and value.tensor.device is CPU
 
 
 def _above(where: Where) -> Where:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from support.indexing import Ended, Maker, arguments, launched
+from support.indexing import TOO_LONG, Ended, Maker, arguments, launched
 from tilewright.compile.pipeline import PASSES
 from tilewright.ir.core import Func, Placement
 from tilewright.ir.printer import print_func
@@ -32,6 +32,8 @@ def passed(func: Func, passes: Sequence[object]) -> Func:
 
 def agree(forced: Ended, placed: Ended) -> bool:
     """Whether a launch ended as it must, given how it ended with all checks in the kernel."""
+    if TOO_LONG in (forced.how, placed.how):
+        return True
     if forced.how == "failed":
         return placed.how != "ok"
     return placed == forced or (forced.how == "ok" and "wraps around" in placed.how)

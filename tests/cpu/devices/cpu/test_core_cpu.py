@@ -176,7 +176,7 @@ def test_numpy_gets_on_while_the_pool_is_busy():
         gate = np.zeros(1, np.int64)
         launcher = Launcher(kernel(UNTIL_OPEN), slots(gate).tolist(), (50_000_000,), 0, 0)
         CPU.streams()[0].launch(launcher.record(), keep=launcher)
-        a = fresh_rng().random((300, 300))
+        a = np.random.default_rng(0).random((300, 300))
         products = [a @ a for _ in range(20)]
         busy = not CPU.streams()[0].idle()
         gate[0] = 1
@@ -189,7 +189,7 @@ def test_numpy_gets_on_while_the_pool_is_busy():
 def test_the_pool_gets_on_while_numpy_is_busy():
     """The products end only when so many launches are done."""
     text = run_program("""
-        a, done, products = fresh_rng().random((300, 300)), threading.Event(), []
+        a, done, products = np.random.default_rng(0).random((300, 300)), threading.Event(), []
 
         def multiply():
             while not done.is_set():
