@@ -14,6 +14,7 @@ from ..data import poison, random
 from ..records import Figures
 from ..timing import Effort
 from . import kernels
+from .forms import forms
 from .importing import importing
 from .probes import Probe, measured, repeated
 from .report import Goal, Table
@@ -243,6 +244,7 @@ def spin(microseconds: int) -> None:
 
 EXPERIMENTS: dict[str, Experiment] = {
     "host_import": importing,
+    "host_forms": forms,
     "host_arguments": arguments,
     "host_graph": chains,
     "host_await": awaiting,

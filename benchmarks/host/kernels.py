@@ -6,7 +6,7 @@ from typing import Any
 
 import tilewright as tw
 import tilewright.lang as tl
-from tilewright import f16, f32
+from tilewright import f16, f32, i32
 
 
 @tw.entry
@@ -61,6 +61,24 @@ def sum16(
 
 SUMS: dict[int, Any] = {1: write1, 2: sum2, 3: sum3, 4: sum4, 8: sum8, 16: sum16}
 """By the number of tensors."""
+
+
+@tw.entry
+def scaled(z: tl.TensorMut[f32], x: tl.Tensor[f32], factor: f32) -> None:
+    """z = x * factor."""
+    z.store(tl.load_tile_like(x, z) * factor)
+
+
+@tw.entry
+def multiplied(z: tl.TensorMut[f32], x: tl.Tensor[f32], *, FACTOR: tl.Const[int] = 1) -> None:
+    """z = x * FACTOR, which is compiled in."""
+    z.store(tl.load_tile_like(x, z) * FACTOR)
+
+
+@tw.entry
+def picked(z: tl.TensorMut[f32], x: tl.Tensor[f32], where: tl.Tensor[i32]) -> None:
+    """A tile of x by an index that only the running kernel knows: it is checked there."""
+    z.store(x.load_tile(z.shape, where.load_tile((1,), 0).item()))
 
 
 @tw.entry

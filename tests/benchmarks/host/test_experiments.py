@@ -26,6 +26,20 @@ def test_sums_are_sums(count):
     np.testing.assert_allclose(z.unpartition().to_numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
+def test_kernels_of_forms_compute_what_they_say():
+    z, x = small(2)
+    where = tw.from_numpy(np.zeros(1, np.int32)).sync()
+    for kernel, others, factor in (
+        (kernels.scaled, (2.5,), 2.5),
+        (kernels.picked, (where,), 1.0),
+    ):
+        kernel(z, x, *others).sync()
+        np.testing.assert_array_equal(z.unpartition().to_numpy(), x.to_numpy() * factor)
+        z = z.tensor.partition_mut(16)
+    kernels.multiplied(z, x, FACTOR=3).sync()
+    np.testing.assert_array_equal(z.unpartition().to_numpy(), x.to_numpy() * 3)
+
+
 def test_a_chain_scales():
     y, x, g = wide()
     chain(kernels.scale, (y, x, g), 3).sync()
