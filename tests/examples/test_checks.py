@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from source_tree import ROOT
 from tilewright.compile.checks import Checks
@@ -21,13 +25,20 @@ def counts(needed: Needed) -> str:
     return str(Checks.of(artifact.obligations))
 
 
+def fresh(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """An example with kernels that nobody has launched yet, those it takes from others included."""
+    for each in (path.stem for path in FOLDER.glob("*.py")):
+        monkeypatch.delitem(sys.modules, each, raising=False)
+    return importlib.import_module(name)
+
+
 def test_where_checks_go(golden, monkeypatch, capsys):
     """Each kind of launch of a kernel of the examples once, library kernels left out."""
     monkeypatch.syspath_prepend(str(FOLDER))
     lines = []
     for name in EXAMPLES:
         seen: list[Needed] = []
-        module = importlib.import_module(name)
+        module = fresh(name, monkeypatch)
         with watching(seen.append):
             module.main()
         own = [n for n in seen if Path(n.kernel.source.source.file.name).parent == FOLDER]
