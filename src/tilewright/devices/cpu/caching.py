@@ -45,7 +45,8 @@ class HostMemory:
 
     def __del__(self) -> None:
         # Nothing but this: it may run anywhere, in the middle of anything.
-        self._pool.returned.append(self._room)
+        if hasattr(self, "_pool"):  # else an interrupt came before it had any memory
+            self._pool.returned.append(self._room)
 
 
 def _nothing() -> None:
@@ -149,6 +150,8 @@ class HostPool:
         """Give the memory back that was not used for longest, until so little is unused."""
         gone: list[Room] = []
         with self._lock:
+            if self._unused > limit:  # an interrupt may have come before what was counted was kept
+                self._unused = sum([size * len(kept) for size, kept in self._kept.items()])
             while self._unused > limit:
                 oldest = min((kept for kept in self._kept.values() if kept), key=_turn_of_first)
                 gone.append(oldest.popleft()[1])

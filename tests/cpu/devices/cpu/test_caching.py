@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+from support.interrupts import MOST_POINTS, raise_at, raise_behind
 from support.numbers import fresh_rng
 from tilewright.base.errors import DriverError
 from tilewright.devices.cpu import caching
@@ -163,3 +164,22 @@ def test_work_in_flight_keeps_its_memory():
     with pytest.raises(DriverError, match="out of memory"):
         CPU.allocate(1 << 60, zeroed=False)
     assert not stream._dues
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in finalizers
+@pytest.mark.parametrize("interrupt", [raise_at, raise_behind])
+def test_what_is_kept_can_be_released_wherever_an_interrupt_came(interrupt):
+    pool = HostPool()
+
+    def use_again() -> None:
+        for _ in range(2):
+            pool.allocate(1000, zeroed=False)
+
+    for point in range(1, MOST_POINTS):
+        is_over = not interrupt(point, use_again)
+        use_again()
+        pool.trim()
+        assert not any(pool._kept.values()) and pool._unused == 0, point
+        if is_over:
+            break
+    assert 3 < point < MOST_POINTS - 1
