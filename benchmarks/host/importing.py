@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -62,8 +63,11 @@ def importing(effort: Effort) -> Table:
 
 def costs(names: tuple[str, ...]) -> list[Cost]:
     """What each of some imports takes, one after the other in a new process."""
+    # Where bytecode is not kept, all of it would be compiled each time.
+    kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *names], capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-c", PROGRAM, *names],
+        capture_output=True, text=True, check=True, env=kept,
+    )  # fmt: skip
     used: list[list[float]] = json.loads(done.stdout)
     return [Cost(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(used)]
