@@ -16,8 +16,18 @@ bool has(const StorageRecord& storage, int64_t reasons) {
   return (storage.slow_path & reasons) != 0;
 }
 
+// The same of a borrow that is exact: whom it concerns that others borrow parts is known.
+constexpr int64_t kUnusableByTicket = slow_path::kNeighbours | slow_path::kLeases |
+                                      slow_path::kNoMemory | slow_path::kUnwritten;
+
+bool stands_by_ticket(const TensorUses& uses, int64_t i) {
+  const auto& borrow = *reinterpret_cast<const Borrow*>(uses.owner(i));
+  return !borrow.has_ended && !has(uses.storage(i), kUnusableByTicket);
+}
+
 // Whether the borrow of a tensor stands, and its memory can be used for that.
 bool stands(const TensorUses& uses, int64_t i) {
+  if (uses.is_by_ticket(i)) return stands_by_ticket(uses, i);
   const StorageRecord& storage = uses.storage(i);
   if (storage.epoch != uses.epoch(i)) return false;
   if (!uses.writes(i)) return !has(storage, kUnreadable);
@@ -72,7 +82,9 @@ Borrowable may_borrow(const TensorUses& uses, int64_t i) {
 }
 
 void begin_epochs(const TensorUses& uses) {
-  for (int64_t i = 0; i < uses.written(); ++i) uses.epoch(i) = ++uses.storage(i).epoch;
+  for (int64_t i = 0; i < uses.written(); ++i) {
+    if (!uses.is_by_ticket(i)) uses.epoch(i) = ++uses.storage(i).epoch;
+  }
 }
 
 void borrow_again(const TensorUses& uses) {

@@ -4,19 +4,23 @@
 // nothing changes meanwhile. Where the answer is a refusal, nothing has been changed.
 #pragma once
 
-#include "core/records.hpp"
+#include "core/memory_state.hpp"
 #include "core/timeline.hpp"
 
 namespace tw {
 
+// In place of an epoch: the borrow is of a part, and stands until it has ended.
+inline constexpr int64_t kByTicket = -1;
+
 // The tensors of a launch: first those it writes, then those it reads. In memory, their records'
-// addresses, the epochs in which they were borrowed, and the exclusive borrows of those it writes.
+// addresses, the epochs in which they were borrowed, and borrows: the exclusive ones that those it
+// writes came out of, or, where there is no epoch, the launch's own.
 class TensorUses {
  public:
   TensorUses(int64_t* words, int64_t written, int64_t count)
       : words_(words), written_(written), count_(count) {}
 
-  static constexpr int64_t words_for(int64_t written, int64_t count) { return 2 * count + written; }
+  static constexpr int64_t words_for(int64_t count) { return 3 * count; }
 
   int64_t count() const { return count_; }
   int64_t written() const { return written_; }
@@ -30,6 +34,7 @@ class TensorUses {
   StorageRecord& storage(int64_t i) const { return *tensor(i).storage; }
   int64_t& epoch(int64_t i) const { return words_[count_ + i]; }
   int64_t& owner(int64_t i) const { return words_[2 * count_ + i]; }
+  bool is_by_ticket(int64_t i) const { return epoch(i) == kByTicket; }
 
  private:
   int64_t* words_;

@@ -69,45 +69,11 @@ struct TensorRecord {
   Object state;  // who may use the memory, as Python keeps it
 };
 
-// What a partition says beside its tensor. It never changes.
-struct PartitionKey {
-  int64_t tiling;  // equal for those of one layout cut alike, and for no others
-  int64_t owner;   // its exclusive borrow, as `StorageRecord::owner` names it
-};
-
-// What borrowing takes anywhere.
-struct BorrowContext {
-  Object acquire;             // takes the lock of all borrow state
-  Object release;             // gives it back
-  Object use_class;           // the class of what is noted with memory
-  int64_t main_thread;        // the number of the main thread, which makes most launches
-  Object main_thread_name;    // its name
-  Object thread_name;         // gives the name of the thread that calls it, where that is another
-  const int64_t* holds;       // where the lock counts how often it is held; null: that is not known
-  int64_t last_write_offset;  // of the slot of `TensorRecord::state` that says who wrote last
-};
-
-// What borrowing a whole tensor for writing takes: classes, and the offsets of slots.
-struct ExclusivePlan {
-  const BorrowContext* borrows;
-  Object ticket_class;     // of borrows
-  int64_t latest_offset;   // where `TensorRecord::state` has the latest exclusive borrow
-  int64_t state_offset;    // where a borrow has that state;
-  int64_t use_offset;      // who took it;
-  int64_t extent_offset;   // what it is of;
-  int64_t parent_offset;   // which one it came out of;
-  int64_t exclusive_offset;  // whether it is exclusive;
-  int64_t by_epoch_offset;   // whether it stands by the epoch;
-  int64_t ended_offset;      // what ended it;
-  int64_t epoch_offset;      // in which epoch it was taken
-};
-
 // The memory of work that is submitted again and again; each piece is all of its storage.
 struct ReplayMemory {
   int64_t* row;  // as `TensorUses` takes it
   int64_t count;
   int64_t written;
-  const BorrowContext* borrows;
   Object what;  // what is done to memory that is written, in words
 };
 
@@ -122,19 +88,13 @@ struct BindPlan {
   Object known;           // what is known of launches of these kinds; null: nothing
   Object tensor_class;
   Object shared_class;     // of tensors with several owners
-  Object partition_class;  // of what is written
-  Object record_class;     // of the records of tensors
+  Object partition_class;  // of what is written,
+  Object mapped_class;     // and another one
   int64_t arity;           // how many arguments there are
-  const BorrowContext* borrows;
-  Object what;                   // what is done to memory that is written, in words
-  int64_t record_offset;         // of slots: where a tensor has its record;
-  int64_t core_offset;           // where a shared one has what its owners share;
-  int64_t inner_offset;          // where that has the tensor;
-  int64_t key_offset;            // where a partition has its `PartitionKey`, as bytes;
-  int64_t tensor_offset;         // where it has its tensor
-  Object mapped_class;           // another class of partitions
-  const ExclusivePlan* exclusive;  // how an exclusive borrow ends that a read conflicts with
-  Object what_is_read;             // what is done to memory that is read, in words
+  Object what;             // what is done to memory that is written, in words
+  Object what_is_read;     // and to memory that is read
+  int64_t core_offset;     // of slots: where a shared tensor has what its owners share,
+  int64_t inner_offset;    // and where that has the tensor
 };
 
 // A value that code was made for and that may have changed: a dictionary, a key and the value; a
@@ -157,7 +117,6 @@ struct LaunchPlan {
   int64_t numbers;      // how many are other numbers that differ, and which
   const int64_t* number_places;
   int64_t written;      // how many of the tensors are written: the first of them
-  const BorrowContext* borrows;
   int64_t watched;      // how many values the code was made for that may have changed
   const Watch* watches;
   const void* driver;   // a table of functions of the device's driver; null: Python submits
@@ -181,28 +140,15 @@ static_assert(layout::is_word(offsetof(Timeline, last_listed), 6));
 static_assert(layout::is_word(offsetof(Timeline, queue), 7));
 static_assert(layout::is_word(offsetof(Timeline, domain), 8));
 static_assert(layout::is_word(offsetof(Timeline, last_unlisted), 9));
-static_assert(sizeof(StorageRecord) == (5 + 2 * kReaders) * 8);
-static_assert(layout::is_word(offsetof(StorageRecord, epoch), 0));
-static_assert(layout::is_word(offsetof(StorageRecord, slow_path), 1));
-static_assert(layout::is_word(offsetof(StorageRecord, owner), 2));
-static_assert(layout::is_word(offsetof(StorageRecord, write), 3));
-static_assert(layout::is_word(offsetof(StorageRecord, reads), 5));
 static_assert(sizeof(TensorRecord) == 4 * 8);
-static_assert(layout::is_word(offsetof(TensorRecord, state), 3));
-static_assert(sizeof(PartitionKey) == 2 * 8);
-static_assert(sizeof(BorrowContext) == 8 * 8);
-static_assert(layout::is_word(offsetof(BorrowContext, last_write_offset), 7));
-static_assert(sizeof(ExclusivePlan) == 11 * 8);
-static_assert(layout::is_word(offsetof(ExclusivePlan, epoch_offset), 10));
-static_assert(sizeof(ReplayMemory) == 5 * 8);
-static_assert(layout::is_word(offsetof(ReplayMemory, what), 4));
-static_assert(sizeof(BindPlan) == 21 * 8);
-static_assert(layout::is_word(offsetof(BindPlan, record_class), 9));
-static_assert(layout::is_word(offsetof(BindPlan, mapped_class), 18));
-static_assert(layout::is_word(offsetof(BindPlan, what_is_read), 20));
+static_assert(sizeof(ReplayMemory) == 4 * 8);
+static_assert(layout::is_word(offsetof(ReplayMemory, what), 3));
+static_assert(sizeof(BindPlan) == 15 * 8);
+static_assert(layout::is_word(offsetof(BindPlan, known), 5));
+static_assert(layout::is_word(offsetof(BindPlan, inner_offset), 14));
 static_assert(sizeof(Watch) == 3 * 8);
-static_assert(sizeof(LaunchPlan) == 11 * 8);
-static_assert(layout::is_word(offsetof(LaunchPlan, borrows), 7));
-static_assert(layout::is_word(offsetof(LaunchPlan, driver), 10));
+static_assert(sizeof(LaunchPlan) == 10 * 8);
+static_assert(layout::is_word(offsetof(LaunchPlan, watched), 7));
+static_assert(layout::is_word(offsetof(LaunchPlan, driver), 9));
 
 }  // namespace tw

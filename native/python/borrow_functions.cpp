@@ -13,7 +13,7 @@ bool is_row(PyObject* bytes, int64_t written, int64_t count) {
                  static_cast<long long>(count), static_cast<long long>(written));
     return false;
   }
-  return holds_words(bytes, TensorUses::words_for(written, count));
+  return holds_words(bytes, TensorUses::words_for(count));
 }
 
 PyObject* bind_tensors(PyObject*, PyObject* const* given, Py_ssize_t count) {
@@ -22,17 +22,6 @@ PyObject* bind_tensors(PyObject*, PyObject* const* given, Py_ssize_t count) {
   PyObject* values = arguments.tuple();
   PyObject* known = arguments.object();
   return arguments.ok() ? bind(*plan, values, known) : nullptr;
-}
-
-PyObject* borrow_exclusive(PyObject*, PyObject* const* given, Py_ssize_t count) {
-  Arguments arguments("borrow_exclusive", given, count, 4);
-  const auto* plan = arguments.address<const ExclusivePlan>();
-  PyObject* record = arguments.bytes_object();
-  PyObject* what = arguments.string();
-  PyObject* known = arguments.object();
-  constexpr int64_t kWords = sizeof(TensorRecord) / sizeof(int64_t);
-  if (!arguments.ok() || !holds_words(record, kWords)) return nullptr;
-  return py::borrow_exclusive(*plan, record, what, known);
 }
 
 PyObject* reserve(PyObject*, PyObject* const* given, Py_ssize_t count) {
@@ -92,7 +81,6 @@ PyObject* reap(PyObject*, PyObject* const* given, Py_ssize_t count) {
 
 PyMethodDef kMethods[] = {
     fast_method("bind_tensors", bind_tensors, "Borrow the tensors that a kernel was given."),
-    fast_method("borrow_exclusive", borrow_exclusive, "Borrow all of a tensor for writing."),
     fast_method("reserve", reserve, "Begin work whose borrows still stand."),
     fast_method("reborrow", reborrow, "Borrow the memory of a replay again, and begin its work."),
     fast_method("write_addresses", write_addresses, "Write addresses of tensors to their places."),
@@ -107,6 +95,7 @@ constexpr Constant kConstants[] = {
     {"PENDING_WORK", kPendingWork},
     {"LISTED", kListed},
     {"FOLLOWING", kFollowing},
+    {"BEHIND_REGIONS", kBehindRegions},
 };
 
 }  // namespace

@@ -1,101 +1,146 @@
 #include "python/borrowing.hpp"
 
 #include <algorithm>
+#include <vector>
+
+#include "python/memory.hpp"
 
 namespace tw::py {
 
 namespace {
 
-// The record of a tensor; it stays the tensor's. Null: it has none.
-PyObject* record_of(const BindPlan& plan, PyObject* tensor) {
-  PyObject* found = some_in_slot(tensor, plan.record_offset);
-  return found != nullptr && is_exactly(found, plan.record_class) ? found : nullptr;
+// An argument of a kernel: its tensor, and the borrow that it stands for or came out of.
+struct Argument {
+  PyObject* region = nullptr;  // null: look closer
+  PyObject* ticket = nullptr;  // of a part that is read or written, or of all that is written
+  bool is_part = false;
+  int64_t tiling = 0;
+};
+
+PyObject* region_in(PyObject* handle) { return as<HandleObject>(handle).region; }
+
+// What is read: a tensor that is owned, a view, or a part that is borrowed for writing.
+Argument read_from(PyObject* handle) {
+  if (PyObject* region = plain_region(handle)) return {.region = region};
+  if (!HandleFields::are_set(handle) || as<HandleObject>(handle).moved != Py_None) return {};
+  PyObject* view = if_a(ticket_type, as<HandleObject>(handle).view);
+  if (view == nullptr || ended_by(as<TicketObject>(view)) != nullptr) return {};
+  return {.region = region_in(handle), .ticket = view, .is_part = true};
 }
 
-// The record of what is read: a tensor, or a shared one. Null: look closer.
-PyObject* record_of_read(const BindPlan& plan, PyObject* given) {
-  if (is_exactly(given, plan.tensor_class)) return record_of(plan, given);
-  if (!is_exactly(given, plan.shared_class)) return nullptr;
+Argument argument_read(const BindPlan& plan, PyObject* given) {
+  if (is_exactly(given, plan.tensor_class)) return read_from(given);
+  if (!is_exactly(given, plan.shared_class)) return {};
   PyObject* core = some_in_slot(given, plan.core_offset);
   PyObject* tensor = core == nullptr ? nullptr : some_in_slot(core, plan.inner_offset);
-  return tensor == nullptr ? nullptr : record_of(plan, tensor);
+  return if_a(handle_type, tensor) == nullptr ? Argument{} : read_from(tensor);
 }
 
-// What a partition says beside its tensor. Null: that was not noted.
-const PartitionKey* key_of(const BindPlan& plan, PyObject* partition) {
-  PyObject* key = some_in_slot(partition, plan.key_offset);
-  if (key == nullptr || !PyBytes_Check(key)) return nullptr;
-  return reinterpret_cast<const PartitionKey*>(PyBytes_AS_STRING(key));
-}
-
-// The record of what is written, a partition, and its key. Null: look closer.
-PyObject* record_of_written(const BindPlan& plan, PyObject* given, const PartitionKey*& key) {
-  const bool is_partition =
-      is_exactly(given, plan.partition_class) || is_exactly(given, plan.mapped_class);
-  key = is_partition ? key_of(plan, given) : nullptr;
-  if (key == nullptr) return nullptr;
-  PyObject* tensor = some_in_slot(given, plan.tensor_offset);
-  return tensor == nullptr ? nullptr : record_of(plan, tensor);
-}
-
-const TensorRecord* tensor_of(PyObject* record) {
-  return reinterpret_cast<const TensorRecord*>(PyBytes_AS_STRING(record));
-}
-
-// Ends an exclusive borrow, and those it came out of.
-void end_all(const ExclusivePlan& plan, PyObject* latest, PyObject* use) {
-  for (PyObject* ticket = latest; ticket != nullptr;
-       ticket = some_in_slot(ticket, plan.parent_offset)) {
-    set_slot(ticket, plan.ended_offset, use);
+Argument argument_written(const BindPlan& plan, PyObject* given) {
+  const bool fits = is_exactly(given, plan.partition_class) || is_exactly(given, plan.mapped_class);
+  if (!fits || !AccessFields::are_set(given)) return {};
+  const AccessObject& access = as<AccessObject>(given);
+  if (access.gone != Py_None || !HandleFields::are_set(access.tensor)) return {};
+  PyObject* tiling = if_a(tiling_type, access.tiling);
+  Argument found{.ticket = access.ticket,
+                 .tiling = tiling == nullptr ? 0 : as<TilingObject>(tiling).number};
+  const TicketObject& ticket = as<TicketObject>(access.ticket);
+  if (ticket.borrow.extent == nullptr) {
+    found.region = plain_region(access.tensor);
+    return found;
   }
+  const HandleObject& handle = as<HandleObject>(access.tensor);
+  if (handle.moved != Py_None || ended_by(ticket) != nullptr) return {};
+  found.region = handle.region;
+  found.is_part = true;
+  return found;
 }
 
 // Ends the exclusive borrow of all of a tensor's memory, as something else uses that.
-void end_exclusive(const ExclusivePlan& plan, const TensorRecord& tensor, PyObject* use) {
-  PyObject* state = object_of(tensor.state);
-  end_all(plan, some_in_slot(state, plan.latest_offset), use);
-  set_slot(state, plan.latest_offset, Py_None);
-  tensor.storage->owner = 0;
-  tensor.storage->slow_path &= ~slow_path::kExclusive;
+void end_exclusive(const TensorRecord& tensor, PyObject* use) {
+  auto* state = static_cast<PyObject*>(tensor.state);
+  use_all(state, use, nullptr, false);
 }
 
-// The tensors that a call holds, as a tuple: their records, who uses them, their row, and what is
-// known of launches like it.
+// The tensors that a call holds, as a tuple: see `bind`.
 class BoundTensors {
  public:
   // Owns the use.
   BoundTensors(const BindPlan& plan, Owned use)
       : plan_(plan),
-        tuple_(PyTuple_New(plan.count + 3)),
+        tuple_(PyTuple_New(plan.count + kBehindRegions)),
         row_(PyBytes_FromStringAndSize(nullptr, bytes_for(plan))) {
     if (!ok()) return;
-    PyTuple_SET_ITEM(tuple_.get(), plan.count, use.release());
-    PyTuple_SET_ITEM(tuple_.get(), plan.count + 1, Py_NewRef(row_.get()));
+    PyTuple_SET_ITEM(tuple_.get(), plan.count, Py_NewRef(Py_None));
+    PyTuple_SET_ITEM(tuple_.get(), plan.count + 1, use.release());
+    PyTuple_SET_ITEM(tuple_.get(), plan.count + 2, Py_NewRef(row_.get()));
   }
 
   bool ok() const { return tuple_ && row_; }
+  bool has_parts() const { return has_parts_; }
   PyObject* release() { return tuple_.release(); }
 
-  // Whether they could be borrowed, for who has the lock: runs no Python. Where an exclusive borrow
-  // must end for that, somebody must be given who ends it: `reading`, or there is nobody.
+  // Makes the tickets of parts, which takes memory, and so is not done under the lock. False: an
+  // error is set.
+  bool prepare(PyObject* arguments, PyObject* reading) {
+    Owned tickets(PyTuple_New(plan_.count));
+    if (!tickets) return false;
+    for (int64_t i = 0; i < plan_.count; ++i) {
+      const Argument each = argument(i, arguments);
+      Owned ticket = Owned::borrowed(Py_None);
+      if (each.region != nullptr && each.is_part) {
+        const TicketObject& parent = as<TicketObject>(each.ticket);
+        PyObject* extent = writes(i) ? some(parent.extent) : part_of(each.region);
+        ticket = Owned(new_ticket(parent.state, writes(i) ? use() : reading, extent, each.ticket,
+                                  writes(i), false));
+        if (!ticket) return false;
+      }
+      PyTuple_SET_ITEM(tickets.get(), i, ticket.release());
+    }
+    put(plan_.count, tickets.get());
+    return true;
+  }
+
+  // Whether they could be borrowed, for who has the lock. Where an exclusive borrow must end for
+  // that, or parts are borrowed, somebody must be given who does: `reading`, or there is nobody.
   Borrowable bind(PyObject* arguments, PyObject* reading) {
     Borrowable found = Borrowable::kYes;
+    has_parts_ = false;
     for (int64_t i = 0; i < plan_.count; ++i) {
-      const Borrowable each = hold(i, PyTuple_GET_ITEM(arguments, plan_.places[i]));
+      const Borrowable each = hold(i, argument(i, arguments));
       if (each == Borrowable::kNo) return each;
       if (each == Borrowable::kOnceExclusiveEnds) found = each;
     }
-    if (found != Borrowable::kYes && reading == nullptr) return found;
+    if (has_parts_ && have_conflict()) return Borrowable::kNo;
     const bool known = is_known();
-    PyObject* told = known ? object_of(plan_.known) : Py_None;
-    put(plan_.count + 2, told);
-    if (known) borrow(reading);
+    if (known && (found != Borrowable::kYes || has_parts_) && reading == nullptr) {
+      return Borrowable::kOnceExclusiveEnds;
+    }
+    put(plan_.count + 3, known ? object_of(plan_.known) : Py_None);
+    if (known && !borrow(reading)) return Borrowable::kNo;
     return Borrowable::kYes;
   }
 
  private:
   static Py_ssize_t bytes_for(const BindPlan& plan) {
-    return Py_ssize_t(sizeof(int64_t)) * TensorUses::words_for(plan.written, plan.count);
+    return Py_ssize_t(sizeof(int64_t)) * TensorUses::words_for(plan.count);
+  }
+
+  static PyObject* part_of(PyObject* region) {
+    return as<RegionObject>(region).is_whole ? nullptr : region;
+  }
+
+  bool writes(int64_t i) const { return i < plan_.written; }
+  PyObject* use() const { return PyTuple_GET_ITEM(tuple_.get(), plan_.count + 1); }
+  PyObject* region(int64_t i) const { return PyTuple_GET_ITEM(tuple_.get(), i); }
+  PyObject* ticket(int64_t i) const {
+    PyObject* tickets = PyTuple_GET_ITEM(tuple_.get(), plan_.count);
+    return tickets == Py_None ? nullptr : some(PyTuple_GET_ITEM(tickets, i));
+  }
+
+  Argument argument(int64_t i, PyObject* arguments) const {
+    PyObject* given = PyTuple_GET_ITEM(arguments, plan_.places[i]);
+    return writes(i) ? argument_written(plan_, given) : argument_read(plan_, given);
   }
 
   TensorUses uses() const {
@@ -110,34 +155,71 @@ class BoundTensors {
     Py_XDECREF(before);
   }
 
-  void borrow(PyObject* reading) const {
+  // Begins the borrows, those that are read first, as they end exclusive ones. False: a ticket is
+  // missing, as its argument has changed meanwhile.
+  bool borrow(PyObject* reading) const {
     const TensorUses all = uses();
+    for (int64_t i = 0; i < all.count(); ++i) {
+      if (all.is_by_ticket(i) && ticket(i) == nullptr) return false;
+    }
     for (int64_t i = all.written(); i < all.count(); ++i) {
-      if ((all.storage(i).slow_path & slow_path::kExclusive) == 0) continue;
-      end_exclusive(*plan_.exclusive, all.tensor(i), reading);
+      if (all.is_by_ticket(i)) {
+        take(all, i);
+      } else if ((all.storage(i).slow_path & slow_path::kExclusive) != 0) {
+        end_exclusive(all.tensor(i), reading);
+      }
+    }
+    for (int64_t i = 0; i < all.written(); ++i) {
+      if (all.is_by_ticket(i)) take(all, i);
     }
     begin_epochs(all);
-    note_uses(all, *plan_.borrows, PyTuple_GET_ITEM(tuple_.get(), plan_.count));
+    note_uses(all, use());
+    return true;
+  }
+
+  void take(const TensorUses& all, int64_t i) const {
+    Borrow& borrow = as<TicketObject>(ticket(i)).borrow;
+    borrow.epoch = all.storage(i).epoch;
+    take_borrow(ticket(i));
+    all.owner(i) = reinterpret_cast<int64_t>(&borrow);
   }
 
   // Holds the i-th tensor, and notes its kind, if it may be borrowed.
-  Borrowable hold(int64_t i, PyObject* given) {
+  Borrowable hold(int64_t i, const Argument& given) {
+    if (given.region == nullptr) return Borrowable::kNo;
     const TensorUses all = uses();
-    const PartitionKey* key = nullptr;
-    PyObject* record = all.writes(i) ? record_of_written(plan_, given, key)
-                                     : record_of_read(plan_, given);
-    if (record == nullptr) return Borrowable::kNo;
-    put(i, record);
-    const TensorRecord* tensor = tensor_of(record);
-    all.set_tensor(i, tensor);
-    if (key != nullptr) {
-      all.owner(i) = key->owner;
-      plan_.found[plan_.count + i] = key->tiling;
+    put(i, given.region);
+    const TensorRecord& tensor = record_of(given.region);
+    all.set_tensor(i, &tensor);
+    plan_.found[i] = tensor.kind;
+    if (writes(i)) plan_.found[plan_.count + i] = given.tiling;
+    all.owner(i) = 0;
+    if (given.is_part) {
+      has_parts_ = true;
+      all.epoch(i) = kByTicket;
+      const bool unclear = (tensor.storage->slow_path & slow_path::kNeighbours) != 0;
+      return unclear ? Borrowable::kNo : Borrowable::kYes;
     }
-    plan_.found[i] = tensor->kind;
-    all.epoch(i) = tensor->storage->epoch;
+    if (writes(i)) {
+      all.owner(i) = reinterpret_cast<int64_t>(&as<TicketObject>(given.ticket).borrow);
+    }
+    all.epoch(i) = tensor.storage->epoch;
     return may_borrow(all, i);
   }
+
+  // Whether the launch writes bytes that it also uses otherwise, or may do so: Python says that.
+  bool have_conflict() const {
+    const TensorUses all = uses();
+    for (int64_t i = 0; i < all.written(); ++i) {
+      for (int64_t k = i + 1; k < all.count(); ++k) {
+        const bool same = &all.storage(i) == &all.storage(k);
+        if (same && extent(i).overlaps(extent(k))) return true;
+      }
+    }
+    return false;
+  }
+
+  const Extent& extent(int64_t i) const { return as<ExtentObject>(region(i)).extent; }
 
   // Whether the kinds that were found are those of the last launch.
   bool is_known() const {
@@ -148,60 +230,14 @@ class BoundTensors {
   const BindPlan& plan_;
   Owned tuple_;
   Owned row_;
+  bool has_parts_ = false;
 };
-
-// A ticket that stands, as the class of Python makes it. Null: there is no memory.
-PyObject* new_ticket(const ExclusivePlan& plan, PyObject* state, PyObject* use, int64_t epoch) {
-  const Owned number(PyLong_FromLongLong(epoch));
-  if (!number) return nullptr;
-  PyObject* ticket = PyType_GenericAlloc(static_cast<PyTypeObject*>(plan.ticket_class), 0);
-  if (ticket == nullptr) return nullptr;
-  set_slot(ticket, plan.epoch_offset, number.get());
-  set_slot(ticket, plan.state_offset, state);
-  set_slot(ticket, plan.use_offset, use);
-  set_slot(ticket, plan.exclusive_offset, Py_True);
-  set_slot(ticket, plan.by_epoch_offset, Py_False);
-  set_slot(ticket, plan.extent_offset, Py_None);
-  set_slot(ticket, plan.parent_offset, Py_None);
-  set_slot(ticket, plan.ended_offset, Py_None);
-  return ticket;
-}
-
-// Lets a ticket have a tensor for itself, if nobody must look closer, and the epoch is what it is
-// known to be; for who has the lock: runs no Python.
-bool exclude(const ExclusivePlan& plan, const TensorRecord& tensor, PyObject* ticket, PyObject* use,
-             int64_t epoch) {
-  StorageRecord& storage = *tensor.storage;
-  // Another thread may have borrowed it while this one waited for the lock.
-  if (!may_borrow_whole(storage) || storage.epoch != epoch) return false;
-  PyObject* state = object_of(tensor.state);
-  end_all(plan, some_in_slot(state, plan.latest_offset), use);
-  storage.owner = reinterpret_cast<int64_t>(ticket);
-  storage.slow_path |= slow_path::kExclusive;
-  storage.epoch = epoch + 1;
-  set_slot(state, plan.borrows->last_write_offset, use);
-  set_slot(state, plan.latest_offset, ticket);
-  return true;
-}
 
 }  // namespace
 
-BorrowLock::BorrowLock(const BorrowContext& borrows) : borrows_(borrows), state_(State::kFree) {
-#ifndef Py_GIL_DISABLED
-  if (borrows.holds != nullptr && *borrows.holds == 0) return;
-#endif
-  const Owned taken(PyObject_CallNoArgs(object_of(borrows.acquire)));
-  state_ = taken ? State::kTaken : State::kInterrupted;
-}
-
-BorrowLock::~BorrowLock() {
-  if (state_ != State::kTaken) return;
-  const Owned nothing(PyObject_CallNoArgs(object_of(borrows_.release)));
-}
-
 PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known) {
   if (PyTuple_GET_SIZE(arguments) != plan.arity) Py_RETURN_NONE;
-  Owned use(use_here(*plan.borrows, object_of(plan.what), known));
+  Owned use(use_here(object_of(plan.what), known));
   if (!use) return nullptr;
   BoundTensors bound(plan, std::move(use));
   if (!bound.ok()) return nullptr;
@@ -209,33 +245,17 @@ PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known) {
   Owned reading;
   while (true) {
     {
-      const BorrowLock lock(*plan.borrows);
+      const BorrowLock lock(bound.has_parts());
       if (!lock.ok()) return nullptr;
       found = bound.bind(arguments, reading.get());
     }
     if (found != Borrowable::kOnceExclusiveEnds) break;
     // Not under the lock: this allocates.
-    reading = Owned(use_here(*plan.borrows, object_of(plan.what_is_read), known));
-    if (!reading) return nullptr;
+    reading = Owned(use_here(object_of(plan.what_is_read), known));
+    if (!reading || (bound.has_parts() && !bound.prepare(arguments, reading.get()))) return nullptr;
   }
+  if (PyErr_Occurred()) return nullptr;
   return found == Borrowable::kYes ? bound.release() : Py_NewRef(Py_None);
-}
-
-PyObject* borrow_exclusive(const ExclusivePlan& plan, PyObject* record, PyObject* what,
-                           PyObject* known) {
-  const TensorRecord& tensor = *tensor_of(record);
-  const Owned use(use_here(*plan.borrows, what, known));
-  if (!use) return nullptr;
-  const int64_t epoch = tensor.storage->epoch;
-  Owned ticket(new_ticket(plan, object_of(tensor.state), use.get(), epoch));
-  if (!ticket) return nullptr;
-  bool excluded;
-  {
-    const BorrowLock lock(*plan.borrows);
-    if (!lock.ok()) return nullptr;
-    excluded = exclude(plan, tensor, ticket.get(), use.get(), epoch);
-  }
-  return excluded ? ticket.release() : Py_NewRef(Py_None);
 }
 
 }  // namespace tw::py

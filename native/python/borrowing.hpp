@@ -21,7 +21,7 @@ inline constexpr int64_t kFailed = INT64_MIN;
 // runs in the scope; nor may containers be allocated there, as that collects garbage.
 class BorrowLock {
  public:
-  explicit BorrowLock(const BorrowContext& borrows);
+  explicit BorrowLock(bool may_run_python = false);
   BorrowLock(const BorrowLock&) = delete;
   BorrowLock& operator=(const BorrowLock&) = delete;
   ~BorrowLock();
@@ -31,17 +31,15 @@ class BorrowLock {
 
  private:
   enum class State { kInterrupted, kFree, kTaken };
-  const BorrowContext& borrows_;
   State state_;
 };
 
 // What is done to memory there, in these words, as `tensors.borrow.Use` has it. A new reference;
 // null: an error is set. `seen` may be null.
-PyObject* use_at(const BorrowContext& borrows, PyObject* what, PyObject* location,
-                 SeenLocation* seen);
+PyObject* use_at(PyObject* what, PyObject* location, SeenLocation* seen);
 
 // The same where the program stands.
-PyObject* use_here(const BorrowContext& borrows, PyObject* what, PyObject* known);
+PyObject* use_here(PyObject* what, PyObject* known);
 
 // Who uses an op, and where, if nobody has used it yet. None: somebody has. Where its use was noted
 // before, anything is given. A new reference; null: an error is set.
@@ -58,23 +56,20 @@ void forget_first(PyObject* uses);
 inline bool is_used(PyObject* uses) { return uses != Py_None && PyList_GET_SIZE(uses) != 0; }
 
 // Notes who wrote memory last, where Python looks for that. Runs no Python.
-void note_uses(const TensorUses& uses, const BorrowContext& borrows, PyObject* use);
+void note_uses(const TensorUses& uses, PyObject* use);
 
 // Whether the code of a launch is still what it was made for. May set an error.
 bool is_fresh(const LaunchPlan& plan);
 
-// Borrows the tensors that a kernel was given. Gives a tuple: the records of the tensors, which
-// keep their memory, the use that is noted with what is written, the row as `TensorUses` takes it,
-// and what is known of launches of their kinds. That is None where they are not those of the last
-// launch, and then nothing is borrowed. None in place of the tuple: an argument needs a closer
-// look. A new reference; null: an error is set.
+// Borrows the tensors that a kernel was given. Gives a tuple: their regions, which keep their
+// memory; a tuple of the tickets of those that are parts, or None; the use that is noted with what
+// is written; the row as `TensorUses` takes it; and what is known of launches of their kinds. That
+// is None where they are not those of the last launch, and then nothing is borrowed. None in place
+// of the tuple: an argument needs a closer look. A new reference; null: an error is set.
 PyObject* bind(const BindPlan& plan, PyObject* arguments, PyObject* known);
 
-// Borrows all of a tensor for writing, by its record, as `tensors.borrow.BorrowState.exclude` does.
-// Gives a new ticket; None: parts of the memory are borrowed or it has neighbours, and nothing was
-// done. A new reference; null: an error is set.
-PyObject* borrow_exclusive(const ExclusivePlan& plan, PyObject* record, PyObject* what,
-                           PyObject* known);
+// How many items such a tuple has behind the regions.
+inline constexpr Py_ssize_t kBehindRegions = 4;
 
 // A number as Python takes it; `kFailed`: null, as an error is set.
 inline PyObject* as_answer(int64_t number) {
@@ -107,7 +102,7 @@ int64_t begin_launch(const LaunchPlan& plan, PyObject* uses, PyObject* user, PyO
   const Owned use(first_use(uses, user, known));
   if (!use) return kFailed;
   if (use.get() == Py_None) return 0;
-  const BorrowLock lock(*plan.borrows);
+  const BorrowLock lock;
   if (!lock.ok()) return kFailed;
   if (is_used(uses)) return 0;  // by another thread, while this one waited
   if (!note_first(uses, use.get())) return kFailed;
@@ -124,9 +119,9 @@ int64_t begin_replay(const ReplayMemory& memory, PyObject* uses, PyObject* user,
   const Owned first(first_use(uses, user, known));
   if (!first) return kFailed;
   if (first.get() == Py_None) return 0;
-  const Owned use(use_at(*memory.borrows, object_of(memory.what), built, nullptr));
+  const Owned use(use_at(object_of(memory.what), built, nullptr));
   if (!use) return kFailed;
-  const BorrowLock lock(*memory.borrows);
+  const BorrowLock lock;
   if (!lock.ok()) return kFailed;
   if (is_used(uses)) return 0;
   if (!note_first(uses, first.get())) return kFailed;
@@ -136,7 +131,7 @@ int64_t begin_replay(const ReplayMemory& memory, PyObject* uses, PyObject* user,
     forget_first(uses);
     return 0;
   }
-  note_uses(tensors, *memory.borrows, use.get());
+  note_uses(tensors, use.get());
   return number;
 }
 

@@ -148,7 +148,7 @@ PyObject* submit_launch(PyObject* self, PyObject* const* given, Py_ssize_t count
   const auto stream = arguments.address<cuda::OpaqueStream>();
   const int64_t budget = arguments.number();
   if (!arguments.ok() || !check_uses(kName, uses)) return nullptr;
-  int64_t* tensors = words_in(kName, row, TensorUses::words_for(plan->written, plan->tensors));
+  int64_t* tensors = words_in(kName, row, TensorUses::words_for(plan->tensors));
   if (tensors == nullptr) return nullptr;
   const int64_t* its_numbers = words_in(kName, numbers, plan->numbers);
   if (its_numbers == nullptr) return nullptr;

@@ -100,7 +100,7 @@ struct Prepared {
 
 // Whether `bind` gave it.
 bool is_held(PyObject* held) {
-  return held != Py_None && PyTuple_CheckExact(held) && PyTuple_GET_SIZE(held) >= 3 &&
+  return held != Py_None && PyTuple_CheckExact(held) && PyTuple_GET_SIZE(held) >= kBehindRegions &&
          PyBytes_Check(row_in(held)) && Py_TYPE(known_in(held)) == classes.known;
 }
 

@@ -22,7 +22,7 @@ inline LaunchObject& as_launch(PyObject* self) { return *reinterpret_cast<Launch
 
 extern PyTypeObject* launch_type;
 
-// What `bind` gave: the records of tensors, then these.
+// What `bind` gave: the regions of tensors, their tickets, then these.
 inline PyObject* use_in(PyObject* held) {
   return PyTuple_GET_ITEM(held, PyTuple_GET_SIZE(held) - 3);
 }

@@ -10,6 +10,10 @@ int execute(PyObject* module) {
       add_endings,      //
       add_launch,       //
       add_borrowing,    //
+      add_borrow_state,  //
+      add_storage,      //
+      add_handle,       //
+      add_uses,         //
       add_cpu,          //
       add_cuda_driver,  //
       add_cuda_stream,  //

@@ -5,6 +5,7 @@
 
 namespace tw::py {
 
+int add_borrow_state(PyObject* module);
 int add_borrowing(PyObject* module);
 int add_cpu(PyObject* module);
 int add_cuda_driver(PyObject* module);
@@ -13,11 +14,14 @@ int add_dlpack(PyObject* module);
 int add_endings(PyObject* module);
 int add_entry(PyObject* module);
 int add_graph(PyObject* module);
+int add_handle(PyObject* module);
 int add_launch(PyObject* module);
 int add_location(PyObject* module);
 int add_process(PyObject* module);
 int add_run_inline(PyObject* module);
 int add_slots(PyObject* module);
+int add_storage(PyObject* module);
+int add_uses(PyObject* module);
 int add_xla(PyObject* module);
 
 }  // namespace tw::py

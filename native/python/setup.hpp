@@ -22,6 +22,13 @@ class Setup {
   // A new reference, which is kept for good.
   PyObject* object(const char* name) { return Py_XNewRef(find(name)); }
 
+  int64_t number(const char* name) {
+    PyObject* found = find(name);
+    const int64_t number = found == nullptr ? 0 : PyLong_AsLongLong(found);
+    if (number == -1 && PyErr_Occurred()) ok_ = false;
+    return number;
+  }
+
   PyTypeObject* type(const char* name) {
     PyObject* found = find(name);
     if (found != nullptr && !PyType_Check(found)) {

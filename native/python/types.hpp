@@ -3,9 +3,9 @@
 // Python can make an object without initializing it (`object.__new__`), so any field may be null.
 #pragma once
 
-#include <structmember.h>
-
 #include "python/py.hpp"
+//
+#include <structmember.h>  // needs Python.h
 
 namespace tw::py {
 
@@ -107,5 +107,20 @@ inline PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject*
 
 // A field of a native object takes a reference, and gives up the one before.
 inline void set_field(PyObject*& field, PyObject* value) { Py_XSETREF(field, Py_XNewRef(value)); }
+
+// What a weak reference refers to; empty: it is gone, or that is no weak reference.
+inline Owned target_of(PyObject* reference) {
+  if (reference == nullptr || !PyWeakref_Check(reference)) return Owned();
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* found = nullptr;
+  if (PyWeakref_GetRef(reference, &found) < 0) PyErr_Clear();
+  return Owned(found);
+#else
+  PyObject* found = PyWeakref_GetObject(reference);
+  return found == Py_None ? Owned() : Owned::borrowed(found);
+#endif
+}
+
+inline bool is_alive(PyObject* reference) { return bool(target_of(reference)); }
 
 }  // namespace tw::py

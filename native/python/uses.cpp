@@ -1,20 +1,35 @@
 // Who uses an op, and what is done to memory: noted where the program stands.
 #include "python/borrowing.hpp"
+#include "python/memory.hpp"
+#include "python/module.hpp"
+#include "python/setup.hpp"
 
 namespace tw::py {
 
 namespace {
 
+// What Python tells once: the lock of borrow state, and what a use is noted as.
+struct BorrowContext {
+  PyObject* acquire = nullptr;
+  PyObject* release = nullptr;
+  PyTypeObject* use_class = nullptr;
+  int64_t main_thread = 0;  // the number of the main thread, which makes most launches
+  PyObject* main_thread_name = nullptr;
+  PyObject* thread_name = nullptr;  // gives the name of the thread that calls it
+  const int64_t* holds = nullptr;   // where the lock counts how often it is held; null: unknown
+};
+
+BorrowContext context;
+
 // The name of this thread. Null: an error is set.
-PyObject* name_of_thread(const BorrowContext& borrows, bool is_main) {
-  if (is_main) return Py_NewRef(object_of(borrows.main_thread_name));
-  return PyObject_CallNoArgs(object_of(borrows.thread_name));
+PyObject* name_of_thread(bool is_main) {
+  if (is_main) return Py_NewRef(context.main_thread_name);
+  return PyObject_CallNoArgs(context.thread_name);
 }
 
 // `Use(what, location, thread)`, a tuple of a class of Python's, without a call of that.
-PyObject* new_use(const BorrowContext& borrows, PyObject* what, PyObject* location, Owned thread) {
-  auto* cls = static_cast<PyTypeObject*>(borrows.use_class);
-  PyObject* use = PyType_GenericAlloc(cls, 3);
+PyObject* new_use(PyObject* what, PyObject* location, Owned thread) {
+  PyObject* use = PyType_GenericAlloc(context.use_class, 3);
   if (use == nullptr) return nullptr;
   PyTuple_SET_ITEM(use, 0, Py_NewRef(what));
   PyTuple_SET_ITEM(use, 1, Py_NewRef(location));
@@ -22,26 +37,62 @@ PyObject* new_use(const BorrowContext& borrows, PyObject* what, PyObject* locati
   return use;
 }
 
+PyObject* set_borrowing(PyObject*, PyObject* given) {
+  Setup setup(given);
+  BorrowContext found;
+  found.acquire = setup.object("acquire");
+  found.release = setup.object("release");
+  found.use_class = setup.type("Use");
+  found.main_thread = setup.number("main_thread");
+  found.main_thread_name = setup.object("main_thread_name");
+  found.thread_name = setup.object("thread_name");
+  found.holds = reinterpret_cast<const int64_t*>(setup.number("holds"));
+  if (!setup.ok()) return nullptr;
+  context = found;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kFunctions[] = {
+    {"set_borrowing", set_borrowing, METH_O, "Say what borrowing takes: the lock, and uses."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 }  // namespace
 
-PyObject* use_at(const BorrowContext& borrows, PyObject* what, PyObject* location,
-                 SeenLocation* seen) {
-  const bool is_main =
-      static_cast<int64_t>(PyThread_get_thread_ident()) == borrows.main_thread;
+BorrowLock::BorrowLock([[maybe_unused]] bool may_run_python) : state_(State::kFree) {
+#ifndef Py_GIL_DISABLED
+  if (!may_run_python && context.holds != nullptr && *context.holds == 0) return;
+#endif
+  const Owned taken(PyObject_CallNoArgs(context.acquire));
+  state_ = taken ? State::kTaken : State::kInterrupted;
+}
+
+BorrowLock::~BorrowLock() {
+  if (state_ != State::kTaken) return;
+  const SavedError saved;
+  const Owned nothing(PyObject_CallNoArgs(context.release));
+}
+
+PyObject* use_at(PyObject* what, PyObject* location, SeenLocation* seen) {
+  if (context.use_class == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "set_borrowing() was not called");
+    return nullptr;
+  }
+  const bool is_main = static_cast<int64_t>(PyThread_get_thread_ident()) == context.main_thread;
   if (!is_main) seen = nullptr;  // notes are those of the main thread
   if (seen != nullptr) {
     if (PyObject* again = seen->borrow.find(what)) return Py_NewRef(again);
   }
-  Owned thread(name_of_thread(borrows, is_main));
+  Owned thread(name_of_thread(is_main));
   if (!thread) return nullptr;
-  PyObject* use = new_use(borrows, what, location, std::move(thread));
+  PyObject* use = new_use(what, location, std::move(thread));
   if (use != nullptr) keep_note(seen, &SeenLocation::borrow, location, what, use);
   return use;
 }
 
-PyObject* use_here(const BorrowContext& borrows, PyObject* what, PyObject* known) {
+PyObject* use_here(PyObject* what, PyObject* known) {
   const Caller stands = caller(known);
-  return stands ? use_at(borrows, what, stands.location.get(), stands.seen) : nullptr;
+  return stands ? use_at(what, stands.location.get(), stands.seen) : nullptr;
 }
 
 PyObject* first_use(PyObject* uses, PyObject* user, PyObject* known) {
@@ -67,10 +118,12 @@ void forget_first(PyObject* uses) {
   if (uses != Py_None) PyList_SetSlice(uses, 0, PyList_GET_SIZE(uses), nullptr);
 }
 
-void note_uses(const TensorUses& uses, const BorrowContext& borrows, PyObject* use) {
+void note_uses(const TensorUses& uses, PyObject* use) {
   for (int64_t i = 0; i < uses.written(); ++i) {
-    set_slot(object_of(uses.tensor(i).state), borrows.last_write_offset, use);
+    set_field(static_cast<StateObject*>(uses.tensor(i).state)->last_write, use);
   }
 }
+
+int add_uses(PyObject* module) { return PyModule_AddFunctions(module, kFunctions); }
 
 }  // namespace tw::py

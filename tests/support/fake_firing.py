@@ -6,19 +6,13 @@ import ctypes
 from struct import unpack
 from typing import Any
 
+from support.records import TENSOR_WORDS, TensorWord
 from tilewright._core import CUDA_STATUS_BITS
 from tilewright.devices.cuda.record import HEAD_WORDS
 from tilewright.devices.lane import PUT, UNPUT
 from tilewright.devices.stub.calls import stub
 from tilewright.devices.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
-from tilewright.devices.stub.words import (
-    LANE_WORDS,
-    MEMORY_WORDS,
-    TENSOR_WORDS,
-    LaneWord,
-    MemoryWord,
-    TensorWord,
-)
+from tilewright.devices.stub.words import LANE_WORDS, MEMORY_WORDS, LaneWord, MemoryWord
 from tilewright.op.place import here
 from tilewright.tensors.borrow import LOCK, Use
 

@@ -8,13 +8,14 @@ from functools import partial
 from operator import getitem
 from struct import pack
 
+from support.records import TENSOR_WORDS, storage_words
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
 from tilewright.devices.lane import Lane
 from tilewright.devices.stub.shots import SHOT_WORDS
-from tilewright.devices.stub.words import MEMORY_WORDS, STORAGE_WORDS, TENSOR_WORDS, new_words
+from tilewright.devices.stub.words import MEMORY_WORDS, new_words
 from tilewright.op.place import here
-from tilewright.tensors.borrow import BorrowState, borrow_words
+from tilewright.tensors.borrow import BorrowState
 
 
 class Driver:
@@ -80,12 +81,13 @@ class Plain:
     def __init__(self):
         self.record = Record(77, 88, (1, 1, 1), (1, 1, 1), 0, (0, 6, 0, 0))
         first = self.record.slots
-        self.memory = [new_words(STORAGE_WORDS) for _ in range(2)]
+        self.states = [BorrowState() for _ in range(2)]
+        self.memory = [storage_words(state) for state in self.states]
         self.tensors = [
-            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096 * i, ctypes.addressof(self.memory[i - 1]))
-            for i in (1, 2)
+            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096 * (i + 1), state.record, id(state))
+            for i, state in enumerate(self.states)
         ]
-        self.row = pack("5q", *map(ctypes.addressof, self.tensors), 0, 0, 0)  # epochs, an owner
+        self.row = pack("6q", *map(ctypes.addressof, self.tensors), 0, 0, 0, 0)  # epochs, owners
         self.places = (ctypes.c_int64 * 2)(first, first + 3), (ctypes.c_int64 * 1)(first + 2)
         tensors, numbers = map(ctypes.addressof, self.places)
         self.world = {"one": object(), "other": object()}
@@ -95,7 +97,7 @@ class Plain:
             id(self.read), 0, id(one[1]), id(self.world), id(self.other), id(other[1])
         )
         self.shot = (ctypes.c_int64 * SHOT_WORDS)(
-            self.record.address, 4, 2, tensors, 1, numbers, 1, ctypes.addressof(borrow_words()),
+            self.record.address, 4, 2, tensors, 1, numbers, 1,
             2, ctypes.addressof(self.watches), 0,
         )  # fmt: skip
         self.lane, self.uses = Lane(), []
@@ -114,17 +116,17 @@ class Recorded:
     """A graph that writes one tensor and reads another."""
 
     def __init__(self, record=0):
-        self.memory = [new_words(STORAGE_WORDS) for _ in range(2)]
-        self.states = [BorrowState(memory) for memory in self.memory]
+        self.states = [BorrowState() for _ in range(2)]
+        self.memory = [storage_words(state) for state in self.states]
         self.tensors = [
-            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096, ctypes.addressof(memory), id(state))
-            for memory, state in zip(self.memory, self.states, strict=True)
+            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096, state.record, id(state))
+            for state in self.states
         ]
-        self.row = new_words(5)
+        self.row = new_words(6)
         self.row[:2] = [ctypes.addressof(each) for each in self.tensors]
         self.what, self.built, self.record = "written by a graph", here(), record
         self.words = (ctypes.c_int64 * MEMORY_WORDS)(
-            ctypes.addressof(self.row), 2, 1, ctypes.addressof(borrow_words()), id(self.what)
+            ctypes.addressof(self.row), 2, 1, id(self.what)
         )  # fmt: skip
         self.lane, self.uses = Lane(), []
 

@@ -124,12 +124,12 @@ def _borrow(op: GraphLaunch, writes: Sequence[Region], reads: Sequence[Region]) 
             if region.is_whole:
                 region.storage.state.write_all(written)
             else:
-                region.storage.state.exclude_locked(written, region.part)
+                region.storage.state.exclude(written, region.part)
         for region in reads:
             if region.is_whole:
                 region.storage.state.read_all(read)
             else:
-                region.storage.state.share_locked(read, region.part)
+                region.storage.state.share(read, region.part)
 
 
 def _described(region: Region) -> str:

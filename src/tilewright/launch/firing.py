@@ -18,7 +18,7 @@ from ..devices.protocol import AnyUse
 from ..devices.stub.shots import ShotWord
 from ..op.place import Spot, place_of
 from ..tensors.flight import PUTS, tell_put
-from ..tensors.order import tidy
+from ..tensors.order import regions_of, tidy
 from .arguments import Held
 from .shots import Places, PlainShot
 
@@ -80,7 +80,7 @@ class CudaShot(PlainShot):
             stream.keep(self, held)
             raise
         if put == 0:  # memory may have an account of work that is over
-            return tidy(held[:-3]) and self.fire(held, numbers, stream, use, waits)
+            return tidy(regions_of(held)) and self.fire(held, numbers, stream, use, waits)
         if put < 0:
             self.refuse(held, put)
         return True

@@ -20,6 +20,7 @@ from ..devices.protocol import AnyUse
 from ..devices.stub.shots import ShotWord
 from ..op.outcome import Outcome
 from ..tensors.flight import fail_unlisted
+from ..tensors.order import regions_of
 from .arguments import Held
 from .shots import Places, PlainShot
 
@@ -71,7 +72,7 @@ class CpuShot(PlainShot):
         except Exception as error:  # all is being stopped: it was not run
             outcome = Outcome(((self._kernel, held[-3].spot),))
             outcome.settle(error)
-            memory, written = [each.region for each in held[:-3]], self._words[ShotWord.WRITTEN]
+            memory, written = regions_of(held), self._words[ShotWord.WRITTEN]
             fail_unlisted(lane, number, outcome, memory[:written], memory[written:])
 
     def _tell_of(self, report: RawReport) -> None:

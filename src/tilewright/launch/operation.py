@@ -27,7 +27,7 @@ from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
 from ..tensors.belonging import is_among
 from ..tensors.borrow import LOCK
-from ..tensors.order import tidy
+from ..tensors.order import regions_of, tidy
 from ..tensors.pledges import Pledge, behind
 from ..tensors.shape import ShapeLike
 from .arguments import Bound, Held
@@ -493,7 +493,7 @@ def _layouts(bound: Bound) -> str:
 
 def _tidy(held: Held) -> bool:
     """Let the memory of a launch that could not begin forget what is over; whether it could."""
-    return tidy(held[:-3])
+    return tidy(regions_of(held))
 
 
 def _unfinished(

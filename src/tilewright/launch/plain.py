@@ -12,27 +12,25 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from struct import pack, unpack_from
 from types import CodeType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from .._core import BEHIND_REGIONS, bind_tensors, bytes_address, slot_offset, ticket_of_epoch
 from .._core import Binder as NativeBinder
-from .._core import bind_tensors, bytes_address, slot_offset
 from ..base.errors import Error, ShapeError
 from ..devices.host import CPU
 from ..devices.stub.words import CALL_WORDS, CallWord, new_words
 from ..op.core import has_op
 from ..tensors.arc import Arc, Core
-from ..tensors.borrow import LOCK, Ticket, borrow_words
-from ..tensors.excluding import exclusive_words
-from ..tensors.ownership import Handle
+from ..tensors.borrow import LOCK, Ticket
+from ..tensors.order import regions_of
 from ..tensors.partition import MappedPartition, Partition
-from ..tensors.region import TensorRecord, region_of_array
+from ..tensors.region import region_of_array
 from ..tensors.tensor import BorrowMut, Tensor, new_tensor
 from .arguments import Bound, Foreign, Held
 from .binding import Binder
 from .form import Form, Known
-from .kinds import is_arc
 from .protocol import Declared
 from .recent import Recent
 from .slices import uncut
@@ -79,10 +77,8 @@ class PlainBinder(NativeBinder):
         self._words[:] = [
             self._count, self._written, ctypes.addressof(self._places),
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
-            id(TensorRecord), given, ctypes.addressof(borrow_words()), id(self._writing),
-            slot_offset(Tensor, "plain"), slot_offset(Arc, "_core"), slot_offset(Core, "tensor"),
-            slot_offset(self._given_as, "stamp"), slot_offset(self._given_as, "tensor"), id(mapped),
-            ctypes.addressof(exclusive_words()), id(self._reading),
+            id(mapped), given, id(self._writing), id(self._reading), slot_offset(Arc, "_core"),
+            slot_offset(Core, "tensor"),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
         self.number_places = pack(f"{len(binder.scalars)}q", *binder.scalars)
@@ -100,9 +96,7 @@ class PlainBinder(NativeBinder):
         where = _above(where)
         held = bind_tensors(self.call, values, where)
         if held is None:
-            return (
-                self.bind(values, where) if self._note_plain(values) else self._adapt(values, where)
-            )
+            return self._adapt(values, where)
         return held if held[-1] is not None else self._bind_others(values, where)
 
     def _adapt(self, values: tuple[Any, ...], where: Where) -> Held | None:
@@ -151,20 +145,20 @@ class PlainBinder(NativeBinder):
     def bound(self, values: tuple[Any, ...], held: Held) -> Bound:
         """The arguments of a call as those who look closer take them."""
         bound = self._described(values, held)
-        use, row, known = held[-3:]
+        tickets, use, row, known = held[-BEHIND_REGIONS:]
         bound.held, bound.form, bound.device = held, known.form, known.home
         bound.spot, bound.tickets = use.spot, []
         epochs = unpack_from(f"{self._count}q", row, 8 * self._count)
-        bound.shares = epochs[self._written :]
-        for partition, epoch in zip(bound.outputs, epochs, strict=False):
+        parts: Sequence[Ticket | None] = tickets or (None,) * self._count
+        borrows = list(zip(parts, epochs, strict=True))
+        bound.shares = [part or epoch for part, epoch in borrows[self._written :]]
+        for partition, (part, epoch) in zip(bound.outputs, borrows, strict=False):
             parent = partition.ticket
-            ticket = Ticket(parent.state, use, None, parent, by_epoch=True)
-            ticket.epoch = epoch
-            bound.tickets.append(ticket)
+            bound.tickets.append(part or ticket_of_epoch(parent.state, use, parent, epoch))
         return bound
 
     def _described(self, values: tuple[Any, ...], held: Held) -> Bound:
-        memory = [cast("TensorRecord", record).region for record in held[: self._count]]
+        memory = list(regions_of(held))
         outputs, inputs = self._outputs(values), self._inputs(values)
         if any(type(value) is np.ndarray for value in inputs):
             inputs = [
@@ -181,20 +175,6 @@ class PlainBinder(NativeBinder):
         self._forms.keep(kinds, known)
         return known
 
-    def _note_plain(self, values: tuple[Any, ...]) -> bool:
-        """Let tensors know that they need no closer look, if they were not asked yet."""
-        handles = [value.content if is_arc(value) else value for value in self._inputs(values)]
-        partitions = self._outputs(values)
-        known = all(isinstance(handle, Handle) for handle in handles)
-        if not (known and all(isinstance(value, self._given_as) for value in partitions)):
-            return False
-        unknown = [handle for handle in handles if handle.plain is None]
-        unknown += [p for p in partitions if p.stamp is None or p.tensor.plain is None]
-        with LOCK:
-            for each in unknown:
-                each.note_plain()
-        return bool(unknown) and all(_is_plain(each) for each in unknown)
-
 
 def _is_on_host(output: Any) -> bool:
     """Whether an output is memory of the CPU."""
@@ -205,12 +185,6 @@ def _is_on_host(output: Any) -> bool:
 def _above(where: Where) -> Where:
     """The same for who is called once more."""
     return where + 1 if isinstance(where, int) else where
-
-
-def _is_plain(value: Any) -> bool:
-    if not isinstance(value, Handle):
-        return value.stamp is not None and value.tensor.plain is not None
-    return value.plain is not None
 
 
 def picking(places: Sequence[int], count: int) -> Callable[[Sequence[Any]], Sequence[Any]]:

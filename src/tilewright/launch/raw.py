@@ -21,7 +21,7 @@ from ..op.endings import NOT_FIRED, NotFired
 from ..op.place import here, place_of
 from ..op.trace import Tracing
 from ..tensors.pointer import DevicePointer
-from ..tensors.region import Region, TensorRecord
+from ..tensors.region import Region
 from ..tensors.working import begin_raw, leave_unput, put_work
 from .scalars import check_scalar, slot_of
 
@@ -44,7 +44,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
         self._function = function
         self._slots: list[int] = []
         self._memory: list[tuple[int, Region]] = []
-        self._records: list[TensorRecord | None] = []
+        self._records: list[Region | None] = []
         self._config: LaunchConfig | None = None
 
     @property

@@ -15,7 +15,6 @@ from ..devices.cpu.layouts import slot_holding
 from ..devices.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
 from ..devices.stub.words import Words, new_words
 from ..frontend.captured import Absent, Captured, there_or_absent
-from ..tensors.borrow import borrow_words
 from .scalars import packing_of, slot_of
 
 Places = ctypes.Array[ctypes.c_int64]
@@ -49,7 +48,6 @@ class PlainShot:
         words[ShotWord.NUMBERS] = len(numbers)
         words[ShotWord.NUMBER_PLACES] = ctypes.addressof(given)
         words[ShotWord.WRITTEN] = written
-        words[ShotWord.BORROWS] = ctypes.addressof(borrow_words())
         self.given = ctypes.addressof(words)
         """Where its words are, for native code."""
         self._kept = (places, given, keep)

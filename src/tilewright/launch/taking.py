@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._core import ticket_of_epoch
 from ..base.errors import BorrowError
 from ..op.context import ExecutionContext
 from ..op.place import Spot
@@ -53,7 +54,7 @@ def take(kernel: str, bound: Bound, spot: Spot, pledges: Sequence[Pledge] = ()) 
                 shares.append(state.epoch)
             else:
                 view = inputs[len(shares)].ticket
-                shares.append(state.share_locked(_reading(kernel, bound), region.part, view))
+                shares.append(state.share(_reading(kernel, bound), region.part, view))
         if bound.outputs:
             writing = Use(f"borrowed for writing by `{kernel}`", spot)
             for partition in bound.outputs:
@@ -65,7 +66,7 @@ def _check_usable(bound: Bound, inputs: list[Handle]) -> None:
     """Raise for an argument that was moved away, or whose borrow has ended."""
     for partition in bound.outputs:
         partition.check_usable()
-    bound.reads_own = Handle.are_simply_owned(inputs)
+    bound.reads_own = all(tensor.is_simply_owned for tensor in inputs)
     if not bound.reads_own:
         for tensor in inputs:
             tensor.check_usable()
@@ -125,9 +126,7 @@ def _all_tickets(kernel: str, bound: Bound) -> list[Ticket]:
             found.append(share)
         else:
             state = region.storage.state
-            ticket = Ticket(state, _reading(kernel, bound), exclusive=False)
-            ticket.epoch = share
-            found.append(ticket)
+            found.append(ticket_of_epoch(state, _reading(kernel, bound), None, share))
     return found
 
 

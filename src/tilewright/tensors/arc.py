@@ -20,7 +20,7 @@ from .indexing import Key
 from .ownership import Ours, Title
 from .partition import Partition, cut
 from .pointer import DevicePointer
-from .region import Region, TensorRecord
+from .region import Region
 from .shape import ShapeLike
 from .show import facts, table
 from .tensor import PARTITION_HINT, Tensor
@@ -128,9 +128,9 @@ class Arc(Ours, Generic[E]):
         return self._core.tensor
 
     @property
-    def plain(self) -> TensorRecord | None:
+    def plain(self) -> Region | None:
         """As a tensor's, for launchers."""
-        return self._core.tensor.plain
+        return cast("Region | None", self._core.tensor.plain)
 
     # What its tensor is, and can do
 

@@ -6,25 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from .._core import Extent as NativeExtent
+
 _MOST_WORK: Any = 10_000
 """How many candidates the search for a common byte of two interleaved patterns may try."""
 
 
-class Extent:
+class Extent(NativeExtent):
     """The bytes from `start` to before `end`; in a subclass perhaps only some of them."""
 
-    __slots__ = ("end", "start")
-
-    def __init__(self, start: int, end: int) -> None:
-        self.start = start
-        """The lowest byte address."""
-        self.end = end
-        """The byte address behind the last; the start, where there are no bytes."""
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether it is all the bytes from start to end."""
-        return True
+    __slots__ = ()
 
     def overlaps(self, other: Extent) -> bool:
         """Whether the two reach over common addresses."""

@@ -91,7 +91,7 @@ class HostWrite:
             region.mark_written()
             use = Use("written by the host through NumPy", self._spot)
             standing = self._ticket if self._ticket.ended_by() is None else None
-            region.storage.state.exclude_locked(use, region.part, standing)
+            region.storage.state.exclude(use, region.part, standing)
         if not is_over and error is None:
             raise BorrowError(
                 "the array, or something made of it, is kept after the `with` block in which it"

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .._core import Layout as NativeLayout
+from .._core import Tiling as NativeTiling
 from ..base.dtypes import AnyDType
 from ..base.shapes import Shape, grid_of, row_major_strides, size
 from ..base.tile_order import OWNED
 
 WORD = (1 << 64) - 1
-
-_numbers = itertools.count(1)
+_FARTHEST = 1 << 62
+"""Bytes that no memory spans: what reaches further describes none."""
 
 MOST_KEPT = 4096
 """Layouts, and ways to cut them, that are remembered for the next tensor of their kind."""
 
 
-class Layout:
+class Layout(NativeLayout):
     """Element type, shape and strides (in elements): a tensor without its memory.
 
     Tensors alike share one layout, so launches look up by identity what they know of its kind.
     """
 
     __slots__ = (
-        "covers", "dtype", "high", "is_contiguous", "is_injective", "low", "number", "shape",
-        "strides", "unit_axis", "words",
+        "dtype", "is_contiguous", "is_injective", "shape", "strides", "unit_axis", "words",
     )  # fmt: skip
 
     def __init__(self, dtype: AnyDType, shape: Shape, strides: Shape) -> None:
-        self.number = next(_numbers)
-        """Tells it from all others, in native records."""
         self.dtype = dtype
         self.shape = shape
         self.strides = strides
@@ -77,16 +75,14 @@ class Mapping:
         return tuple(n for n, group in zip(per_axis, self.groups, strict=True) if group != OWNED)
 
 
-class Tiling:
+class Tiling(NativeTiling):
     """A layout cut into tiles: the part of a partition that needs no memory."""
 
-    __slots__ = ("grid", "layout", "mapping", "number", "partial", "tile")
+    __slots__ = ("grid", "layout", "mapping", "partial", "tile")
 
     def __init__(
         self, layout: Layout, tile: Shape, mapping: Mapping | None = None, partial: bool = False
     ) -> None:
-        self.number = next(_numbers)
-        """Tells it from all others, in native records."""
         self.layout = layout
         self.tile = tile
         """The shape of one tile."""
@@ -142,4 +138,4 @@ def _span(shape: Shape, strides: Shape, item: int) -> tuple[int, int]:
         return 0, 0
     reaches = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
     low, high = sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0)
-    return low * item, (high + 1) * item
+    return max(low * item, -_FARTHEST), min((high + 1) * item, _FARTHEST)

@@ -15,29 +15,20 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
-from .._core import FOLLOWING, LISTED
+from .._core import BEHIND_REGIONS, FOLLOWING, LISTED
 from ..devices.lane import LATEST, OVER, Lane
 from ..devices.stub.calls import stub
-from ..devices.stub.words import (
-    ACCOUNT,
-    READERS,
-    STORAGE_WORDS,
-    Look,
-    StorageWord,
-    Words,
-    new_words,
-)
+from ..devices.stub.words import ACCOUNT, Look
 from ..op.trace import Tracing, trace_begin, trace_wait
-from .borrow import LOCK, mark
+from .borrow import LOCK, BorrowState
 from .flight import Flight, Numbered, tell_put
 
 if TYPE_CHECKING:
     from ..devices.protocol import Stream
-    from .region import Region, TensorRecord
+    from .region import Region
 
 Ts = TypeVarTuple("Ts")
 
-WRITE, READ = int(StorageWord.WRITE), int(StorageWord.READ)
 ANYWHERE = (0, 1 << 64)
 """The addresses of a flight of which no more is known."""
 
@@ -62,12 +53,12 @@ class Order:
     """
 
     __slots__ = (
-        "covered", "joined", "most_covered", "most_readers", "reads", "words", "writes",
+        "covered", "joined", "most_covered", "most_readers", "reads", "state", "writes",
     )  # fmt: skip
 
-    def __init__(self, words: Words | None = None) -> None:
-        self.words = words or new_words(STORAGE_WORDS)
-        """The record of the memory: notes plain launches, and whether there are any others."""
+    def __init__(self, state: BorrowState | None = None) -> None:
+        self.state = BorrowState() if state is None else state
+        """Notes plain launches, and whether there are any others."""
         self.writes: list[Span] = []
         """Some may be of flights that are over."""
         self.reads: OrderedDict[Stream | None, list[Span]] = OrderedDict()
@@ -105,7 +96,7 @@ class Order:
 
     def mark(self) -> None:
         """Tell launches whether this must be looked through."""
-        mark(self.words, Look.FLIGHTS, self.is_listing())
+        self.state.mark(Look.FLIGHTS, self.is_listing())
 
     def is_listing(self) -> bool:
         """Whether launches must look through this."""
@@ -144,15 +135,15 @@ class Order:
 
         Any place may hold the only read: native code takes whichever is free.
         """
-        return any(self.words[WRITE:STORAGE_WORDS])
+        return self.state.has_noted_work()
 
     def writers(self) -> list[Flight]:
         """The plain launch that wrote last, if somebody must know of it."""
-        return _noted(self.words[WRITE : WRITE + 2])
+        return _noted(self.state.noted_writes())
 
     def readers(self) -> list[Flight]:
         """The plain launches that read, of which somebody must know."""
-        return _noted(self.words[READ : READ + 2 * READERS])
+        return _noted(self.state.noted_reads())
 
     def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[Flight]:
         """The flights that a use of these bytes comes after. For who holds the lock."""
@@ -173,7 +164,7 @@ class Order:
         if self.has_plain():
             last, readers = self.writers(), self.readers()
             if not (last or readers):
-                self.words[WRITE:STORAGE_WORDS] = [0] * (STORAGE_WORDS - WRITE)
+                self.state.forget_noted_work()
             found += last + readers if writes else last
         return found
 
@@ -277,12 +268,10 @@ def _not_over(spans: Iterable[Span]) -> list[Span]:
     return [span for span in spans if not span[0].over()]
 
 
-def _noted(pairs: list[int]) -> list[Flight]:
+def _noted(pairs: list[tuple[int, int]]) -> list[Flight]:
     """The flights that memory has noted, as lanes and numbers, and that are not over."""
     found: list[Flight] = []
-    for address, number in zip(pairs[::2], pairs[1::2], strict=True):
-        if not address:
-            continue
+    for address, number in pairs:
         lane = Lane.by_address[address]
         if (flight := lane.flights.get(number)) is not None:
             found.append(flight)
@@ -294,15 +283,16 @@ def _noted(pairs: list[int]) -> list[Flight]:
 def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False) -> int:
     """The number in its lane of work whose borrows stand, if their epochs are the same.
 
-    `held` is as `devices.stub` gives it: records, of which the first are written, their use, their
-    row, and another object. Below 0: something needs a closer look, and nothing was begun.
+    `held` is as `_core.bind_tensors` gives it. Below 0: something needs a closer look, and nothing
+    was begun.
     """
-    row, count, address = held[-2], len(held) - 3, lane.address
+    regions = regions_of(held)
+    row, count, address = held[-2], len(regions), lane.address
     reserve, how = stub().reserve, LISTED if listed else 0
     with LOCK:
         number = reserve(row, written, count, address, how)
         if number == ACCOUNT:
-            orders = [record.region.storage.order for record in held[:-3]]
+            orders = [region.storage.order for region in regions]
             for order in orders:
                 order.tidy()
             if _are_followed(orders, lane.stream):
@@ -319,10 +309,15 @@ def _are_followed(orders: Sequence[Order], stream: Stream | None) -> bool:
     return stream is not None and all(order.is_followed(stream) for order in orders)
 
 
-def tidy(records: Iterable[TensorRecord]) -> bool:
+def regions_of(held: tuple[Any, ...]) -> tuple[Region, ...]:
+    """The memory of a bound call, of which the first regions are written."""
+    return held[:-BEHIND_REGIONS]
+
+
+def tidy(regions: Iterable[Region]) -> bool:
     """Let the memory of work that could not begin forget what is over; whether it could."""
     with LOCK:
-        listing = [order for r in records if (order := r.region.storage.order).is_listing()]
+        listing = [order for r in regions if (order := r.storage.order).is_listing()]
         for order in listing:
             order.tidy()
         return any(not order.is_listing() for order in listing)

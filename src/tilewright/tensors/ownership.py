@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from .._core import undo_lost
+from .._core import Handle as NativeHandle
+from .._core import Title as NativeTitle
+from .._core import borrow_exclusive, take_over, undo_lost
 from ..base.errors import BorrowError
 from ..op.nesting import refuse_reading
 from ..op.place import Spot, here, place_of
 from .borrow import LOCK, Ticket, Use
-from .excluding import excluder
 from .lease import Act, refuse_leased
-from .region import Region, TensorRecord
+from .region import Region
 from .storage import Storage
 
 if TYPE_CHECKING:
@@ -27,23 +28,10 @@ if TYPE_CHECKING:
     from ..op.settling import Undo
 
 
-class Title:
+class Title(NativeTitle):
     """Ownership of a tensor, held by whoever owns it now."""
 
-    __slots__ = ("__weakref__", "former", "given_up", "revoked")
-
-    def __init__(self) -> None:
-        self.given_up = False
-        """The owner was refused or failed: the handle before it may take the tensor back."""
-        self.revoked = False
-        """The handle before it did."""
-        self.former: list[weakref.ref[Handle]] = []
-        """Who gave the tensor away, one after the other, until work of the owner has run."""
-
-    @property
-    def has_former(self) -> bool:
-        """Whether somebody is left who gave the tensor away and may get it back."""
-        return bool(self.former) and any(ref() is not None for ref in self.former)
+    __slots__ = ()
 
     def spend(self) -> None:
         """The owner's work has run: those before keep the description, not the memory."""
@@ -146,36 +134,20 @@ class Ours:
         )
 
 
-class Handle(Ours):
+class Handle(NativeHandle, Ours):
     """A tensor as a variable holds it: a region, perhaps moved away, perhaps only borrowed."""
 
-    __slots__ = (
-        "__weakref__", "_lender", "_moved", "_owners", "_title", "_view", "plain", "region",
-    )  # fmt: skip
+    __slots__ = ()
 
     rooted: bool = True
     """Whether work on it must run on its device."""
 
-    def __init__(
-        self,
-        region: Region,
-        title: Title | None,
-        view: Ticket | None = None,
-        lender: Handle | None = None,
-    ) -> None:
-        self.region = region
-        """The memory behind the tensor, for launchers and drivers."""
-        self.plain: TensorRecord | None = None
-        """Its record for launches, once it is known to need no closer look: the tensor is simply
-        owned, and is all of its memory. Only moving it away changes that."""
-        self._title = title
-        self._view = view
-        """The borrow it stands for; None for a tensor that is owned."""
-        self._lender = lender
-        """Whom an exclusive part was borrowed from."""
-        self._moved: Moved | None = None
-        self._owners: Callable[[], int] | None = None
-        """How many owners there are, where it is the content of an Arc."""
+    region: Region
+    _title: Title | None
+    _view: Ticket | None
+    _lender: Handle | None
+    _moved: Moved | None
+    _owners: Callable[[], int] | None
 
     @property
     def ticket(self) -> Ticket | None:
@@ -187,29 +159,10 @@ class Handle(Ours):
         """Whether this handle took the tensor over from another one, and nothing has run since."""
         return self._title is not None and bool(self._title.former)
 
-    @staticmethod
-    def are_simply_owned(handles: Iterable[Handle]) -> bool:
-        """Whether all of these belong to their variables, and to no others that are still there.
-
-        Then they can be used, and work that was given them has nothing to settle: what a handle is
-        given back later, it is given back as such.
-        """
-        for handle in handles:
-            title = handle._title
-            if handle._moved is not None or handle._view is not None:
-                return False
-            if title is not None and (title.revoked or title.has_former):
-                return False
-        return True
-
-    def note_plain(self) -> None:
-        """Tell launches that this tensor needs no closer look, if it needs none."""
-        region = self.region
-        if self.rooted and region.is_whole and Handle.are_simply_owned((self,)):
-            self.plain = TensorRecord.of(region)
-
     def check_usable(self) -> None:
         """Raise if this tensor was moved away, or is a view whose borrow has ended."""
+        if self.is_usable:
+            return
         if self._moved is not None:
             undo_lost()  # it may have been taken for work whose result was lost a moment ago
             self._come_back(self._moved)
@@ -287,22 +240,24 @@ class Handle(Ours):
             self.check_usable()
             if state.leases or state.neighbours:
                 refuse_leased(state, Act.READ, reader, self, region)
-            return state.share_locked(Use(what, here()), region.part, self._view)
+            return state.share(Use(what, here()), region.part, self._view)
 
     def borrow_exclusive(self, what: str) -> Ticket:
         """Borrow for writing, until the next use of any kind; for a method of the tensor."""
-        region, plain = self.region, self.plain
-        if plain is not None and self._owners is None and not region.storage.readonly:
-            ticket = excluder()(plain, what, 2)
-            if ticket is not None:
-                return ticket
+        ticket = borrow_exclusive(self, what, 2)
+        if ticket is not None:
+            return ticket
+        region = self.region
         with LOCK:
             self.check_writable()
             use = Use(what, here(2))
-            return region.storage.state.exclude_locked(use, region.part, self._view)
+            return region.storage.state.exclude(use, region.part, self._view)
 
     def take_over(self, what: str, hint: str) -> tuple[Title, Ticket]:
         """Move the tensor out of this handle; the new owner must keep the title."""
+        taken = take_over(self, what, hint, 1)
+        if taken is not None:
+            return taken
         with LOCK:
             self.check_takeable(what)
             return self.hand_over(what, hint)
@@ -317,12 +272,12 @@ class Handle(Ours):
         title.given_up = False  # who gives it away has it
         chain, known = title.former, weakref.ref(title)
         for handle in (*along, self):
-            handle._title = handle.plain = None
+            handle._title = None
             handle._moved = Moved(what, spot, hint, known, chain, len(chain))
             chain.append(weakref.ref(handle))
         region = self.region
         use = Use(f"consumed by {what}", spot)
-        return title, region.storage.state.exclude_locked(use, region.part)
+        return title, region.storage.state.exclude(use, region.part)
 
     def settle(
         self, *, failed: bool, within: ExecutionContext | None = None, spends: bool = True

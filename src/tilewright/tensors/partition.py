@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from .._core import Access, unpartition
 from ..base.dtypes import DType
 from ..base.errors import BorrowError, ShapeError
 from ..base.shapes import Shape
 from ..op.place import Spot, here, place_of
-from .borrow import Ticket, Use
+from .borrow import Use
 from .layout import Layout, Mapping, Tiling, tiling_of
 from .ownership import Ours
 from .shape import ShapeLike, as_shape
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=DType)
 
-STAMP = Struct("2q")
-"""The words of a `StampWord`."""
+MOST_TILINGS = 64
+"""Ways to cut one layout that the core finds by the shape of tiles."""
 
 
 class Unpartitioned(NamedTuple):
@@ -32,38 +32,15 @@ class Unpartitioned(NamedTuple):
     spot: Spot
 
 
-class Partition(Ours, Generic[E]):
+class Partition(Access, Ours, Generic[E]):
     """Exclusive access to a tensor, tile by tile. Made by `t.partition(...)`, which takes the
     tensor over, or `t.partition_mut(...)`, which borrows it."""
 
-    __slots__ = ("__weakref__", "_owned", "gone", "stamp", "tensor", "ticket", "tiling")
+    __slots__ = ()
 
-    def __init__(
-        self, tensor: Tensor[E], tiling: Tiling, ticket: Ticket, *, owned: bool = False
-    ) -> None:
-        self.tensor = tensor
-        """The tensor behind it, for launchers; programs use `unpartition()`."""
-        self.ticket = ticket
-        """The exclusive borrow behind it, for launchers."""
-        self._owned = owned
-        self.gone: Unpartitioned | None = None
-        """Where it was turned back into its tensor; None: it was not."""
-        self.tiling = tiling
-        """How it is cut, for launchers."""
-        plain = tensor.plain is not None and ticket.extent is None
-        self.stamp = STAMP.pack(tiling.number, id(ticket)) if plain else None
-        """What launches read of it beside its tensor's record, once it was noted."""
-
-    def note_plain(self) -> None:
-        """Tell launches that it needs no closer look than its borrow does, and its tensor."""
-        self.tensor.note_plain()
-        if self.ticket.extent is None:
-            self.stamp = STAMP.pack(self.tiling.number, id(self.ticket))
-
-    @property
-    def is_owned(self) -> bool:
-        """Whether it took its tensor over; else it borrows."""
-        return self._owned
+    tensor: Tensor[E]
+    tiling: Tiling
+    gone: Unpartitioned | None
 
     @property
     def tile(self) -> Shape:
@@ -120,13 +97,16 @@ class Partition(Ours, Generic[E]):
         A failed one leaves a taken tensor to whichever is used next: the partition, or the
         variable it was taken from.
         """
-        if not failed or (self._owned and self.gone is None):
+        if not failed or (self.is_owned and self.gone is None):
             self.tensor.settle(failed=failed, within=within, spends=spends)
 
     def unpartition(self) -> Tensor[E]:
         """The tensor again. A partition that took the tensor over is used up by this."""
+        tensor: Tensor[E] | None = unpartition(self, 1)
+        if tensor is not None:
+            return tensor
         self.check_usable()
-        if self._owned:
+        if self.is_owned:
             spot, region = here(), self.tensor.region
             self.gone = Unpartitioned(spot)
             region.storage.state.exclude(Use("unpartitioned", spot), region.part)
@@ -141,14 +121,14 @@ class Partition(Ours, Generic[E]):
         self.check_usable()
         mapping = mapping_of(self.tiling, map_shape, num_tile_blocks)
         tiling = tiling_of(self.tiling.layout, self.tiling.tile, mapping)
-        return MappedPartition(self.tensor, tiling, self.ticket, owned=self._owned)
+        return MappedPartition(self.tensor, tiling, self.ticket, owned=self.is_owned)
 
     def prefix(self) -> Partition[E]:
         """Let a launch have fewer blocks than there are tiles: `kernel(...).grid(...)` says how
         many, and they have the first tiles along each axis; the others stay as they are."""
         self.check_usable()
         tiling = tiling_of(self.tiling.layout, self.tiling.tile, None, True)
-        return Partition(self.tensor, tiling, self.ticket, owned=self._owned)
+        return Partition(self.tensor, tiling, self.ticket, owned=self.is_owned)
 
     @property
     def state(self) -> str:
@@ -249,4 +229,7 @@ def cut(layout: Layout, tile: ShapeLike) -> Tiling:
             "a tensor whose indices share memory cannot be written",
             got=f"shape {shape}, strides {layout.strides}",
         )
-    return tiling_of(layout, dims)
+    tiling = tiling_of(layout, dims)
+    if len(layout.tilings) < MOST_TILINGS:
+        layout.tilings[dims] = tiling
+    return tiling

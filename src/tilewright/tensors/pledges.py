@@ -195,12 +195,10 @@ def _borrowed(handle: Handle, op: str, spot: Spot, *, writes: bool) -> tuple[Tic
         handle.check_usable()
         if writes:
             handle.check_writable()
-            return state.exclude_locked(_writing(op, spot), region.part, handle.ticket), False
+            return state.exclude(_writing(op, spot), region.part, handle.ticket), False
         use = Use(f"read by `{op}`", spot)
         alone = state.exclusive is None and not (state.writers or state.neighbours)
-        if alone and region.is_whole:
-            return Ticket(state, use, exclusive=False), True
-        return state.share_locked(use, region.part, handle.ticket), alone
+        return state.share(use, region.part, handle.ticket), alone
 
 
 def _writing(op: str, spot: Spot) -> Use:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from ..base.dtypes import DType
-from .region import Region, TensorRecord
+from .region import Region
 
 E = TypeVar("E", bound=DType)
 
@@ -15,7 +15,7 @@ class DevicePointer(Generic[E]):
 
     __slots__ = ("_region", "dtype", "record")
 
-    def __init__(self, dtype: type[E], region: Region, record: TensorRecord | None = None) -> None:
+    def __init__(self, dtype: type[E], region: Region, record: Region | None = None) -> None:
         self.dtype = dtype
         self._region = region
         self.record = record

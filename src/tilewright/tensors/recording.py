@@ -11,8 +11,7 @@ from typing import Any, NoReturn
 from ..base.errors import DeviceError
 from ..devices.stub.words import MEMORY_WORDS, new_words
 from ..op.nesting import RECORDERS, Recorder
-from .borrow import borrow_words
-from .region import Region, TensorRecord
+from .region import Region
 from .storage import Storage
 from .written import NOTHING, Runs, both, covers
 
@@ -103,17 +102,11 @@ class PlainMemory:
         self, writing: str, writes: Sequence[Region], reads: Sequence[Region], keep: object
     ) -> None:
         """`writing` says what is done to what is written, in words; `keep` lives as long."""
-        self.records = tuple([TensorRecord.of(region) for region in (*writes, *reads)])
+        self.records = (*writes, *reads)
         count, written = len(self.records), len(writes)
-        row, words = new_words(2 * count + written), new_words(MEMORY_WORDS)
-        row[:count] = [record.at for record in self.records]
-        words[:] = [
-            ctypes.addressof(row),
-            count,
-            written,
-            ctypes.addressof(borrow_words()),
-            id(writing),
-        ]
+        row, words = new_words(3 * count), new_words(MEMORY_WORDS)
+        row[:count] = [region.record for region in self.records]
+        words[:] = [ctypes.addressof(row), count, written, id(writing)]
         self.address = ctypes.addressof(words)
         """Where native code finds all of this."""
         self._kept = writing, row, words, keep

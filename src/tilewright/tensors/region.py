@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 from functools import lru_cache
-from struct import Struct
 from threading import get_ident
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .._core import bytes_address
-from ..base.cuda_abi import POINTER_ALIGNMENT
+from .._core import Region as NativeRegion
 from ..base.dtypes import AnyDType, as_dtype, f4e2m1fn
 from ..base.errors import ShapeError
 from ..base.shapes import Shape
 from ..devices.protocol import Device
-from ..devices.stub.words import TENSOR_WORDS
 from ..op.nesting import RECORDERS
-from .borrow import BorrowState
 from .extent import Extent, as_if_at
 from .layout import MOST_KEPT, Layout, layout_of
 from .lease import Holder
@@ -30,29 +24,14 @@ from .written import Runs, runs_of
 _SAME_SIZE = {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 """NumPy's array interface has no names for ml_dtypes: memory is handed over as unsigned ints."""
 
-DEVICE_BITS = 20
-_DEVICES: WeakKeyDictionary[Device, int] = WeakKeyDictionary()
-"""Numbers of devices in the kinds of records; none is used twice."""
-_next_device = itertools.count()
-_WORDS = Struct(f"{TENSOR_WORDS}q")
-"""Kind, address, and where the record of the memory is."""
 
+class Laid(Extent):
+    """A layout laid over addresses: those of its elements."""
 
-class Footprint(Extent):
-    """A layout laid over addresses: those of its elements. It keeps no memory."""
+    __slots__ = ()
 
-    __slots__ = ("address", "layout")
-
-    def __init__(self, layout: Layout, address: int) -> None:
-        self.layout = layout
-        self.address = address
-        self.start = address + layout.low
-        self.end = address + layout.high
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether there are no gaps between its elements."""
-        return self.layout.covers == self.end - self.start
+    layout: Layout
+    address: int
 
     def pattern(self, base: int) -> np.ndarray[Any, Any]:
         """Its elements as an array that must never be looked into."""
@@ -61,16 +40,28 @@ class Footprint(Extent):
         return as_if_at(self.address - base, _SAME_SIZE[item], self.layout.shape, strides)
 
 
-class Region(Footprint):
-    """A layout laid over memory: the address of its first element, and the bytes it spans."""
+class Footprint(Laid):
+    """The addresses of a region. It keeps no memory."""
 
-    __slots__ = ("is_whole", "storage")
+    __slots__ = ("address", "layout")
 
-    def __init__(self, storage: Storage, layout: Layout, address: int) -> None:
-        super().__init__(layout, address)
-        self.storage = storage
-        self.is_whole = layout.covers == storage.nbytes
-        """Whether it is surely all of its storage, so that any use of that meets it."""
+    def __init__(self, layout: Layout, address: int) -> None:
+        super().__init__(address + layout.low, address + layout.high)
+        self.layout = layout
+        self.address = address
+        self.is_dense = layout.covers == layout.high - layout.low
+
+
+class Region(NativeRegion, Laid):
+    """A layout laid over memory: the address of its first element, and the bytes it spans.
+
+    Launches read what they need of it natively.
+    """
+
+    __slots__ = ()
+
+    layout: Layout
+    storage: Storage
 
     def meets(self, other: Extent) -> bool:
         """Whether the two have a byte in common; in doubt they have."""
@@ -99,11 +90,6 @@ class Region(Footprint):
         """The memory itself as a NumPy array, for work on the host; not to be handed to users."""
         assert self.storage.device.host_visible, "the host would die of reading it"
         return self.array_over(Holder(self.interface(readonly=False), self.storage))
-
-    @property
-    def part(self) -> Region | None:
-        """What borrows of it are of: None where that is all of its storage."""
-        return None if self.is_whole else self
 
     def footprint(self) -> Footprint:
         """Its addresses, for who must not keep the memory."""
@@ -147,33 +133,6 @@ class Region(Footprint):
     def interface(self, *, readonly: bool) -> dict[str, object]:
         """What NumPy's array interface says of it."""
         return interface_of(self.layout, self.address, readonly=readonly)
-
-
-class TensorRecord(bytes):
-    """What launches read of a tensor, as words; keeps its memory."""
-
-    region: Region
-    state: BorrowState
-    at: int
-    """Where the words are."""
-
-    @staticmethod
-    def of(region: Region) -> TensorRecord:
-        """The record of all of a region's memory."""
-        aligned = region.address % POINTER_ALIGNMENT == 0
-        kind = (region.layout.number << DEVICE_BITS | _number_of(region)) << 1 | aligned
-        memory = ctypes.addressof(region.storage.words)
-        state = region.storage.state
-        record = TensorRecord(_WORDS.pack(kind, region.address, memory, id(state)))
-        record.region, record.state = region, state
-        record.at = bytes_address(record)
-        return record
-
-
-def _number_of(region: Region) -> int:
-    device = region.storage.device
-    found = _DEVICES.get(device)
-    return _DEVICES.setdefault(device, next(_next_device)) if found is None else found
 
 
 def interface_of(layout: Layout, address: int, *, readonly: bool) -> dict[str, object]:

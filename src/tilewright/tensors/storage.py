@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 from weakref import ref
 
+from .._core import Storage as NativeStorage
+from .._core import set_storage_classes
 from ..devices.protocol import Device
-from ..devices.stub.words import STORAGE_WORDS, Look, new_words
-from .borrow import LOCK, LOOK, BorrowState, hold_at_forks, mark
+from .borrow import LOCK, BorrowState, hold_at_forks
 from .extent import Extent
 from .order import Order
 from .releases import sweep
 from .spans import Spans
 from .written import NOTHING, Runs, both, covers
-
-UNWRITTEN = int(Look.UNWRITTEN)
 
 
 class Capturer(Protocol):
@@ -27,54 +26,10 @@ class Capturer(Protocol):
         ...
 
 
-class Storage:
+class Storage(NativeStorage):
     """Memory with its borrow state. `owner` keeps it alive; a meta storage has no memory at all."""
 
-    __slots__ = (
-        "__weakref__", "_written", "address", "device", "graphs", "nbytes",
-        "order", "owner", "readonly", "state", "words",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        device: Device,
-        address: int,
-        nbytes: int,
-        owner: object,
-        *,
-        readonly: bool = False,
-        initialized: bool = True,
-    ) -> None:
-        self.device = device
-        self.address = address
-        self.nbytes = nbytes
-        self.owner = owner
-        self.readonly = readonly
-        self.words = new_words(STORAGE_WORDS)
-        """What launches need to know of it."""
-        if owner is None:
-            mark(self.words, Look.META, True)
-        self.initialized = initialized or nbytes == 0
-        self._written = NOTHING
-        """Which bytes have been, as long as that is not all of them."""
-        self.state = BorrowState(self.words)
-        self.order = Order(self.words)
-        self.graphs: tuple[ref[Capturer], ...] = ()
-        """Graphs that write it; some may be dead."""
-
-    @property
-    def initialized(self) -> bool:
-        """Whether all of it has been written; native code notes that, too."""
-        return not self.words[LOOK] & UNWRITTEN
-
-    @initialized.setter
-    def initialized(self, yes: bool) -> None:
-        mark(self.words, Look.UNWRITTEN, not yes)
-
-    @property
-    def is_meta(self) -> bool:
-        """Whether there is no memory behind it, only a description."""
-        return self.owner is None
+    __slots__ = ()
 
     def writers_to_come(self) -> list[Capturer]:
         """The graphs that write it at each launch."""
@@ -83,13 +38,19 @@ class Storage:
     def add_written(self, runs: Runs) -> None:
         """Note that these bytes have been written."""
         with LOCK:
-            self._written = both(self._written, runs)
-            if len(self._written) == 1 and self._written[0, 1] - self._written[0, 0] == self.nbytes:
-                self.initialized, self._written = True, NOTHING
+            written = self._written = both(self._runs(), runs)
+            if len(written) == 1 and written[0, 1] - written[0, 0] == self.nbytes:
+                self.initialized, self._written = True, None
 
     def has_written(self, runs: Runs) -> bool:
         """Whether all these bytes have been written."""
-        return self.initialized or covers(self._written, runs)
+        return self.initialized or covers(self._runs(), runs)
+
+    def _runs(self) -> Runs:
+        return NOTHING if self._written is None else self._written
+
+
+set_storage_classes({"BorrowState": BorrowState, "Order": Order})
 
 
 def allocate(device: Device, nbytes: int, *, zeroed: bool) -> Storage:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .._core import Access, partition_mut, set_tensor_classes
+from .._core import new_tensor as native_tensor
 from ..base.dtypes import DType
 from ..base.errors import BorrowError, ShapeError
 from ..base.shapes import Shape, size
@@ -24,8 +26,8 @@ from .host_write import HostWrite
 from .indexing import Key
 from .interop import Interop, export_to_write
 from .order import is_in_flight
-from .ownership import Ours, Title
-from .partition import STAMP, Partition, cut
+from .ownership import Moved, Ours, Title
+from .partition import Partition, Unpartitioned, cut
 from .pointer import DevicePointer
 from .putting import read_now
 from .region import Region
@@ -42,10 +44,6 @@ PARTITION_HINT = (
     "rebind it (z = p.unpartition()), or write in place with z.partition_mut(shape)."
     " If you ran a notebook cell again, run the cell that makes z first"
 )
-
-
-UNCUT = 0
-"""Stands for the tiling of what is written as a whole."""
 
 
 class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
@@ -110,9 +108,6 @@ class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
     def device_pointer(self) -> DevicePointer[E]:
         """The raw address, for unsafe kernels."""
         self.check_usable()
-        if self.plain is None:
-            with LOCK:
-                self.note_plain()
         return DevicePointer(self.dtype, self.region, self.plain)
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
@@ -127,6 +122,9 @@ class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
 
     def partition_mut(self, tile: ShapeLike) -> Partition[E]:
         """Borrow this tensor for writing, cut into tiles: kernels write in place."""
+        found: Partition[E] | None = partition_mut(self, tile, 1)
+        if found is not None:
+            return found
         tiling = cut(self.region.layout, tile)
         return Partition(self, tiling, self.borrow_exclusive("borrowed for writing"))
 
@@ -262,29 +260,19 @@ class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
             raise TypeError("a tensor has no truth value; compute with t.to_numpy()")
 
 
-class BorrowMut(Ours, Generic[E]):
+class BorrowMut(Access, Ours, Generic[E]):
     """An exclusive borrow of a tensor or of a part of it, ended by the next use of that.
 
     Parts come out of it as in Rust's `split_at_mut`: disjoint ones are borrowed side by side, and
     each ends when the borrow it came out of is used for what the two have in common.
     """
 
-    __slots__ = ("stamp", "tensor", "ticket")
+    __slots__ = ()
+
+    tensor: Tensor[E]
 
     def __init__(self, tensor: Tensor[E], ticket: Ticket) -> None:
-        self.tensor = tensor
-        """What is borrowed, for launchers."""
-        self.ticket = ticket
-        """The borrow itself, for launchers."""
-        plain = tensor.plain is not None and ticket.extent is None
-        self.stamp = STAMP.pack(UNCUT, id(ticket)) if plain else None
-        """What launches read of it beside its tensor's record, once it was noted."""
-
-    def note_plain(self) -> None:
-        """Tell launches that it needs no closer look than its borrow does, and its tensor."""
-        self.tensor.note_plain()
-        if self.ticket.extent is None:
-            self.stamp = STAMP.pack(UNCUT, id(self.ticket))
+        super().__init__(tensor, None, ticket)
 
     @property
     def shape(self) -> Shape:
@@ -406,10 +394,20 @@ class BorrowMut(Ours, Generic[E]):
 
 
 def new_tensor(region: Region) -> Tensor[Any]:
-    """A tensor that owns its memory; launches know at once that it needs no closer look."""
-    tensor: Tensor[Any] = Tensor(region, Title())
-    tensor.note_plain()
+    """A tensor that owns its memory."""
+    tensor: Tensor[Any] = native_tensor(region)
     return tensor
+
+
+set_tensor_classes(
+    {
+        "Tensor": Tensor,
+        "Partition": Partition,
+        "Title": Title,
+        "Moved": Moved,
+        "Unpartitioned": Unpartitioned,
+    }
+)
 
 
 def move(tensor: Tensor[E]) -> Tensor[E]:

@@ -17,7 +17,7 @@ from ..devices.stub.calls import stub
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_end, trace_put
-from .borrow import EPOCH, LOCK, OWNER
+from .borrow import LOCK
 from .flight import Flight, tell_put
 from .order import begin, forget_over, reserve
 from .recording import Node
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..devices.protocol import Stream
     from ..devices.stub.words import Words
     from ..op.core import DeviceOp
-    from .region import Region, TensorRecord
+    from .region import Region
 
 T = TypeVar("T")
 
@@ -82,20 +82,20 @@ def _put_in_turn(
         raise
 
 
-def begin_raw(lane: Lane, records: Sequence[TensorRecord], unput: Words) -> bool:
+def begin_raw(lane: Lane, regions: Sequence[Region], unput: Words) -> bool:
     """Begin work that may write all of some memory, and borrows none of it; False: it cannot be.
 
     From then on `unput` has a 1, until the work is put on its stream: who calls must see to that,
     or say by `leave_unput` that it will not be, whatever happens. Others wait for it.
     """
-    count, words = len(records), lane.words
+    count, words = len(regions), lane.words
     with LOCK:  # borrows stand as they do now
-        states = [record.state.words for record in records]
-        epochs, owners = [w[EPOCH] for w in states], [w[OWNER] for w in states]
-        row = pack(f"{3 * count}q", *[r.at for r in records], *epochs, *owners)
+        states = [region.storage.state for region in regions]
+        epochs, owners = [s.epoch for s in states], [s.owner for s in states]
+        row = pack(f"{3 * count}q", *[r.record for r in regions], *epochs, *owners)
         before = words[ISSUED]
         try:
-            begin(lane, (*records, None, row, None), count)
+            begin(lane, (*regions, None, None, row, None), count)
         finally:  # an interrupt may be raised when native code has begun it
             unput[0] = words[ISSUED] != before
     return unput[0] != 0

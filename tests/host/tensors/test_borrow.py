@@ -8,7 +8,7 @@ import pytest
 
 from tilewright.base.errors import BorrowError
 from tilewright.op.place import here
-from tilewright.tensors.borrow import LOOK, OWNER, BorrowState, Use, refuse_ended
+from tilewright.tensors.borrow import BorrowState, Use, refuse_ended
 from tilewright.tensors.extent import Extent
 
 
@@ -56,7 +56,7 @@ def test_a_borrow_that_is_handed_back_needs_no_ending(state):
     before, reader = state.exclude(use("written")), state.share(use("read"))
     writer = state.exclude(use("written again"))
     writer.hand_back()
-    assert state.exclusive is None and not state.words[LOOK] and not state.words[OWNER]
+    assert state.exclusive is None and not state.slow_path and not state.owner
     assert before.ended_by() is not None and reader.ended_by() is not None, "they do not revive"
 
 
@@ -64,7 +64,7 @@ def test_the_borrow_that_one_came_out_of_gets_it_back(state):
     parent = state.exclude(use("partitioned"))
     child = parent.reborrow(use("copied into"))
     child.hand_back()
-    assert state.exclusive is parent and state.words[OWNER] == id(parent)
+    assert state.exclusive is parent and state.owner == parent.number
     assert parent.ended_by() is None
     state.share(use("read"))
     assert parent.ended_by().what == "read"

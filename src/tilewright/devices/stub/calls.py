@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from ..._core import (
     bind_tensors,
-    borrow_exclusive,
     note_passed,
     note_submitted,
     reap,
@@ -21,7 +20,6 @@ class Stub(NamedTuple):
     """What the functions do stands in `_core`. Records are told by their addresses."""
 
     bind: Callable[[int, tuple[Any, ...], int], tuple[Any, ...] | None] = bind_tensors
-    exclude: Callable[[int, bytes, str, int], Any] = borrow_exclusive
     claim: Callable[[int, int, int, int], int] = reborrow
     reserve: Callable[[bytes, int, int, int, int], int] = reserve
     address: Callable[[bytes, int, int, int], None] = write_addresses

@@ -21,15 +21,13 @@ class ShotWord(IntEnum):
     NUMBER_PLACES = 5
     WRITTEN = 6
     """How many of the tensors are written: the first of them."""
-    BORROWS = 7
-    """The words that `BorrowWord` names."""
-    WATCHED = 8
+    WATCHED = 7
     """How many values the code was made for that may have changed, and where these are said, by
     three words: a dictionary, the key and the value as it was, or 0 if there was none; a function
     that gives the value now, 0 and the value; or the address of a slot of an object, `IN_SLOT` and
     the value."""
-    WATCHES = 9
-    DRIVER = 10
+    WATCHES = 8
+    DRIVER = 9
     """Where native code finds the functions of the device's driver; 0: it has none, or needs none.
     """
 

@@ -14,52 +14,6 @@ CLOSER, ACCOUNT = SLOW_PATH, PENDING_WORK
 """What is given in place of a number where Python must look closer; or where it keeps an account of
 work that may be over: let it look through that, and ask again."""
 
-READERS = 4
-"""Streams that may read a piece of memory at once before Python must keep the account."""
-
-
-class TensorWord(IntEnum):
-    """A tensor, as launches read it. It never changes."""
-
-    KIND = 0
-    """Equal for tensors of one layout on one device, aligned alike, and for no others."""
-    ADDRESS = 1
-    """Of its first element."""
-    STORAGE = 2
-    """Where the record of its memory is."""
-    STATE = 3
-    """Who may use that, as an object."""
-
-
-TENSOR_WORDS = len(TensorWord)
-
-
-class StampWord(IntEnum):
-    """What a partition says beside its tensor. It never changes."""
-
-    TILING = 0
-    """Equal for those of one layout cut alike, and for no others."""
-    OWNER = 1
-    """Its exclusive borrow, as the record of the memory names it."""
-
-
-class StorageWord(IntEnum):
-    """A piece of memory: who borrowed it, and the work under way that uses it."""
-
-    EPOCH = 0
-    """How often it was borrowed exclusively: shared borrows stand while it is the same."""
-    LOOK = 1
-    """Why Python must look closer, as `Look` says; 0: it need not."""
-    OWNER = 2
-    """The exclusive borrow of all of it that stands, as a number; 0: none."""
-    WRITE = 3
-    """The last write by a plain launch: a lane, and its number there."""
-    READ = 5
-    """Reads by plain launches: as many pairs of a lane and a number as there are `READERS`."""
-
-
-STORAGE_WORDS = int(StorageWord.READ) + 2 * READERS
-
 
 class Look(IntEnum):
     """What a launch cannot judge by numbers alone; bits, and plain ints once they are combined."""
@@ -114,60 +68,6 @@ class LaneWord(IntEnum):
 LANE_WORDS = len(LaneWord)
 
 
-class BorrowWord(IntEnum):
-    """What borrowing takes anywhere, as objects of Python; but for the main thread's number."""
-
-    ACQUIRE = 0
-    """Takes the lock of all borrow state."""
-    RELEASE = 1
-    """Gives it back."""
-    USE = 2
-    """The class of what is noted with memory."""
-    MAIN = 3
-    """The number of the main thread, which makes most launches."""
-    MAIN_NAME = 4
-    """Its name."""
-    THREAD = 5
-    """Gives the name of the thread that calls it, where that is another one."""
-    HOLDS = 6
-    """Where the lock counts how often it is held; 0: that is not known."""
-    LAST_WRITE = 7
-    """The offset of the slot of `TensorWord.STATE` that says who wrote last."""
-
-
-BORROW_WORDS = len(BorrowWord)
-
-
-class ExclusiveWord(IntEnum):
-    """What borrowing a whole tensor for writing takes: addresses, then offsets of slots."""
-
-    BORROWS = 0
-    """The words that `BorrowWord` names."""
-    TICKET = 1
-    """The class of borrows, as an object."""
-    LATEST_AT = 2
-    """Where `TensorWord.STATE` has the latest exclusive borrow;"""
-    STATE_AT = 3
-    """where a borrow has that state;"""
-    USE_AT = 4
-    """who took it;"""
-    EXTENT_AT = 5
-    """what it is of;"""
-    PARENT_AT = 6
-    """which one it came out of;"""
-    SOLE_AT = 7
-    """whether it is exclusive;"""
-    BY_EPOCH_AT = 8
-    """whether it stands by the epoch;"""
-    ENDED_AT = 9
-    """what ended it;"""
-    EPOCH_AT = 10
-    """in which epoch it was taken."""
-
-
-EXCLUSIVE_WORDS = len(ExclusiveWord)
-
-
 class MemoryWord(IntEnum):
     """What work uses that is started again and again, each piece all of its memory."""
 
@@ -177,9 +77,7 @@ class MemoryWord(IntEnum):
     """Pieces in it."""
     WRITTEN = 2
     """The first of which are written."""
-    BORROWS = 3
-    """The words that `BorrowWord` names."""
-    WHAT = 4
+    WHAT = 3
     """What is done to memory that is written, in words, as an object."""
 
 
@@ -207,30 +105,18 @@ class CallWord(IntEnum):
     """of tensors with several owners;"""
     PARTITION = 8
     """of partitions;"""
-    RECORD = 9
-    """of the records of tensors."""
+    MAPPED = 9
+    """and of partitions whose tiles a row of blocks visits."""
     ARITY = 10
     """How many arguments there are."""
-    BORROWS = 11
-    """The words that `BorrowWord` names."""
-    WHAT = 12
-    """What is done to memory that is written, in words, as an object."""
-    PLAIN_AT = 13
-    """Offsets of slots: where a tensor has its record;"""
-    CORE_AT = 14
-    """where a shared one has what its owners share;"""
-    INNER_AT = 15
-    """where that has the tensor;"""
-    STAMP_AT = 16
-    """where a partition has its stamp;"""
-    TENSOR_AT = 17
-    """where it has its tensor."""
-    MAPPED = 18
-    """Another class of partitions, as an object: those whose tiles a row of blocks visits."""
-    EXCLUSIVE = 19
-    """The words that `ExclusiveWord` names."""
-    READING = 20
-    """What is done to memory that is read, in words, as an object."""
+    WHAT = 11
+    """What is done to memory that is written, in words, as an object;"""
+    READING = 12
+    """and to memory that is read."""
+    CORE_AT = 13
+    """Offsets of slots: where a shared tensor has what its owners share;"""
+    INNER_AT = 14
+    """where that has the tensor."""
 
 
 CALL_WORDS = len(CallWord)

@@ -10,15 +10,16 @@ import pytest
 from support.leaks import assert_none_left
 from support.native_cuda import addresses, as_functions
 from support.native_driver import Plain, Recorded
-from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS
+from support.records import StorageWord
+from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS, set_borrowing
 from tilewright.devices.cuda.bindings import SINCE, Bindings
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
 from tilewright.devices.lane import ISSUED, OVER, PUT, UNPUT, Lane
 from tilewright.devices.stub.shots import ShotWord
-from tilewright.devices.stub.words import BORROW_WORDS, BorrowWord, Look, StorageWord, new_words
+from tilewright.devices.stub.words import Look
 from tilewright.op.place import here
-from tilewright.tensors.borrow import Use
+from tilewright.tensors.borrow import BORROWING, Use
 
 
 def test_a_launch_in_another_context(driver, native, record):
@@ -134,11 +135,13 @@ def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, nativ
     def interrupted():
         raise KeyboardInterrupt
 
-    plain, words = Plain(), new_words(BORROW_WORDS)
-    words[BorrowWord.ACQUIRE] = id(interrupted)
-    plain.shot[ShotWord.BORROWS] = ctypes.addressof(words)
-    with pytest.raises(KeyboardInterrupt):
-        plain.fire(native)
+    plain = Plain()
+    set_borrowing({**BORROWING, "acquire": interrupted, "holds": 0})
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            plain.fire(native)
+    finally:
+        set_borrowing(dict(BORROWING))
     assert driver.log == []
 
 

@@ -7,40 +7,38 @@ from struct import pack, unpack
 
 import pytest
 
-from tilewright._core import FOLLOWING, LISTED, slot_offset
-from tilewright.devices.lane import ISSUED, OVER, UNPUT, Lane
-from tilewright.devices.stub.calls import stub
-from tilewright.devices.stub.words import (
-    ACCOUNT,
-    CALL_WORDS,
-    CLOSER,
+import tilewright as tw
+from support.records import (
     READERS,
     STORAGE_WORDS,
     TENSOR_WORDS,
-    LaneWord,
-    Look,
     StorageWord,
     TensorWord,
-    new_words,
+    storage_words,
 )
+from tilewright._core import FOLLOWING, LISTED, slot_offset
+from tilewright.devices.lane import ISSUED, OVER, UNPUT, Lane
+from tilewright.devices.stub.calls import stub
+from tilewright.devices.stub.words import ACCOUNT, CALL_WORDS, CLOSER, LaneWord, Look, new_words
 from tilewright.op.place import here, place_of
-from tilewright.tensors.borrow import BorrowState, Use, borrow_words
-from tilewright.tensors.excluding import exclusive_words
+from tilewright.tensors.arc import Core
+from tilewright.tensors.borrow import BorrowState, Use
+from tilewright.tensors.partition import MappedPartition, Partition
 
 
 class Tensor:
     """The records of a tensor and of its memory."""
 
     def __init__(self, kind=7, address=4096, epoch=3, look=0):
-        self.storage, self.words = new_words(STORAGE_WORDS), new_words(TENSOR_WORDS)
-        self.state = BorrowState(self.storage)
+        self.words, self.state = new_words(TENSOR_WORDS), BorrowState()
+        self.storage = storage_words(self.state)
         self.words[TensorWord.STATE] = id(self.state)
         self.storage[StorageWord.EPOCH], self.storage[StorageWord.LOOK] = epoch, look
         self.words[TensorWord.KIND], self.words[TensorWord.ADDRESS] = kind, address
-        self.words[TensorWord.STORAGE] = ctypes.addressof(self.storage)
+        self.words[TensorWord.STORAGE] = self.state.record
 
     def noted(self):
-        return self.storage[StorageWord.WRITE :]
+        return self.storage[StorageWord.WRITE : STORAGE_WORDS]
 
     def reads(self, lane, number, place=0):
         self.storage[StorageWord.READ + 2 * place] = lane.address
@@ -53,7 +51,7 @@ class Tensor:
 def row(tensors, written, epochs=None, owner=0):
     now = [t.storage[StorageWord.EPOCH] for t in tensors]
     records = [ctypes.addressof(t.words) for t in tensors]
-    words = [*records, *(epochs or now), *[owner] * written]
+    words = [*records, *(epochs or now), *[owner] * len(tensors)]
     return pack(f"{len(words)}q", *words)
 
 
@@ -62,55 +60,17 @@ def reserve(tensors, written=0, lane=None, epochs=None, listed=True, owner=0):
     return stub().reserve(told, written, len(tensors), lane.address, listed)
 
 
-class Read:
-    """As a tensor that a kernel reads."""
-
-    __slots__ = ("plain",)
-
-    def __init__(self, tensor):
-        self.plain = tensor and record(tensor)
-
-
-class Core:
-    __slots__ = ("tensor",)
-
-
-class Shared:
-    """As an Arc."""
-
-    __slots__ = ("core",)
-
-    def __init__(self, tensor):
-        self.core = Core()
-        self.core.tensor = Read(tensor)
-
-
-class Written:
-    """As a partition."""
-
-    __slots__ = ("stamp", "tensor")
-
-    def __init__(self, tensor, tiling=9, owner=5):
-        self.tensor = Read(tensor)
-        self.stamp = pack("2q", tiling, owner)
-        if tensor:
-            tensor.storage[StorageWord.OWNER] = owner
-
-
-class Visited(Written):
-    """As a mapped partition."""
-
-    __slots__ = ()
-
-
-class TensorRecord(bytes):
-    pass
-
-
-def record(tensor):
-    made = TensorRecord(pack(f"{TENSOR_WORDS}q", *tensor.words))
-    made.state, made.kept = tensor.state, tensor
+def tensor(*, shape=(4,), look=0):
+    """A real one."""
+    made = tw.ones(shape, device="cpu").sync()
+    storage_words(made.region.storage.state)[StorageWord.LOOK] |= look
     return made
+
+
+def kinds_of(written, read=()):
+    """The kinds of what is written, as partitions, and of what is read; the tilings."""
+    kinds = [z.tensor.region.kind for z in written] + [x.region.kind for x in read]
+    return *kinds, *[z.tiling.number for z in written]
 
 
 WRITING, READING = "written by a test", "read by a test"
@@ -127,11 +87,8 @@ class Call:
         self.words[:] = [
             count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
-            id(Read), id(Shared), id(Written), id(TensorRecord), count,
-            ctypes.addressof(borrow_words()), id(WRITING), slot_offset(Read, "plain"),
-            slot_offset(Shared, "core"), slot_offset(Core, "tensor"), slot_offset(Written, "stamp"),
-            slot_offset(Written, "tensor"), id(Visited),
-            ctypes.addressof(exclusive_words()), id(READING),
+            id(tw.Tensor), id(tw.Arc), id(Partition), id(MappedPartition), count, id(WRITING),
+            id(READING), slot_offset(tw.Arc, "_core"), slot_offset(Core, "tensor"),
         ]  # fmt: skip
 
     def bind(self, *arguments):
@@ -144,39 +101,54 @@ def busy_lane(issued=5, over=0, unput=0):
     return lane
 
 
+def epoch_of(given):
+    return given.region.storage.state.epoch
+
+
 def test_kinds_that_are_not_known_are_told_and_nothing_is_borrowed():
-    z, x, y = Tensor(kind=11), Tensor(kind=12), Tensor(kind=13)
+    x, y, z = tensor(shape=(5,)), tensor(shape=(6,)), tensor(shape=(8,))
+    tiles, shared = z.partition_mut((4,)), tw.Arc(y)
+    del y  # who gave it away may still get it back
+    epoch, last = epoch_of(z), z.region.storage.state.last_write
     call = Call(3, 1, places=(2, 0, 1))
-    held = call.bind(Read(x), Shared(y), Written(z))
-    assert [each.kept for each in held[:3]] == [z, x, y] and held[-1] is None
-    assert call.found[:] == [11, 12, 13, 9]
-    assert z.storage[StorageWord.EPOCH] == 3 and held[0].state.last_write is None
+    held = call.bind(x, shared, tiles)
+    assert held[:3] == (z.region, x.region, shared.content.region) and held[-1] is None
+    assert tuple(call.found) == kinds_of([tiles], [x, shared.content])
+    assert epoch_of(z) == epoch and z.region.storage.state.last_write is last
 
 
 def test_known_kinds_are_borrowed():
-    z, x = Tensor(kind=11, epoch=1), Tensor(kind=12, epoch=2)
-    call = Call(2, 1, kinds=(11, 12, 9))
-    held = call.bind(Written(z), Read(x))
-    assert held[-1] is call.known and held[0].state.last_write is held[-3]
-    assert z.storage[StorageWord.EPOCH] == 2 and x.storage[StorageWord.EPOCH] == 2
-    assert unpack("5q", held[-2])[2:] == (2, 2, 5)
-    assert Call(2, 1, kinds=(11, 12, 8)).bind(Written(z), Read(x))[-1] is None
+    z, x = tensor(shape=(8,)), tensor()
+    tiles = z.partition_mut((4,))
+    epochs = epoch_of(z), epoch_of(x)
+    call = Call(2, 1, kinds=kinds_of([tiles], [x]))
+    held = call.bind(tiles, x)
+    assert held[-1] is call.known and z.region.storage.state.last_write is held[-3]
+    assert (epoch_of(z), epoch_of(x)) == (epochs[0] + 1, epochs[1])
+    row = unpack("6q", held[-2])
+    assert row[2:] == (epochs[0] + 1, epochs[1], tiles.ticket.number, 0)
+    assert held[-4] is None, "no part has a ticket of its own"
+    other = z.partition_mut((2,))
+    assert call.bind(other, x)[-1] is None
 
 
 def test_mapped_partitions_are_borrowed_as_others_are():
-    z, x = Tensor(kind=11), Tensor(kind=12)
-    assert Call(2, 1).bind(Visited(z, tiling=7), Read(x))[-1] is None
-    call = Call(2, 1, kinds=(11, 12, 7))
-    assert call.bind(Visited(z, tiling=7), Read(x))[-1] is call.known
+    z, x = tensor(shape=(8,)), tensor()
+    mapped = z.partition_mut((4,)).map((1,), 1)
+    assert Call(2, 1).bind(mapped, x)[-1] is None
+    call = Call(2, 1, kinds=kinds_of([mapped], [x]))
+    assert call.bind(mapped, x)[-1] is call.known
 
-    class Other(Written):
+    class Other(Partition):
         __slots__ = ()
 
-    assert call.bind(Other(z, tiling=7), Read(x)) is None
+    other = Other(z, mapped.tiling, mapped.ticket)
+    assert call.bind(other, x) is None
 
 
 def test_what_is_written_knows_by_whom_and_where():
-    use = Call(1, 1, kinds=(11, 9)).bind(Written(Tensor(kind=11)))[-3]
+    tiles = tensor().partition_mut((4,))
+    use = Call(1, 1, kinds=kinds_of([tiles])).bind(tiles)[-3]
     assert type(use) is Use and use == Use(WRITING, use.spot)
     place = place_of(use.spot)
     assert place.filename == __file__ and place.text.startswith("use = Call(1, 1")
@@ -184,8 +156,9 @@ def test_what_is_written_knows_by_whom_and_where():
 
 def test_what_another_thread_writes_has_its_name():
     found = []
-    call, partition = Call(1, 1, kinds=(11, 9)), Written(Tensor(kind=11))
-    thread = threading.Thread(target=lambda: found.append(call.bind(partition)), name="writer")
+    tiles = tensor().partition_mut((4,))
+    call = Call(1, 1, kinds=kinds_of([tiles]))
+    thread = threading.Thread(target=lambda: found.append(call.bind(tiles)), name="writer")
     thread.start()
     thread.join()
     assert found[0][-3].thread == "writer"
@@ -194,49 +167,86 @@ def test_what_another_thread_writes_has_its_name():
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_calls_with_another_number_of_arguments_are_looked_at(count):
-    assert Call(2, 0).bind(*[Read(Tensor()) for _ in range(count)]) is None
+    assert Call(2, 0).bind(*[tensor() for _ in range(count)]) is None
 
 
-@pytest.mark.parametrize("other", [None, 3, "text", object(), Read(None)])
+OTHERS = [None, 3, "text", object(), object.__new__(tw.Tensor), object.__new__(Partition)]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: type(other).__name__)
 def test_other_arguments_are_looked_at(other):
-    assert Call(2, 1).bind(Written(Tensor()), other) is None
-    assert Call(2, 1).bind(other, Read(Tensor())) is None
-
-
-def test_a_partition_that_was_not_noted_is_looked_at():
-    partition = Written(Tensor())
-    partition.stamp = None
-    assert Call(1, 1).bind(partition) is None
+    assert Call(2, 1).bind(tensor().partition_mut((4,)), other) is None
+    assert Call(2, 1).bind(other, tensor()) is None
 
 
 def test_a_partition_whose_borrow_is_not_the_last_is_looked_at():
-    z = Tensor()
-    partition = Written(z)
-    z.storage[StorageWord.OWNER] = 6
-    assert Call(1, 1).bind(partition) is None
+    z = tensor()
+    tiles = z.partition_mut((4,))
+    assert Call(1, 1).bind(tiles) is not None
+    z.borrow_mut()
+    assert Call(1, 1).bind(tiles) is None
 
 
 def test_memory_that_is_written_twice_is_looked_at():
-    z = Tensor()
-    assert Call(2, 2).bind(Written(z), Written(Tensor())) is not None
-    assert Call(2, 2).bind(Written(z), Written(z)) is None
+    z, other = tensor().partition_mut((4,)), tensor().partition_mut((4,))
+    assert Call(2, 2).bind(z, other) is not None
+    assert Call(2, 2).bind(z, z) is None
 
 
 def test_binding_leaves_no_references_behind():
-    z, x = Tensor(), Tensor()
-    partition, tensor, call = Written(z), Read(x), Call(2, 1)
-    watched = [partition, tensor, partition.stamp, partition.tensor, tensor.plain, None]
-    before = [sys.getrefcount(each) for each in watched[:-1]]
+    z, x = tensor(), tensor(shape=(8,))
+    tiles, view, call = z.partition_mut((4,)), x[2:6], None
+    call = Call(2, 1, kinds=(*kinds_of([tiles], [view]),))
+    watched = [tiles, z, x, view, tiles.ticket, view.region, x.region.storage.state, call.known]
+    before = [sys.getrefcount(each) for each in watched]
     for _ in range(100):
-        call.bind(partition, tensor)
-        call.bind(partition, None)
-    assert [sys.getrefcount(each) for each in watched[:-1]] == before
+        assert call.bind(tiles, view)[-1] is call.known
+        assert call.bind(tiles, x)[-1] is None
+        assert call.bind(tiles, None) is None
+    # The last use of what is written stays with it.
+    assert [sys.getrefcount(each) for each in watched] == before
+
+
+def test_views_are_borrowed_for_reading_by_a_ticket():
+    z, x = tensor(), tensor(shape=(8,))
+    tiles, view = z.partition_mut((4,)), x[2:6]
+    call = Call(2, 1, kinds=kinds_of([tiles], [view]))
+    held = call.bind(tiles, view)
+    written, read = held[-4]
+    assert written is None and read.extent is view.region and read.parent is view.ticket
+    assert not read.exclusive and read.use.what == READING
+    assert read in x.region.storage.state.readers
+    x.borrow_mut()[:2].partition((2,))
+    assert read.ended is not None, "all of it is borrowed first"
+    assert call.bind(tiles, view) is None, "its own borrow has ended"
+
+
+def test_parts_are_borrowed_for_writing_by_a_ticket():
+    z, x = tensor(shape=(8,)), tensor()
+    left, right = z.borrow_mut().split_at(4)
+    one, other = left.partition((4,)), right.partition((4,))
+    call = Call(2, 1, kinds=kinds_of([one], [x]))
+    held = call.bind(one, x)
+    written, read = held[-4]
+    assert read is None and written.exclusive and written.parent is one.ticket
+    assert Call(2, 1, kinds=kinds_of([other], [x])).bind(other, x)[-1] is not None
+    assert written.ended is None, "disjoint parts do not touch each other"
+    call.bind(one, x)
+    assert written.ended is not None
+
+
+def test_a_part_that_is_written_and_read_is_looked_at():
+    z = tensor(shape=(8,))
+    left, right = z.borrow_mut().split_at(4)
+    one, other = left.partition((4,)), right.partition((4,))
+    assert Call(2, 1).bind(one, other.tensor) is not None
+    assert Call(2, 1).bind(one, one.tensor) is None
+    assert Call(2, 2).bind(one, one) is None
 
 
 @pytest.mark.parametrize(
     ("look", "writes", "is_plain"),
     [
-        (Look.EXCLUSIVE, False, True),
         (Look.EXCLUSIVE, True, True),
         (Look.WRITERS, False, False),
         (Look.WRITERS, True, False),
@@ -250,14 +260,22 @@ def test_binding_leaves_no_references_behind():
     ],
 )
 def test_what_building_a_launch_asks_of_memory(look, writes, is_plain):
-    memory = Tensor(look=look)
-    arguments = [(Written if writes else Read)(memory)]
-    assert (Call(1, int(writes)).bind(*arguments) is not None) == is_plain
+    memory = tensor()
+    given = memory.partition_mut((4,)) if writes else memory
+    storage_words(memory.region.storage.state)[StorageWord.LOOK] |= look
+    assert (Call(1, int(writes)).bind(given) is not None) == is_plain
+
+
+def test_a_read_ends_an_exclusive_borrow():
+    memory = tensor()
+    tiles = memory.partition_mut((4,))
+    assert Call(1, 0, kinds=kinds_of([], [memory])).bind(memory)[-1] is not None
+    assert tiles.ticket.ended.what == READING and memory.region.storage.state.exclusive is None
 
 
 def test_claiming_moves_epochs_on():
     z, x = Tensor(epoch=4), Tensor(epoch=7)
-    words = (ctypes.c_int64 * 5).from_buffer_copy(row([z, x], 1))
+    words = (ctypes.c_int64 * 6).from_buffer_copy(row([z, x], 1))
     assert stub().claim(ctypes.addressof(words), 1, 2, Lane().address) == 1
     assert z.storage[StorageWord.EPOCH] == 5 and x.storage[StorageWord.EPOCH] == 7
     assert words[2:4] == [5, 7]
@@ -368,19 +386,17 @@ def test_addresses_go_where_they_belong():
 
 
 def test_an_op_noted_for_writing_is_the_same_at_one_place():
-    call, partition = Call(1, 1, kinds=(11, 9)), Written(Tensor(kind=11))
-    one, other = [call.bind(partition)[-3] for _ in range(2)]
+    tiles = tensor().partition_mut((4,))
+    call = Call(1, 1, kinds=kinds_of([tiles]))
+    one, other = [call.bind(tiles)[-3] for _ in range(2)]
     assert one is other
-    assert Call(1, 1, kinds=(11, 9)).bind(partition)[-3] is not one
+    assert Call(1, 1, kinds=kinds_of([tiles])).bind(tiles)[-3] is not one
 
 
 WRONG: list[tuple[str, tuple[object, ...]]] = [
     ("bind", ()),
     ("bind", ("address", (), 0)),
     ("bind", (0, [], 0)),
-    ("exclude", (0, "record", "what", 0)),
-    ("exclude", (0, bytes(8 * TENSOR_WORDS - 1), "what", 0)),
-    ("exclude", (0, bytes(8 * TENSOR_WORDS), b"what", 0)),
     ("reserve", ("row", 0, 0, 0, 0)),
     ("reserve", (bytes(8 * 4), 1, 2, 0, 0)),
     ("reserve", (bytes(80), 2, 1, 0, 0)),
@@ -405,22 +421,26 @@ def test_wrong_arguments_are_refused(name, arguments):
 def test_a_program_stands_so_many_calls_away_or_somewhere(known):
     call = Call(1, 0)
     with pytest.raises(TypeError, match="location"):
-        stub().bind(ctypes.addressof(call.words), (Read(Tensor()),), known)
+        stub().bind(ctypes.addressof(call.words), (tensor(),), known)
     spot = here()
-    held = stub().bind(ctypes.addressof(call.words), (Read(Tensor()),), spot)
+    held = stub().bind(ctypes.addressof(call.words), (tensor(),), spot)
     assert held[-3].spot is spot
 
 
+class Slotted:
+    __slots__ = ("held", "other")
+
+
 def test_slots_are_found_where_objects_keep_them():
-    tensor = Tensor(kind=5)
-    partition = Visited(tensor)
-    for name in ("stamp", "tensor"):
-        at = id(partition) + slot_offset(Visited, name)
-        assert ctypes.c_int64.from_address(at).value == id(getattr(partition, name))
+    thing = Slotted()
+    thing.held, thing.other = object(), object()
+    for name in ("held", "other"):
+        at = id(thing) + slot_offset(Slotted, name)
+        assert ctypes.c_int64.from_address(at).value == id(getattr(thing, name))
     with pytest.raises(TypeError, match="is no slot"):
         slot_offset(Tensor, "noted")
     with pytest.raises(AttributeError):
-        slot_offset(Written, "missing")
-    for wrong in ((partition, "stamp"), (Written, b"stamp"), (Written,)):
+        slot_offset(Slotted, "missing")
+    for wrong in ((thing, "held"), (Slotted, b"held"), (Slotted,)):
         with pytest.raises(TypeError):
             slot_offset(*wrong)

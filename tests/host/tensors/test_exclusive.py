@@ -1,4 +1,4 @@
-"""Borrows for writing in native code: the same as in Python."""
+"""Borrows of whole tensors for writing: by the core alone, and by the slow path."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import pytest
 
 import tilewright as tw
 from support.leaks import assert_none_left
+from tilewright._core import borrow_exclusive
+from tilewright.devices.stub.words import Look
 from tilewright.op.place import place_of
 from tilewright.tensors import ownership
-from tilewright.tensors.borrow import EPOCH, LOCK, LOOK, OWNER, Look
-from tilewright.tensors.excluding import excluder
+from tilewright.tensors import tensor as tensors
+from tilewright.tensors.borrow import LOCK
 
 ROUNDS = 200
 
@@ -23,12 +25,14 @@ def borrowed(request, monkeypatch):
     """How borrows go, and which were taken in native code."""
     taken = []
 
-    def exclude(record, what, up):
-        ticket = None if request.param == "python" else excluder()(record, what, up + 1)
+    def borrow(handle, what, up):
+        ticket = None if request.param == "python" else borrow_exclusive(handle, what, up + 1)
         taken.append(ticket is not None)
         return ticket
 
-    monkeypatch.setattr(ownership, "excluder", lambda: exclude)
+    monkeypatch.setattr(ownership, "borrow_exclusive", borrow)
+    if request.param == "python":
+        monkeypatch.setattr(tensors, "partition_mut", lambda *_: None)
     return request.param == "native", taken
 
 
@@ -36,7 +40,6 @@ def borrowed(request, monkeypatch):
 def tensor():
     """One that needs no closer look."""
     x = tw.from_numpy(np.arange(8, dtype=np.float32), device="cpu").sync()
-    x.note_plain()
     assert x.plain is not None
     return x
 
@@ -44,14 +47,14 @@ def tensor():
 def test_a_borrow_is_as_pythons(borrowed, tensor):
     native, taken = borrowed
     state = tensor.region.storage.state
-    epoch = state.words[EPOCH]
+    epoch = state.epoch
     borrow = tensor.borrow_mut()  # here
     ticket = borrow.ticket
     assert taken == [native]
     assert (ticket.state, ticket.extent, ticket.parent, ticket.ended) == (state, None, None, None)
     assert (ticket.exclusive, ticket.by_epoch, ticket.epoch) == (True, False, epoch)
-    assert state.words[EPOCH] == epoch + 1 and state.words[OWNER] == id(ticket)
-    assert state.words[LOOK] & Look.EXCLUSIVE and state.exclusive is ticket
+    assert state.epoch == epoch + 1 and state.owner == ticket.number
+    assert state.slow_path & Look.EXCLUSIVE and state.exclusive is ticket
     assert state.last_write is ticket.use and ticket.use.what == "borrowed for writing"
     assert place_of(ticket.use.spot).text == "borrow = tensor.borrow_mut()  # here"
     assert ticket.use.thread == threading.current_thread().name
@@ -70,7 +73,7 @@ def test_one_ends_those_before_and_what_came_out_of_them(borrowed, tensor):
     assert tiles.ticket.ended is None
     tensor.to_numpy()
     assert tiles.ticket.ended is not None
-    assert tensor.region.storage.state.words[OWNER] == 0
+    assert tensor.region.storage.state.owner == 0
 
 
 def test_views_end_too(borrowed, tensor):
@@ -110,13 +113,11 @@ def test_what_belongs_to_others_is_refused(borrowed, tensor, how):
 
 def test_the_content_of_an_arc_and_what_is_read_only_is_refused(borrowed, tensor):
     content = tw.Arc(tensor).content
-    content.note_plain()
     with pytest.raises(tw.BorrowError, match="content of an Arc"):
         content.borrow_mut()
     array = np.zeros(4, np.float32)
     array.flags.writeable = False
     fixed = tw.asarray(array)
-    fixed.note_plain()
     with pytest.raises(tw.BorrowError, match="read only"):
         fixed.borrow_mut()
 
@@ -126,8 +127,7 @@ def test_memory_that_overlaps_other_memory_is_looked_at(borrowed):
     array = np.zeros(8, np.float32)
     whole, half = tw.asarray(array), tw.asarray(array[4:])
     for each in (whole, half):
-        each.note_plain()
-    first = whole.borrow_mut()
+        first = whole.borrow_mut()
     second = half.borrow_mut()
     assert first.ticket.ended_by() is second.ticket.use and not any(taken)
 
@@ -147,7 +147,7 @@ def test_other_threads_are_named(borrowed, tensor):
 
 def test_threads_borrow_in_turns(borrowed, tensor):
     state = tensor.region.storage.state
-    epoch, wrong = state.words[EPOCH], []
+    epoch, wrong = state.epoch, []
 
     def work():
         for _ in range(ROUNDS):
@@ -160,8 +160,8 @@ def test_threads_borrow_in_turns(borrowed, tensor):
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert not wrong and state.words[EPOCH] == epoch + 4 * ROUNDS
-    assert state.words[OWNER] == id(state.exclusive)
+    assert not wrong and state.epoch == epoch + 4 * ROUNDS
+    assert state.owner == (state.exclusive.number if state.exclusive else 0)
 
 
 def test_nothing_is_left_behind(borrowed, tensor):
@@ -177,6 +177,5 @@ def test_nothing_is_left_behind(borrowed, tensor):
 
     assert_none_left(all_ways, watched, ROUNDS)
     ticket = weakref.ref(tensor.borrow_mut().ticket)
-    assert ticket() is not None
-    tensor.borrow_mut()
-    assert ticket() is None
+    assert ticket() is None, "memory does not keep borrows"
+    assert state.exclusive is None and not state.slow_path

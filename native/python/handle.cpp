@@ -1,0 +1,497 @@
+// Who owns a tensor, and who may write it, as types of Python.
+#include "python/borrowing.hpp"
+#include "python/memory.hpp"
+#include "python/module.hpp"
+#include "python/setup.hpp"
+
+namespace tw::py {
+
+PyTypeObject* title_type = nullptr;
+PyTypeObject* handle_type = nullptr;
+PyTypeObject* access_type = nullptr;
+
+namespace {
+
+// Classes of Python's that are made here.
+struct TensorClasses {
+  PyTypeObject* tensor = nullptr;         // tensors.tensor.Tensor
+  PyTypeObject* partition = nullptr;      // tensors.partition.Partition
+  PyTypeObject* title = nullptr;          // tensors.ownership.Title
+  PyTypeObject* moved = nullptr;          // tensors.ownership.Moved
+  PyTypeObject* unpartitioned = nullptr;  // tensors.partition.Unpartitioned
+  PyObject* borrowed_for_writing = nullptr;
+  PyObject* was_unpartitioned = nullptr;
+};
+
+TensorClasses classes;
+
+TitleObject& as_title(PyObject* self) { return as<TitleObject>(self); }
+HandleObject& as_handle(PyObject* self) { return as<HandleObject>(self); }
+AccessObject& as_access(PyObject* self) { return as<AccessObject>(self); }
+
+void clear_weak_references(PyObject* self, PyObject* references) {
+  if (references != nullptr) PyObject_ClearWeakRefs(self);
+}
+
+// Titles
+
+PyObject* new_title(PyTypeObject* type, PyObject*, PyObject*) {
+  Owned self(type->tp_alloc(type, 0));
+  if (!self) return nullptr;
+  as_title(self.get()).former = PyList_New(0);
+  return as_title(self.get()).former == nullptr ? nullptr : self.release();
+}
+
+void free_title(PyObject* self) {
+  clear_weak_references(self, as_title(self).weak_references);
+  TitleFields::free(self);
+}
+
+bool has_former(const TitleObject& title) {
+  if (title.former == nullptr || !PyList_Check(title.former)) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(title.former); ++i) {
+    if (is_alive(PyList_GET_ITEM(title.former, i))) return true;
+  }
+  return false;
+}
+
+PyObject* has_former_of(PyObject* self, void*) { return PyBool_FromLong(has_former(as_title(self))); }
+
+PyGetSetDef kTitleProperties[] = {
+    {"has_former", has_former_of, nullptr,
+     "Whether somebody is left who gave the tensor away and may get it back.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef kTitleMembers[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TitleObject, weak_references), READONLY, nullptr},
+    {"given_up", T_BOOL, offsetof(TitleObject, is_given_up), 0,
+     "The owner was refused or failed: the handle before it may take the tensor back."},
+    {"revoked", T_BOOL, offsetof(TitleObject, is_revoked), 0, "The handle before it did."},
+    {"former", T_OBJECT_EX, offsetof(TitleObject, former), 0,
+     "Who gave the tensor away, one after the other, until work of the owner has run."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot kTitleSlots[] = {
+    {Py_tp_doc, const_cast<char*>("Ownership of a tensor, held by whoever owns it now.")},
+    {Py_tp_new, as_slot(new_title)},
+    {Py_tp_getset, kTitleProperties},
+    {Py_tp_members, kTitleMembers},
+    {Py_tp_traverse, as_slot(TitleFields::visit)},
+    {Py_tp_clear, as_slot(TitleFields::clear)},
+    {Py_tp_dealloc, as_slot(free_title)},
+    {0, nullptr},
+};
+
+PyType_Spec kTitleSpec = {"tilewright._core.Title", sizeof(TitleObject), 0, kBaseTypeFlags,
+                          kTitleSlots};
+
+// Handles
+
+void init_fields(HandleObject& handle, PyObject* region, PyObject* title, PyObject* view,
+                 PyObject* lender) {
+  set_field(handle.region, region);
+  set_field(handle.title, title);
+  set_field(handle.view, view);
+  set_field(handle.lender, lender);
+  set_field(handle.moved, Py_None);
+  set_field(handle.owners, Py_None);
+}
+
+int init_handle(PyObject* self, PyObject* given, PyObject* keywords) {
+  static const char* names[] = {"region", "title", "view", "lender", nullptr};
+  PyObject* region;
+  PyObject* title;
+  PyObject* view = Py_None;
+  PyObject* lender = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(given, keywords, "O!O|OO", const_cast<char**>(names),
+                                   region_type, &region, &title, &view, &lender)) {
+    return -1;
+  }
+  init_fields(as_handle(self), region, title, view, lender);
+  return 0;
+}
+
+void free_handle(PyObject* self) {
+  clear_weak_references(self, as_handle(self).weak_references);
+  HandleFields::free(self);
+}
+
+// Whether nothing but a title says whose it is.
+bool is_revoked(const HandleObject& handle) {
+  PyObject* title = if_a(title_type, handle.title);
+  return title != nullptr && as_title(title).is_revoked;
+}
+
+bool is_usable(const HandleObject& handle) {
+  if (handle.moved != Py_None || is_revoked(handle)) return false;
+  PyObject* view = if_a(ticket_type, handle.view);
+  return view == nullptr || ended_by(as<TicketObject>(view)) == nullptr;
+}
+
+PyObject* is_usable_of(PyObject* self, void*) { return PyBool_FromLong(is_usable(as_handle(self))); }
+
+PyObject* is_simply_owned_of(PyObject* self, void*) {
+  return PyBool_FromLong(HandleFields::are_set(self) && is_simply_owned(as_handle(self)));
+}
+
+PyObject* plain_of(PyObject* self, void*) {
+  PyObject* region = plain_region(self);
+  return Py_NewRef(region == nullptr ? Py_None : region);
+}
+
+PyObject* region_of(PyObject* self, void*) {
+  PyObject* region = as_handle(self).region;
+  if (region == nullptr) PyErr_SetString(PyExc_AttributeError, "a tensor without memory");
+  return Py_XNewRef(region);
+}
+
+int set_region(PyObject* self, PyObject* value, void*) {
+  if (value == nullptr || !PyObject_TypeCheck(value, region_type)) {
+    PyErr_SetString(PyExc_TypeError, "a Region is expected");
+    return -1;
+  }
+  set_field(as_handle(self).region, value);
+  return 0;
+}
+
+PyGetSetDef kHandleProperties[] = {
+    {"region", region_of, set_region, "The memory behind the tensor, for launchers and drivers.",
+     nullptr},
+    {"is_usable", is_usable_of, nullptr,
+     "Whether it was not moved away, and is no view whose borrow has ended.", nullptr},
+    {"is_simply_owned", is_simply_owned_of, nullptr,
+     "Whether it belongs to its variable, and to nobody else who is still there.", nullptr},
+    {"plain", plain_of, nullptr,
+     "Its region, if that is all of its memory and it is simply owned; None: it needs the slow"
+     " path.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef kHandleMembers[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(HandleObject, weak_references), READONLY, nullptr},
+    {"_title", T_OBJECT_EX, offsetof(HandleObject, title), 0, "Ownership; None: it has none."},
+    {"_view", T_OBJECT_EX, offsetof(HandleObject, view), 0,
+     "The borrow it stands for; None for a tensor that is owned."},
+    {"_lender", T_OBJECT_EX, offsetof(HandleObject, lender), 0,
+     "Whom an exclusive part was borrowed from."},
+    {"_moved", T_OBJECT_EX, offsetof(HandleObject, moved), 0, "Where it went; None: it is here."},
+    {"_owners", T_OBJECT_EX, offsetof(HandleObject, owners), 0,
+     "Counts its owners, where it is the content of an Arc."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot kHandleSlots[] = {
+    {Py_tp_doc, const_cast<char*>("A tensor as a variable holds it.")},
+    {Py_tp_init, as_slot(init_handle)},
+    {Py_tp_getset, kHandleProperties},
+    {Py_tp_members, kHandleMembers},
+    {Py_tp_traverse, as_slot(HandleFields::visit)},
+    {Py_tp_clear, as_slot(HandleFields::clear)},
+    {Py_tp_dealloc, as_slot(free_handle)},
+    {0, nullptr},
+};
+
+PyType_Spec kHandleSpec = {"tilewright._core.Handle", sizeof(HandleObject), 0, kBaseTypeFlags,
+                           kHandleSlots};
+
+// Exclusive access
+
+void init_fields(AccessObject& access, PyObject* tensor, PyObject* tiling, PyObject* ticket,
+                 bool is_owned) {
+  set_field(access.tensor, tensor);
+  set_field(access.tiling, tiling);
+  set_field(access.ticket, ticket);
+  set_field(access.gone, Py_None);
+  access.is_owned = is_owned;
+}
+
+int init_access(PyObject* self, PyObject* given, PyObject* keywords) {
+  static const char* names[] = {"tensor", "tiling", "ticket", "owned", nullptr};
+  PyObject* tensor;
+  PyObject* tiling;
+  PyObject* ticket;
+  int owned = 0;
+  if (!PyArg_ParseTupleAndKeywords(given, keywords, "O!OO!|$p", const_cast<char**>(names),
+                                   handle_type, &tensor, &tiling, ticket_type, &ticket, &owned)) {
+    return -1;
+  }
+  init_fields(as_access(self), tensor, tiling, ticket, owned != 0);
+  return 0;
+}
+
+void free_access(PyObject* self) {
+  clear_weak_references(self, as_access(self).weak_references);
+  AccessFields::free(self);
+}
+
+PyMemberDef kAccessMembers[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(AccessObject, weak_references), READONLY, nullptr},
+    {"tensor", T_OBJECT_EX, offsetof(AccessObject, tensor), READONLY, "What is written, for launchers."},
+    {"ticket", T_OBJECT_EX, offsetof(AccessObject, ticket), READONLY,
+     "The exclusive borrow behind it, for launchers."},
+    {"tiling", T_OBJECT_EX, offsetof(AccessObject, tiling), READONLY,
+     "How it is cut, for launchers; None: it is not."},
+    {"gone", T_OBJECT_EX, offsetof(AccessObject, gone), 0,
+     "Where it was turned back into its tensor; None: it was not."},
+    {"is_owned", T_BOOL, offsetof(AccessObject, is_owned), READONLY,
+     "Whether it took its tensor over; else it borrows."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot kAccessSlots[] = {
+    {Py_tp_doc, const_cast<char*>("Exclusive access to a tensor.")},
+    {Py_tp_init, as_slot(init_access)},
+    {Py_tp_members, kAccessMembers},
+    {Py_tp_traverse, as_slot(AccessFields::visit)},
+    {Py_tp_clear, as_slot(AccessFields::clear)},
+    {Py_tp_dealloc, as_slot(free_access)},
+    {0, nullptr},
+};
+
+PyType_Spec kAccessSpec = {"tilewright._core.Access", sizeof(AccessObject), 0, kBaseTypeFlags,
+                           kAccessSlots};
+
+// What is done to tensors, where that needs no slow path: each function gives None otherwise, and
+// has done nothing then.
+
+bool are_classes_set() {
+  if (classes.tensor != nullptr) return true;
+  PyErr_SetString(PyExc_RuntimeError, "set_tensor_classes() was not called");
+  return false;
+}
+
+// A tuple of a class of Python's, without a call of that. Owns the items.
+PyObject* new_tuple(PyTypeObject* type, std::initializer_list<PyObject*> items) {
+  PyObject* made = PyType_GenericAlloc(type, static_cast<Py_ssize_t>(items.size()));
+  Py_ssize_t i = 0;
+  for (PyObject* item : items) {
+    if (made == nullptr) {
+      Py_XDECREF(item);
+    } else {
+      PyTuple_SET_ITEM(made, i++, item);
+    }
+  }
+  return made;
+}
+
+PyObject* new_handle(PyObject* region, PyObject* title) {
+  PyObject* self = classes.tensor->tp_alloc(classes.tensor, 0);
+  if (self != nullptr) init_fields(as_handle(self), region, title, Py_None, Py_None);
+  return self;
+}
+
+PyObject* new_partition(PyObject* tensor, PyObject* tiling, PyObject* ticket, bool is_owned) {
+  PyObject* self = classes.partition->tp_alloc(classes.partition, 0);
+  if (self != nullptr) init_fields(as_access(self), tensor, tiling, ticket, is_owned);
+  return self;
+}
+
+// The state of a tensor's memory, if it may be written: it is no view and no content of an Arc, is
+// all of its memory, and nothing says that it must not be. Null: the slow path says what is wrong.
+PyObject* writable_state(const HandleObject& handle) {
+  if (!is_usable(handle) || handle.view != Py_None || handle.owners != Py_None) return nullptr;
+  const RegionObject& region = as<RegionObject>(handle.region);
+  if (!region.is_whole || as<StorageObject>(region.storage).is_readonly) return nullptr;
+  return as<StorageObject>(region.storage).state;
+}
+
+// Borrows all of a piece of memory for writing. None: parts of it are borrowed.
+Owned borrow_whole(PyObject* state, PyObject* use) {
+  Owned ticket(new_ticket(state, use, nullptr, nullptr, true, false));
+  if (!ticket) return ticket;
+  const BorrowLock lock;
+  if (!lock.ok()) return Owned();
+  const StorageRecord& record = as<StateObject>(state).memory.record;
+  if (!may_borrow_whole(record)) return Owned::borrowed(Py_None);
+  as<TicketObject>(ticket.get()).borrow.epoch = record.epoch;
+  return take_borrow(ticket.get()) ? std::move(ticket) : Owned();
+}
+
+bool is_initialized_handle(PyObject* object) {
+  return PyObject_TypeCheck(object, handle_type) && HandleFields::are_set(object);
+}
+
+bool check_handle(PyObject* object) {
+  if (is_initialized_handle(object)) return are_classes_set();
+  PyErr_Format(PyExc_TypeError, "a Handle is expected, got %.100s", Py_TYPE(object)->tp_name);
+  return false;
+}
+
+PyObject* borrow_exclusive(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("borrow_exclusive", given, count, 3);
+  PyObject* handle = arguments.object();
+  PyObject* what = arguments.string();
+  PyObject* known = arguments.object();
+  if (!arguments.ok() || !check_handle(handle)) return nullptr;
+  PyObject* state = writable_state(as_handle(handle));
+  if (state == nullptr) Py_RETURN_NONE;
+  const Owned use(use_here(what, known));
+  return use ? borrow_whole(state, use.get()).release() : nullptr;
+}
+
+// How a layout was cut before into such tiles. Null: it was not.
+PyObject* known_tiling(const HandleObject& handle, PyObject* tile) {
+  if (!PyTuple_CheckExact(tile)) return nullptr;
+  PyObject* layout = as<RegionObject>(handle.region).layout;
+  PyObject* found = PyDict_GetItemWithError(as<LayoutObject>(layout).tilings, tile);
+  if (found == nullptr) PyErr_Clear();  // it may have items that cannot be compared
+  return found;
+}
+
+PyObject* partition_mut(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("partition_mut", given, count, 3);
+  PyObject* handle = arguments.object();
+  PyObject* tile = arguments.object();
+  PyObject* known = arguments.object();
+  if (!arguments.ok() || !check_handle(handle)) return nullptr;
+  const Owned tiling = Owned::borrowed(known_tiling(as_handle(handle), tile));
+  PyObject* state = tiling ? writable_state(as_handle(handle)) : nullptr;
+  if (state == nullptr) Py_RETURN_NONE;
+  const Owned use(use_here(classes.borrowed_for_writing, known));
+  if (!use) return nullptr;
+  const Owned ticket = borrow_whole(state, use.get());
+  if (!ticket || ticket.get() == Py_None) return Py_XNewRef(ticket.get());
+  return new_partition(handle, tiling.get(), ticket.get(), false);
+}
+
+// Moves a tensor out of a handle, whose place in the chain of those who gave it away this notes.
+bool move_out(PyObject* self, PyObject* title, PyObject* what, PyObject* spot, PyObject* hint) {
+  HandleObject& handle = as_handle(self);
+  TitleObject& owner = as_title(title);
+  Owned weak_title(PyWeakref_NewRef(title, nullptr));
+  const Owned weak_handle(PyWeakref_NewRef(self, nullptr));
+  Owned number(PyLong_FromSsize_t(PyList_GET_SIZE(owner.former)));
+  if (!weak_title || !weak_handle || !number) return false;
+  const Owned moved(new_tuple(classes.moved,
+                              {Py_NewRef(what), Py_NewRef(spot), Py_NewRef(hint),
+                               weak_title.release(), Py_NewRef(owner.former), number.release()}));
+  if (!moved || PyList_Append(owner.former, weak_handle.get()) < 0) return false;
+  owner.is_given_up = 0;  // who gives it away has it
+  set_field(handle.title, Py_None);
+  set_field(handle.moved, moved.get());
+  return true;
+}
+
+// `(handle, what, hint, known)`: the title, and the exclusive borrow of its memory.
+PyObject* take_over(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("take_over", given, count, 4);
+  PyObject* self = arguments.object();
+  PyObject* what = arguments.string();
+  PyObject* hint = arguments.string();
+  PyObject* known = arguments.object();
+  if (!arguments.ok() || !check_handle(self)) return nullptr;
+  const HandleObject& handle = as_handle(self);
+  PyObject* state = writable_state(handle);
+  constexpr int64_t kSeen = slow_path::kLeases | slow_path::kNeighbours;
+  if (state == nullptr || (as<StateObject>(state).memory.record.slow_path & kSeen) != 0 ||
+      as<StorageObject>(as<RegionObject>(handle.region).storage).graphs != nullptr) {
+    Py_RETURN_NONE;
+  }
+  const Owned title = if_a(title_type, handle.title) != nullptr
+                          ? Owned::borrowed(handle.title)
+                          : Owned(new_title(classes.title, nullptr, nullptr));
+  const Owned words(PyUnicode_FromFormat("consumed by %U", what));
+  const Owned use(words ? use_here(words.get(), known) : nullptr);
+  if (!title || !use) return nullptr;
+  const Owned ticket = borrow_whole(state, use.get());
+  if (!ticket || ticket.get() == Py_None) return Py_XNewRef(ticket.get());
+  if (!move_out(self, title.get(), what, PyTuple_GET_ITEM(use.get(), 1), hint)) return nullptr;
+  return PyTuple_Pack(2, title.get(), ticket.get());
+}
+
+PyObject* unpartition(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("unpartition", given, count, 2);
+  PyObject* self = arguments.object();
+  PyObject* known = arguments.object();
+  if (!arguments.ok()) return nullptr;
+  if (!PyObject_TypeCheck(self, access_type) || !AccessFields::are_set(self)) {
+    PyErr_Format(PyExc_TypeError, "a Partition is expected, got %.100s", Py_TYPE(self)->tp_name);
+    return nullptr;
+  }
+  AccessObject& access = as_access(self);
+  if (!check_handle(access.tensor)) return nullptr;
+  const HandleObject& handle = as_handle(access.tensor);
+  const bool stands = access.gone == Py_None && is_usable(handle) &&
+                      ended_by(as<TicketObject>(access.ticket)) == nullptr;
+  if (!stands) Py_RETURN_NONE;
+  const Owned tensor = Owned::borrowed(access.tensor);
+  if (!access.is_owned) return Py_NewRef(tensor.get());
+  PyObject* state = writable_state(handle);
+  if (state == nullptr) Py_RETURN_NONE;
+  const Owned use(use_here(classes.was_unpartitioned, known));
+  if (!use) return nullptr;
+  const Owned gone(new_tuple(classes.unpartitioned, {Py_NewRef(PyTuple_GET_ITEM(use.get(), 1))}));
+  if (!gone) return nullptr;
+  const Owned ticket = borrow_whole(state, use.get());
+  if (!ticket || ticket.get() == Py_None) return Py_XNewRef(ticket.get());
+  set_field(access.gone, gone.get());
+  return Py_NewRef(tensor.get());
+}
+
+PyObject* new_tensor(PyObject*, PyObject* region) {
+  if (!PyObject_TypeCheck(region, region_type)) {
+    PyErr_Format(PyExc_TypeError, "a Region is expected, got %.100s", Py_TYPE(region)->tp_name);
+    return nullptr;
+  }
+  if (!are_classes_set()) return nullptr;
+  const Owned title(new_title(classes.title, nullptr, nullptr));
+  return title ? new_handle(region, title.get()) : nullptr;
+}
+
+PyObject* set_tensor_classes(PyObject*, PyObject* given) {
+  Setup setup(given);
+  TensorClasses found;
+  found.tensor = setup.type("Tensor");
+  found.partition = setup.type("Partition");
+  found.title = setup.type("Title");
+  found.moved = setup.type("Moved");
+  found.unpartitioned = setup.type("Unpartitioned");
+  found.borrowed_for_writing = PyUnicode_InternFromString("borrowed for writing");
+  found.was_unpartitioned = PyUnicode_InternFromString("unpartitioned");
+  if (!setup.ok() || PyErr_Occurred()) return nullptr;
+  if (!PyType_IsSubtype(found.tensor, handle_type) ||
+      !PyType_IsSubtype(found.partition, access_type) ||
+      !PyType_IsSubtype(found.title, title_type)) {
+    PyErr_SetString(PyExc_TypeError, "classes that extend Handle, Access and Title are expected");
+    return nullptr;
+  }
+  classes = found;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kFunctions[] = {
+    fast_method("borrow_exclusive", borrow_exclusive, "Borrow all of a tensor for writing."),
+    fast_method("partition_mut", partition_mut, "Borrow a tensor for writing, cut into tiles."),
+    fast_method("take_over", take_over, "Move a tensor out of its handle."),
+    fast_method("unpartition", unpartition, "Turn a partition back into its tensor."),
+    {"new_tensor", new_tensor, METH_O, "A tensor that owns its memory."},
+    {"set_tensor_classes", set_tensor_classes, METH_O, "Say of what classes tensors are."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool is_simply_owned(const HandleObject& handle) {
+  if (handle.moved != Py_None || handle.view != Py_None) return false;
+  PyObject* title = if_a(title_type, handle.title);
+  return title == nullptr || (!as_title(title).is_revoked && !has_former(as_title(title)));
+}
+
+PyObject* plain_region(PyObject* self) {
+  if (!HandleFields::are_set(self)) return nullptr;
+  const HandleObject& handle = as_handle(self);
+  return as<RegionObject>(handle.region).is_whole && is_simply_owned(handle) ? handle.region
+                                                                             : nullptr;
+}
+
+int add_handle(PyObject* module) {
+  if (PyModule_AddFunctions(module, kFunctions) < 0) return -1;
+  title_type = add_type(module, kTitleSpec);
+  handle_type = title_type == nullptr ? nullptr : add_type(module, kHandleSpec);
+  access_type = handle_type == nullptr ? nullptr : add_type(module, kAccessSpec);
+  return access_type == nullptr ? -1 : 0;
+}
+
+}  // namespace tw::py
