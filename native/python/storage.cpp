@@ -277,8 +277,13 @@ int init_region(PyObject* self, PyObject* given, PyObject* keywords) {
   }
   RegionObject& region = as_region(self);
   const LayoutObject& its = as<LayoutObject>(layout);
-  region.base.extent = {address + its.low, address + its.high, its.covers == its.high - its.low,
-                        self};
+  int64_t start, end;
+  if (__builtin_add_overflow(int64_t{address}, its.low, &start) ||
+      __builtin_add_overflow(int64_t{address}, its.high, &end)) {
+    PyErr_SetString(PyExc_OverflowError, "a region that reaches beyond all addresses");
+    return -1;
+  }
+  region.base.extent = {start, end, its.covers == its.high - its.low, self};
   region.record = {kind_of(its, as_storage(storage), address), address, &state->memory.record,
                    state};
   region.is_whole = its.covers == as_storage(storage).bytes;

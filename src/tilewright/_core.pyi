@@ -27,16 +27,13 @@ def bytes_address(text: bytes, /) -> int:
 def bind_tensors(plan: int, arguments: tuple[Any, ...], known: Known, /) -> tuple[Any, ...] | None:
     """Borrow the tensors that a kernel was given, by a `CallWord` plan; None: look closer.
 
-    Gives the records of the tensors, which keep their memory, the use that is noted with what is
-    written, the row, and what is known of launches of their kinds. That is None where they are not
-    those of the last launch, and then nothing is borrowed.
+    Gives the regions of the tensors, which keep their memory; then, `BEHIND_REGIONS` items: the
+    tickets of those that are parts, or None; the use that is noted with what is written; the row;
+    and what is known of launches of their kinds. That is None where they are not those of the last
+    launch, and then nothing is borrowed.
     """
 
-def borrow_exclusive(plan: int, record: bytes, what: str, known: Known, /) -> Any:
-    """Borrow all of a tensor for writing, by an `ExclusiveWord` plan: a ticket.
-
-    None: parts of the memory are borrowed or it has neighbours, and nothing was done.
-    """
+BEHIND_REGIONS: Final[int]
 
 SLOW_PATH: Final[int]
 """What `reserve` gives where Python must look closer;"""
@@ -64,6 +61,291 @@ def note_passed(timeline: int, number: int, /) -> None:
 
 def reap(timeline: int, /) -> int:
     """Find up to which number all work is over."""
+
+# Memory and tensors. Python's classes extend these types, and explain what they refuse.
+
+def set_borrowing(how: dict[str, Any], /) -> None:
+    """Say what borrowing takes: the lock of borrow state, and what a use is noted as."""
+
+def set_storage_classes(classes: dict[str, Any], /) -> None:
+    """Say of what classes borrow state and the order of work are."""
+
+def set_tensor_classes(classes: dict[str, Any], /) -> None:
+    """Say of what classes tensors are, and what they become."""
+
+class Extent:
+    """The bytes from `start` to before `end`; in a subclass perhaps only some of them."""
+
+    start: int
+    """The lowest byte address."""
+    end: int
+    """The byte address behind the last; the start, where there are no bytes."""
+    is_dense: bool
+    """Whether it is all the bytes from start to end."""
+
+    def __init__(self, start: int, end: int) -> None: ...
+
+@final
+class Ticket:
+    """One borrow, of an extent or (None) of all of the memory.
+
+    One that came out of another (`parent`) does not end it by being used. Memory does not keep its
+    borrows: one that is dropped is gone, and the one that it came out of stands again.
+    """
+
+    state: Final[Any]
+    use: Final[Any]
+    extent: Final[Any]
+    parent: Final[Ticket | None]
+    ended: Final[Any]
+    """What ended it, where that was noted."""
+    epoch: Final[int]
+    @property
+    def exclusive(self) -> bool: ...
+    @property
+    def by_epoch(self) -> bool:
+        """Whether it stands while the epoch is the same: shared borrows of all of the memory, and
+        those of launches that write all of it, which stand no longer than their parent."""
+
+    @property
+    def number(self) -> int:
+        """What the state names it by, as `owner`."""
+
+    def ended_by(self) -> Any:
+        """Return the use that ended this borrow; None while it stands."""
+
+    def comes_from(self, other: Ticket, /) -> bool:
+        """Say whether it is the other borrow, or came out of it, directly or not."""
+
+    def reborrow(self, use: Any, extent: Extent | None = None, /) -> Ticket:
+        """Take an exclusive borrow out of this one, of all it is of or of a part.
+
+        This one gets it back when the new one is done.
+        """
+
+    def hand_back(self) -> None:
+        """Give the memory back to the borrow that it came out of, if any."""
+
+def ticket_of_epoch(state: BorrowState, use: Any, parent: Ticket | None, epoch: int, /) -> Ticket:
+    """Make the ticket of a launch that was borrowed by its epoch alone."""
+
+class BorrowState:
+    """Who may use a piece of memory; `native/core/memory_state.hpp` has the rules."""
+
+    leases: tuple[Any, ...]
+    neighbours: tuple[Any, ...]
+    last_write: Any
+    """Who last borrowed it exclusively."""
+    extent: Any
+    """All of the memory; known where there are neighbours."""
+
+    @property
+    def epoch(self) -> int:
+        """How often the memory was borrowed exclusively."""
+
+    @property
+    def record(self) -> int:
+        """The address of what launches know of it."""
+
+    @property
+    def slow_path(self) -> int:
+        """Why it cannot be judged by numbers alone, as bits."""
+
+    @property
+    def owner(self) -> int:
+        """The `number` of the exclusive borrow of all of it; 0: there is none."""
+
+    @property
+    def exclusive(self) -> Ticket | None:
+        """The latest exclusive borrow of all of the memory that stands."""
+
+    @property
+    def writers(self) -> list[Ticket]:
+        """Exclusive borrows of parts."""
+
+    @property
+    def readers(self) -> list[Ticket]:
+        """Shared borrows of parts."""
+
+    def share(
+        self, use: Any, extent: Extent | None = None, parent: Ticket | None = None, /
+    ) -> Ticket:
+        """Borrow for reading: ends exclusive borrows, but for those the parent came out of."""
+
+    def exclude(
+        self, use: Any, extent: Extent | None = None, parent: Ticket | None = None, /
+    ) -> Ticket:
+        """Borrow for writing, or take over: ends all others, but for those the parent came from."""
+
+    def rewrite(self, parent: Ticket, use: Any, /) -> Ticket:
+        """As `reborrow`, for a launch, out of whose borrow nothing comes.
+
+        One of all of the memory is known by its epoch.
+        """
+
+    def write_all(self, use: Any, /) -> None:
+        """End all borrows: all of the memory is written."""
+
+    def read_all(self, use: Any, /) -> None:
+        """End exclusive borrows: all of the memory is read."""
+
+    def mark(self, reason: int, is_so: bool, /) -> None:
+        """Say whether there is a reason for the slow path."""
+
+    def noted_writes(self) -> list[tuple[int, int]]:
+        """Return the last write by number: the address of its timeline, and its number there."""
+
+    def noted_reads(self) -> list[tuple[int, int]]:
+        """Return reads by number, in the same way."""
+
+    def has_noted_work(self) -> bool:
+        """Say whether work is noted by number."""
+
+    def forget_noted_work(self) -> None:
+        """Forget it: all of it is over."""
+
+class Layout:
+    """Element type, shape and strides, as regions need them."""
+
+    low: int
+    high: int
+    covers: int
+    number: Final[int]
+    tilings: Final[dict[tuple[int, ...], Any]]
+    """How it was cut lately, by the shape of tiles."""
+
+class Tiling:
+    """A layout cut into tiles."""
+
+    number: Final[int]
+
+class Storage:
+    """A piece of memory. `owner` keeps it alive; None: there is no memory at all."""
+
+    device: Any
+    address: int
+    nbytes: int
+    owner: Any
+    readonly: bool
+    state: Any
+    initialized: bool
+    """Whether all of it has been written."""
+    graphs: tuple[Any, ...]
+    """Graphs that write it; some may be dead."""
+    _written: Any
+
+    def __init__(
+        self,
+        device: Any,
+        address: int,
+        nbytes: int,
+        owner: object,
+        *,
+        readonly: bool = False,
+        initialized: bool = True,
+    ) -> None: ...
+    @property
+    def order(self) -> Any:
+        """The work under way that uses it."""
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether there is no memory behind it, only a description."""
+
+class Region(Extent):
+    """A layout laid over memory. Launches read its record."""
+
+    layout: Any
+    storage: Any
+    address: int
+    kind: Final[int]
+    """Equal for tensors of one layout on one device, aligned alike, and for no others."""
+    is_whole: Final[bool]
+    """Whether it is surely all of its storage, so that any use of that meets it."""
+
+    def __init__(self, storage: Storage, layout: Layout, address: int) -> None: ...
+    @property
+    def record(self) -> int:
+        """The address of what launches read of it."""
+
+    @property
+    def part(self) -> Any:
+        """What borrows of it are of: itself, or None where that is all of its storage."""
+
+class Title:
+    """Ownership of a tensor, held by whoever owns it now."""
+
+    given_up: bool
+    """The owner was refused or failed: the handle before it may take the tensor back."""
+    revoked: bool
+    """The handle before it did."""
+    former: list[Any]
+    """Who gave the tensor away, weakly, one after the other, until work of the owner has run."""
+
+    @property
+    def has_former(self) -> bool:
+        """Whether somebody is left who gave the tensor away and may get it back."""
+
+class Handle:
+    """A tensor as a variable holds it."""
+
+    region: Any
+    """The memory behind the tensor, for launchers and drivers."""
+    _title: Any
+    _view: Any
+    _lender: Any
+    _moved: Any
+    _owners: Any
+
+    def __init__(
+        self, region: Region, title: Title | None, view: Ticket | None = None, lender: Any = None
+    ) -> None: ...
+    @property
+    def is_usable(self) -> bool:
+        """Whether it was not moved away, and is no view whose borrow has ended."""
+
+    @property
+    def is_simply_owned(self) -> bool:
+        """Whether it belongs to its variable, and to nobody else who is still there.
+
+        Then it can be used, and work that was given it has nothing to settle.
+        """
+
+    @property
+    def plain(self) -> Any:
+        """Its region, if that is all of its memory and it is simply owned; else None."""
+
+class Access:
+    """Exclusive access to a tensor, whole or cut into tiles."""
+
+    tensor: Any
+    ticket: Final[Ticket]
+    tiling: Any
+    gone: Any
+    is_owned: Final[bool]
+    """Whether it took its tensor over; else it borrows."""
+
+    def __init__(
+        self, tensor: Handle, tiling: Tiling | None, ticket: Ticket, *, owned: bool = False
+    ) -> None: ...
+
+# Each of these gives None where the slow path must decide, and has done nothing then. `known` says
+# where the program stands.
+
+def borrow_exclusive(handle: Handle, what: str, known: Known, /) -> Ticket | None:
+    """Borrow all of a tensor for writing."""
+
+def partition_mut(handle: Handle, tile: object, known: Known, /) -> Any:
+    """Borrow a tensor for writing, cut into tiles."""
+
+def take_over(handle: Handle, what: str, hint: str, known: Known, /) -> tuple[Any, Ticket] | None:
+    """Move a tensor out of its handle: its title, and the exclusive borrow of its memory."""
+
+def unpartition(partition: Access, known: Known, /) -> Any:
+    """Turn a partition back into its tensor."""
+
+def new_tensor(region: Region, /) -> Any:
+    """Make a tensor that owns its memory."""
 
 # The CPU. Jobs and scratch memory are given by their addresses.
 

@@ -22,7 +22,7 @@ ROUNDS = 40
 
 def test_launches_leave_no_references_behind(fake, warm):
     p, x, stream = warm
-    watched = [p, x, x.plain, p.stamp, p.tensor, stream, double, double.kernel, (), None, True]
+    watched = [p, x, x.plain, p.ticket, p.tensor, stream, double, double.kernel, (), None, True]
 
     def all_ways():
         for end in ("start_on", "sync_on"):

@@ -17,7 +17,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from .._core import BorrowState as NativeState
-from .._core import Ticket, set_borrowing
+from .._core import Ticket as Ticket  # for all who borrow
+from .._core import set_borrowing
 from ..base.errors import BorrowError
 from ..devices.cpu.layouts import holds_of
 from ..op.nesting import THREAD

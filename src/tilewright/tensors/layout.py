@@ -12,8 +12,8 @@ from ..base.shapes import Shape, grid_of, row_major_strides, size
 from ..base.tile_order import OWNED
 
 WORD = (1 << 64) - 1
-_FARTHEST = 1 << 62
-"""Bytes that no memory spans: what reaches further describes none."""
+_FARTHEST = (1 << 63) - 1
+"""More bytes than any memory has: what reaches further describes none."""
 
 MOST_KEPT = 4096
 """Layouts, and ways to cut them, that are remembered for the next tensor of their kind."""

@@ -31,6 +31,9 @@ class Storage(NativeStorage):
 
     __slots__ = ()
 
+    device: Device
+    state: BorrowState
+
     def writers_to_come(self) -> list[Capturer]:
         """The graphs that write it at each launch."""
         return [graph for known in self.graphs if (graph := known()) is not None]

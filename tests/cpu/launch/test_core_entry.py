@@ -196,7 +196,7 @@ def test_refusals_are_those_of_the_slow_path(kernel, tensors, how, monkeypatch):
 
 def test_nothing_is_left_behind(kernel, tensors):
     p, x = tensors
-    watched = [p, x, x.plain, p.stamp, p.tensor, kernel.kernel, kernel, PLAIN, None, ()]
+    watched = [p, x, x.plain, p.ticket, p.tensor, kernel.kernel, kernel, PLAIN, None, ()]
 
     def all_ways():
         kernel(p, x).sync()

@@ -278,7 +278,9 @@ def test_the_handler_of_a_signal_cannot_read_what_a_launch_writes_that_it_interr
     """Where Python starts that launch, and would have to say that it is on its stream."""
     place = Place(5)
     interrupted = Interrupted(place, lambda: interrupted.z.to_numpy())
-    interrupted.x = tw.full((2 * MANY,), 1.0).sync()[:MANY]  # of views Python starts all launches
+    # Of memory that is known by two names, Python starts all launches.
+    array = np.ones(2 * MANY, np.float32)
+    interrupted.x, _other = tw.asarray(array[:MANY]), tw.asarray(array[MANY // 2 :])
     error = interrupted.result()
     assert isinstance(error, ContextError) and "afterwards" in str(error.hint)
     assert "by this very thread, which a signal has interrupted" in str(error)
