@@ -36,10 +36,11 @@ bool stands(const TensorUses& uses, int64_t i) {
 
 // Whether memory can be used by work of a timeline that waits for some others: 0, or as `judge`
 // says.
-int64_t readiness(StorageRecord& storage, bool writes, const Timeline& timeline, bool follows,
+int64_t readiness(const TensorUses& uses, int64_t i, const Timeline& timeline, bool follows,
                   Waits& waits) {
+  StorageRecord& storage = uses.storage(i);
   if (has(storage, slow_path::kPendingWork) && !follows) return kPendingWork;
-  return order_after_uses(storage, writes, timeline, waits) ? 0 : kSlowPath;
+  return order_after_uses(storage, uses.bytes(i), timeline, waits) ? 0 : kSlowPath;
 }
 
 // 0, or what the first tensor is refused for; there is nothing to wait for then.
@@ -96,15 +97,15 @@ int64_t judge(const TensorUses& uses, const Timeline& timeline, int64_t how, Wai
   const bool follows = (how & kFollowing) != 0;
   return judge_each(uses, waits, [&](int64_t i) {
     if (!stands(uses, i)) return kSlowPath;
-    return readiness(uses.storage(i), uses.writes(i), timeline, follows, waits);
+    return readiness(uses, i, timeline, follows, waits);
   });
 }
 
 int64_t judge_again(const TensorUses& uses, const Timeline& timeline, Waits& waits) {
   return judge_each(uses, waits, [&](int64_t i) {
-    StorageRecord& storage = uses.storage(i);
+    const StorageRecord& storage = uses.storage(i);
     if (has(storage, uses.writes(i) ? kUnclaimed : kUnreadable)) return kSlowPath;
-    return readiness(storage, uses.writes(i), timeline, false, waits);
+    return readiness(uses, i, timeline, false, waits);
   });
 }
 
@@ -117,7 +118,7 @@ void mark_written(const TensorUses& uses) {
 int64_t begin(const TensorUses& uses, Timeline& timeline, int64_t how, const Waits& waits) {
   const int64_t number = timeline.issued + 1;
   for (int64_t i = 0; i < uses.count(); ++i) {
-    note(uses.storage(i), uses.writes(i), timeline, number, waits);
+    note(uses.storage(i), uses.bytes(i), timeline, number, waits);
   }
   issue(timeline, number, (how & kListed) != 0);
   return number;

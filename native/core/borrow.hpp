@@ -32,6 +32,7 @@ class TensorUses {
     return *reinterpret_cast<const TensorRecord*>(words_[i]);
   }
   StorageRecord& storage(int64_t i) const { return *tensor(i).storage; }
+  ByteUse bytes(int64_t i) const { return {tensor(i).start, tensor(i).end, writes(i)}; }
   int64_t& epoch(int64_t i) const { return words_[count_ + i]; }
   int64_t& owner(int64_t i) const { return words_[2 * count_ + i]; }
   bool is_by_ticket(int64_t i) const { return epoch(i) == kByTicket; }

@@ -29,14 +29,32 @@ struct Timeline {
   int64_t last_unlisted;   // the last that was given out and is not listed
 };
 
-// A piece of work: its timeline, and its number there.
+// Bytes that work uses, from `start` to before `end`, and how.
+struct ByteUse {
+  int64_t start;
+  int64_t end;
+  int64_t writes;  // 0: it reads them
+
+  bool overlaps(const ByteUse& other) const { return start < other.end && other.start < end; }
+  bool conflicts(const ByteUse& other) const {
+    return (writes != 0 || other.writes != 0) && overlaps(other);
+  }
+  // Whether who comes after this need not know of the other one, which comes before this.
+  bool covers(const ByteUse& other) const {
+    return start <= other.start && other.end <= end && (writes != 0 || other.writes == 0);
+  }
+};
+
+// A piece of work that uses memory: its timeline, and its number there.
 struct Mark {
   Timeline* timeline;  // null: none
   int64_t number;
+  ByteUse use;
 };
 
-// How many streams may read a piece of memory at once before Python must keep the account.
-inline constexpr int kReaders = 4;
+// How many pieces of work that do not come after each other may use a piece of memory before Python
+// must keep the account.
+inline constexpr int kMarks = 8;
 
 // Why a piece of memory cannot be judged by numbers alone, so that Python must: bits.
 namespace slow_path {
@@ -53,12 +71,11 @@ inline constexpr int64_t kAll = 255;
 
 // A piece of memory: who borrowed it, and the work under way that uses it.
 struct StorageRecord {
-  int64_t epoch;                     // how often it was borrowed exclusively: shared borrows stand
-                                     // while it is the same
-  int64_t slow_path;                 // reasons; 0: there is none
-  int64_t owner;                     // the exclusive borrow of all of it that stands; 0: none
-  Mark write;                        // the last write
-  std::array<Mark, kReaders> reads;  // any of them may be the only one
+  int64_t epoch;                   // how often it was borrowed exclusively: shared borrows stand
+                                   // while it is the same
+  int64_t slow_path;               // reasons; 0: there is none
+  int64_t owner;                   // the exclusive borrow of all of it that stands; 0: none
+  std::array<Mark, kMarks> marks;  // work that uses it; some may be over, any may be the only one
 };
 
 // A tensor, as launches read it. It never changes.
@@ -67,6 +84,8 @@ struct TensorRecord {
   int64_t address;  // of its first element
   StorageRecord* storage;
   Object state;  // who may use the memory, as Python keeps it
+  int64_t start;  // its bytes, or more
+  int64_t end;
 };
 
 // The memory of work that is submitted again and again; each piece is all of its storage.
@@ -140,7 +159,7 @@ static_assert(layout::is_word(offsetof(Timeline, last_listed), 6));
 static_assert(layout::is_word(offsetof(Timeline, queue), 7));
 static_assert(layout::is_word(offsetof(Timeline, domain), 8));
 static_assert(layout::is_word(offsetof(Timeline, last_unlisted), 9));
-static_assert(sizeof(TensorRecord) == 4 * 8);
+static_assert(sizeof(TensorRecord) == 6 * 8);
 static_assert(sizeof(ReplayMemory) == 4 * 8);
 static_assert(layout::is_word(offsetof(ReplayMemory, what), 3));
 static_assert(sizeof(BindPlan) == 15 * 8);

@@ -51,16 +51,22 @@ bool is_ordered(const Mark& mark, const Timeline& timeline, const Waits& waits) 
   return is_ordered(mark, timeline) || waits.contains(mark.timeline);
 }
 
-// Where a read by a timeline can be noted: what was noted there comes before it, with these waits.
-// So whoever comes after the read comes after that. Null: nowhere.
-Mark* read_place(StorageRecord& storage, const Timeline& timeline, const Waits& waits) {
-  Mark* free = nullptr;
-  for (Mark& read : storage.reads) {
-    if (!is_ordered(read, timeline, waits)) continue;
-    if (read.timeline == &timeline) return &read;
-    free = &read;
+bool is_free(const Mark& mark) {
+  return mark.timeline == nullptr || mark.timeline->over >= mark.number;
+}
+
+// Where a use by a timeline can be noted: nothing is there that is under way, or what is there
+// comes before it, with these waits. Null: nowhere.
+Mark* place_for(StorageRecord& storage, const ByteUse& use, const Timeline& timeline,
+                const Waits& waits) {
+  Mark* ordered = nullptr;
+  for (Mark& mark : storage.marks) {
+    if (is_free(mark)) return &mark;
+    if (!is_ordered(mark, timeline, waits)) continue;
+    if (use.covers(mark.use)) return &mark;
+    ordered = &mark;
   }
-  return free;
+  return ordered;
 }
 
 }  // namespace
@@ -74,27 +80,33 @@ bool order_after(const Mark& mark, const Timeline& timeline, Waits& waits) {
   return can_wait && waits.add(&its);
 }
 
-bool order_after_uses(StorageRecord& storage, bool writes, const Timeline& timeline,
+bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline& timeline,
                       Waits& waits) {
-  if (!order_after(storage.write, timeline, waits)) return false;
-  if (writes) {
-    return std::ranges::all_of(
-        storage.reads, [&](const Mark& read) { return order_after(read, timeline, waits); });
+  for (const Mark& mark : storage.marks) {
+    if (use.conflicts(mark.use) && !order_after(mark, timeline, waits)) return false;
   }
-  if (read_place(storage, timeline, waits) != nullptr) return true;
+  if (place_for(storage, use, timeline, waits) != nullptr) return true;
+  // All places are taken by work beside which it may run: it comes after one of them instead.
   return std::ranges::any_of(
-      storage.reads, [&](const Mark& read) { return order_after(read, timeline, waits); });
+      storage.marks, [&](const Mark& mark) { return order_after(mark, timeline, waits); });
 }
 
-void note(StorageRecord& storage, bool writes, Timeline& timeline, int64_t number,
+void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
           const Waits& waits) {
-  const Mark mark{&timeline, number};
-  if (writes) {
-    storage.write = mark;
-    storage.reads = {};  // they come before it: who comes after it need not know of them
-  } else if (Mark* place = read_place(storage, timeline, waits); place != nullptr) {
-    *place = mark;
-  }  // If there is none, the same launch has it: it reads this twice.
+  for (Mark& mark : storage.marks) {
+    // Who comes after this comes after what it covers.
+    if (use.covers(mark.use) && is_ordered(mark, timeline, waits)) mark = {};
+  }
+  Mark* place = place_for(storage, use, timeline, waits);
+  if (place == nullptr) return;  // the same launch has it: it reads this twice
+  ByteUse noted = use;
+  if (!is_free(*place)) {
+    // It stands for what was there, too, which comes before it.
+    noted.start = std::min(noted.start, place->use.start);
+    noted.end = std::max(noted.end, place->use.end);
+    noted.writes |= place->use.writes;
+  }
+  *place = Mark{&timeline, number, noted};
 }
 
 }  // namespace tw

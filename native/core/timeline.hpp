@@ -47,11 +47,12 @@ bool is_ordered(const Mark& mark, const Timeline& timeline);
 // False: that takes more than a wait of its stream for another.
 bool order_after(const Mark& mark, const Timeline& timeline, Waits& waits);
 
-// The same for all that a use of some memory comes after.
-bool order_after_uses(StorageRecord& storage, bool writes, const Timeline& timeline, Waits& waits);
+// The same for all that a use of some memory comes after; and sees to it that it can be noted.
+bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline& timeline,
+                      Waits& waits);
 
 // Notes work over a piece of memory, which is ordered with these waits.
-void note(StorageRecord& storage, bool writes, Timeline& timeline, int64_t number,
+void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
           const Waits& waits);
 
 }  // namespace tw

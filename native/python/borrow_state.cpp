@@ -200,38 +200,31 @@ PyObject* mark(PyObject* self, PyObject* const* given, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
-// The work that a record has noted, as pairs of the address of a timeline and a number.
-PyObject* pairs_of(const Mark* marks, size_t count) {
+// The work that the record has noted: timelines, numbers, the bytes that are used, whether they are
+// written.
+PyObject* noted_work(PyObject* self, PyObject*) {
   Owned found(PyList_New(0));
-  for (size_t i = 0; found && i < count; ++i) {
-    if (marks[i].timeline == nullptr) continue;
-    const Owned pair(Py_BuildValue("LL", reinterpret_cast<long long>(marks[i].timeline),
-                                   static_cast<long long>(marks[i].number)));
-    if (!pair || PyList_Append(found.get(), pair.get()) < 0) return nullptr;
+  if (!found) return nullptr;
+  for (const Mark& mark : as_state(self).memory.record.marks) {
+    if (mark.timeline == nullptr) continue;
+    const Owned each(Py_BuildValue("LLLLO", reinterpret_cast<long long>(mark.timeline),
+                                   static_cast<long long>(mark.number),
+                                   static_cast<long long>(mark.use.start),
+                                   static_cast<long long>(mark.use.end),
+                                   mark.use.writes != 0 ? Py_True : Py_False));
+    if (!each || PyList_Append(found.get(), each.get()) < 0) return nullptr;
   }
   return found.release();
 }
 
-PyObject* noted_writes(PyObject* self, PyObject*) {
-  return pairs_of(&as_state(self).memory.record.write, 1);
-}
-
-PyObject* noted_reads(PyObject* self, PyObject*) {
-  const auto& reads = as_state(self).memory.record.reads;
-  return pairs_of(reads.data(), reads.size());
-}
-
 PyObject* has_noted_work(PyObject* self, PyObject*) {
-  const StorageRecord& record = as_state(self).memory.record;
-  bool found = record.write.timeline != nullptr;
-  for (const Mark& read : record.reads) found |= read.timeline != nullptr;
+  bool found = false;
+  for (const Mark& mark : as_state(self).memory.record.marks) found |= mark.timeline != nullptr;
   return PyBool_FromLong(found);
 }
 
 PyObject* forget_noted_work(PyObject* self, PyObject*) {
-  StorageRecord& record = as_state(self).memory.record;
-  record.write = {};
-  record.reads = {};
+  as_state(self).memory.record.marks = {};
   Py_RETURN_NONE;
 }
 
@@ -343,8 +336,7 @@ PyMethodDef kStateMethods[] = {
     fast_method("mark", mark, "Say whether there is a reason for the slow path."),
     {"write_all", write_all, METH_O, "All of the memory is written: all borrows end."},
     {"read_all", read_all, METH_O, "All of the memory is read: exclusive borrows end."},
-    {"noted_writes", noted_writes, METH_NOARGS, "The last write by number: timeline, number."},
-    {"noted_reads", noted_reads, METH_NOARGS, "Reads by number: timelines, numbers."},
+    {"noted_work", noted_work, METH_NOARGS, "Work that is noted by number."},
     {"has_noted_work", has_noted_work, METH_NOARGS, "Whether work is noted by number."},
     {"forget_noted_work", forget_noted_work, METH_NOARGS, "Forget it: all of it is over."},
     {nullptr, nullptr, 0, nullptr},

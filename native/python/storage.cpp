@@ -285,7 +285,7 @@ int init_region(PyObject* self, PyObject* given, PyObject* keywords) {
   }
   region.base.extent = {start, end, its.covers == its.high - its.low, self};
   region.record = {kind_of(its, as_storage(storage), address), address, &state->memory.record,
-                   state};
+                   state, start, end};
   region.is_whole = its.covers == as_storage(storage).bytes;
   set_field(region.layout, layout);
   set_field(region.storage, storage);

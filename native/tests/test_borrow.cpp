@@ -24,8 +24,21 @@ struct Memory {
     tensor.kind = 7;
     tensor.address = 4096;
     tensor.storage = &storage;
+    tensor.end = 4096;
+  }
+  // Notes work that uses all of it.
+  void note_work(Timeline& timeline, int64_t number, bool writes, int place = 0) {
+    storage.marks[place] = Mark{&timeline, number, {tensor.start, tensor.end, writes}};
   }
   Memory(const Memory&) = delete;
+
+  // A tensor that is a part of it, by quarters.
+  TensorRecord part(int64_t first, int64_t count) const {
+    TensorRecord made = tensor;
+    made.start = tensor.start + 1024 * first;
+    made.end = made.start + 1024 * count;
+    return made;
+  }
 };
 
 // A row whose borrows stand.
@@ -33,7 +46,7 @@ struct Row {
   std::vector<int64_t> words;
   TensorUses uses;
   Row(const std::vector<Memory*>& memory, int64_t written, int64_t owner = 0)
-      : words(TensorUses::words_for(written, int64_t(memory.size()))),
+      : words(TensorUses::words_for(int64_t(memory.size()))),
         uses(words.data(), written, int64_t(memory.size())) {
     for (int64_t i = 0; i < uses.count(); ++i) {
       uses.set_tensor(i, &memory[i]->tensor);
@@ -148,7 +161,7 @@ TW_TEST(new_epochs_of_what_is_written) {
 TW_TEST(a_refused_reborrow_changes_nothing) {
   Memory written, busy_memory;
   Timeline other = busy(), mine{};
-  busy_memory.storage.write = Mark{&other, 5};
+  busy_memory.note_work(other, 5, true);
   TW_EQUAL(reborrow(Row({&written, &busy_memory}, 1).uses, mine), kSlowPath);
   TW_EQUAL(written.storage.epoch, 3);
   TW_EQUAL(mine.issued, 0);
@@ -166,17 +179,19 @@ TW_TEST(work_is_noted_with_its_memory) {
   Memory written, read;
   TW_EQUAL(reserve(Row({&written, &read}, 1).uses, timeline), 6);
   TW_EQUAL(timeline.unsubmitted, 1);
-  TW_CHECK(written.storage.write.timeline == &timeline && written.storage.write.number == 6);
-  TW_CHECK(std::ranges::all_of(written.storage.reads, is_empty));
-  TW_CHECK(is_empty(read.storage.write));
-  TW_EQUAL(std::ranges::count_if(read.storage.reads, is_empty), kReaders - 1);
+  for (const Memory* each : {&written, &read}) {
+    const Mark& mark = each->storage.marks[0];
+    TW_CHECK(mark.timeline == &timeline && mark.number == 6 && mark.use.end == 4096);
+    TW_EQUAL(mark.use.writes != 0, each == &written);
+    TW_EQUAL(std::ranges::count_if(each->storage.marks, is_empty), kMarks - 1);
+  }
 }
 
 TW_TEST(a_refused_launch_leaves_no_trace) {
   Timeline timeline = busy();
   Memory good, bad(slow_path::kLeases);
   TW_EQUAL(reserve(Row({&good, &bad}, 1).uses, timeline), kSlowPath);
-  TW_CHECK(is_empty(good.storage.write));
+  TW_CHECK(std::ranges::all_of(good.storage.marks, is_empty));
   TW_EQUAL(timeline.issued, 5);
   TW_EQUAL(timeline.unsubmitted, 0);
 }
@@ -189,7 +204,7 @@ TW_TEST(who_waits_for_whom) {
           Timeline mine = busy(0, own && !settled ? 1 : 0);
           Timeline others = busy(settled ? 5 : 0);
           Memory memory;
-          (wrote ? memory.storage.write : memory.storage.reads[0]) = Mark{own ? &mine : &others, 5};
+          memory.note_work(own ? mine : others, 5, wrote);
           const bool waits = !settled && (wrote || writes);
           TW_EQUAL(reserve_one(memory, writes, mine), waits ? kSlowPath : 6);
         }
@@ -199,12 +214,12 @@ TW_TEST(who_waits_for_whom) {
 }
 
 TW_TEST(several_streams_read_at_once) {
-  std::array<Timeline, kReaders + 1> timelines;
+  std::array<Timeline, kMarks + 1> timelines;
   timelines.fill(busy());
   Memory memory;
-  for (int i = 0; i < kReaders; ++i) TW_EQUAL(reserve_one(memory, false, timelines[i]), 6);
-  TW_EQUAL(reserve_one(memory, false, timelines[kReaders]), kSlowPath);
-  for (int i = 0; i < kReaders; ++i) {
+  for (int i = 0; i < kMarks; ++i) TW_EQUAL(reserve_one(memory, false, timelines[i]), 6);
+  TW_EQUAL(reserve_one(memory, false, timelines[kMarks]), kSlowPath);
+  for (int i = 0; i < kMarks; ++i) {
     timelines[i].unsubmitted = 0;
     TW_EQUAL(reserve_one(memory, false, timelines[i]), 7);
   }
@@ -213,9 +228,9 @@ TW_TEST(several_streams_read_at_once) {
 
 TW_TEST(what_a_launch_reads_twice_needs_one_place) {
   Memory memory;
-  std::array<Timeline, kReaders> others;
+  std::array<Timeline, kMarks> others;
   others.fill(busy());
-  for (int i = 0; i < kReaders - 1; ++i) memory.storage.reads[i] = Mark{&others[i], 5};
+  for (int i = 0; i < kMarks - 1; ++i) memory.note_work(others[i], 5, false, i);
   Timeline mine = busy(0, 1), late = busy();
   TW_EQUAL(reserve(Row({&memory, &memory}, 0).uses, mine), 6);
   TW_EQUAL(reserve_one(memory, false, late), kSlowPath);
@@ -275,7 +290,7 @@ class World {
   int accepted = 0, refused = 0, crowded = 0;
 
  private:
-  static constexpr int kMemories = 3, kStreams = 6;
+  static constexpr int kMemories = 3, kStreams = 12;
   struct Work {
     Timeline* timeline;
     int64_t number;
@@ -337,8 +352,8 @@ class World {
       const auto open = open_reads(used[i], timeline);
       std::set<const Timeline*> readers;
       for (const Work* work : open) readers.insert(work->timeline);
-      must_refuse |= readers.size() >= kReaders;
-      may_refuse |= open.size() >= kReaders;
+      must_refuse |= readers.size() >= kMarks;
+      may_refuse |= open.size() >= kMarks;
     }
     const Row row(used, written);
     const int64_t number = reserve(row.uses, timeline);
@@ -379,7 +394,8 @@ TW_TEST(order_of_work_is_that_of_a_model_that_forgets_nothing) {
 // comes before what is put there next.
 class WaitingWorld {
  public:
-  explicit WaitingWorld(unsigned seed) : random_(seed) {
+  // `parted`: work uses parts of memory.
+  WaitingWorld(unsigned seed, bool parted) : random_(seed), parted_(parted) {
     for (int i = 0; i < kMemories; ++i) memories_.emplace_back();
     for (Timeline& each : timelines_) each.domain = 1;
   }
@@ -406,7 +422,7 @@ class WaitingWorld {
     int64_t stream;
     int64_t number;
     Memory* memory;
-    bool writes;
+    ByteUse use;
   };
 
   int64_t below(int64_t limit) {
@@ -438,7 +454,13 @@ class WaitingWorld {
       if (std::ranges::find(used, each) == used.end()) used.push_back(each);
     }
     const int64_t written = below(3) == 0 ? 1 : 0;
-    const Row row(used, written);
+    std::deque<TensorRecord> parts;
+    Row row(used, written);
+    for (size_t i = 0; i < used.size(); ++i) {
+      const int64_t first = parted_ ? below(4) : 0;
+      parts.push_back(used[i]->part(first, parted_ ? 1 + below(4 - first) : 4));
+      row.uses.set_tensor(int64_t(i), &parts.back());
+    }
     Waits waits;
     const int64_t number = reserve(row.uses, timeline, waits);
     if (number < 0) {
@@ -454,21 +476,22 @@ class WaitingWorld {
       const Clock& its = clocks_[other - timelines_.data()];
       for (int64_t i = 0; i < kStreams; ++i) mine[i] = std::max(mine[i], its[i]);
     }
-    for (size_t i = 0; i < used.size(); ++i) check(used[i], int64_t(i) < written, mine);
+    for (size_t i = 0; i < used.size(); ++i) check(used[i], row.uses.bytes(int64_t(i)), mine);
     mine[stream] = number;
     for (size_t i = 0; i < used.size(); ++i) {
-      all_.push_back({stream, number, used[i], int64_t(i) < written});
+      all_.push_back({stream, number, used[i], row.uses.bytes(int64_t(i))});
     }
   }
 
-  void check(Memory* memory, bool writes, const Clock& mine) const {
+  void check(Memory* memory, const ByteUse& use, const Clock& mine) const {
     for (const Work& work : all_) {
-      if (work.memory != memory || !(work.writes || writes)) continue;
+      if (work.memory != memory || !work.use.conflicts(use)) continue;
       TW_CHECK(work.number <= timelines_[work.stream].over || work.number <= mine[work.stream]);
     }
   }
 
   std::mt19937 random_;
+  const bool parted_;
   std::deque<Memory> memories_;
   std::array<Timeline, kStreams> timelines_{};
   std::array<Clock, kStreams> clocks_{};
@@ -476,18 +499,59 @@ class WaitingWorld {
 };
 
 TW_TEST(work_happens_after_all_it_conflicts_with) {
-  int begun = 0, waited = 0, refused = 0;
-  for (unsigned seed = 0; seed < 3000; ++seed) {
-    WaitingWorld world(seed);
-    world.run(80);
-    begun += world.begun;
-    waited += world.waited;
-    refused += world.refused;
+  for (const bool parted : {false, true}) {
+    int begun = 0, waited = 0, refused = 0;
+    for (unsigned seed = 0; seed < 3000; ++seed) {
+      WaitingWorld world(seed, parted);
+      world.run(80);
+      begun += world.begun;
+      waited += world.waited;
+      refused += world.refused;
+    }
+    TW_CHECK(begun > 20'000);
+    TW_CHECK(waited > (parted ? 5'000 : 10'000));
+    std::printf("       %d begun, %d of them waited, %d refused\n", begun, waited, refused);
   }
-  TW_CHECK(begun > 20'000);
-  TW_CHECK(waited > 10'000);
-  std::printf("       %d begun, %d of them waited, %d refused\n", begun, waited, refused);
 }
+
+TW_TEST(work_over_other_bytes_does_not_wait) {
+  Memory memory;
+  const TensorRecord left = memory.part(0, 2), right = memory.part(2, 2), all = memory.part(0, 4);
+  Timeline one{}, other{}, third{};
+  for (Timeline* each : {&one, &other, &third}) each->domain = 1;
+  const auto begin = [&](const TensorRecord& part, Timeline& timeline) {
+    Row row({&memory}, 1);
+    row.uses.set_tensor(0, &part);
+    Waits waits;
+    TW_EQUAL(reserve(row.uses, timeline, waits), timeline.issued);
+    submitted(timeline);
+    return int(std::distance(waits.begin(), waits.end()));
+  };
+  TW_EQUAL(begin(left, one), 0);
+  TW_EQUAL(begin(right, other), 0);
+  TW_EQUAL(begin(all, third), 2);
+  TW_EQUAL(begin(left, one), 1);
+  TW_EQUAL(begin(right, one), 1);
+  TW_EQUAL(begin(all, one), 1);  // no single use covers that of the third stream
+  TW_EQUAL(begin(all, one), 0);
+}
+
+TW_TEST(borrows_of_parts_stand_until_they_have_ended) {
+  Memory memory(slow_path::kWriters | slow_path::kExclusive);
+  Borrow borrow{};
+  Timeline timeline{};
+  Row row({&memory}, 1);
+  row.uses.epoch(0) = kByTicket;
+  row.uses.owner(0) = reinterpret_cast<int64_t>(&borrow);
+  ++memory.storage.epoch;  // another part was written
+  TW_EQUAL(reserve(row.uses, timeline), 1);
+  memory.storage.slow_path |= slow_path::kUnwritten;
+  TW_EQUAL(reserve(row.uses, timeline), kSlowPath);
+  memory.storage.slow_path = 0;
+  borrow.has_ended = true;
+  TW_EQUAL(reserve(row.uses, timeline), kSlowPath);
+}
+
 
 }  // namespace
 

@@ -192,11 +192,12 @@ class BorrowState:
     def mark(self, reason: int, is_so: bool, /) -> None:
         """Say whether there is a reason for the slow path."""
 
-    def noted_writes(self) -> list[tuple[int, int]]:
-        """Return the last write by number: the address of its timeline, and its number there."""
+    def noted_work(self) -> list[tuple[int, int, int, int, bool]]:
+        """Return work that is noted by number; some may be over.
 
-    def noted_reads(self) -> list[tuple[int, int]]:
-        """Return reads by number, in the same way."""
+        The address of its timeline, its number there, the first byte it uses and the one behind the
+        last, whether it writes them.
+        """
 
     def has_noted_work(self) -> bool:
         """Say whether work is noted by number."""

@@ -8,7 +8,7 @@ from functools import partial
 from operator import getitem
 from struct import pack
 
-from support.records import TENSOR_WORDS, storage_words
+from support.records import ALL_BYTES, TENSOR_WORDS, storage_words
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
 from tilewright.devices.lane import Lane
@@ -84,7 +84,7 @@ class Plain:
         self.states = [BorrowState() for _ in range(2)]
         self.memory = [storage_words(state) for state in self.states]
         self.tensors = [
-            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096 * (i + 1), state.record, id(state))
+            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096 * (i + 1), state.record, id(state), *ALL_BYTES)
             for i, state in enumerate(self.states)
         ]
         self.row = pack("6q", *map(ctypes.addressof, self.tensors), 0, 0, 0, 0)  # epochs, owners
@@ -119,7 +119,7 @@ class Recorded:
         self.states = [BorrowState() for _ in range(2)]
         self.memory = [storage_words(state) for state in self.states]
         self.tensors = [
-            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096, state.record, id(state))
+            (ctypes.c_int64 * TENSOR_WORDS)(0, 4096, state.record, id(state), *ALL_BYTES)
             for state in self.states
         ]
         self.row = new_words(6)

@@ -7,8 +7,11 @@ from enum import IntEnum
 
 from tilewright.devices.stub.words import Words
 
-READERS = 4
-"""Streams that may read a piece of memory at once before Python must keep the account."""
+MARKS = 8
+"""Pieces of work beside each other that use a piece of memory before Python keeps the account."""
+MARK_WORDS = 5
+"""A timeline, a number, the first byte, the one behind the last, whether they are written."""
+ALL_BYTES = 0, 1 << 62
 
 
 class TensorWord(IntEnum):
@@ -18,6 +21,8 @@ class TensorWord(IntEnum):
     ADDRESS = 1
     STORAGE = 2
     STATE = 3
+    START = 4
+    END = 5
 
 
 class StorageWord(IntEnum):
@@ -26,12 +31,11 @@ class StorageWord(IntEnum):
     EPOCH = 0
     LOOK = 1
     OWNER = 2
-    WRITE = 3
-    READ = 5
+    MARKS = 3
 
 
 TENSOR_WORDS = len(TensorWord)
-STORAGE_WORDS = int(StorageWord.READ) + 2 * READERS
+STORAGE_WORDS = int(StorageWord.MARKS) + MARK_WORDS * MARKS
 
 
 def words_at(address: int, count: int) -> Words:

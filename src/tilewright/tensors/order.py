@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 Ts = TypeVarTuple("Ts")
 
-ANYWHERE = (0, 1 << 64)
-"""The addresses of a flight of which no more is known."""
-
-
 Span: TypeAlias = tuple[Flight, int, int, bool]
 """A flight, the first byte it uses and the one behind the last, whether it writes them.
 
@@ -75,11 +71,10 @@ class Order:
         with LOCK:
             mine, its = self.root(), other.root()
             if mine is not its:
-                its.writes += mine.writes
-                its.writes += [(flight, *ANYWHERE, True) for flight in mine.writers()]
+                noted = mine.noted()
+                its.writes += [*mine.writes, *[span for span in noted if span[3]]]
                 listed = [span for spans in mine.reads.values() for span in spans]
-                listed += [(flight, *ANYWHERE, False) for flight in mine.readers()]
-                for span in listed:
+                for span in (*listed, *[span for span in noted if not span[3]]):
                     its.reads.setdefault(span[0].stream, []).append(span)
                 its.covered += mine.covered
                 mine.joined, mine.writes, mine.covered = its, [], deque()
@@ -137,13 +132,9 @@ class Order:
         """
         return self.state.has_noted_work()
 
-    def writers(self) -> list[Flight]:
-        """The plain launch that wrote last, if somebody must know of it."""
-        return _noted(self.state.noted_writes())
-
-    def readers(self) -> list[Flight]:
-        """The plain launches that read, of which somebody must know."""
-        return _noted(self.state.noted_reads())
+    def noted(self) -> list[Span]:
+        """The plain launches of which somebody must know."""
+        return _noted(self.state.noted_work())
 
     def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[Flight]:
         """The flights that a use of these bytes comes after. For who holds the lock."""
@@ -156,17 +147,16 @@ class Order:
         if self.covered and (on_host or self._is_uncovered()):
             self._forget_covered()
             spans = [*self.covered, *spans]
-        found = [
+        if self.has_plain():
+            noted = self.noted()
+            if not noted:
+                self.state.forget_noted_work()
+            spans = [*spans, *noted]
+        return [
             flight
             for flight, its_start, its_end, it_writes in spans
             if its_start < end and start < its_end and (writes or it_writes)
         ]
-        if self.has_plain():
-            last, readers = self.writers(), self.readers()
-            if not (last or readers):
-                self.state.forget_noted_work()
-            found += last + readers if writes else last
-        return found
 
     def add(self, span: Span) -> None:
         """Note one more flight, so that however many are started, few are looked at.
@@ -268,15 +258,16 @@ def _not_over(spans: Iterable[Span]) -> list[Span]:
     return [span for span in spans if not span[0].over()]
 
 
-def _noted(pairs: list[tuple[int, int]]) -> list[Flight]:
+def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
     """The flights that memory has noted, as lanes and numbers, and that are not over."""
-    found: list[Flight] = []
-    for address, number in pairs:
+    found: list[Span] = []
+    for address, number, *span in work:
         lane = Lane.by_address[address]
-        if (flight := lane.flights.get(number)) is not None:
-            found.append(flight)
-        elif number > lane.words[OVER] and (stream := lane.stream) is not None:
-            found.append(Numbered(stream, lane, number))
+        flight = lane.flights.get(number)
+        if flight is None and number > lane.words[OVER] and (stream := lane.stream) is not None:
+            flight = Numbered(stream, lane, number)
+        if flight is not None:
+            found.append((flight, *span))
     return found
 
 

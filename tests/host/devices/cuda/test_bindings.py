@@ -10,7 +10,7 @@ import pytest
 from support.leaks import assert_none_left
 from support.native_cuda import addresses, as_functions
 from support.native_driver import Plain, Recorded
-from support.records import StorageWord
+from support.records import ALL_BYTES, MARK_WORDS, StorageWord
 from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS, set_borrowing
 from tilewright.devices.cuda.bindings import SINCE, Bindings
 from tilewright.devices.cuda.record import Record
@@ -55,8 +55,9 @@ def test_a_plain_launch_notes_its_number_with_its_memory(native):
     plain.fire(native)
     plain.fire(native)
     written, read = plain.memory
-    assert list(written[StorageWord.WRITE : StorageWord.WRITE + 2]) == [plain.lane.address, 2]
-    assert [word for word in read[StorageWord.READ :] if word] == [plain.lane.address, 2]
+    for memory, writes in ((written, 1), (read, 0)):
+        mark = memory[StorageWord.MARKS : StorageWord.MARKS + MARK_WORDS]
+        assert list(mark) == [plain.lane.address, 2, *ALL_BYTES, writes]
 
 
 @pytest.mark.parametrize("which", [0, 1])

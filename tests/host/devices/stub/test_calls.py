@@ -9,7 +9,9 @@ import pytest
 
 import tilewright as tw
 from support.records import (
-    READERS,
+    ALL_BYTES,
+    MARK_WORDS,
+    MARKS,
     STORAGE_WORDS,
     TENSOR_WORDS,
     StorageWord,
@@ -36,16 +38,20 @@ class Tensor:
         self.storage[StorageWord.EPOCH], self.storage[StorageWord.LOOK] = epoch, look
         self.words[TensorWord.KIND], self.words[TensorWord.ADDRESS] = kind, address
         self.words[TensorWord.STORAGE] = self.state.record
+        self.words[TensorWord.START], self.words[TensorWord.END] = ALL_BYTES
 
     def noted(self):
-        return self.storage[StorageWord.WRITE : STORAGE_WORDS]
+        return self.storage[StorageWord.MARKS : STORAGE_WORDS]
+
+    def _note(self, lane, number, place, writes):
+        at = StorageWord.MARKS + MARK_WORDS * place
+        self.storage[at : at + MARK_WORDS] = [lane.address, number, *ALL_BYTES, int(writes)]
 
     def reads(self, lane, number, place=0):
-        self.storage[StorageWord.READ + 2 * place] = lane.address
-        self.storage[StorageWord.READ + 2 * place + 1] = number
+        self._note(lane, number, place, False)
 
-    def wrote(self, lane, number):
-        self.storage[StorageWord.WRITE], self.storage[StorageWord.WRITE + 1] = lane.address, number
+    def wrote(self, lane, number, place=0):
+        self._note(lane, number, place, True)
 
 
 def row(tensors, written, epochs=None, owner=0):
@@ -337,9 +343,9 @@ def test_launches_are_numbered_and_noted():
     lane, written, read = busy_lane(), Tensor(), Tensor()
     assert reserve([written, read], 1, lane) == 6
     assert lane.words[ISSUED] == 6 and lane.words[UNPUT] == 1
-    assert written.noted() == [lane.address, 6, *[0] * 2 * READERS]
-    assert [lane.address, 6] in [read.noted()[i : i + 2] for i in range(2, 2 + 2 * READERS, 2)]
-    assert read.noted()[:2] == [0, 0]
+    for memory, writes in ((written, 1), (read, 0)):
+        assert memory.noted()[:MARK_WORDS] == [lane.address, 6, *ALL_BYTES, writes]
+        assert not any(memory.noted()[MARK_WORDS:])
 
 
 def test_a_refused_launch_leaves_no_trace():
@@ -362,9 +368,9 @@ def test_who_must_wait_for_whom(before, after, whose):
 
 
 def test_several_streams_may_read_at_once():
-    memory, lanes = Tensor(), [busy_lane() for _ in range(READERS + 1)]
-    assert [reserve([memory], 0, lane) for lane in lanes] == [6] * READERS + [CLOSER]
-    for lane in lanes[:READERS]:
+    memory, lanes = Tensor(), [busy_lane() for _ in range(MARKS + 1)]
+    assert [reserve([memory], 0, lane) for lane in lanes] == [6] * MARKS + [CLOSER]
+    for lane in lanes[:MARKS]:
         lane.words[UNPUT] = 0
         assert reserve([memory], 0, lane) == 7
     assert reserve([memory], 1, lanes[0]) == CLOSER
@@ -372,7 +378,7 @@ def test_several_streams_may_read_at_once():
 
 def test_what_a_launch_reads_twice_needs_one_place():
     memory, lane = Tensor(), busy_lane(unput=1)
-    for place in range(READERS - 1):
+    for place in range(MARKS - 1):
         memory.reads(busy_lane(), 5, place)
     assert reserve([memory, memory], 0, lane) == 6
     assert reserve([memory], 0, busy_lane()) == CLOSER
