@@ -23,6 +23,7 @@ struct KernelObject {
   PyObject_HEAD
   PyObject* plain;  // what binds most calls; None: all need a closer look
   PyObject* bare;   // what calls without keywords ask for; None: that is not known
+  PyObject* latest;  // a tuple: the keywords of the last call, flat, then what it asked for; or None
 };
 
 using KernelFields = Fields<KernelObject, NoFields, offsetof(KernelObject, plain)>;
@@ -40,6 +41,7 @@ PyTypeObject* binder_type = nullptr;
 PyTypeObject* kernel_type = nullptr;
 
 PyObject* zero = nullptr;
+PyObject* names_adapted = nullptr;
 PyObject* names_asked = nullptr;
 PyObject* names_call = nullptr;
 PyObject* names_call_at = nullptr;
@@ -73,12 +75,74 @@ BinderObject* binder_of(PyObject* entry, Py_ssize_t given) {
   return reinterpret_cast<const BindPlan*>(binder.call)->arity == given ? &binder : nullptr;
 }
 
-// What a call asks for besides its arguments. None: that is not known. Null: an error is set.
-Owned request_of(PyObject* kernel, PyObject* keywords) {
-  if (keywords == nullptr || PyDict_GET_SIZE(keywords) == 0) {
-    return Owned::borrowed(as_kernel(kernel).bare);
+// Whether equal values of its class mean the same for as long as they live.
+bool is_plain_constant(PyObject* value) {
+  return value == Py_None || PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
+         PyBool_Check(value) || PyUnicode_CheckExact(value);
+}
+
+// Whether keywords are the very objects that the last call was given.
+bool are_latest(PyObject* latest, PyObject* keywords) {
+  if (latest == nullptr || !PyTuple_CheckExact(latest) ||
+      PyTuple_GET_SIZE(latest) != 2 * PyDict_GET_SIZE(keywords) + 1) {
+    return false;
   }
-  return Owned(PyObject_CallMethodOneArg(kernel, names_asked, keywords));
+  PyObject *name, *value;
+  Py_ssize_t at = 0, i = 0;
+  while (PyDict_Next(keywords, &at, &name, &value)) {
+    if (PyTuple_GET_ITEM(latest, i++) != name) return false;
+    if (PyTuple_GET_ITEM(latest, i++) != value) return false;
+  }
+  return true;
+}
+
+// Remembers what keywords ask for, if they are plain constants. False: an error is set.
+bool remember(KernelObject& kernel, PyObject* keywords, PyObject* request) {
+  Owned made(PyTuple_New(2 * PyDict_GET_SIZE(keywords) + 1));
+  if (!made) return false;
+  PyObject *name, *value;
+  Py_ssize_t at = 0, i = 0;
+  while (PyDict_Next(keywords, &at, &name, &value)) {
+    if (!is_plain_constant(value)) return true;
+    PyTuple_SET_ITEM(made.get(), i++, Py_NewRef(name));
+    PyTuple_SET_ITEM(made.get(), i++, Py_NewRef(value));
+  }
+  PyTuple_SET_ITEM(made.get(), i, Py_NewRef(request));
+  set_field(kernel.latest, made.get());
+  return true;
+}
+
+// What a call asks for besides its arguments. None: that is not known. Null: an error is set.
+Owned request_of(PyObject* self, PyObject* keywords) {
+  KernelObject& kernel = as_kernel(self);
+  if (keywords == nullptr || PyDict_GET_SIZE(keywords) == 0) return Owned::borrowed(kernel.bare);
+  if (are_latest(kernel.latest, keywords)) {
+    return Owned::borrowed(PyTuple_GET_ITEM(kernel.latest, PyTuple_GET_SIZE(kernel.latest) - 1));
+  }
+  Owned request(PyObject_CallMethodOneArg(self, names_asked, keywords));
+  if (request && request.get() != Py_None && !remember(kernel, keywords, request.get())) {
+    return Owned();
+  }
+  return request;
+}
+
+// Whether a call is given an array of NumPy to read.
+bool has_array(const BindPlan& plan, PyObject* arguments) {
+  for (int64_t i = plan.written; i < plan.count; ++i) {
+    if (is_exactly(PyTuple_GET_ITEM(arguments, plan.places[i]), plan.array_class)) return true;
+  }
+  return false;
+}
+
+// Binds the tensors of a call, which may be NumPy arrays: as `bind`.
+Owned bind_or_adapt(BinderObject& binder, PyObject* arguments, PyObject* known) {
+  const auto& plan = *reinterpret_cast<const BindPlan*>(binder.call);
+  Owned held(bind(plan, arguments, known));
+  if (!held || held.get() != Py_None || !has_array(plan, arguments)) return held;
+  const Owned tensors(PyObject_CallMethodOneArg(reinterpret_cast<PyObject*>(&binder), names_adapted,
+                                                arguments));
+  if (!tensors || !PyTuple_CheckExact(tensors.get())) return tensors ? std::move(held) : Owned();
+  return Owned(bind(plan, tensors.get(), known));
 }
 
 bool has_op(const BinderObject& binder, PyObject* arguments) {
@@ -149,7 +213,7 @@ Owned build(PyObject* entry, PyObject* arguments, PyObject* keywords, PyObject* 
   const Owned request = request_of(as_entry(entry).kernel, keywords);
   if (!request) return Owned();
   if (request.get() == Py_None || has_op(*binder, arguments)) return slow_path();
-  const Owned held(bind(*reinterpret_cast<const BindPlan*>(binder->call), arguments, known));
+  const Owned held = bind_or_adapt(*binder, arguments, known);
   if (!held) return Owned();
   if (held.get() == Py_None || !is_known(known_in(held.get()))) return slow_path();
   const Owned numbers = numbers_of(*binder, arguments, held.get());
@@ -218,6 +282,8 @@ PyMemberDef kKernelMembers[] = {
      "What binds most calls, and borrows too; None: all need a closer look."},
     {"bare", T_OBJECT_EX, offsetof(KernelObject, bare), 0,
      "What calls without keywords ask, if that is known."},
+    {"_latest", T_OBJECT_EX, offsetof(KernelObject, latest), 0,
+     "The keywords of the last call, and what it asked for."},
     {nullptr, 0, 0, 0, nullptr},
 };
 
@@ -258,6 +324,7 @@ PyType_Spec kBinderSpec = {"tilewright._core.Binder", sizeof(BinderObject), 0, k
 int add_entry(PyObject* module) {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   zero = PyLong_FromLong(0);
+  names_adapted = name("adapted");
   names_asked = name("asked");
   names_call = name("_call_slowly");
   names_call_at = name("_call_at_slowly");

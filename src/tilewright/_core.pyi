@@ -608,6 +608,8 @@ class Kernel:
     """What binds most calls, and borrows too; None: all need a closer look."""
     bare: Any
     """What calls without keywords ask, if that is known."""
+    _latest: tuple[Any, ...] | None
+    """The keywords of the last call, and what it asked for."""
 
 class Binder:
     """Binds plain calls of one kernel."""

@@ -69,6 +69,7 @@ class Kernel(NativeKernel):
         self._arity = len(source.parameters)
         self.bare: Request | None = None if source.constants else PLAIN
         """What calls without keywords ask, if that is known."""
+        self._latest = None
         self._asked: Recent[tuple[Any, ...], Request] = Recent(REQUESTS)
         plain = not (source.unsafe or self._binder.pointers or self._binder.has_number_keywords)
         self.plain: PlainBinder | None = None

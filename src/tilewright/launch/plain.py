@@ -78,7 +78,7 @@ class PlainBinder(NativeBinder):
             self._count, self._written, ctypes.addressof(self._places),
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
             id(mapped), given, id(self._writing), id(self._reading), slot_offset(Arc, "_core"),
-            slot_offset(Core, "tensor"),
+            slot_offset(Core, "tensor"), id(np.ndarray),
         ]  # fmt: skip
         self.call = ctypes.addressof(self._words)
         self.number_places = pack(f"{len(binder.scalars)}q", *binder.scalars)
@@ -102,26 +102,33 @@ class PlainBinder(NativeBinder):
     def _adapt(self, values: tuple[Any, ...], where: Where) -> Held | None:
         """As `bind`, of a call with NumPy arrays; None: one does not fit, or none is there."""
         where = _above(where)
-        tensors = self.adapted(values)
+        has_array = any(type(values[i]) is np.ndarray for i in self._input_places)
+        tensors = self.adapted(values) if has_array else None
         try:
             return None if tensors is None else self.bind(tensors, where)
         except Error:  # who looks closer says what array it is
             return None
 
     def adapted(self, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The arguments of a call with tensors for its NumPy arrays; None where there are none, or
-        it does not run where these are, or one must be looked at closer."""
-        arrays = [i for i in self._input_places if type(values[i]) is np.ndarray]
-        written = self._outputs(values)
-        if not (arrays and written and all(_is_on_host(value) for value in written)):
-            return None
+        """The arguments of a call with tensors for its NumPy arrays; None where it does not run
+        where these are, or one must be looked at closer."""
         given = list(values)
         try:
-            for i in arrays:
-                given[i] = new_tensor(region_of_array(given[i], CPU))
+            for i in self._input_places:
+                if type(given[i]) is np.ndarray:
+                    given[i] = new_tensor(region_of_array(given[i], CPU))
         except (ShapeError, TypeError):  # who looks closer says which argument it is
             return None
-        return tuple(given)
+        return tuple(given) if self._runs_on_host(values) else None
+
+    def _runs_on_host(self, values: tuple[Any, ...]) -> bool:
+        """Whether all that a call writes is memory of the CPU, and there is some."""
+        for output in self._outputs(values):
+            if not isinstance(output, Partition | BorrowMut):
+                return False
+            if output.tensor.region.storage.device is not CPU:
+                return False
+        return self._written > 0
 
     def numbers(self, values: tuple[Any, ...], held: Held) -> Sequence[Any]:
         """The numbers of a call as Python ones, if the types of their parameters hold them."""
@@ -174,12 +181,6 @@ class PlainBinder(NativeBinder):
         known = Known(kinds, self._form_of(self._described(values, held)))
         self._forms.keep(kinds, known)
         return known
-
-
-def _is_on_host(output: Any) -> bool:
-    """Whether an output is memory of the CPU."""
-    value = output
-    return isinstance(output, Partition | BorrowMut) and value.tensor.device is CPU
 
 
 def _above(where: Where) -> Where:

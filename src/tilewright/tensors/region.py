@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from functools import lru_cache
 from threading import get_ident
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from .lease import Holder
 from .storage import IMPORTS, Storage
 from .written import Runs, runs_of
 
+_char_at_start: Any = ctypes.c_char.from_buffer
 _SAME_SIZE = {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 """NumPy's array interface has no names for ml_dtypes: memory is handed over as unsigned ints."""
 
@@ -164,7 +165,7 @@ def region_of_array(
     writeable = flags.writeable
     if buffered and writeable and flags.c_contiguous:
         # Takes a third of the time of the other way.
-        address = ctypes.addressof(ctypes.c_char.from_buffer(cast("Any", array)))
+        address = ctypes.addressof(_char_at_start(array))
     else:
         address = int(array.__array_interface__["data"][0])
     start, end = address + layout.low, address + layout.high

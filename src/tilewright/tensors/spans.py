@@ -7,7 +7,7 @@ in it, or before it by less than that size: so few are looked at, however many t
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -28,13 +28,17 @@ class Spans(Generic[T]):
         self._count += 1  # so that things are never compared
         insort(self._of(end - start), (start, end, self._count, thing))
 
-    def meeting(self, start: int, end: int) -> Iterator[T]:
+    def meeting(self, start: int, end: int) -> list[T]:
         """What is known of ranges that have an address in common with this one."""
-        for bits, ranges in list(self._sizes.items()):
+        found: list[T] = []
+        for bits, ranges in self._sizes.items():
             first = bisect_left(ranges, (start - (1 << bits) + 1,))
+            if first == len(ranges) or ranges[first][0] >= end:
+                continue
             for _, its_end, _, thing in ranges[first : bisect_left(ranges, (end,), first)]:
                 if its_end > start:
-                    yield thing
+                    found.append(thing)
+        return found
 
     def keep(self, is_kept: Callable[[T], bool]) -> None:
         """Forget the others."""

@@ -116,7 +116,10 @@ class Imports:
 
     def _meeting(self, start: int, end: int) -> list[Storage]:
         """What is alive of the memory that has some of these addresses."""
-        met = [self._known.get(span, _nothing)() for span in self._spans.meeting(start, end)]
+        spans = self._spans.meeting(start, end)
+        if not spans:
+            return []
+        met = [self._known.get(span, _nothing)() for span in spans]
         found = [storage for storage in met if storage is not None]
         self._in_vain += len(met) - len(found)
         if self._in_vain > len(self._known):
@@ -125,8 +128,9 @@ class Imports:
 
     def _introduce(self, new: Storage) -> None:
         """Make it a neighbour of all that it overlaps."""
-        mine = Extent(new.address, new.address + new.nbytes)
-        for other in self._meeting(mine.start, mine.end):
+        start, end = new.address, new.address + new.nbytes
+        for other in self._meeting(start, end):
+            mine = Extent(start, end)
             its = Extent(other.address, other.address + other.nbytes)
             new.state.meet(other.state, mine, its)
             new.order.join(other.order)

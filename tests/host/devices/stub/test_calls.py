@@ -5,6 +5,7 @@ import sys
 import threading
 from struct import pack, unpack
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -94,7 +95,7 @@ class Call:
             count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
             id(tw.Tensor), id(tw.Arc), id(Partition), id(MappedPartition), count, id(WRITING),
-            id(READING), slot_offset(tw.Arc, "_core"), slot_offset(Core, "tensor"),
+            id(READING), slot_offset(tw.Arc, "_core"), slot_offset(Core, "tensor"), id(np.ndarray),
         ]  # fmt: skip
 
     def bind(self, *arguments):
