@@ -75,7 +75,13 @@ struct StorageRecord {
                                    // while it is the same
   int64_t slow_path;               // reasons; 0: there is none
   int64_t owner;                   // the exclusive borrow of all of it that stands; 0: none
-  std::array<Mark, kMarks> marks;  // work that uses it; some may be over, any may be the only one
+  int64_t marked;                  // how many marks there are
+  std::array<Mark, kMarks> marks;  // work that uses it; some may be over
+
+  Mark* begin() { return marks.data(); }
+  Mark* end() { return marks.data() + marked; }
+  const Mark* begin() const { return marks.data(); }
+  const Mark* end() const { return marks.data() + marked; }
 };
 
 // A tensor, as launches read it. It never changes.

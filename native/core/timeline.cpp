@@ -51,22 +51,15 @@ bool is_ordered(const Mark& mark, const Timeline& timeline, const Waits& waits) 
   return is_ordered(mark, timeline) || waits.contains(mark.timeline);
 }
 
-bool is_free(const Mark& mark) {
-  return mark.timeline == nullptr || mark.timeline->over >= mark.number;
-}
+bool is_over(const Mark& mark) { return mark.timeline->over >= mark.number; }
 
-// Where a use by a timeline can be noted: nothing is there that is under way, or what is there
-// comes before it, with these waits. Null: nowhere.
-Mark* place_for(StorageRecord& storage, const ByteUse& use, const Timeline& timeline,
-                const Waits& waits) {
-  Mark* ordered = nullptr;
-  for (Mark& mark : storage.marks) {
-    if (is_free(mark)) return &mark;
-    if (!is_ordered(mark, timeline, waits)) continue;
-    if (use.covers(mark.use)) return &mark;
-    ordered = &mark;
-  }
-  return ordered;
+// Whether a use by a timeline can be noted: there is room for a mark, or one is over, or comes
+// before it, with these waits, so that the new one can stand for both.
+bool has_place(const StorageRecord& storage, const Timeline& timeline, const Waits& waits) {
+  if (storage.marked < kMarks) return true;
+  return std::any_of(storage.begin(), storage.end(), [&](const Mark& mark) {
+    return is_ordered(mark, timeline, waits);
+  });
 }
 
 }  // namespace
@@ -82,31 +75,36 @@ bool order_after(const Mark& mark, const Timeline& timeline, Waits& waits) {
 
 bool order_after_uses(StorageRecord& storage, const ByteUse& use, const Timeline& timeline,
                       Waits& waits) {
-  for (const Mark& mark : storage.marks) {
+  for (const Mark& mark : storage) {
     if (use.conflicts(mark.use) && !order_after(mark, timeline, waits)) return false;
   }
-  if (place_for(storage, use, timeline, waits) != nullptr) return true;
+  if (has_place(storage, timeline, waits)) return true;
   // All places are taken by work beside which it may run: it comes after one of them instead.
-  return std::ranges::any_of(
-      storage.marks, [&](const Mark& mark) { return order_after(mark, timeline, waits); });
+  return std::any_of(storage.begin(), storage.end(), [&](const Mark& mark) {
+    return order_after(mark, timeline, waits);
+  });
 }
 
 void note(StorageRecord& storage, const ByteUse& use, Timeline& timeline, int64_t number,
           const Waits& waits) {
-  for (Mark& mark : storage.marks) {
-    // Who comes after this comes after what it covers.
-    if (use.covers(mark.use) && is_ordered(mark, timeline, waits)) mark = {};
+  // Who comes after this use comes after what it covers: that need not be known any more.
+  const auto is_needless = [&](const Mark& mark) {
+    return is_over(mark) || (use.covers(mark.use) && is_ordered(mark, timeline, waits));
+  };
+  storage.marked = std::remove_if(storage.begin(), storage.end(), is_needless) - storage.begin();
+  if (storage.marked < kMarks) {
+    storage.marks[storage.marked++] = Mark{&timeline, number, use};
+    return;
   }
-  Mark* place = place_for(storage, use, timeline, waits);
-  if (place == nullptr) return;  // the same launch has it: it reads this twice
-  ByteUse noted = use;
-  if (!is_free(*place)) {
-    // It stands for what was there, too, which comes before it.
-    noted.start = std::min(noted.start, place->use.start);
-    noted.end = std::max(noted.end, place->use.end);
-    noted.writes |= place->use.writes;
-  }
-  *place = Mark{&timeline, number, noted};
+  const auto place = std::find_if(storage.begin(), storage.end(), [&](const Mark& mark) {
+    return is_ordered(mark, timeline, waits);
+  });
+  if (place == storage.end()) return;  // the same launch has it: it reads this twice
+  // It stands for what was there, too, which comes before it.
+  const ByteUse& before = place->use;
+  const ByteUse both{std::min(use.start, before.start), std::max(use.end, before.end),
+                     use.writes | before.writes};
+  *place = Mark{&timeline, number, both};
 }
 
 }  // namespace tw

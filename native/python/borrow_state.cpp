@@ -205,8 +205,7 @@ PyObject* mark(PyObject* self, PyObject* const* given, Py_ssize_t count) {
 PyObject* noted_work(PyObject* self, PyObject*) {
   Owned found(PyList_New(0));
   if (!found) return nullptr;
-  for (const Mark& mark : as_state(self).memory.record.marks) {
-    if (mark.timeline == nullptr) continue;
+  for (const Mark& mark : as_state(self).memory.record) {
     const Owned each(Py_BuildValue("LLLLO", reinterpret_cast<long long>(mark.timeline),
                                    static_cast<long long>(mark.number),
                                    static_cast<long long>(mark.use.start),
@@ -218,13 +217,11 @@ PyObject* noted_work(PyObject* self, PyObject*) {
 }
 
 PyObject* has_noted_work(PyObject* self, PyObject*) {
-  bool found = false;
-  for (const Mark& mark : as_state(self).memory.record.marks) found |= mark.timeline != nullptr;
-  return PyBool_FromLong(found);
+  return PyBool_FromLong(as_state(self).memory.record.marked != 0);
 }
 
 PyObject* forget_noted_work(PyObject* self, PyObject*) {
-  as_state(self).memory.record.marks = {};
+  as_state(self).memory.record.marked = 0;
   Py_RETURN_NONE;
 }
 

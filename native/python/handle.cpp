@@ -333,7 +333,7 @@ PyObject* borrow_exclusive(PyObject*, PyObject* const* given, Py_ssize_t count) 
 
 // How a layout was cut before into such tiles. Null: it was not.
 PyObject* known_tiling(const HandleObject& handle, PyObject* tile) {
-  if (!PyTuple_CheckExact(tile)) return nullptr;
+  if (!PyTuple_CheckExact(tile) && !PyLong_CheckExact(tile)) return nullptr;
   PyObject* layout = as<RegionObject>(handle.region).layout;
   PyObject* found = PyDict_GetItemWithError(as<LayoutObject>(layout).tilings, tile);
   if (found == nullptr) PyErr_Clear();  // it may have items that cannot be compared

@@ -212,7 +212,7 @@ class Layout:
     high: int
     covers: int
     number: Final[int]
-    tilings: Final[dict[tuple[int, ...], Any]]
+    tilings: Final[dict[int | tuple[int, ...], Any]]
     """How it was cut lately, by the shape of tiles."""
 
 class Tiling:

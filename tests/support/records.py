@@ -31,7 +31,8 @@ class StorageWord(IntEnum):
     EPOCH = 0
     LOOK = 1
     OWNER = 2
-    MARKS = 3
+    MARKED = 3
+    MARKS = 4
 
 
 TENSOR_WORDS = len(TensorWord)

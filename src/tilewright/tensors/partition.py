@@ -231,5 +231,5 @@ def cut(layout: Layout, tile: ShapeLike) -> Tiling:
         )
     tiling = tiling_of(layout, dims)
     if len(layout.tilings) < MOST_TILINGS:
-        layout.tilings[dims] = tiling
+        layout.tilings[tile if type(tile) is int else dims] = tiling
     return tiling

@@ -13,7 +13,6 @@ from support.records import (
     ALL_BYTES,
     MARK_WORDS,
     MARKS,
-    STORAGE_WORDS,
     TENSOR_WORDS,
     StorageWord,
     TensorWord,
@@ -42,17 +41,20 @@ class Tensor:
         self.words[TensorWord.START], self.words[TensorWord.END] = ALL_BYTES
 
     def noted(self):
-        return self.storage[StorageWord.MARKS : STORAGE_WORDS]
+        """All marks, one after the other."""
+        marked = MARK_WORDS * self.storage[StorageWord.MARKED]
+        return self.storage[StorageWord.MARKS : StorageWord.MARKS + marked]
 
-    def _note(self, lane, number, place, writes):
-        at = StorageWord.MARKS + MARK_WORDS * place
+    def _note(self, lane, number, writes):
+        at = StorageWord.MARKS + MARK_WORDS * self.storage[StorageWord.MARKED]
         self.storage[at : at + MARK_WORDS] = [lane.address, number, *ALL_BYTES, int(writes)]
+        self.storage[StorageWord.MARKED] += 1
 
-    def reads(self, lane, number, place=0):
-        self._note(lane, number, place, False)
+    def reads(self, lane, number):
+        self._note(lane, number, False)
 
-    def wrote(self, lane, number, place=0):
-        self._note(lane, number, place, True)
+    def wrote(self, lane, number):
+        self._note(lane, number, True)
 
 
 def row(tensors, written, epochs=None, owner=0):
@@ -345,8 +347,7 @@ def test_launches_are_numbered_and_noted():
     assert reserve([written, read], 1, lane) == 6
     assert lane.words[ISSUED] == 6 and lane.words[UNPUT] == 1
     for memory, writes in ((written, 1), (read, 0)):
-        assert memory.noted()[:MARK_WORDS] == [lane.address, 6, *ALL_BYTES, writes]
-        assert not any(memory.noted()[MARK_WORDS:])
+        assert memory.noted() == [lane.address, 6, *ALL_BYTES, writes]
 
 
 def test_a_refused_launch_leaves_no_trace():
@@ -379,8 +380,8 @@ def test_several_streams_may_read_at_once():
 
 def test_what_a_launch_reads_twice_needs_one_place():
     memory, lane = Tensor(), busy_lane(unput=1)
-    for place in range(MARKS - 1):
-        memory.reads(busy_lane(), 5, place)
+    for _ in range(MARKS - 1):
+        memory.reads(busy_lane(), 5)
     assert reserve([memory, memory], 0, lane) == 6
     assert reserve([memory], 0, busy_lane()) == CLOSER
 
