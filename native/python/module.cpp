@@ -13,6 +13,7 @@ int execute(PyObject* module) {
       add_borrow_state,  //
       add_storage,      //
       add_handle,       //
+      add_host_memory,  //
       add_uses,         //
       add_cpu,          //
       add_cuda_driver,  //

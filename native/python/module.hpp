@@ -15,6 +15,7 @@ int add_endings(PyObject* module);
 int add_entry(PyObject* module);
 int add_graph(PyObject* module);
 int add_handle(PyObject* module);
+int add_host_memory(PyObject* module);
 int add_launch(PyObject* module);
 int add_location(PyObject* module);
 int add_process(PyObject* module);

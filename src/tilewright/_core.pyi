@@ -364,6 +364,35 @@ COPY_KERNEL: int
 TIME_KERNEL: int
 """Addresses of kernels: one copies as native/cpu/copy.hpp says, the other notes the time."""
 
+def size_class(nbytes: int, /) -> int:
+    """Return the size that is allocated for a size that is asked for: 8 steps to a power of two."""
+
+@final
+class HostMemory:
+    """Bytes of the host, given back to their pool with this object."""
+
+    address: Final[int]
+    nbytes: Final[int]
+
+class HostPool:
+    """Keeps memory of the host that is unused, by size."""
+
+    @property
+    def unused(self) -> int:
+        """How many bytes are kept."""
+
+    def _take(self, nbytes: int, /) -> HostMemory | None:
+        """Return memory of so many bytes that was used before, if there is any."""
+
+    def _adopt(self, keeper: object, address: int, nbytes: int, size: int, /) -> HostMemory:
+        """Make memory of what the system gave, which `keeper` keeps."""
+
+    def _drop_oldest(self) -> tuple[object, int, int] | None:
+        """Let go of what was not used for longest: what keeps it, its address and size."""
+
+    def _counts(self) -> tuple[int, int, int, int]:
+        """Return bytes: used, unused, the most that were used, the most there were."""
+
 def cancel_job(job: int, /) -> None:
     """Have a job, or a list of jobs, not run to its end."""
 

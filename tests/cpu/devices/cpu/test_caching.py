@@ -179,7 +179,8 @@ def test_what_is_kept_can_be_released_wherever_an_interrupt_came(interrupt):
         is_over = not interrupt(point, use_again)
         use_again()
         pool.trim()
-        assert not any(pool._kept.values()) and pool._unused == 0, point
+        assert pool.unused == 0, point
+        assert pool.stats().reserved == 0, point
         if is_over:
             break
     assert 3 < point < MOST_POINTS - 1
