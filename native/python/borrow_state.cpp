@@ -110,12 +110,6 @@ bool end_all(PyObject* self, const MemoryUse& use, PyObject* who) {
   return !has_neighbours(state) || end_next_door(state, use, who);
 }
 
-// Whether ending borrows takes more than comparing numbers.
-bool may_run_python(const StateObject& state) {
-  return (state.memory.record.slow_path &
-          (slow_path::kNeighbours | slow_path::kWriters | slow_path::kReaders)) != 0;
-}
-
 // Borrow state
 
 PyObject* new_state(PyTypeObject* type, PyObject*, PyObject*) {
@@ -530,6 +524,11 @@ PyMethodDef kFunctions[] = {
 };
 
 }  // namespace
+
+bool may_run_python(const StateObject& state) {
+  return (state.memory.record.slow_path &
+          (slow_path::kNeighbours | slow_path::kWriters | slow_path::kReaders)) != 0;
+}
 
 PyObject* new_ticket(PyObject* state, PyObject* use, PyObject* extent, PyObject* parent,
                      bool is_exclusive, bool is_by_epoch) {

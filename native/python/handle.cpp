@@ -297,15 +297,13 @@ PyObject* writable_state(const HandleObject& handle) {
   return as<StorageObject>(region.storage).state;
 }
 
-// Borrows all of a piece of memory for writing. None: parts of it are borrowed.
+// Borrows all of a piece of memory for writing. Null: an error is set.
 Owned borrow_whole(PyObject* state, PyObject* use) {
   Owned ticket(new_ticket(state, use, nullptr, nullptr, true, false));
   if (!ticket) return ticket;
-  const BorrowLock lock;
+  const BorrowLock lock(may_run_python(as<StateObject>(state)));
   if (!lock.ok()) return Owned();
-  const StorageRecord& record = as<StateObject>(state).memory.record;
-  if (!may_borrow_whole(record)) return Owned::borrowed(Py_None);
-  as<TicketObject>(ticket.get()).borrow.epoch = record.epoch;
+  as<TicketObject>(ticket.get()).borrow.epoch = as<StateObject>(state).memory.record.epoch;
   return take_borrow(ticket.get()) ? std::move(ticket) : Owned();
 }
 
@@ -352,7 +350,7 @@ PyObject* partition_mut(PyObject*, PyObject* const* given, Py_ssize_t count) {
   const Owned use(use_here(classes.borrowed_for_writing, known));
   if (!use) return nullptr;
   const Owned ticket = borrow_whole(state, use.get());
-  if (!ticket || ticket.get() == Py_None) return Py_XNewRef(ticket.get());
+  if (!ticket) return nullptr;
   return new_partition(handle, tiling.get(), ticket.get(), false);
 }
 
@@ -396,7 +394,7 @@ PyObject* take_over(PyObject*, PyObject* const* given, Py_ssize_t count) {
   const Owned use(words ? use_here(words.get(), known) : nullptr);
   if (!title || !use) return nullptr;
   const Owned ticket = borrow_whole(state, use.get());
-  if (!ticket || ticket.get() == Py_None) return Py_XNewRef(ticket.get());
+  if (!ticket) return nullptr;
   if (!move_out(self, title.get(), what, PyTuple_GET_ITEM(use.get(), 1), hint)) return nullptr;
   return PyTuple_Pack(2, title.get(), ticket.get());
 }
@@ -425,7 +423,7 @@ PyObject* unpartition(PyObject*, PyObject* const* given, Py_ssize_t count) {
   const Owned gone(new_tuple(classes.unpartitioned, {Py_NewRef(PyTuple_GET_ITEM(use.get(), 1))}));
   if (!gone) return nullptr;
   const Owned ticket = borrow_whole(state, use.get());
-  if (!ticket || ticket.get() == Py_None) return Py_XNewRef(ticket.get());
+  if (!ticket) return nullptr;
   set_field(access.gone, gone.get());
   return Py_NewRef(tensor.get());
 }

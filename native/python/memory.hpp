@@ -159,6 +159,9 @@ PyObject* ended_by(const TicketObject& ticket);
 // holds the lock. False: an error is set.
 bool take_borrow(PyObject* ticket);
 
+// Whether ending borrows takes more than comparing numbers.
+bool may_run_python(const StateObject& state);
+
 // The same for a launch that writes all of the memory, out of whose borrow nothing comes: ends what
 // conflicts with a use of all of it, but for `spared`, which may be null.
 bool use_all(PyObject* state, PyObject* use, PyObject* spared, bool writes);
