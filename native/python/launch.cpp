@@ -4,6 +4,7 @@
 
 #include "cpu/pool.hpp"
 #include "python/borrowing.hpp"
+#include "python/context.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
 #include "python/run_inline.hpp"
@@ -34,11 +35,6 @@ struct LaunchClasses {
   int64_t cuda_packing = 0;
   int64_t context = 0;
   int64_t is_fine = 0;  // of the context
-  PyTypeObject* execution = nullptr;  // op.context.ExecutionContext
-  int64_t stream = 0;
-  int64_t recording = 0;
-  int64_t lent = 0;
-  int64_t waits = 0;
   PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
   PyObject* unfinished = nullptr;  // goes on where CUDA refused a launch, or it is not over yet
   PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
@@ -57,7 +53,6 @@ struct Names {
   PyObject* record;
   PyObject* sweep;
   PyObject* nobody;  // who uses an op that is a part of more
-  PyObject* on_loop;
   PyObject* zero;
 };
 
@@ -75,7 +70,6 @@ bool name_all() {
            .record = name("record"),
            .sweep = name("sweep"),
            .nobody = name(""),
-           .on_loop = name("on_loop"),
            .zero = PyLong_FromLong(0)};
   return !PyErr_Occurred();
 }
@@ -332,9 +326,7 @@ Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepa
 // and a launch that hardly takes any time had better not go elsewhere. Empty: an error is set.
 std::optional<bool> runs_here(PyObject* code, const EndingUse& use) {
   if (use.waits || use.context == nullptr) return use.waits;
-  const Owned on_loop(PyObject_GetAttr(use.context, names.on_loop));
-  if (!on_loop) return std::nullopt;
-  if (on_loop.get() != Py_True) return false;
+  if (!as_context(use.context).on_loop) return false;
   PyObject* given[] = {code, use.context};
   const Owned told(PyObject_Vectorcall(classes.may_run_here, given, 2, nullptr));
   if (!told) return std::nullopt;
@@ -462,24 +454,22 @@ Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& re
   return end_launch(op, stream, use, result);
 }
 
-PyObject* home_of(PyObject* op) {
+Owned home_of(PyObject* op) {
   PyObject* held = as_launch(op).held;
-  return held != nullptr && is_held(held) ? slot(known_in(held), classes.home) : nullptr;
+  PyObject* home = held != nullptr && is_held(held) ? slot(known_in(held), classes.home) : nullptr;
+  return home == nullptr ? home_of_op(op) : Owned::borrowed(home);
 }
 
 // Runs a launch as a part of other work, which waits at its end, if at all; its use was noted.
 Ending end_within(PyObject* op, PyObject* context, Owned& result) {
-  if (Py_TYPE(context) != classes.execution || !is_untraced() || !OpFields::are_set(op) ||
+  if (!is_context(context) || !is_untraced() || !OpFields::are_set(op) ||
       !LaunchFields::are_set(op)) {
     return Ending::kSlowPath;
   }
-  PyObject* stream = slot(context, classes.stream);
-  PyObject* waits = slot(context, classes.waits);
-  const bool is_plain = slot(context, classes.recording) == Py_None &&
-                        slot(context, classes.lent) == Py_None && stream != nullptr;
-  if (!is_plain) return Ending::kSlowPath;
-  const EndingUse use{Py_None, names.nobody, waits == Py_True, 0, context};
-  return end_launch(op, stream, use, result);
+  const ContextObject& its = as_context(context);
+  if (its.recording != Py_None || its.lent != Py_None) return Ending::kSlowPath;
+  const EndingUse use{Py_None, names.nobody, its.waits != 0, 0, context};
+  return end_launch(op, its.stream, use, result);
 }
 
 PyObject* execute(PyObject* op, PyObject* const* given, Py_ssize_t count, PyObject* keywords) {
@@ -550,10 +540,6 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
                                             {"packing", &found.cuda_packing},
                                             {"context", &found.context}});
   setup.type("Context", {{"is_fine", &found.is_fine}});
-  found.execution = setup.type("ExecutionContext", {{"stream", &found.stream},
-                                                    {"recording", &found.recording},
-                                                    {"lent", &found.lent},
-                                                    {"waits", &found.waits}});
   found.tidy = setup.object("tidy");
   found.unfinished = setup.object("unfinished");
   found.may_run_here = setup.object("may_run_here");

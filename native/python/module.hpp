@@ -6,6 +6,8 @@
 namespace tw::py {
 
 int add_borrowing(PyObject* module);
+int add_calling(PyObject* module);
+int add_context(PyObject* module);
 int add_cpu(PyObject* module);
 int add_cuda_driver(PyObject* module);
 int add_cuda_stream(PyObject* module);
@@ -14,9 +16,12 @@ int add_endings(PyObject* module);
 int add_entry(PyObject* module);
 int add_graph(PyObject* module);
 int add_launch(PyObject* module);
+int add_link(PyObject* module);
 int add_location(PyObject* module);
+int add_op(PyObject* module);
 int add_process(PyObject* module);
 int add_run_inline(PyObject* module);
+int add_running(PyObject* module);
 int add_slots(PyObject* module);
 int add_xla(PyObject* module);
 

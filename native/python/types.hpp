@@ -3,9 +3,9 @@
 // Python can make an object without initializing it (`object.__new__`), so any field may be null.
 #pragma once
 
-#include <structmember.h>
-
 #include "python/py.hpp"
+
+#include <structmember.h>  // needs Python.h
 
 namespace tw::py {
 

@@ -20,7 +20,7 @@ from ..devices.protocol import AnyUse, Device, FirstUse, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
-from ..op.endings import CLAIMED, NOT_FIRED, NotFired
+from ..op.endings import CLAIMED, NOT_RUN, NotRun
 from ..op.place import Spot, here, place_of
 from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
@@ -259,11 +259,11 @@ class Launch(NativeLaunch, Composite[R_co]):
         self._pledges = ()
         give_back(args)
 
-    def fire(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotFired:
+    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotRun:
         """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
         code, shot = self._known(stream)
         if code is None or shot is None or not (waits or shot.starts):
-            return NOT_FIRED
+            return NOT_RUN
         return self._shoot(code, shot, stream, use, waits)
 
     def _known(self, stream: Stream) -> Found:
@@ -276,13 +276,13 @@ class Launch(NativeLaunch, Composite[R_co]):
 
     def _shoot(
         self, code: Runnable, shot: Shot, stream: Stream, use: AnyUse, waits: bool
-    ) -> R_co | NotFired:
+    ) -> R_co | NotRun:
         held, numbers, args = self._held, self._numbers, self._args
         if held is None or (numbers and not code.has_passed(numbers)):
-            return NOT_FIRED
+            return NOT_RUN
         try:
             if not shot.fire(held, numbers, stream, use, waits):
-                return NOT_FIRED
+                return NOT_RUN
         except BaseException as error:
             if use[0] is None or use[0]:
                 self.fail(error)
@@ -311,13 +311,13 @@ class Launch(NativeLaunch, Composite[R_co]):
     def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
         """As `execute`, where the core cannot run it; argument ops run first."""
         if self._held is not None and ctx.recording is None and ctx.lent is None:
-            fired = self._fire_in(ctx)
-            if fired is not NOT_FIRED:
-                return fired
+            ran = self._run_directly_in(ctx)
+            if ran is not NOT_RUN:
+                return ran
         return self.execute_closely(ctx)
 
     def execute_closely(self, ctx: ExecutionContext) -> R_co:
-        """As `execute`, of a launch that was not fired."""
+        """As `execute`, of a launch that was not ran."""
         bound = self._bound
         if bound is None:
             return super().execute(ctx)
@@ -329,14 +329,14 @@ class Launch(NativeLaunch, Composite[R_co]):
             give_back(args)
             raise
 
-    def _fire_in(self, ctx: ExecutionContext) -> R_co | NotFired:
+    def _run_directly_in(self, ctx: ExecutionContext) -> R_co | NotRun:
         """As `fire`, as a part of work that is waited for at its end, if at all."""
         code, shot = self._known(ctx.stream)
         if code is None or shot is None:
-            return NOT_FIRED
+            return NOT_RUN
         here = shot.runs_here and may_run_here(code, ctx)
         if not (here or shot.starts):
-            return NOT_FIRED
+            return NOT_RUN
         return self._shoot(code, shot, ctx.stream, CLAIMED, here)
 
     def record_on(self, stream: Stream) -> object:
@@ -507,7 +507,7 @@ def _unfinished(
 
 CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuShot": CpuShot, "CudaShot": CudaShot, "Context": Context,
-    "ExecutionContext": ExecutionContext, "tidy": _tidy, "unfinished": _unfinished,
+    "tidy": _tidy, "unfinished": _unfinished,
     "may_run_here": may_run_here,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""
