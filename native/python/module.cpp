@@ -16,10 +16,12 @@ int execute(PyObject* module) {
       add_cpu,          //
       add_cuda_driver,  //
       add_cuda_stream,  //
+      add_deferred,     //
       add_dlpack,       //
       add_endings,      //
       add_entry,        //
       add_graph,        //
+      add_launching,    //
       add_location,     //
       add_process,      //
       add_run_inline,   //

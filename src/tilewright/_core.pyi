@@ -23,6 +23,10 @@ def location(known: Known = 0, /) -> Location:
 def slot_offset(cls: type, name: str, /) -> int:
     """Find where objects of a class, and of those that come from it, keep a slot."""
 
+def is_shape(shape: object, least: int, rank: int, /) -> bool:
+    """Tell whether something is a shape as it is: a tuple of ints, at most so many, none of them
+    below the least."""
+
 def bytes_address(text: bytes, /) -> int:
     """Find where the contents of bytes are."""
 
@@ -432,6 +436,28 @@ class Launch(Op):
     _kernel: Any
     _numbers: Sequence[Any]
     _request: Any
+    _keywords: Mapping[str, Any]
+    _pledges: Sequence[Any]
+    effect: bool
+    staged: bool
+    host_data: bool
+    made_of: Any
+
+    def _defer(self) -> None:
+        """Have it wait for its argument ops: borrow the others, and mark these as used."""
+
+@final
+class LaunchSteps:
+    """The steps of a launch whose arguments are ops: these, then the kernel."""
+
+    def throw(self, error: BaseException, /) -> Any:
+        """Raise an error where it stands."""
+
+    def close(self) -> None:
+        """Give it up."""
+
+def set_defer_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for launches that wait for argument ops."""
 
 class Entry:
     """A kernel as it is called. What needs a closer look is left to `_call_slowly`."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
-from typing import Any, Never, Self, TypeVar, TypeVarTuple, cast
+from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, TypeVarTuple, cast
 
 from .._core import Launch as NativeLaunch
-from .._core import set_launch_classes
+from .._core import set_defer_classes, set_launch_classes
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
@@ -65,8 +64,6 @@ class Launch(NativeLaunch, Composite[R_co]):
     """
 
     gives_back = True
-    effect = True
-    staged = False
 
     __slots__ = ()
 
@@ -77,9 +74,8 @@ class Launch(NativeLaunch, Composite[R_co]):
     """The tensors, where none needs a closer look."""
     _examined: Bound | None
     _numbers: Sequence[Any]
-
-    _keywords: Mapping[str, Any] = MappingProxyType({})
-    _pledges: Sequence[Pledge] = ()
+    _keywords: Mapping[str, Any]
+    _pledges: Sequence[Pledge]
     """Where some arguments are ops: the borrows of the others."""
 
     @classmethod
@@ -99,6 +95,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         self._uses = []
         self._kernel, self._args, self._numbers = kernel, args, ()
         self._request, self._held, self._examined = PLAIN, None, None
+        self._keywords, self._pledges, self.made_of, self.effect = keywords, (), (), True
         try:
             plain = kernel.plain
             request = kernel.asked(keywords) if keywords else kernel.bare
@@ -110,13 +107,14 @@ class Launch(NativeLaunch, Composite[R_co]):
             if self._held is None:
                 self._bind_closely(kernel, args, keywords)
         except Exception:
-            self.effect = False
-            self._refuse((*args, *keywords.values()))
+            self._refuse()
             raise
         return self
 
-    def _refuse(self, given: Sequence[Any]) -> None:
+    def _refuse(self) -> None:
         """What was given to a launch that will not be can be used again, ops included."""
+        self.effect = False
+        given = (*self._args, *self._keywords.values())
         give_back(given)
         for op in filter(is_op, given):
             op.mark_refused()
@@ -140,30 +138,27 @@ class Launch(NativeLaunch, Composite[R_co]):
         """Bind arguments that may be of any kind, ops among them."""
         if kernel.unsafe:
             self._refuse_outside_unsafe()
-        self._keywords, self._request = keywords, kernel.request(args, keywords)
-        self.staged = has_op(args)
-        if self.staged:
-            parameters = kernel.source.parameters
-            self._pledges = pledge_arguments(kernel.name, parameters, args, self._built)
-            self._claim_ops()
+        self._request = kernel.request(args, keywords)
+        if has_op(args):
+            self._defer()
         else:
             self._examined = self._bind(args)
 
-    @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return self._kernel.name
+    if TYPE_CHECKING:  # these are native
 
-    @property
-    def home(self) -> Device | None:
-        """The device its tensors live on, as far as is known before argument ops have run."""
-        if self._held is not None:
-            home: Device = self._held[-1].home
-            return home
-        if self._examined is not None:
-            return self._examined.device
-        homes = [a.home for a in self._args if is_op(a)]
-        return next((home for home in homes if home is not None), None)
+        @property
+        def name(self) -> str:
+            """The kernel's name."""
+            ...
+
+        @property
+        def home(self) -> Device | None:
+            """The device its tensors live on, as far as is known before argument ops have run."""
+            ...
+
+        def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
+            """The argument ops, then the kernel."""
+            ...
 
     def generics(self, *unnamed: Never, **names: Any) -> Self:
         """Say what TypeVars stand for where arguments cannot: `.generics(E=tw.f16, BM=128)`."""
@@ -357,25 +352,12 @@ class Launch(NativeLaunch, Composite[R_co]):
         settle(bound)
         return recorded
 
-    def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
-        """The argument ops, then the kernel."""
-        check_all(self._pledges)
-        values: list[Any] = []
-        args = self._release(ctx)
-        try:
-            for arg in args:
-                values.append((yield arg) if is_op(arg) else arg)
-            if ctx.lent is None and self._bind_plainly(tuple(values)):
-                if ctx.on_loop and self.is_lengthy():
-                    yield ELSEWHERE
-                return self.execute(ctx)
-            bound = self._bind(values)
-            if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
-                yield ELSEWHERE
-            return self._launch(bound, tuple(values), ctx)
-        except BaseException:
-            give_back((*values, *args))
-            raise
+    def _run_closely(self, values: Sequence[Any], ctx: ExecutionContext) -> Steps[R_co]:
+        """Run the kernel on arguments whose ops have run, where some need a closer look."""
+        bound = self._bind(values)
+        if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
+            yield ELSEWHERE
+        return self._launch(bound, tuple(values), ctx)
 
     def _bind_plainly(self, values: tuple[Any, ...]) -> bool:
         """Bind arguments whose ops have run as those of any launch, if none needs a closer look.
@@ -456,12 +438,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         take(kernel.name, bound, self._built, pledges)
         return bound
 
-    def _claim_ops(self) -> None:
-        self.made_of = tuple(arg for arg in self._args if is_op(arg))
-        self.host_data = any(op.host_data for op in self.made_of)
-        for op in self.made_of:
-            op.claim(self.name)
-
     def _refuse_outside_unsafe(self) -> None:
         if not unsafe_allowed():
             raise LaunchError(
@@ -483,8 +459,9 @@ class Outputs:
 
     def __call__(self, *results: Any) -> Any:
         """One tensor, or a tuple of them."""
-        tensors = tuple(results[i].unpartition() for i in self._written)
-        return tensors[0] if len(tensors) == 1 else tensors
+        if len(self._written) == 1:
+            return results[self._written[0]].unpartition()
+        return tuple([results[i].unpartition() for i in self._written])
 
 
 def _layouts(bound: Bound) -> str:
@@ -513,3 +490,6 @@ CORE_CLASSES: Mapping[str, Any] = {
 """What the core meets when it ends launches, by the names that it asks for."""
 
 set_launch_classes(dict(CORE_CLASSES))
+set_defer_classes({
+    "ELSEWHERE": ELSEWHERE, "give_back": give_back, "pledge_arguments": pledge_arguments,
+})  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from ..op.context import ExecutionContext
 from ..op.core import DeviceOp, is_op
+from ..op.running import Steps
 from .arguments import Bound
 from .kinds import is_tensor
 from .operation import Launch
@@ -20,12 +22,13 @@ class WholeLaunch(Launch[R_co]):
     _fresh: tuple[int, ...] = ()
     """Which written arguments come from ops."""
 
-    def _claim_ops(self) -> None:
+    def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
+        """The argument ops, then the kernel."""
         parameters = self._kernel.source.parameters
         self._fresh = tuple(
             i for i, arg in enumerate(self._args) if is_op(arg) and parameters[i].kind == "output"
         )
-        super()._claim_ops()
+        return super().steps(ctx)
 
     def _bind(self, values: Sequence[Any]) -> Bound:
         """What an op gave belongs to nobody else yet, so it may be written."""

@@ -1,0 +1,17 @@
+// How launches of kernels are submitted: on the calling thread, to a stream of the CPU, or to CUDA.
+#pragma once
+
+#include "python/launch.hpp"
+
+namespace tw::py {
+
+// The device of the tensors of a launch, if `held` is what `bind` gave; null: it is not.
+PyObject* home_in(PyObject* held);
+
+// Runs a launch by itself.
+Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result);
+
+// Runs a launch as a part of other work, which waits at its end, if at all; its use was noted.
+Ending end_within(PyObject* op, PyObject* context, Owned& result);
+
+}  // namespace tw::py
