@@ -55,7 +55,6 @@ struct Names {
   PyObject* failed;  // a tuple: the keyword of `end`
   PyObject* home;
   PyObject* host_data;
-  PyObject* idle;
   PyObject* run_directly;
   PyObject* stream;
   PyObject* uses;
@@ -193,14 +192,6 @@ Ending run_directly(PyObject* op, PyObject* stream, const VerbNames& verb, Owned
   return result.get() == classes.not_run ? Ending::kSlowPath : Ending::kDone;
 }
 
-// Whether all that was put on a stream is done; below 0: an error is set.
-int is_idle(PyObject* stream) {
-  const CpuQueue queue = cpu_queue_of(stream);
-  if (queue && queue.stream->completed() >= queue.stream->submitted()) return 1;
-  const Owned idle(PyObject_CallMethodNoArgs(stream, names.idle));
-  return idle ? PyObject_IsTrue(idle.get()) : -1;
-}
-
 // Waits for the work of an op that has been run, if its ending does. False: an error is set.
 bool finish(PyObject* context, PyObject* stream, bool waits) {
   if (!waits) return true;
@@ -305,6 +296,15 @@ PyObject* set_ending_classes(PyObject*, PyObject* given) {
   Py_RETURN_NONE;
 }
 
+PyObject* stream_for(PyObject*, PyObject* op) {
+  if (!is_op(op)) {
+    PyErr_Format(PyExc_TypeError, "stream_for() takes an op, got %.100s", Py_TYPE(op)->tp_name);
+    return nullptr;
+  }
+  const Owned home = home_of_op(op);
+  return home ? choose_stream(op, home.get()).release() : nullptr;
+}
+
 PyObject* undo_lost(PyObject*, PyObject*) {
   if (!undo_lost_results()) return nullptr;
   Py_RETURN_NONE;
@@ -313,6 +313,7 @@ PyObject* undo_lost(PyObject*, PyObject*) {
 PyMethodDef kFunctions[] = {
     {"undo_lost", undo_lost, METH_NOARGS,
      "Undo what was done for results that an interrupt has dropped as they were returned."},
+    {"stream_for", stream_for, METH_O, "Choose the stream of an op that is told none."},
     {"set_choosing", set_choosing, METH_O, "Say how streams are chosen for ops that name none."},
     {"set_ending_classes", set_ending_classes, METH_O, "Say what Python has for endings."},
     {nullptr, nullptr, 0, nullptr},
@@ -326,7 +327,6 @@ bool name_all() {
            .failed = Py_BuildValue("(s)", "failed"),
            .home = name("home"),
            .host_data = name("host_data"),
-           .idle = name("idle"),
            .run_directly = name("run_directly"),
            .stream = name("stream"),
            .uses = name("_uses"),

@@ -14,6 +14,7 @@ namespace {
 struct Names {
   PyObject* device;
   PyObject* execute;
+  PyObject* must_compile;
   PyObject* name;
   PyObject* no_keywords;  // an empty mapping
   PyObject* nothing;      // the empty tuple
@@ -25,6 +26,7 @@ bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.device = name("device"),
            .execute = name("_execute_slowly"),
+           .must_compile = name("_must_compile"),
            .name = name("name"),
            .no_keywords = PyDictProxy_New(Owned(PyDict_New()).get()),
            .nothing = PyTuple_New(0)};
@@ -83,6 +85,11 @@ PyObject* execute(PyObject* op, PyObject* const* given, Py_ssize_t count, PyObje
   return call_slowly(names.execute, op, given, count, keywords);
 }
 
+PyObject* is_lengthy(PyObject* op, PyObject*) {
+  if (is_surely_ready(op)) Py_RETURN_FALSE;
+  return PyErr_Occurred() ? nullptr : PyObject_CallMethodNoArgs(op, names.must_compile);
+}
+
 PyObject* steps(PyObject* op, PyObject* context) { return steps_of_launch(op, context); }
 
 PyObject* defer_method(PyObject* op, PyObject*) {
@@ -101,6 +108,7 @@ PyMethodDef kMethods[] = {
     Methods::sync_on(),
     Methods::start(),
     Methods::start_on(),
+    {"is_lengthy", is_lengthy, METH_NOARGS, "Whether it must be compiled first."},
     {"steps", steps, METH_O, "The argument ops, then the kernel."},
     {"_defer", defer_method, METH_NOARGS, "Have it wait for its argument ops."},
     {"execute", as_method(execute), METH_FASTCALL | METH_KEYWORDS,

@@ -252,9 +252,6 @@ Owned new_started(const CpuQueue& queue, const Prepared& prepared, const RunMemo
   return made;
 }
 
-// Jobs in a stream's queue at which whoever puts more there waits, so that it does not grow.
-constexpr int64_t kMostWaiting = 1024;
-
 // Sees to it that there are workers, and room in the queue.
 Ending prepare_start(const CpuQueue& queue) {
   const int64_t threads = threads_for(queue);
@@ -475,6 +472,24 @@ PyMethodDef kFunctions[] = {
 bool is_known(PyObject* object) { return Py_TYPE(object) == classes.known; }
 
 PyObject* ranges_in(PyObject* known) { return slot(known, classes.ranges); }
+
+bool is_surely_ready(PyObject* op) {
+  const LaunchObject& launch = as_launch(op);
+  if (!LaunchFields::are_set(op) || !is_held(launch.held)) return false;
+  const Owned held = Owned::borrowed(launch.held);
+  PyObject* latest = slot(known_in(held.get()), classes.latest);
+  if (latest == nullptr || !PyTuple_Check(latest) || PyTuple_GET_SIZE(latest) != 3 ||
+      PyTuple_GET_ITEM(latest, 0) != launch.request) {
+    return false;
+  }
+  const Owned plan = Owned::borrowed(PyTuple_GET_ITEM(latest, 2));
+  const bool is_cpu = Py_TYPE(plan.get()) == classes.cpu_plan;
+  if (!is_cpu && Py_TYPE(plan.get()) != classes.cuda_plan) return false;
+  PyObject* address = slot(plan.get(), is_cpu ? classes.cpu_address : classes.cuda_address);
+  if (address == nullptr) return false;
+  const bool fresh = is_fresh(*static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address)));
+  return fresh && !PyErr_Occurred();
+}
 
 PyObject* home_in(PyObject* held) {
   return is_held(held) ? slot(known_in(held), classes.home) : nullptr;

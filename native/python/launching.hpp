@@ -8,6 +8,10 @@ namespace tw::py {
 // The device of the tensors of a launch, if `held` is what `bind` gave; null: it is not.
 PyObject* home_in(PyObject* held);
 
+// Whether the code of a launch is there, and what it was made for: starting it takes no time. False
+// where that is not sure, or an error is set.
+bool is_surely_ready(PyObject* op);
+
 // Runs a launch by itself.
 Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result);
 

@@ -5,6 +5,7 @@
 #include "python/link.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
+#include "python/run_inline.hpp"
 #include "python/setup.hpp"
 
 namespace tw::py {
@@ -28,7 +29,6 @@ RunClasses classes;
 struct Names {
   PyObject* close;
   PyObject* execute;
-  PyObject* full;
   PyObject* holds;
   PyObject* is_lengthy;
   PyObject* name;
@@ -43,7 +43,6 @@ bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
   names = {.close = name("close"),
            .execute = name("execute"),
-           .full = name("full"),
            .holds = name("holds"),
            .is_lengthy = name("is_lengthy"),
            .name = name("name"),
@@ -173,12 +172,12 @@ Owned Driver::first_of(Owned op) {
 
 // Whether an op would keep the event loop of this thread busy; below 0: an error is set.
 int Driver::must_leave_loop(PyObject* op) {
-  if (!check_context(progress_.context, "advance")) return -1;
   const Owned lengthy(PyObject_CallMethodNoArgs(op, names.is_lengthy));
   const int is_lengthy = lengthy ? PyObject_IsTrue(lengthy.get()) : -1;
   if (is_lengthy != 0) return is_lengthy;
-  const Owned full(PyObject_CallMethodNoArgs(context_.stream, names.full));
-  return full ? PyObject_IsTrue(full.get()) : -1;
+  if (!check_context(progress_.context, "advance")) return -1;
+  const Owned stream = Owned::borrowed(context_.stream);
+  return is_full(stream.get());
 }
 
 bool Driver::name_error(Passed& passed, PyObject* op) {

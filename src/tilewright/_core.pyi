@@ -513,6 +513,9 @@ class Started:
 def undo_lost() -> None:
     """Undo what was done for results that an interrupt has dropped as they were returned."""
 
+def stream_for(op: Op, /) -> Any:
+    """Choose the stream of an op that is told none."""
+
 def set_choosing(how: dict[str, Any], /) -> None:
     """Say how streams are chosen for ops that name none."""
 

@@ -156,6 +156,10 @@ class Launch(NativeLaunch, Composite[R_co]):
             """The device its tensors live on, as far as is known before argument ops have run."""
             ...
 
+        def is_lengthy(self) -> bool:
+            """Whether it must be compiled first."""
+            ...
+
         def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
             """The argument ops, then the kernel."""
             ...
@@ -221,8 +225,8 @@ class Launch(NativeLaunch, Composite[R_co]):
     def _then_outputs(self, written: list[int]) -> DeviceOp[Any]:
         return self.derived(Outputs(written, len(self._kernel.source.parameters)), "out")
 
-    def is_lengthy(self) -> bool:
-        """Whether it must be compiled first."""
+    def _must_compile(self) -> bool:
+        """Whether it must be compiled first, where the core is not sure."""
         if self._held is not None:
             code, _ = self._held[-1].asked(self._request)
             if code is not None:

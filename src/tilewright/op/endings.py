@@ -8,11 +8,11 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from .._core import set_ending_classes
+from .._core import set_ending_classes, stream_for
 from ..base.errors import BorrowError, SchedulingError
 from ..devices.foreign import ForeignStream
 from ..devices.protocol import AnyUse, FirstUse, Stream
-from .ambient import choose_stream, is_prepared, prepare
+from .ambient import is_prepared, prepare
 from .awaiting import running_library
 from .context import ExecutionContext
 from .future import DeviceFuture, done_elsewhere
@@ -73,7 +73,7 @@ class Endings(Lazy[T_co]):
 
     def into_future(self) -> DeviceFuture[T_co]:
         """Start the op, on the stream that the policy in force chooses now."""
-        return self._schedule(choose_stream(self.name, self.home), "into_future()")
+        return self._schedule(stream_for(self), "into_future()")
 
     def schedule(self, policy: SchedulingPolicy) -> DeviceFuture[T_co]:
         """Start the op on the stream that a policy chooses."""
@@ -81,7 +81,7 @@ class Endings(Lazy[T_co]):
 
     def graph(self) -> CudaGraph[T_co]:
         """Capture the op's work, to be replayed; nothing is launched yet."""
-        return type(self).capture(self, choose_stream(self.name, self.home))
+        return type(self).capture(self, stream_for(self))
 
     def graph_on(self, stream: Stream | ForeignStream) -> CudaGraph[T_co]:
         """As `graph`, with this stream for what the graph runs beside its launches."""
@@ -133,25 +133,27 @@ class Endings(Lazy[T_co]):
         return NOT_RUN
 
     def _schedule(self, stream: Stream, ending: str) -> DeviceFuture[T_co]:
-        _refuse_nested(self)
+        if THREAD.names:
+            _refuse_nested(self)
         self.claim(ending, 2)
         return DeviceFuture.begun(self, ExecutionContext(stream))
 
     def _awaiting(self) -> Generator[Any, Any, T_co]:
-        name = self.name
-        if running_library() is None:
+        library = running_library()
+        if library is None:
             raise SchedulingError(
-                f"`{name}` cannot be awaited here: neither asyncio nor trio runs this code",
+                f"`{self.name}` cannot be awaited here: neither asyncio nor trio runs this code",
                 hint="outside of an async function call .sync()",
             )
-        _refuse_nested(self)
+        if THREAD.names:
+            _refuse_nested(self)
         self.claim("await", 1)
         if not is_prepared(self.home):
             context = copy_context()
             yield from done_elsewhere(lambda: context.run(prepare, self.home))
-        ctx = ExecutionContext(choose_stream(name, self.home))
+        ctx = ExecutionContext(stream_for(self))
         ctx.on_loop = True
-        return (yield from DeviceFuture.awaited(self, ctx))
+        return (yield from DeviceFuture.awaited(self, ctx, library))
 
 
 def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:
@@ -163,7 +165,7 @@ def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:
     name = op.name
     refuse_nested(name)
     refuse_borrows(op)
-    ctx = ExecutionContext(choose_stream(name, op.home))
+    ctx = ExecutionContext(stream_for(op))
     ctx.detached = True
     op.claim("tw.spawn()")
     future = DeviceFuture.begun(op, ctx)
