@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Never, Self, TypeVar, TypeVarTuple, cast
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTuple, cast
 
+from .._core import LINK_MAP, link, set_defer_classes, set_launch_classes
 from .._core import Launch as NativeLaunch
-from .._core import set_defer_classes, set_launch_classes
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
@@ -55,6 +55,31 @@ R_co = TypeVar("R_co", covariant=True)
 Ts = TypeVarTuple("Ts")
 
 
+class Outputs:
+    """Takes the outputs of a launch out of its results, unpartitioned."""
+
+    __slots__ = ("_written", "result_count")
+
+    def __init__(self, written: tuple[int, ...], count: int) -> None:
+        self._written = written
+        self.result_count = count
+        """How many results it is given."""
+
+    def __call__(self, *results: Any) -> Any:
+        """One tensor, or a tuple of them."""
+        if len(self._written) == 1:
+            return self.one(results[self._written[0]])
+        return tuple([self.one(results[i]) for i in self._written])
+
+    def one(self, result: Any) -> Any:
+        """The tensor of a partition."""
+        return result.unpartition()
+
+
+MOST_OUTPUTS = 256
+"""Ways to take outputs out of results that are remembered: kernels have few."""
+
+
 class Launch(NativeLaunch, Composite[R_co]):
     """A kernel with its arguments. Its result is the tuple of the very objects passed.
 
@@ -66,6 +91,11 @@ class Launch(NativeLaunch, Composite[R_co]):
     gives_back = True
 
     __slots__ = ()
+
+    _outputs: ClassVar[Callable[[tuple[int, ...], int], Outputs]] = staticmethod(
+        lru_cache(MOST_OUTPUTS)(Outputs)
+    )
+    """Takes which results are outputs, and how many results there are."""
 
     _kernel: Launchable
     _args: tuple[Any, ...]
@@ -219,11 +249,10 @@ class Launch(NativeLaunch, Composite[R_co]):
 
     def out(self: Launch[Any]) -> DeviceOp[Any]:
         """The outputs alone, unpartitioned: one tensor, or a tuple of them."""
-        written = [i for i, p in enumerate(self._kernel.source.parameters) if p.kind == "output"]
-        return self._then_outputs(written)
-
-    def _then_outputs(self, written: list[int]) -> DeviceOp[Any]:
-        return self.derived(Outputs(written, len(self._kernel.source.parameters)), "out")
+        kernel = self._kernel
+        outputs = type(self)._outputs(kernel.written, len(kernel.source.parameters))
+        op: DeviceOp[Any] = link(self, LINK_MAP, "out", outputs, (), 1)
+        return op
 
     def _must_compile(self) -> bool:
         """Whether it must be compiled first, where the core is not sure."""
@@ -449,23 +478,6 @@ class Launch(NativeLaunch, Composite[R_co]):
                 places=(("here", place_of(here())),),
                 hint=f"write `with tw.unsafe():` around {self.name}(...)",
             )
-
-
-class Outputs:
-    """Takes the outputs of a launch out of its results, unpartitioned."""
-
-    __slots__ = ("_written", "result_count")
-
-    def __init__(self, written: Sequence[int], count: int) -> None:
-        self._written = written
-        self.result_count = count
-        """How many results it is given."""
-
-    def __call__(self, *results: Any) -> Any:
-        """One tensor, or a tuple of them."""
-        if len(self._written) == 1:
-            return results[self._written[0]].unpartition()
-        return tuple([results[i].unpartition() for i in self._written])
 
 
 def _layouts(bound: Bound) -> str:
