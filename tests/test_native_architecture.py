@@ -23,11 +23,28 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
 PYTHON = ("Python.h", "structmember.h", "frameobject.h")
 ENDINGS = {"start", "start_on", "sync", "sync_on"}
 TYPED_BY_SUBCLASS = {
+    "Context": {
+        "detached",
+        "ended_at",
+        "in_flight",
+        "lent",
+        "made",
+        "on_loop",
+        "outcomes",
+        "recording",
+        "running",
+        "settling",
+        "setup",
+        "stream",
+        "waits",
+        "whence",
+    },
     "Graph": {"launch"},
     "GraphLaunch": ENDINGS,
-    "Launch": {"execute", *ENDINGS},
+    "Launch": {"execute", "home", "is_lengthy", "name", "steps", *ENDINGS},
+    "Op": ENDINGS,
 }
-"""Methods whose results only the Python class that extends one of the core's can type."""
+"""What only the Python class that extends one of the core's can type."""
 
 MAX_FILE, MAX_COLUMNS = 500, 100
 

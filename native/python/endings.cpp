@@ -2,13 +2,16 @@
 
 #include <vector>
 
+#include "python/context.hpp"
+#include "python/link.hpp"
+#include "python/location.hpp"
 #include "python/module.hpp"
 #include "python/process.hpp"
+#include "python/run_inline.hpp"
+#include "python/running.hpp"
 #include "python/setup.hpp"
 
 namespace tw::py {
-
-PyTypeObject* op_type = nullptr;
 
 namespace {
 
@@ -23,16 +26,42 @@ struct Choosing {
 
 Choosing choosing;
 
-// What each ending is called: by users, in notes of uses, and where it is done in Python.
+// What each ending is called in notes of uses and in messages, and what it does.
 struct VerbNames {
-  PyObject* slow;
+  PyObject* method;
   PyObject* user;
+  PyObject* giver;  // who gave the stream
   bool waits;
   bool is_given_stream;
 };
 
 VerbNames verbs[4];
-PyObject* warn_never_run = nullptr;
+
+// What Python has for endings.
+struct EndingClasses {
+  PyObject* as_stream = nullptr;         // a stream, or one of another library as ours
+  PyObject* finish = nullptr;            // waits for work on a stream, and raises its first error
+  PyObject* not_run = nullptr;           // what `run_directly` gives where it did nothing
+  PyObject* refuse_host_data = nullptr;  // raises for an op that gives host data, in flight
+  PyObject* refuse_nested = nullptr;     // raises where this thread is starting another op
+};
+
+EndingClasses classes;
+
+struct Names {
+  PyObject* built;
+  PyObject* deliver;
+  PyObject* end;
+  PyObject* failed;  // a tuple: the keyword of `end`
+  PyObject* home;
+  PyObject* host_data;
+  PyObject* run_directly;
+  PyObject* stream;
+  PyObject* uses;
+  PyObject* zero;
+};
+
+Names names;
 
 const VerbNames& names_of(Verb verb) { return verbs[static_cast<int>(verb)]; }
 
@@ -57,41 +86,45 @@ PyObject* next_in_turn(PyObject* home) {
 Owned choose_stream(PyObject* op, PyObject* home) {
   Owned found(next_in_turn(home));
   if (found || PyErr_Occurred()) return found;
-  if (choosing.choose == nullptr) {
-    PyErr_SetString(PyExc_RuntimeError, "tilewright was not imported as a whole");
-    return found;
-  }
-  return Owned(PyObject_CallOneArg(choosing.choose, op));
+  return call_python(choosing.choose, {op});
 }
 
 // A result that is being returned. Python may run the handler of a signal before the caller has it:
 // what that raises drops it, and with it what the op was given.
 struct Delivery {
   Owned result;
-  Owned undo;   // gives back what was given for it
-  Owned frame;  // of the caller
-  int call;     // where in the frame the call is
+  Owned undo;        // gives back what was given for it
+  Owned frame;       // of the caller
+  int call;          // where in the frame the call is
+  Py_ssize_t known;  // how many references there were: others may have the result, too
 };
 
 // Those of which it is not known yet whether they arrived. The lock of the interpreter guards them.
 std::vector<Delivery> deliveries;
 
-// Whether the caller's frame does not have the result yet: Python drops what the call was given
-// first, and finalizers of that may run.
-bool is_on_its_way(const Delivery& delivery) {
+enum class Arrival { kArrived, kOnItsWay, kUnknown };
+
+// Whether the caller's frame has the result: there, no handler has raised anything. It has it not
+// yet where Python drops what the call was given first, and finalizers of that run.
+Arrival arrival_of(const Delivery& delivery) {
+  const auto is_at_call = [&delivery](const Owned& frame) {
+    auto* found = reinterpret_cast<PyFrameObject*>(frame.get());
+    return found != nullptr && PyFrame_GetLasti(found) == delivery.call;
+  };
   Owned frame = Owned::borrowed(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  if (frame.get() == delivery.frame.get()) return false;
+  if (frame.get() == delivery.frame.get()) {
+    return is_at_call(frame) ? Arrival::kArrived : Arrival::kUnknown;
+  }
   while (frame && frame.get() != delivery.frame.get()) {
     auto* inner = reinterpret_cast<PyFrameObject*>(frame.get());
     frame = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(inner)));
   }
-  auto* found = reinterpret_cast<PyFrameObject*>(frame.get());
-  return found != nullptr && PyFrame_GetLasti(found) == delivery.call;
+  return is_at_call(frame) ? Arrival::kOnItsWay : Arrival::kUnknown;
 }
 
 // Undoes what was done for a result that nobody got. False: an error is set, and nothing changed.
 bool undo_if_lost(const Delivery& delivery) {
-  if (Py_REFCNT(delivery.result.get()) > 1) return true;
+  if (Py_REFCNT(delivery.result.get()) > delivery.known) return true;
   const Owned undone(PyObject_CallNoArgs(delivery.undo.get()));
   return static_cast<bool>(undone);
 }
@@ -110,9 +143,18 @@ bool undo_lost_results() {
 // Python makes pending calls behind every call, after it has run the handlers of signals: then the
 // caller has the result, or nobody has.
 int look_for_lost(void*) {
-  if (!deliveries.empty() && is_on_its_way(deliveries.back())) {
-    Py_AddPendingCall(look_for_lost, nullptr);
-    return 0;
+  if (deliveries.empty()) return 0;
+  switch (arrival_of(deliveries.back())) {
+    case Arrival::kArrived: {
+      const Delivery arrived = std::move(deliveries.back());
+      deliveries.pop_back();
+      break;
+    }
+    case Arrival::kOnItsWay:
+      Py_AddPendingCall(look_for_lost, nullptr);
+      return 0;
+    case Arrival::kUnknown:
+      break;
   }
   return undo_lost_results() ? 0 : -1;
 }
@@ -124,29 +166,84 @@ PyObject* deliver(PyObject* result, PyObject* undo) {
   if (frame != nullptr) {
     deliveries.push_back({Owned::borrowed(result), Owned::borrowed(undo),
                           Owned::borrowed(reinterpret_cast<PyObject*>(frame)),
-                          PyFrame_GetLasti(frame)});
+                          PyFrame_GetLasti(frame), Py_REFCNT(result) + 1});
     Py_AddPendingCall(look_for_lost, nullptr);
   }
   return Py_NewRef(result);
 }
 
-// Ends an op in Python, by the method of this name.
-PyObject* end_slowly(PyObject* name, PyObject* op, PyObject* const* given, Py_ssize_t count,
-                     PyObject* keywords) {
-  const Owned ended(call_slowly(name, op, given, count, keywords));
-  if (!ended) return nullptr;
-  if (!PyTuple_CheckExact(ended.get()) || PyTuple_GET_SIZE(ended.get()) != 2) {
-    PyErr_Format(PyExc_TypeError, "%U() gives a result and how to undo it", name);
-    return nullptr;
-  }
-  return deliver(PyTuple_GET_ITEM(ended.get(), 0), PyTuple_GET_ITEM(ended.get(), 1));
+// What may have to be refused before anything is done. False: an error is set.
+bool may_end(PyObject* op, const VerbNames& verb) {
+  if (is_starting() && !call_python(classes.refuse_nested, {op})) return false;
+  if (verb.waits) return true;
+  const int host_data = flag_of(op, names.host_data);
+  return host_data == 0 || (host_data > 0 && call_python(classes.refuse_host_data, {op}));
 }
 
-PyObject* end_on(const EndingMethod& method, const VerbNames& verb, PyObject* op, PyObject* stream,
-                 PyObject* slow) {
-  const EndingUse use{as_op(op).uses, verb.user, verb.waits, verb.waits ? cuda::kEager : 0};
+// Has an op of Python's run at once, where it can do without what most ops need. kSlowPath: it
+// cannot now, and has done nothing.
+Ending run_directly(PyObject* op, PyObject* stream, const VerbNames& verb, Owned& result) {
+  if (PyObject_TypeCheck(op, link_type)) return Ending::kSlowPath;
+  const Owned use(PyTuple_Pack(3, as_op(op).uses, verb.user, names.zero));
+  if (!use) return Ending::kError;
+  PyObject* given[] = {op, stream, use.get(), verb.waits ? Py_True : Py_False};
+  result = Owned(PyObject_VectorcallMethod(names.run_directly, given, 4, nullptr));
+  if (!result) return Ending::kError;
+  return result.get() == classes.not_run ? Ending::kSlowPath : Ending::kDone;
+}
+
+// Waits for the work of an op that has been run, if its ending does. False: an error is set.
+bool finish(PyObject* context, PyObject* stream, bool waits) {
+  if (!waits) return true;
+  if (!check_context(context, "finish")) return false;
+  if (PyList_GET_SIZE(as_context(context).outcomes) == 0) {
+    const int idle = is_idle(stream);
+    if (idle != 0) return idle > 0;
+  }
+  return static_cast<bool>(call_python(classes.finish, {context}));
+}
+
+// All has gone well, and the result is returned next: how to undo that. Null: an error is set.
+Owned conclude(PyObject* context) {
+  if (as_context(context).settling == Py_None) return Owned::borrowed(Py_None);
+  return Owned(PyObject_CallMethodNoArgs(context, names.deliver));
+}
+
+// The ops of a context failed, by the error that is set: what they were given goes back.
+void end_failed(PyObject* context) {
+  if (as_context(context).settling == Py_None) return;
+  const SavedError saved;
+  PyObject* given[] = {context, Py_True};
+  const Owned ended(PyObject_VectorcallMethod(names.end, given, 1, names.failed));
+}
+
+// Ends an op that may be run now, in the way of all ops.
+PyObject* run_and_deliver(PyObject* op, PyObject* stream, const VerbNames& verb) {
+  const Caller stands = caller(names.zero);
+  if (!stands || !claim_at(op, verb.user, stands.location.get())) return nullptr;
+  const Owned context = new_context(stream, verb.waits);
+  if (!context) return nullptr;
+  as_context(context.get()).in_flight = !verb.waits;
+  const Owned result = run_here(op, context.get());
+  const Owned undo =
+      result && finish(context.get(), stream, verb.waits) ? conclude(context.get()) : Owned();
+  if (undo) return deliver(result.get(), undo.get());
+  end_failed(context.get());
+  return nullptr;
+}
+
+PyObject* end_in_general(PyObject* op, PyObject* stream, const VerbNames& verb) {
+  for (PyObject* name : {names.built, names.uses}) {  // Python can make an op without these
+    const Owned found(PyObject_GetAttr(op, name));
+    if (!found) return nullptr;
+  }
+  Owned own = Owned::borrowed(stream);
+  if (!is_cuda_stream(stream) && !cpu_queue_of(stream)) {
+    own = call_python(classes.as_stream, {op, stream, verb.giver});
+  }
+  if (!own || !may_end(op, verb)) return nullptr;
   Owned result;
-  switch (method.end(op, stream, use, result)) {
+  switch (run_directly(op, own.get(), verb, result)) {
     case Ending::kDone:
       return result.release();
     case Ending::kError:
@@ -154,35 +251,25 @@ PyObject* end_on(const EndingMethod& method, const VerbNames& verb, PyObject* op
     case Ending::kSlowPath:
       break;
   }
-  return end_slowly(slow, op, &stream, 1, nullptr);
+  return run_and_deliver(op, own.get(), verb);
 }
 
-void finalize(PyObject* self) {
-  PyObject* uses = as_op(self).uses;  // null: an interrupt came before it had any
-  if (uses == nullptr || !PyList_Check(uses) || PyList_GET_SIZE(uses) > 0) return;
-  // An error that is on its way goes on afterwards; nobody would hear one of a finalizer.
-  const SavedError saved;
-  const Owned told(PyObject_CallMethodNoArgs(self, warn_never_run));
-  if (!told) PyErr_WriteUnraisable(self);
+PyObject* end_on(const EndingMethod& method, const VerbNames& verb, PyObject* op,
+                 PyObject* stream) {
+  if (method.end != nullptr) {
+    const EndingUse use{as_op(op).uses, verb.user, verb.waits, verb.waits ? cuda::kEager : 0};
+    Owned result;
+    switch (method.end(op, stream, use, result)) {
+      case Ending::kDone:
+        return result.release();
+      case Ending::kError:
+        return nullptr;
+      case Ending::kSlowPath:
+        break;
+    }
+  }
+  return end_in_general(op, stream, verb);
 }
-
-PyMemberDef kMembers[] = {
-    {"_built", T_OBJECT_EX, offsetof(OpObject, built), 0, "Where the program stood."},
-    {"_uses", T_OBJECT_EX, offsetof(OpObject, uses), 0, "Who used it, or tried to, and where."},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot kTypeSlots[] = {
-    {Py_tp_doc, const_cast<char*>("An op: where it was built, and who has used it.")},
-    {Py_tp_members, kMembers},
-    {Py_tp_traverse, as_slot(OpFields::visit)},
-    {Py_tp_clear, as_slot(OpFields::clear)},
-    {Py_tp_dealloc, as_slot(OpFields::free)},
-    {Py_tp_finalize, as_slot(finalize)},
-    {0, nullptr},
-};
-
-PyType_Spec kSpec = {"tilewright._core.Op", sizeof(OpObject), 0, kBaseTypeFlags, kTypeSlots};
 
 PyObject* set_choosing(PyObject*, PyObject* given) {
   Setup setup(given);
@@ -196,6 +283,28 @@ PyObject* set_choosing(PyObject*, PyObject* given) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_ending_classes(PyObject*, PyObject* given) {
+  Setup setup(given);
+  EndingClasses found;
+  found.as_stream = setup.object("as_stream");
+  found.finish = setup.object("finish");
+  found.not_run = setup.object("NOT_RUN");
+  found.refuse_host_data = setup.object("refuse_host_data");
+  found.refuse_nested = setup.object("refuse_nested");
+  if (!setup.ok()) return nullptr;
+  classes = found;
+  Py_RETURN_NONE;
+}
+
+PyObject* stream_for(PyObject*, PyObject* op) {
+  if (!is_op(op)) {
+    PyErr_Format(PyExc_TypeError, "stream_for() takes an op, got %.100s", Py_TYPE(op)->tp_name);
+    return nullptr;
+  }
+  const Owned home = home_of_op(op);
+  return home ? choose_stream(op, home.get()).release() : nullptr;
+}
+
 PyObject* undo_lost(PyObject*, PyObject*) {
   if (!undo_lost_results()) return nullptr;
   Py_RETURN_NONE;
@@ -204,19 +313,52 @@ PyObject* undo_lost(PyObject*, PyObject*) {
 PyMethodDef kFunctions[] = {
     {"undo_lost", undo_lost, METH_NOARGS,
      "Undo what was done for results that an interrupt has dropped as they were returned."},
+    {"stream_for", stream_for, METH_O, "Choose the stream of an op that is told none."},
     {"set_choosing", set_choosing, METH_O, "Say how streams are chosen for ops that name none."},
+    {"set_ending_classes", set_ending_classes, METH_O, "Say what Python has for endings."},
     {nullptr, nullptr, 0, nullptr},
 };
 
-bool name_verbs() {
+bool name_all() {
   const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
-  verbs[static_cast<int>(Verb::kSync)] = {name("_sync_slowly"), name("sync()"), true, false};
-  verbs[static_cast<int>(Verb::kSyncOn)] = {name("_sync_on_slowly"), name("sync()"), true, true};
-  verbs[static_cast<int>(Verb::kStart)] = {name("_start_slowly"), name("start()"), false, false};
-  verbs[static_cast<int>(Verb::kStartOn)] = {name("_start_on_slowly"), name("start()"), false,
-                                             true};
-  warn_never_run = name("_warn_never_run");
+  names = {.built = name("_built"),
+           .deliver = name("deliver_by_core"),
+           .end = name("end"),
+           .failed = Py_BuildValue("(s)", "failed"),
+           .home = name("home"),
+           .host_data = name("host_data"),
+           .run_directly = name("run_directly"),
+           .stream = name("stream"),
+           .uses = name("_uses"),
+           .zero = PyLong_FromLong(0)};
+  PyObject* sync = name("sync()");
+  PyObject* start = name("start()");
+  PyObject* gave_sync = name("the caller of sync_on");
+  PyObject* gave_start = name("the caller of start_on");
+  verbs[static_cast<int>(Verb::kSync)] = {sync, sync, gave_sync, true, false};
+  verbs[static_cast<int>(Verb::kSyncOn)] = {name("sync_on()"), sync, gave_sync, true,
+                                               true};
+  verbs[static_cast<int>(Verb::kStart)] = {start, start, gave_start, false, false};
+  verbs[static_cast<int>(Verb::kStartOn)] = {name("start_on()"), start, gave_start,
+                                                false, true};
   return !PyErr_Occurred();
+}
+
+// Whether an ending was given what it takes: a stream, by its name or not, or nothing.
+bool is_given_well(const VerbNames& verb, Py_ssize_t count, PyObject* keywords) {
+  const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    PyObject* keyword = PyTuple_GET_ITEM(keywords, i);
+    if (verb.is_given_stream && PyUnicode_Compare(keyword, names.stream) == 0) continue;
+    PyErr_Format(PyExc_TypeError, "%U got an unexpected keyword argument '%U'", verb.method,
+                 keyword);
+    return false;
+  }
+  const Py_ssize_t expected = verb.is_given_stream ? 1 : 0;
+  if (count + named == expected) return true;
+  PyErr_Format(PyExc_TypeError, "%U takes %zd arguments, got %zd", verb.method, expected,
+               count + named);
+  return false;
 }
 
 }  // namespace
@@ -238,22 +380,20 @@ PyObject* call_slowly(PyObject* name, PyObject* self, PyObject* const* given, Py
 }
 
 PyObject* call_ending(Verb verb, const EndingMethod& method, PyObject* op, PyObject* const* given,
-                      Py_ssize_t count, PyObject* names) {
+                      Py_ssize_t count, PyObject* keywords) {
   const VerbNames& its = names_of(verb);
-  if (names != nullptr || count != (its.is_given_stream ? 1 : 0)) {
-    return end_slowly(its.slow, op, given, count, names);
-  }
-  if (its.is_given_stream) return end_on(method, its, op, given[0], its.slow);
-  const Owned stream = choose_stream(op, method.home(op));
-  if (!stream) return nullptr;
-  const Verb on = verb == Verb::kSync ? Verb::kSyncOn : Verb::kStartOn;
-  return end_on(method, its, op, stream.get(), names_of(on).slow);
+  if (!is_given_well(its, count, keywords)) return nullptr;
+  if (its.is_given_stream) return end_on(method, its, op, given[0]);
+  const Owned home = method.home(op);
+  const Owned stream = home ? choose_stream(op, home.get()) : Owned();
+  return stream ? end_on(method, its, op, stream.get()) : nullptr;
 }
 
+Owned home_of_op(PyObject* op) { return Owned(PyObject_GetAttr(op, names.home)); }
+
 int add_endings(PyObject* module) {
-  if (!name_verbs() || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
-  op_type = add_type(module, kSpec);
-  return op_type == nullptr ? -1 : 0;
+  if (!name_all()) return -1;
+  return PyModule_AddFunctions(module, kFunctions);
 }
 
 }  // namespace tw::py

@@ -1,26 +1,13 @@
-// Ops, as Python's classes extend them, and their endings: how an op is run, and who waits for it.
+// The endings of ops: how an op is run, and who waits for it.
 //
-// What an ending does by itself is what the method of Python does, where nothing is unusual. Where
-// something is, it has done nothing, and that method is called: `_sync_on_slowly` and its like.
+// Every op is ended in one way. Kernels and graphs have a shorter one besides, for where nothing is
+// unusual; where something is, that has done nothing.
 #pragma once
 
 #include "python/cuda.hpp"
-#include "python/types.hpp"
+#include "python/op.hpp"
 
 namespace tw::py {
-
-// An op: the base of `op.lazy.Lazy`.
-struct OpObject {
-  PyObject_HEAD
-  PyObject* built;  // where the program stood that built it
-  PyObject* uses;   // a list: who used it, or tried to, and where
-};
-
-using OpFields = Fields<OpObject, NoFields, offsetof(OpObject, built)>;
-
-inline OpObject& as_op(PyObject* self) { return *reinterpret_cast<OpObject*>(self); }
-
-extern PyTypeObject* op_type;
 
 // Who ends an op, and how.
 struct EndingUse {
@@ -34,12 +21,15 @@ struct EndingUse {
 // Ends an op on a stream. Where that is done, gives the result.
 using EndOn = Ending (*)(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result);
 
-// The device that an op must run on; null: Python may know it. It stays the op's.
-using HomeOf = PyObject* (*)(PyObject* op);
+// The device that an op must run on, or None; null: an error is set.
+using HomeOf = Owned (*)(PyObject* op);
+
+// That of any op.
+Owned home_of_op(PyObject* op);
 
 // An ending as a method. `given` is what the method was given, by position, then by the names.
 struct EndingMethod {
-  EndOn end;
+  EndOn end;  // the shorter way; null: there is none
   HomeOf home;
 };
 enum class Verb { kSync, kSyncOn, kStart, kStartOn };

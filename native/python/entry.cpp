@@ -1,6 +1,7 @@
 // Kernels: calling one binds its arguments, and gives the op that runs it.
 #include "core/records.hpp"
 #include "python/borrowing.hpp"
+#include "python/deferred.hpp"
 #include "python/launch.hpp"
 #include "python/module.hpp"
 #include "python/scalars.hpp"
@@ -46,6 +47,7 @@ PyObject* names_asked = nullptr;
 PyObject* names_call = nullptr;
 PyObject* names_call_at = nullptr;
 PyObject* names_numbers = nullptr;
+PyObject* names_refuse = nullptr;
 
 BinderObject& as_binder(PyObject* self) { return *reinterpret_cast<BinderObject*>(self); }
 KernelObject& as_kernel(PyObject* self) { return *reinterpret_cast<KernelObject*>(self); }
@@ -134,20 +136,19 @@ bool has_array(const BindPlan& plan, PyObject* arguments) {
   return false;
 }
 
-// Binds the tensors of a call, which may be NumPy arrays: as `bind`.
-Owned bind_or_adapt(BinderObject& binder, PyObject* arguments, PyObject* known) {
+// As `bind`, of a call that may be given arrays of NumPy, for which there are tensors then.
+Owned bind_adapted(BinderObject& binder, PyObject* arguments, PyObject* known) {
   const auto& plan = *reinterpret_cast<const BindPlan*>(binder.call);
-  Owned held(bind(plan, arguments, known));
-  if (!held || held.get() != Py_None || !has_array(plan, arguments)) return held;
-  const Owned tensors(PyObject_CallMethodOneArg(reinterpret_cast<PyObject*>(&binder), names_adapted,
-                                                arguments));
-  if (!tensors || !PyTuple_CheckExact(tensors.get())) return tensors ? std::move(held) : Owned();
+  if (!has_array(plan, arguments)) return Owned::borrowed(Py_None);
+  Owned tensors(PyObject_CallMethodOneArg(reinterpret_cast<PyObject*>(&binder), names_adapted,
+                                          arguments));
+  if (!tensors || !PyTuple_CheckExact(tensors.get())) return tensors;
   return Owned(bind(plan, tensors.get(), known));
 }
 
-bool has_op(const BinderObject& binder, PyObject* arguments) {
+bool has_op_for_number(const BinderObject& binder, PyObject* arguments) {
   for (int64_t i = 0; i < number_count(binder); ++i) {
-    if (PyObject_TypeCheck(number_at(binder, arguments, i), op_type)) return true;
+    if (is_op(number_at(binder, arguments, i))) return true;
   }
   return false;
 }
@@ -185,22 +186,29 @@ Owned numbers_of(BinderObject& binder, PyObject* arguments, PyObject* held) {
 }
 
 // The op of a launch that was bound. Null: an error is set.
-PyObject* new_launch(const EntryObject& entry, PyObject* arguments, PyObject* request,
-                     PyObject* held, PyObject* numbers) {
-  auto* type = reinterpret_cast<PyTypeObject*>(entry.launch_class);
-  Owned uses(PyList_New(0));
-  Owned op(uses ? type->tp_alloc(type, 0) : nullptr);
-  if (!op) return nullptr;
-  LaunchObject& launch = as_launch(op.get());
-  launch.op.built = Py_NewRef(PyTuple_GET_ITEM(use_in(held), 1));
-  launch.op.uses = uses.release();
-  launch.args = Py_NewRef(arguments);
-  launch.held = Py_NewRef(held);
-  launch.examined = Py_NewRef(Py_None);
-  launch.kernel = Py_NewRef(entry.kernel);
-  launch.numbers = Py_NewRef(numbers);
-  launch.request = Py_NewRef(request);
-  return op.release();
+Owned new_bound(const EntryObject& entry, PyObject* arguments, PyObject* request, PyObject* held,
+                PyObject* numbers) {
+  Owned op = new_launch(reinterpret_cast<PyTypeObject*>(entry.launch_class), entry.kernel,
+                        arguments, request, PyTuple_GET_ITEM(use_in(held), 1));
+  if (!op) return op;
+  set_field(as_launch(op.get()).held, held);
+  set_field(as_launch(op.get()).numbers, numbers);
+  return op;
+}
+
+// The op of a launch that waits for ops among its arguments. Null: an error is set.
+Owned new_deferred(const EntryObject& entry, PyObject* arguments, PyObject* keywords,
+                   PyObject* request, PyObject* known) {
+  const Caller stands = caller(known);
+  if (!stands) return Owned();
+  Owned op = new_launch(reinterpret_cast<PyTypeObject*>(entry.launch_class), entry.kernel,
+                        arguments, request, stands.location.get());
+  if (!op) return op;
+  if (keywords != nullptr) set_field(as_launch(op.get()).keywords, keywords);
+  if (defer(op.get())) return op;
+  const SavedError saved;
+  const Owned refused(PyObject_CallMethodNoArgs(op.get(), names_refuse));
+  return Owned();
 }
 
 // The launch of a call, for a program that stands at `known`. Null: an error is set. None: the call
@@ -212,14 +220,23 @@ Owned build(PyObject* entry, PyObject* arguments, PyObject* keywords, PyObject* 
   const Owned kept_alive = Owned::borrowed(reinterpret_cast<PyObject*>(binder));
   const Owned request = request_of(as_entry(entry).kernel, keywords);
   if (!request) return Owned();
-  if (request.get() == Py_None || has_op(*binder, arguments)) return slow_path();
-  const Owned held = bind_or_adapt(*binder, arguments, known);
-  if (!held) return Owned();
+  if (request.get() == Py_None) return slow_path();
+  Owned held = Owned::borrowed(Py_None);
+  if (!has_op_for_number(*binder, arguments)) {
+    held = Owned(bind(*reinterpret_cast<const BindPlan*>(binder->call), arguments, known));
+    if (!held) return Owned();
+  }
+  if (held.get() == Py_None) {
+    if (has_op(arguments)) {
+      return new_deferred(as_entry(entry), arguments, keywords, request.get(), known);
+    }
+    held = bind_adapted(*binder, arguments, known);
+    if (!held) return Owned();
+  }
   if (held.get() == Py_None || !is_known(known_in(held.get()))) return slow_path();
   const Owned numbers = numbers_of(*binder, arguments, held.get());
   if (!numbers) return PyErr_Occurred() ? Owned() : slow_path();
-  return Owned(
-      new_launch(as_entry(entry), arguments, request.get(), held.get(), numbers.get()));
+  return new_bound(as_entry(entry), arguments, request.get(), held.get(), numbers.get());
 }
 
 PyObject* call(PyObject* self, PyObject* arguments, PyObject* keywords) {
@@ -329,6 +346,7 @@ int add_entry(PyObject* module) {
   names_call = name("_call_slowly");
   names_call_at = name("_call_at_slowly");
   names_numbers = name("numbers");
+  names_refuse = name("_refuse");
   if (PyErr_Occurred()) return -1;
   binder_type = add_type(module, kBinderSpec);
   kernel_type = add_type(module, kKernelSpec);

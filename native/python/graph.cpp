@@ -318,7 +318,10 @@ Ending end_graph(PyObject* op, PyObject* stream, const EndingUse& use, Owned& re
   return spend(op) ? Ending::kDone : Ending::kError;
 }
 
-PyObject* home_of(PyObject* op) { return as_launch(op).home; }
+Owned home_of(PyObject* op) {
+  PyObject* home = as_launch(op).home;
+  return home == nullptr ? home_of_op(op) : Owned::borrowed(home);
+}
 
 // The op of a launch, for a program that stands where this is called.
 PyObject* new_launch(PyObject* graph) {

@@ -8,13 +8,23 @@ namespace tw::py {
 // The base of `launch.operation.Launch`.
 struct LaunchObject {
   OpObject op;
+  char effect;         // whether dropping it unused is a mistake
+  char staged;         // whether argument ops run first
+  char host_data;      // whether one of these gives host data
   PyObject* args;      // a tuple: what the kernel was given
   PyObject* held;      // as `bind` gives it; None: the arguments need a closer look
   PyObject* examined;  // the arguments as Python binds them; None: it did not
   PyObject* kernel;
   PyObject* numbers;  // those among the arguments, as Python numbers
   PyObject* request;  // what it asks for besides
+  PyObject* keywords;  // what it was given by name
+  PyObject* pledges;   // where some arguments are ops: the borrows of the others
+  PyObject* made_of;   // a tuple: these ops
 };
+
+// Makes a launch of a class for a program that stands at a location. Null: an error is set.
+Owned new_launch(PyTypeObject* type, PyObject* kernel, PyObject* args, PyObject* request,
+                 PyObject* location);
 
 using LaunchFields = Fields<LaunchObject, OpFields, offsetof(LaunchObject, args)>;
 

@@ -7,7 +7,8 @@ int execute(PyObject* module) {
   using namespace tw::py;
   // One to a line, as they come from different files; types come before those that extend them.
   constexpr int (*kParts[])(PyObject*) = {
-      add_endings,      //
+      add_op,           //
+      add_link,         //
       add_launch,       //
       add_borrowing,    //
       add_borrow_state,  //
@@ -15,15 +16,21 @@ int execute(PyObject* module) {
       add_handle,       //
       add_host_memory,  //
       add_uses,         //
+      add_calling,      //
+      add_context,      //
       add_cpu,          //
       add_cuda_driver,  //
       add_cuda_stream,  //
+      add_deferred,     //
       add_dlpack,       //
+      add_endings,      //
       add_entry,        //
       add_graph,        //
+      add_launching,    //
       add_location,     //
       add_process,      //
       add_run_inline,   //
+      add_running,      //
       add_slots,        //
       add_xla,          //
   };

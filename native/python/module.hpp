@@ -7,9 +7,12 @@ namespace tw::py {
 
 int add_borrow_state(PyObject* module);
 int add_borrowing(PyObject* module);
+int add_calling(PyObject* module);
+int add_context(PyObject* module);
 int add_cpu(PyObject* module);
 int add_cuda_driver(PyObject* module);
 int add_cuda_stream(PyObject* module);
+int add_deferred(PyObject* module);
 int add_dlpack(PyObject* module);
 int add_endings(PyObject* module);
 int add_entry(PyObject* module);
@@ -17,9 +20,13 @@ int add_graph(PyObject* module);
 int add_handle(PyObject* module);
 int add_host_memory(PyObject* module);
 int add_launch(PyObject* module);
+int add_launching(PyObject* module);
+int add_link(PyObject* module);
 int add_location(PyObject* module);
+int add_op(PyObject* module);
 int add_process(PyObject* module);
 int add_run_inline(PyObject* module);
+int add_running(PyObject* module);
 int add_slots(PyObject* module);
 int add_storage(PyObject* module);
 int add_uses(PyObject* module);

@@ -3,6 +3,7 @@
 #include "python/borrowing.hpp"
 #include "python/module.hpp"
 #include "python/slots.hpp"
+#include "python/types.hpp"
 
 namespace tw::py {
 
@@ -20,6 +21,13 @@ struct Process {
 };
 
 Process process;
+
+// The ops that threads are starting, a dict; null: that is not known yet.
+PyObject* names_of_threads() {
+  if (process.threads == nullptr) return nullptr;
+  PyObject* names = slot(process.threads, process.names);
+  return names != nullptr && PyDict_Check(names) ? names : nullptr;
+}
 
 PyObject* set_process(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("set_process", given, count, 4);
@@ -59,15 +67,37 @@ bool is_untraced() {
   return process.tracing != nullptr && slot(process.tracing, process.active) == Py_None;
 }
 
-bool is_usual() {
-  if (!is_untraced()) return false;
-  PyObject* names = slot(process.threads, process.names);
-  if (names == nullptr || !PyDict_Check(names)) return false;
-  if (PyDict_GET_SIZE(names) == 0) return true;
+bool is_usual() { return is_untraced() && !is_starting(); }
+
+bool is_starting() {
+  PyObject* names = names_of_threads();
+  if (names == nullptr) return true;
+  if (PyDict_GET_SIZE(names) == 0) return false;
   const Owned me(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
   const int is_there = me ? PyDict_Contains(names, me.get()) : -1;
   if (is_there < 0) PyErr_Clear();
-  return is_there == 0;
+  return is_there != 0;
+}
+
+Starting::Starting(PyObject* name)
+    : names_(Owned::borrowed(names_of_threads())),
+      me_(PyLong_FromUnsignedLong(PyThread_get_thread_ident())) {
+  if (!names_) PyErr_SetString(PyExc_RuntimeError, "tilewright was not imported as a whole");
+  if (!names_ || !me_) return;
+  if (PyDict_GET_SIZE(names_.get()) > 0) {
+    outer_ = Owned::borrowed(PyDict_GetItemWithError(names_.get(), me_.get()));
+    if (!outer_ && PyErr_Occurred()) return;
+  }
+  ok_ = PyDict_SetItem(names_.get(), me_.get(), name) == 0;
+}
+
+// Runs no Python: keys are ints, and values strings.
+Starting::~Starting() {
+  if (!ok_) return;
+  const SavedError saved;
+  const int done = outer_ ? PyDict_SetItem(names_.get(), me_.get(), outer_.get())
+                          : PyDict_DelItem(names_.get(), me_.get());
+  if (done < 0) PyErr_Clear();  // a function that may run ops has taken it away already
 }
 
 bool announce_submission() {

@@ -13,6 +13,27 @@ bool is_untraced();
 // traces that.
 bool is_usual();
 
+// Whether this thread is starting an op in Python.
+bool is_starting();
+
+// Notes that this thread is starting an op, for a scope: it may start no other there.
+class Starting {
+ public:
+  explicit Starting(PyObject* name);
+  Starting(const Starting&) = delete;
+  Starting& operator=(const Starting&) = delete;
+  ~Starting();
+
+  // Whether that was noted; false: an error is set.
+  bool ok() const { return ok_; }
+
+ private:
+  Owned names_;  // a dict, by thread
+  Owned me_;
+  Owned outer_;  // what it was starting before; none: nothing
+  bool ok_ = false;
+};
+
 // Tells who waits for work to be submitted, if there is anybody, which runs Python; false: an error
 // is set.
 bool announce_submission();

@@ -39,6 +39,8 @@ struct CpuClasses {
 
 CpuClasses classes;
 
+PyObject* names_full = nullptr;
+PyObject* names_idle = nullptr;
 PyObject* names_threads = nullptr;
 PyObject* names_have_helpers = nullptr;
 PyObject* names_reserve = nullptr;
@@ -139,6 +141,20 @@ CpuQueue cpu_queue_of(PyObject* stream) {
   return found;
 }
 
+int is_idle(PyObject* stream) {
+  const CpuQueue queue = cpu_queue_of(stream);
+  if (queue && queue.stream->completed() >= queue.stream->submitted()) return 1;
+  const Owned idle(PyObject_CallMethodNoArgs(stream, names_idle));
+  return idle ? PyObject_IsTrue(idle.get()) : -1;
+}
+
+int is_full(PyObject* stream) {
+  const CpuQueue queue = cpu_queue_of(stream);
+  if (queue) return queue.stream->submitted() - queue.stream->completed() >= kMostWaiting;
+  const Owned full(PyObject_CallMethodNoArgs(stream, names_full));
+  return full ? PyObject_IsTrue(full.get()) : -1;
+}
+
 bool RunMemory::prepare(const CpuQueue& queue) {
   PyObject* record = record_.get();
   if (!PyObject_TypeCheck(record, classes.record)) return false;
@@ -194,6 +210,8 @@ Ending await_on_host(const Waits& waits) {
 }
 
 int add_run_inline(PyObject* module) {
+  names_full = PyUnicode_InternFromString("full");
+  names_idle = PyUnicode_InternFromString("idle");
   names_threads = PyUnicode_InternFromString("threads");
   names_have_helpers = PyUnicode_InternFromString("have_helpers");
   names_reserve = PyUnicode_InternFromString("reserve_for");

@@ -26,6 +26,15 @@ struct CpuQueue {
 // Whether that is a `CpuStream`, if nothing is wrong with it.
 CpuQueue cpu_queue_of(PyObject* stream);
 
+// Jobs in a stream's queue at which whoever puts more there waits, so that it does not grow.
+inline constexpr int64_t kMostWaiting = 1024;
+
+// Whether all that was put on a stream, of whatever kind, is done; below 0: an error is set.
+int is_idle(PyObject* stream);
+
+// Whether so much waits on a stream that putting more takes until some of it is done; the same.
+int is_full(PyObject* stream);
+
 // The memory of one run: the job, and scratch for its blocks.
 class RunMemory {
  public:

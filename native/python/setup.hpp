@@ -64,4 +64,13 @@ class Setup {
   bool ok_ = true;
 };
 
+// Calls a function of Python's that the core was told of. Null: an error is set.
+inline Owned call_python(PyObject* function, std::initializer_list<PyObject*> given) {
+  if (function == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "tilewright was not imported as a whole");
+    return Owned();
+  }
+  return Owned(PyObject_Vectorcall(function, given.begin(), given.size(), nullptr));
+}
+
 }  // namespace tw::py

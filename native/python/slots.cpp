@@ -26,7 +26,26 @@ PyObject* bytes_address(PyObject*, PyObject* const* given, Py_ssize_t count) {
   return arguments.ok() ? PyLong_FromVoidPtr(const_cast<char*>(bytes)) : nullptr;
 }
 
+// Whether all is as a shape must be: a tuple of at most so many ints that 64 bits hold, none of
+// them below the least.
+PyObject* is_shape(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("is_shape", given, count, 3);
+  PyObject* shape = arguments.object();
+  const int64_t least = arguments.number();
+  const int64_t rank = arguments.number();
+  if (!arguments.ok()) return nullptr;
+  if (!PyTuple_CheckExact(shape) || PyTuple_GET_SIZE(shape) > rank) Py_RETURN_FALSE;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); ++i) {
+    PyObject* extent = PyTuple_GET_ITEM(shape, i);
+    int overflow = 0;
+    if (!PyLong_CheckExact(extent)) Py_RETURN_FALSE;
+    if (PyLong_AsLongLongAndOverflow(extent, &overflow) < least || overflow != 0) Py_RETURN_FALSE;
+  }
+  Py_RETURN_TRUE;
+}
+
 PyMethodDef kMethods[] = {
+    fast_method("is_shape", is_shape, "Tell whether a tuple is a shape as it is."),
     fast_method("bytes_address", bytes_address, "Find where the contents of bytes are."),
     fast_method("slot_offset", slot_offset, "Find where objects of a class keep a slot."),
     {nullptr, nullptr, 0, nullptr},

@@ -4,9 +4,11 @@
 Arguments that are addresses of records are ints; `devices.stub.words` names the words of these.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Generic, TypeAlias, TypeVar, final
+
+_T_co = TypeVar("_T_co", covariant=True)
 
 Location: TypeAlias = tuple[CodeType, int] | None
 Known: TypeAlias = int | tuple[CodeType, int]
@@ -20,6 +22,10 @@ def location(known: Known = 0, /) -> Location:
 
 def slot_offset(cls: type, name: str, /) -> int:
     """Find where objects of a class, and of those that come from it, keep a slot."""
+
+def is_shape(shape: object, least: int, rank: int, /) -> bool:
+    """Tell whether something is a shape as it is: a tuple of ints, at most so many, none of them
+    below the least."""
 
 def bytes_address(text: bytes, /) -> int:
     """Find where the contents of bytes are."""
@@ -597,7 +603,7 @@ def set_cuda_stream(stream: type, lane: type, dues: type, many: int, /) -> None:
     A stream that keeps `many` things alive lets go of what has passed.
     """
 
-# Launches and graphs
+# Ops
 
 class Op:
     """An op: where it was built, and who has used it. Says so if it is dropped unused."""
@@ -605,10 +611,135 @@ class Op:
     _built: Location
     _uses: list[tuple[str, Location]]
 
+    def claim(self, user: str, known: Known = 0, /) -> None:
+        """Mark this op as used; a second use raises and names the first. Safe from any thread.
+
+        So many callers are known to be Tilewright's own.
+        """
+
+    def claim_at(self, user: str, spot: Location, /) -> None:
+        """Claim it, where the program is known to stand."""
+
+    def spend(self) -> None:
+        """Let go of what the op was made of: it has run, and may stay in a variable for long."""
+
+def new_op(cls: type[Op], /, *args: Any, **named: Any) -> Any:
+    """Make an op of a class, and remember the line that builds it; what else is given is for its
+    `__init__`."""
+
+def is_op(x: object, /) -> bool:
+    """Tell whether an object is an op."""
+
+def has_op(values: Iterable[object], /) -> bool:
+    """Tell whether one of some values is an op."""
+
+def set_op_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for ops of all kinds."""
+
+class Context:
+    """What an op is given when it runs. The class that extends it types what it has."""
+
+def call_function(
+    verb: str, function: Callable[..., Any], value: Any, extra: tuple[Any, ...], ctx: Context, /
+) -> Any:
+    """Call a function with an op's result, then the arguments bound when building.
+
+    Only a result that is exactly a tuple is taken apart. How many arguments the function takes is
+    checked before.
+    """
+
+def admit(made: object, verb: str, ctx: Context, given: object, /) -> Any:
+    """Mark an op that a function made as used, if it may run here; gives it."""
+
+def set_call_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for calls."""
+
+LINK_MAP: Final[int]
+LINK_INSPECT: Final[int]
+LINK_THEN: Final[int]
+LINK_THEN_UNCHECKED: Final[int]
+LINK_METHOD: Final[int]
+LINK_METHOD_OP: Final[int]
+"""What a link does with a result: gives what a function makes of it; shows it to a function; goes
+on with the op that a function makes, which may run ops or not; gives what a method of the result
+gives, or goes on with the op that it gives."""
+
+class Link(Op):
+    """A link of a chain: goes on with the result of an op."""
+
+    effect: bool
+    host_data: bool
+    made_of: Any
+    spent: bool
+    _recipe: Final[int]
+    _function: Any
+    _pledges: Sequence[Any]
+    _result_count: int | None
+
+    @property
+    def name(self) -> str:
+        """The name of what it follows and its own verb: `neg.map`."""
+
+    @property
+    def home(self) -> Any:
+        """Where what it follows must run."""
+
+    def spend(self) -> None:
+        """Let go of its function: it has run."""
+
+def link(
+    source: Op, recipe: int, verb: str, function: object, extra: tuple[Any, ...], known: Known, /
+) -> Any:
+    """Make a link that goes on with the result of an op, by a recipe.
+
+    `function` is the name of a method where the recipe calls one.
+    """
+
+def join_names(name: str, verb: str, /) -> str:
+    """Join the name of an op and that of a link behind it; a very long one is told in part."""
+
+def set_link_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for links."""
+
+@final
+class Progress(Generic[_T_co]):
+    """An op that is being run, up to the next event that must be waited for."""
+
+    def __new__(cls, op: Op, ctx: Context) -> Progress[Any]: ...
+    @property
+    def ctx(self) -> Any:
+        """What its ops are given."""
+
+    @property
+    def result(self) -> _T_co:
+        """What the op gave; there when `advance` has returned None."""
+
+    def advance(self) -> Any:
+        """Go on until an event must be waited for, which is given, or the result is there: None.
+
+        Whoever calls again must have seen the event pass. Errors of the op are raised here: then
+        the caller must `abandon` it.
+        """
+
+    def abandon(self) -> None:
+        """Give up what has not been started yet, which gives back what it was given; what has been
+        started goes on."""
+
+def run_op(op: Op, ctx: Context, /) -> Any:
+    """Run an op to its result, waiting for events on the calling thread; work may be in flight."""
+
+def set_run_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for running ops."""
+
+def set_ending_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for endings."""
+
+# Launches and graphs
+
 class Launch(Op):
     """A kernel with its arguments. Its endings and `execute` are those of the class extending it.
 
-    Where something needs a closer look they call `_sync_on_slowly` and the like.
+    Where something needs a closer look, those are the endings of all ops.
     """
 
     _args: tuple[Any, ...]
@@ -617,6 +748,28 @@ class Launch(Op):
     _kernel: Any
     _numbers: Sequence[Any]
     _request: Any
+    _keywords: Mapping[str, Any]
+    _pledges: Sequence[Any]
+    effect: bool
+    staged: bool
+    host_data: bool
+    made_of: Any
+
+    def _defer(self) -> None:
+        """Have it wait for its argument ops: borrow the others, and mark these as used."""
+
+@final
+class LaunchSteps:
+    """The steps of a launch whose arguments are ops: these, then the kernel."""
+
+    def throw(self, error: BaseException, /) -> Any:
+        """Raise an error where it stands."""
+
+    def close(self) -> None:
+        """Give it up."""
+
+def set_defer_classes(classes: dict[str, Any], /) -> None:
+    """Say what Python has for launches that wait for argument ops."""
 
 class Entry:
     """A kernel as it is called. What needs a closer look is left to `_call_slowly`."""
@@ -673,6 +826,9 @@ class Started:
 
 def undo_lost() -> None:
     """Undo what was done for results that an interrupt has dropped as they were returned."""
+
+def stream_for(op: Op, /) -> Any:
+    """Choose the stream of an op that is told none."""
 
 def set_choosing(how: dict[str, Any], /) -> None:
     """Say how streams are chosen for ops that name none."""

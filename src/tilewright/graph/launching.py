@@ -14,7 +14,7 @@ from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import Device, FirstUse, ReplayRun, Stream
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
-from ..op.endings import NOT_FIRED, NotFired
+from ..op.endings import NOT_RUN, NotRun
 from ..op.place import here
 from ..op.running import named
 from ..op.trace import Tracing
@@ -65,13 +65,13 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         """The graph, and with it all memory that it uses."""
         return "it borrows the graph it launches"
 
-    def fire(self, stream: Stream, use: FirstUse, waits: bool) -> NotFired | None:
+    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> NotRun | None:
         """Replay at once, where nobody else has borrowed the graph's memory."""
         if self.spent or Tracing.active is not None or stream.device is not self._home:
-            return NOT_FIRED
+            return NOT_RUN
         try:
             if not self._graph.fire(stream, use, self._built, waits):
-                return NOT_FIRED
+                return NOT_RUN
         except BaseException as error:
             if self._uses:
                 self.spend()

@@ -138,7 +138,7 @@ class Eye(Creation):
     """Zeros, whose main diagonal a kernel fills with ones: it is a tensor of its own stride."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        super().__init__(plan)
         self._one = bits_of(plan.name, True if plan.dtype.is_bool else 1, plan.dtype)
 
     def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:

@@ -52,7 +52,8 @@ class Made(Creation):
     holds = ("_write",)
 
     def __init__(self, plan: Plan, write: Write, *, as_bits: bool = False) -> None:
-        self._plan, self._write, self._as_bits = plan, write, as_bits
+        super().__init__(plan)
+        self._write, self._as_bits = write, as_bits
 
     def make(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
         """Allocate, and launch."""

@@ -148,6 +148,8 @@ class ForeignKernel:
         self.name = declaration.name
         self.source = declaration
         self._binder = _Binder(declaration)
+        self.written = tuple(self._binder.outputs)
+        """Which of its parameters are outputs."""
         self._maker = maker
         self._given = dict(given or {})
         self._constants = dict(self._binder.constants(self._given))

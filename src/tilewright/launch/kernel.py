@@ -65,6 +65,8 @@ class Kernel(NativeKernel):
         self.name = source.name
         self.unsafe = source.unsafe
         self._binder = Binder(source)
+        self.written = tuple(self._binder.outputs)
+        """Which of its parameters are outputs."""
         self._specializer = Specializer(source.name)
         self._arity = len(source.parameters)
         self.bare: Request | None = None if source.constants else PLAIN

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from types import MappingProxyType
-from typing import Any, Never, Self, TypeVar, TypeVarTuple, cast
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, TypeVarTuple, cast
 
+from .._core import LINK_MAP, link, set_defer_classes, set_launch_classes
 from .._core import Launch as NativeLaunch
-from .._core import set_launch_classes
 from ..base.dtypes import DType
 from ..base.errors import LaunchError, SchedulingError
 from ..compile.options import CompileOptions
@@ -20,7 +19,7 @@ from ..devices.protocol import AnyUse, Device, FirstUse, Stream
 from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
-from ..op.endings import CLAIMED, NOT_FIRED, NotFired
+from ..op.endings import CLAIMED, NOT_RUN, NotRun
 from ..op.place import Spot, here, place_of
 from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
@@ -56,6 +55,31 @@ R_co = TypeVar("R_co", covariant=True)
 Ts = TypeVarTuple("Ts")
 
 
+class Outputs:
+    """Takes the outputs of a launch out of its results, unpartitioned."""
+
+    __slots__ = ("_written", "result_count")
+
+    def __init__(self, written: tuple[int, ...], count: int) -> None:
+        self._written = written
+        self.result_count = count
+        """How many results it is given."""
+
+    def __call__(self, *results: Any) -> Any:
+        """One tensor, or a tuple of them."""
+        if len(self._written) == 1:
+            return self.one(results[self._written[0]])
+        return tuple([self.one(results[i]) for i in self._written])
+
+    def one(self, result: Any) -> Any:
+        """The tensor of a partition."""
+        return result.unpartition()
+
+
+MOST_OUTPUTS = 256
+"""Ways to take outputs out of results that are remembered: kernels have few."""
+
+
 class Launch(NativeLaunch, Composite[R_co]):
     """A kernel with its arguments. Its result is the tuple of the very objects passed.
 
@@ -65,10 +89,13 @@ class Launch(NativeLaunch, Composite[R_co]):
     """
 
     gives_back = True
-    effect = True
-    staged = False
 
     __slots__ = ()
+
+    _outputs: ClassVar[Callable[[tuple[int, ...], int], Outputs]] = staticmethod(
+        lru_cache(MOST_OUTPUTS)(Outputs)
+    )
+    """Takes which results are outputs, and how many results there are."""
 
     _kernel: Launchable
     _args: tuple[Any, ...]
@@ -77,9 +104,8 @@ class Launch(NativeLaunch, Composite[R_co]):
     """The tensors, where none needs a closer look."""
     _examined: Bound | None
     _numbers: Sequence[Any]
-
-    _keywords: Mapping[str, Any] = MappingProxyType({})
-    _pledges: Sequence[Pledge] = ()
+    _keywords: Mapping[str, Any]
+    _pledges: Sequence[Pledge]
     """Where some arguments are ops: the borrows of the others."""
 
     @classmethod
@@ -99,6 +125,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         self._uses = []
         self._kernel, self._args, self._numbers = kernel, args, ()
         self._request, self._held, self._examined = PLAIN, None, None
+        self._keywords, self._pledges, self.made_of, self.effect = keywords, (), (), True
         try:
             plain = kernel.plain
             request = kernel.asked(keywords) if keywords else kernel.bare
@@ -110,13 +137,14 @@ class Launch(NativeLaunch, Composite[R_co]):
             if self._held is None:
                 self._bind_closely(kernel, args, keywords)
         except Exception:
-            self.effect = False
-            self._refuse((*args, *keywords.values()))
+            self._refuse()
             raise
         return self
 
-    def _refuse(self, given: Sequence[Any]) -> None:
+    def _refuse(self) -> None:
         """What was given to a launch that will not be can be used again, ops included."""
+        self.effect = False
+        given = (*self._args, *self._keywords.values())
         give_back(given)
         for op in filter(is_op, given):
             op.mark_refused()
@@ -140,30 +168,31 @@ class Launch(NativeLaunch, Composite[R_co]):
         """Bind arguments that may be of any kind, ops among them."""
         if kernel.unsafe:
             self._refuse_outside_unsafe()
-        self._keywords, self._request = keywords, kernel.request(args, keywords)
-        self.staged = has_op(args)
-        if self.staged:
-            parameters = kernel.source.parameters
-            self._pledges = pledge_arguments(kernel.name, parameters, args, self._built)
-            self._claim_ops()
+        self._request = kernel.request(args, keywords)
+        if has_op(args):
+            self._defer()
         else:
             self._examined = self._bind(args)
 
-    @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return self._kernel.name
+    if TYPE_CHECKING:  # these are native
 
-    @property
-    def home(self) -> Device | None:
-        """The device its tensors live on, as far as is known before argument ops have run."""
-        if self._held is not None:
-            home: Device = self._held[-1].home
-            return home
-        if self._examined is not None:
-            return self._examined.device
-        homes = [a.home for a in self._args if is_op(a)]
-        return next((home for home in homes if home is not None), None)
+        @property
+        def name(self) -> str:
+            """The kernel's name."""
+            ...
+
+        @property
+        def home(self) -> Device | None:
+            """The device its tensors live on, as far as is known before argument ops have run."""
+            ...
+
+        def is_lengthy(self) -> bool:
+            """Whether it must be compiled first."""
+            ...
+
+        def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
+            """The argument ops, then the kernel."""
+            ...
 
     def generics(self, *unnamed: Never, **names: Any) -> Self:
         """Say what TypeVars stand for where arguments cannot: `.generics(E=tw.f16, BM=128)`."""
@@ -220,14 +249,13 @@ class Launch(NativeLaunch, Composite[R_co]):
 
     def out(self: Launch[Any]) -> DeviceOp[Any]:
         """The outputs alone, unpartitioned: one tensor, or a tuple of them."""
-        written = [i for i, p in enumerate(self._kernel.source.parameters) if p.kind == "output"]
-        return self._then_outputs(written)
+        kernel = self._kernel
+        outputs = type(self)._outputs(kernel.written, len(kernel.source.parameters))
+        op: DeviceOp[Any] = link(self, LINK_MAP, "out", outputs, (), 1)
+        return op
 
-    def _then_outputs(self, written: list[int]) -> DeviceOp[Any]:
-        return self.derived(Outputs(written, len(self._kernel.source.parameters)), "out")
-
-    def is_lengthy(self) -> bool:
-        """Whether it must be compiled first."""
+    def _must_compile(self) -> bool:
+        """Whether it must be compiled first, where the core is not sure."""
         if self._held is not None:
             code, _ = self._held[-1].asked(self._request)
             if code is not None:
@@ -259,11 +287,11 @@ class Launch(NativeLaunch, Composite[R_co]):
         self._pledges = ()
         give_back(args)
 
-    def fire(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotFired:
+    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotRun:
         """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
         code, shot = self._known(stream)
         if code is None or shot is None or not (waits or shot.starts):
-            return NOT_FIRED
+            return NOT_RUN
         return self._shoot(code, shot, stream, use, waits)
 
     def _known(self, stream: Stream) -> Found:
@@ -276,13 +304,13 @@ class Launch(NativeLaunch, Composite[R_co]):
 
     def _shoot(
         self, code: Runnable, shot: Shot, stream: Stream, use: AnyUse, waits: bool
-    ) -> R_co | NotFired:
+    ) -> R_co | NotRun:
         held, numbers, args = self._held, self._numbers, self._args
         if held is None or (numbers and not code.has_passed(numbers)):
-            return NOT_FIRED
+            return NOT_RUN
         try:
             if not shot.fire(held, numbers, stream, use, waits):
-                return NOT_FIRED
+                return NOT_RUN
         except BaseException as error:
             if use[0] is None or use[0]:
                 self.fail(error)
@@ -311,13 +339,13 @@ class Launch(NativeLaunch, Composite[R_co]):
     def _execute_slowly(self, ctx: ExecutionContext) -> R_co:
         """As `execute`, where the core cannot run it; argument ops run first."""
         if self._held is not None and ctx.recording is None and ctx.lent is None:
-            fired = self._fire_in(ctx)
-            if fired is not NOT_FIRED:
-                return fired
+            ran = self._run_directly_in(ctx)
+            if ran is not NOT_RUN:
+                return ran
         return self.execute_closely(ctx)
 
     def execute_closely(self, ctx: ExecutionContext) -> R_co:
-        """As `execute`, of a launch that was not fired."""
+        """As `execute`, of a launch that was not ran."""
         bound = self._bound
         if bound is None:
             return super().execute(ctx)
@@ -329,14 +357,14 @@ class Launch(NativeLaunch, Composite[R_co]):
             give_back(args)
             raise
 
-    def _fire_in(self, ctx: ExecutionContext) -> R_co | NotFired:
+    def _run_directly_in(self, ctx: ExecutionContext) -> R_co | NotRun:
         """As `fire`, as a part of work that is waited for at its end, if at all."""
         code, shot = self._known(ctx.stream)
         if code is None or shot is None:
-            return NOT_FIRED
+            return NOT_RUN
         here = shot.runs_here and may_run_here(code, ctx)
         if not (here or shot.starts):
-            return NOT_FIRED
+            return NOT_RUN
         return self._shoot(code, shot, ctx.stream, CLAIMED, here)
 
     def record_on(self, stream: Stream) -> object:
@@ -357,25 +385,12 @@ class Launch(NativeLaunch, Composite[R_co]):
         settle(bound)
         return recorded
 
-    def steps(self, ctx: ExecutionContext) -> Steps[R_co]:
-        """The argument ops, then the kernel."""
-        check_all(self._pledges)
-        values: list[Any] = []
-        args = self._release(ctx)
-        try:
-            for arg in args:
-                values.append((yield arg) if is_op(arg) else arg)
-            if ctx.lent is None and self._bind_plainly(tuple(values)):
-                if ctx.on_loop and self.is_lengthy():
-                    yield ELSEWHERE
-                return self.execute(ctx)
-            bound = self._bind(values)
-            if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
-                yield ELSEWHERE
-            return self._launch(bound, tuple(values), ctx)
-        except BaseException:
-            give_back((*values, *args))
-            raise
+    def _run_closely(self, values: Sequence[Any], ctx: ExecutionContext) -> Steps[R_co]:
+        """Run the kernel on arguments whose ops have run, where some need a closer look."""
+        bound = self._bind(values)
+        if ctx.on_loop and not self._kernel.is_ready(bound, self._request):
+            yield ELSEWHERE
+        return self._launch(bound, tuple(values), ctx)
 
     def _bind_plainly(self, values: tuple[Any, ...]) -> bool:
         """Bind arguments whose ops have run as those of any launch, if none needs a closer look.
@@ -456,12 +471,6 @@ class Launch(NativeLaunch, Composite[R_co]):
         take(kernel.name, bound, self._built, pledges)
         return bound
 
-    def _claim_ops(self) -> None:
-        self.made_of = tuple(arg for arg in self._args if is_op(arg))
-        self.host_data = any(op.host_data for op in self.made_of)
-        for op in self.made_of:
-            op.claim(self.name)
-
     def _refuse_outside_unsafe(self) -> None:
         if not unsafe_allowed():
             raise LaunchError(
@@ -469,22 +478,6 @@ class Launch(NativeLaunch, Composite[R_co]):
                 places=(("here", place_of(here())),),
                 hint=f"write `with tw.unsafe():` around {self.name}(...)",
             )
-
-
-class Outputs:
-    """Takes the outputs of a launch out of its results, unpartitioned."""
-
-    __slots__ = ("_written", "result_count")
-
-    def __init__(self, written: Sequence[int], count: int) -> None:
-        self._written = written
-        self.result_count = count
-        """How many results it is given."""
-
-    def __call__(self, *results: Any) -> Any:
-        """One tensor, or a tuple of them."""
-        tensors = tuple(results[i].unpartition() for i in self._written)
-        return tensors[0] if len(tensors) == 1 else tensors
 
 
 def _layouts(bound: Bound) -> str:
@@ -507,9 +500,12 @@ def _unfinished(
 
 CORE_CLASSES: Mapping[str, Any] = {
     "Known": Known, "CpuShot": CpuShot, "CudaShot": CudaShot, "Context": Context,
-    "ExecutionContext": ExecutionContext, "tidy": _tidy, "unfinished": _unfinished,
+    "tidy": _tidy, "unfinished": _unfinished,
     "may_run_here": may_run_here,
 }  # fmt: skip
 """What the core meets when it ends launches, by the names that it asks for."""
 
 set_launch_classes(dict(CORE_CLASSES))
+set_defer_classes({
+    "ELSEWHERE": ELSEWHERE, "give_back": give_back, "pledge_arguments": pledge_arguments,
+})  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BorrowError
 from ..frontend.parameters import Parameter
@@ -21,6 +21,9 @@ from ..tensors.partition import Partition
 from ..tensors.pledges import Pledge, is_lent, pledge_of
 from ..tensors.pointer import DevicePointer
 
+if TYPE_CHECKING:
+    from .protocol import Launchable
+
 MOST_LOOKED_AT = 256
 """Parts of argument ops that are looked at where a launch is built; further ones when they run."""
 
@@ -28,19 +31,19 @@ MEMORY = ("output", "tensor")
 """Kinds of parameters that take memory."""
 
 
-def pledge_arguments(
-    kernel: str, parameters: Sequence[Parameter], args: Sequence[Any], spot: Spot
-) -> list[Pledge]:
+def pledge_arguments(kernel: Launchable, args: Sequence[Any], spot: Spot) -> Sequence[Pledge]:
     """Borrow all arguments that are there; raises where two of them, or an op, conflict."""
     found: list[tuple[Parameter, Pledge]] = []
-    for p, arg in zip(parameters, args, strict=False):
+    ends_others = False
+    for p, arg in zip(kernel.source.parameters, args, strict=False):
         if p.kind in MEMORY and not is_op(arg):
-            pledge = pledge_of(arg, kernel, spot, writes=_is_written(p, arg))
+            pledge = pledge_of(arg, kernel.name, spot, writes=_is_written(p, arg))
             if pledge is not None:
                 found.append((p, pledge))
+                ends_others |= pledge.ticket.exclusive or not pledge.ends_nothing
     if len(found) > 1:
-        _refuse_conflicts(kernel, found)
-    if any(pledge.ticket.exclusive or not pledge.ends_nothing for _, pledge in found):
+        _refuse_conflicts(kernel.name, found)
+    if ends_others:
         for op in args:
             if is_op(op):
                 _check_parts(op)

@@ -84,6 +84,11 @@ class Launchable(Protocol):
         ...
 
     @property
+    def written(self) -> tuple[int, ...]:
+        """Which of its parameters are outputs."""
+        ...
+
+    @property
     def unsafe(self) -> bool:
         """Whether launches are built inside `tw.unsafe()`."""
         ...

@@ -17,7 +17,7 @@ from ..devices.stub.words import new_words
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
-from ..op.endings import NOT_FIRED, NotFired
+from ..op.endings import NOT_RUN, NotRun
 from ..op.place import here, place_of
 from ..op.trace import Tracing
 from ..tensors.pointer import DevicePointer
@@ -124,24 +124,24 @@ class AsyncKernelLaunch(DeviceOp[None]):
         self.effect = True
         return self
 
-    def fire(self, stream: Stream, use: FirstUse, waits: bool) -> NotFired | None:
+    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> NotRun | None:
         """Put the launch on a stream at once, if its memory needs no closer look."""
         function, config = self._function, self._config
         records = [record for record in self._records if record is not None]
         is_plain = len(records) == len(self._records) and Tracing.active is None
         if config is None or not is_plain:
-            return NOT_FIRED
+            return NOT_RUN
         if not (isinstance(function, CudaFunction) and function.runs_on(stream)):
-            return NOT_FIRED
+            return NOT_RUN
         if not all(region.storage.device is stream.device for _, region in self._memory):
-            return NOT_FIRED
+            return NOT_RUN
         uses, mine = use[0], (use[1], here(2))
         uses.append(mine)
         record, unput = function.record(config, self._slots), new_words(1)
         try:
             if uses[0] is not mine or not begin_raw(stream.lane, records, unput):
                 uses.remove(mine)
-                return NOT_FIRED
+                return NOT_RUN
             function.shoot(stream, record, addressof(unput), records, waits)
         finally:
             leave_unput(stream.lane, unput)

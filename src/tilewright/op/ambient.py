@@ -64,9 +64,12 @@ def default_device() -> Device:
 def known_device() -> Device | None:
     """The default device, unless somebody would have to look for GPUs to know it."""
     chosen = _CHOSEN.get().device or _Process.device
-    if chosen is not None or _Process.looked:
-        return chosen or default_device()
-    return HOST.get(current().device)
+    if chosen is not None:
+        return chosen
+    name = current().device
+    if name:
+        return get_device(name) if _Process.looked else HOST.get(name)
+    return _best() if _Process.looked else None
 
 
 def _best() -> Device:

@@ -35,7 +35,8 @@ def running_library() -> ModuleType | None:
     if trio is not None and trio.lowlevel.in_trio_task():
         return trio
     asyncio = sys.modules.get("asyncio")
-    if asyncio is not None and _loop_of(asyncio) is not None:
+    # As `get_running_loop`, which raises where there is none.
+    if asyncio is not None and asyncio._get_running_loop() is not None:
         return asyncio
     return None
 
@@ -57,21 +58,15 @@ def suspend_until(register: Register) -> Suspension:
     yield from _WAYS[library.__name__][0](library, register)
 
 
-def give_way() -> Suspension:
-    """Let other tasks run, if this one has not been suspended for long."""
-    library = running_library()
+def give_way(library: ModuleType | None = None) -> Suspension:
+    """Let other tasks run, if this one has not been suspended for long; under the library that runs
+    it, if the caller knows that."""
+    library = library or running_library()
     assert library is not None, "the caller has asked before"
     now = time.monotonic()
     if library.__name__ == "trio" or now - _THREAD.suspended > LONGEST_TURN:
         _THREAD.suspended = now
         yield from _WAYS[library.__name__][1](library)
-
-
-def _loop_of(asyncio: ModuleType) -> Any:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _suspend_in_asyncio(asyncio: ModuleType, register: Register) -> Suspension:

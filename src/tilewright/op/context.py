@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from .._core import Context
 from ..base.shield import HERE, concluded
 from ..devices.protocol import Device, Stream
 from .outcome import Outcome, Trail
-from .place import Spot, here
+from .place import Spot
 from .settling import Settle, Settling, Undo
 
 if TYPE_CHECKING:
@@ -22,46 +23,48 @@ MOST_NAMED = 8
 """Ops that an error names; a chain may have thousands."""
 
 
-class ExecutionContext:
+class ExecutionContext(Context):
     """Handed to `DeviceOp.execute`: all ops of one chain get the same one."""
 
-    __slots__ = (
-        "__dict__", "ended_at", "lent", "outcomes", "recording", "running", "stream", "waits",
-    )  # fmt: skip
-    # Native code reads some; and all have these, so they are quick.
+    __slots__ = ()
 
     runner: ClassVar[Callable[[Any, ExecutionContext], Any]]
     """Runs an op in a context. A context knows nothing of ops: the package puts them together."""
 
-    detached: bool = False
-    """Nobody waits for the work: ops that borrow are refused."""
-    in_flight: bool = False
-    """The result is given before the work is done: ops that give host data are refused."""
-    on_loop: bool = False
-    """The calling thread runs an event loop: lengthy starts go to another thread."""
-    recording: Recording | None
-    """While capturing: what is recorded, beside the work itself."""
-    setup: Stream | None = None
-    """While capturing: the stream on which memory is made ready; None: it must not be."""
-    made: Sequence[object] = ()
-    """If detached: what ops run by `run` gave, which belongs to nobody else."""
-    lent: list[object] | None
-    """While the result is to be shared: what ops were passed that belongs to somebody else."""
-    settling: Settling | None = None
-    """What was given to ops that have run, until it is known that none after them fails, and that
-    the result has reached who asked for it."""
-    running: Sequence[tuple[Lazy[Any], object]]
-    """The ops that are under way, each run for the one before it, and how far they are."""
-    ended_at: Spot
-    """Where the program stands that runs them; None: it is to be found out."""
-
-    def __init__(self, stream: Stream, waits: bool = False) -> None:
-        self.stream = stream
-        self.waits = waits
+    if TYPE_CHECKING:  # native code looks at these, and has them
+        stream: Stream
+        """Where work is put."""
+        waits: bool
         """The host waits at the end, so work may as well run on the calling thread."""
-        self.outcomes: list[Outcome] = []
+        detached: bool
+        """Nobody waits for the work: ops that borrow are refused."""
+        in_flight: bool
+        """The result is given before the work is done: ops that give host data are refused."""
+        on_loop: bool
+        """The calling thread runs an event loop: lengthy starts go to another thread."""
+        outcomes: list[Outcome]
         """What became of the work started so far, in order."""
-        self.recording, self.lent, self.running, self.ended_at = None, None, (), None
+        recording: Recording | None
+        """While capturing: what is recorded, beside the work itself."""
+        setup: Stream | None
+        """While capturing: the stream on which memory is made ready; None: it must not be."""
+        made: Sequence[object]
+        """If detached: what ops run by `run` gave, which belongs to nobody else."""
+        lent: list[object] | None
+        """While the result is to be shared: what ops were passed that belongs to somebody else."""
+        settling: Settling | None
+        """What was given to ops that have run, until it is known that none after them fails, and
+        that the result has reached who asked for it."""
+        running: Sequence[Lazy[Any]]
+        """The ops that are under way, each run for the one before it."""
+        ended_at: Spot
+        """Where the program stands that runs them; None: it is to be found out."""
+
+        def __init__(self, stream: Stream, waits: bool = False) -> None: ...
+
+        def whence(self) -> Spot:
+            """Where the program stands that runs the ops that are under way."""
+            ...
 
     @property
     def device(self) -> Device:
@@ -129,12 +132,6 @@ class ExecutionContext:
         result: T = type(self).runner(op, self)
         return result
 
-    def whence(self) -> Spot:
-        """Where the program stands that runs the ops that are under way."""
-        if self.ended_at is None:
-            self.ended_at = here(1)
-        return self.ended_at
-
     def outcome(self, op: Lazy[Any]) -> Outcome:
         """The outcome of work that an op is about to start; the ending checks it."""
         outcome = Outcome(self.trail(op))
@@ -143,5 +140,5 @@ class ExecutionContext:
 
     def trail(self, op: Lazy[Any]) -> Trail:
         """An op and those it runs for, as errors name them."""
-        around = [each for each, _ in reversed(self.running[-MOST_NAMED:]) if each is not op]
+        around = [each for each in reversed(self.running[-MOST_NAMED:]) if each is not op]
         return tuple((each.name, each.built) for each in (op, *around))

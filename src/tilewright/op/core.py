@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    TypeAlias,
+    Never,
     TypeGuard,
     TypeVar,
     TypeVarTuple,
+    cast,
     overload,
 )
 from weakref import WeakKeyDictionary
 
+from .._core import (
+    LINK_INSPECT,
+    LINK_MAP,
+    LINK_METHOD,
+    LINK_METHOD_OP,
+    LINK_THEN,
+    LINK_THEN_UNCHECKED,
+    Link,
+    has_op,
+    join_names,
+    link,
+    set_link_classes,
+)
+from .._core import is_op as _is_op
 from ..base.errors import SchedulingError
 from ..devices.protocol import Device
 from .ambient import unsafe_allowed
 from .awaiting import current_task
 from .context import ExecutionContext
 from .gate import Gate, Sharing, half, shared_result
-from .lazy import Lazy, is_lazy
+from .lazy import Lazy
 from .place import Spot, here, place_of
 from .pledging import Pledges, Pledging, check_all, first_borrowed
-from .recipes import continued, followed, followed_unchecked, inspected, mapped, with_its_context
-from .result_methods import Method, ResultMethods
+from .recipes import with_its_context
+from .result_methods import ResultMethods
 from .running import Steps, run_here
-from .slips import Slips
 
 if TYPE_CHECKING:
     from ..base.dtypes import DType
@@ -37,6 +51,8 @@ if TYPE_CHECKING:
     from ..tensors.tensor import Tensor
 
     E = TypeVar("E", bound=DType)
+
+__all__ = ["Composite", "DeviceOp", "has_op", "is_op"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -48,15 +64,6 @@ F = TypeVar("F")
 R = TypeVar("R")
 X = TypeVar("X")
 Ts = TypeVarTuple("Ts")
-
-
-MAP_ADVICE = "it takes a function, or a map shape where the result is a partition"
-
-Recipe: TypeAlias = (
-    "Callable[[str, Callable[..., Any], tuple[Any, ...], Any, ExecutionContext], Any]"
-)
-"""Makes the result of a link, or the op that it leads to: of its verb, its function, what is bound
-to that, the result of the op before it, and the context."""
 
 
 class DeviceOp(ResultMethods[T_co]):
@@ -96,7 +103,8 @@ class DeviceOp(ResultMethods[T_co]):
 
         A tuple arrives as separate arguments; `extra` arguments, bound now, come after it.
         """
-        return self._led("then", followed, function, extra)
+        made: DeviceOp[Any] = link(self, LINK_THEN, "then", function, extra, 1)
+        return made
 
     @overload
     def then_unchecked(
@@ -122,7 +130,8 @@ class DeviceOp(ResultMethods[T_co]):
                 places=(("here", place_of(here())),),
                 hint="write `with tw.unsafe():` around it, or return the op and use `then`",
             )
-        return self._led("then_unchecked", followed_unchecked, function, extra)
+        made: DeviceOp[Any] = link(self, LINK_THEN_UNCHECKED, "then_unchecked", function, extra, 1)
+        return made
 
     @overload
     def map(
@@ -151,8 +160,9 @@ class DeviceOp(ResultMethods[T_co]):
         An op that gives a partition takes a map shape as well, as the partition itself does.
         """
         if isinstance(function, tuple | list):
-            return self._forward("map", function, *extra, advice=MAP_ADVICE)
-        return self.derived(function, "map", *extra)
+            return self._forward("map", function, *extra)
+        made: DeviceOp[Any] = link(self, LINK_MAP, "map", function, extra, 1)
+        return made
 
     @overload
     def inspect(
@@ -162,7 +172,7 @@ class DeviceOp(ResultMethods[T_co]):
     def inspect(self, function: Callable[[T_co], object], /) -> DeviceOp[T_co]: ...
     def inspect(self, function: Callable[..., object], /) -> DeviceOp[Any]:
         """Show the result to `function`, on the host, and pass it on."""
-        op = Linked.of(self, "inspect", inspected, function)
+        op: Linked[Any] = link(self, LINK_INSPECT, "inspect", function, (), 1)
         op.result_count = self.result_count
         return op
 
@@ -232,22 +242,16 @@ class DeviceOp(ResultMethods[T_co]):
 
     def derived(self, function: Callable[..., R], verb: str, *extra: Any) -> DeviceOp[R]:
         """As `map`, under another name; for methods of ops that are functions of the result."""
-        return Linked.of(self, verb, mapped, function, extra)
+        made: DeviceOp[Any] = link(self, LINK_MAP, verb, function, extra, 1)
+        return made
 
-    def _follow(self, method: str, *args: Any, verb: str | None = None) -> Linked[Any]:
-        """The op that a method of the result gives."""
-        called = Method(method, verb or method, args)
-        op = Linked.of(self, verb or method, continued, called)
-        op.leads = True
-        return op
+    def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
+        made: DeviceOp[Any] = link(self, LINK_METHOD, verb or method, method, args, 2)
+        return made
 
-    def _led(
-        self, verb: str, recipe: Recipe, function: Callable[..., Any], extra: tuple[Any, ...]
-    ) -> Linked[Any]:
-        op = Linked.of(self, verb, recipe, function, extra)
-        op.leads = op.effect = True  # what it would have built is unknown, so assume it matters
-        op._result_count = results_of(function)
-        return op
+    def _follow(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
+        made: DeviceOp[Any] = link(self, LINK_METHOD_OP, verb or method, method, args, 2)
+        return made
 
     def _count_to_unzip(self, count: int | None) -> int:
         if count is None:
@@ -278,56 +282,20 @@ class Composite(DeviceOp[T_co]):
         return run_here(self, ctx)
 
 
-class Linked(Composite[T_co]):
-    """A link of a chain: an op, and a recipe that goes on with its result."""
+class Linked(Link, Composite[T_co]):
+    """A link of a chain: an op, and a recipe that goes on with its result, both native."""
 
-    _name: str
-    _home: Device | None
-    _recipe: Recipe | None
-    _given: tuple[str, Callable[..., Any], tuple[Any, ...]] | tuple[()]
-    _pledges: Pledges = ()
-    """Borrows of the extra arguments."""
+    __slots__ = ()
 
-    @classmethod
-    def of(
-        cls,
-        source: Lazy[Any],
-        verb: str,
-        recipe: Recipe,
-        function: Callable[..., Any],
-        extra: tuple[Any, ...] = (),
-    ) -> Linked[Any]:
-        """Build one, for a method of its source. By itself: calling a class takes longer."""
-        if not callable(function):
-            raise TypeError(f"`{verb}` takes a function, got {_no_function(verb, function)}")
-        name, spot = joined(source.name, verb), here(2)
-        source.claim_at(name, spot)
-        self: Linked[Any] = object.__new__(cls)
-        self._built, self._uses, self._name = spot, [], name
-        self.follows, self.made_of = source, (source,)
-        self._recipe, self._given = recipe, (verb, function, extra)
-        self._home, self.effect, self.host_data = source.home, source.effect, source.host_data
-        if extra:
-            self._pledges = Pledging.begin(extra, name, spot)
-        return self
+    if TYPE_CHECKING:
+        _pledges: Pledges
+        """Borrows of the extra arguments."""
 
-    @property
-    def name(self) -> str:
-        """The name of what it follows and its own verb: `neg.map`."""
-        return self._name
-
-    @property
-    def home(self) -> Device | None:
-        """Where what it follows must run."""
-        return self._home
-
-    def go_on(self, value: Any, ctx: ExecutionContext) -> Any:
-        """As the recipe says."""
-        recipe: Any = self._recipe
-        for pledge in self._pledges:
-            pledge.check()
-            pledge.entrust(ctx)
-        return recipe(*self._given, value, ctx)
+    def _count_results(self) -> int | None:
+        """As it was told; else, where it goes on with an op, as the function that makes that."""
+        if self._result_count is None and self._recipe in (LINK_THEN, LINK_THEN_UNCHECKED):
+            return results_of(self._function)
+        return self._result_count
 
     def borrows(self, given: Sequence[object]) -> str | None:
         """The first extra argument that belongs to somebody else."""
@@ -341,11 +309,6 @@ class Linked(Composite[T_co]):
         """Let the extra arguments be used again from where they came."""
         for pledge in self._pledges:
             pledge.give_back()
-
-    def spend(self) -> None:
-        """It has run: let go of what it follows, and of its function."""
-        self.follows, self._recipe, self._given, self.spent = None, None, (), True
-        self._pledges = ()
 
 
 class Made(Composite[T_co]):
@@ -394,7 +357,7 @@ class Behind(Made[T_co]):
         verb: str,
         recipe: Callable[[ExecutionContext], Steps[T_co]],
     ) -> None:
-        super().__init__(joined(source.name, verb), (source,), recipe)
+        super().__init__(join_names(source.name, verb), (source,), recipe)
         self.effect = False  # the gate warns, once for all
         self._gate = gate
 
@@ -489,17 +452,8 @@ def value(x: T) -> DeviceOp[T]:
     return Value(x)
 
 
-def is_op(x: object) -> TypeGuard[DeviceOp[Any]]:
-    """Tell whether x is a DeviceOp."""
-    return is_lazy(x)
-
-
-def has_op(values: Iterable[object]) -> bool:
-    """Tell whether one of the values is a DeviceOp; asked of the arguments of each launch."""
-    for value in values:  # noqa: SIM110 - a generator would take twice as long
-        if isinstance(value, Slips):
-            return True
-    return False
+is_op = cast("Callable[[object], TypeGuard[DeviceOp[Any]]]", _is_op)
+"""Tells whether something is a DeviceOp."""
 
 
 def as_op(x: Any) -> DeviceOp[Any]:
@@ -522,13 +476,6 @@ def with_context(function: Callable[[ExecutionContext], DeviceOp[R]]) -> DeviceO
     return op
 
 
-def joined(name: str, verb: str) -> str:
-    """The name of a longer chain; of a very long one, only where it begins and how it ends."""
-    if len(name) > 60:
-        name = f"{name.partition('.')[0]}. … "
-    return f"{name}.{verb}"
-
-
 def results_of(function: Callable[..., Any]) -> int | None:
     """How many results the op has that a function makes, if it is a kernel; None: unknown."""
     inner = function.func if isinstance(function, partial) else function
@@ -536,11 +483,9 @@ def results_of(function: Callable[..., Any]) -> int | None:
     return count
 
 
-def _no_function(verb: str, given: Any) -> str:
-    """What was given instead of a function, and what was meant by it."""
-    name: str = type(given).__name__
-    meant = f"; of a partition: .map(lambda p: p.map({given}))"
-    return f"{name}{meant}" if (verb, name) == ("map", "tuple") else name
+def refuse_function(verb: str, given: object) -> Never:
+    """Raise for what was given instead of a function."""
+    raise TypeError(f"`{verb}` takes a function, got {type(given).__name__}")
 
 
 def _first(*results: Any) -> Any:
@@ -549,3 +494,10 @@ def _first(*results: Any) -> Any:
 
 def _last(*results: Any) -> Any:
     return results[-1]
+
+
+def _pledge(extra: tuple[Any, ...], op: str, spot: Spot) -> Pledges:
+    return Pledging.begin(extra, op, spot)
+
+
+set_link_classes({"Linked": Linked, "pledge": _pledge, "refuse_function": refuse_function})

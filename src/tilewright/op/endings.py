@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextvars import copy_context
 from enum import Enum
-from threading import get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from .._core import set_ending_classes, stream_for
 from ..base.errors import BorrowError, SchedulingError
 from ..devices.foreign import ForeignStream
 from ..devices.protocol import AnyUse, FirstUse, Stream
-from .ambient import choose_stream, is_prepared, prepare
+from .ambient import is_prepared, prepare
 from .awaiting import running_library
 from .context import ExecutionContext
 from .future import DeviceFuture, done_elsewhere
@@ -20,9 +20,7 @@ from .lazy import Lazy, all_parts
 from .nesting import THREAD, refuse_nested
 from .place import here, place_of
 from .policy import SchedulingPolicy, as_stream, stream_of
-from .running import finish, named, run_here
-from .settling import Undo
-from .trace import Tracing
+from .running import finish
 
 if TYPE_CHECKING:
     from ..graph import CudaGraph
@@ -30,27 +28,13 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-class NotFired(Enum):
+class NotRun(Enum):
     """That an op takes the usual way."""
 
-    NOT_FIRED = "not fired"
+    NOT_RUN = "not run"
 
 
-NOT_FIRED = NotFired.NOT_FIRED
-
-
-class Ending(NamedTuple):
-    """How an op is ended on a stream."""
-
-    name: str
-    use: str
-    """What the use of the op is called."""
-    waits: bool
-
-
-SYNC, START = Ending("sync", "sync()", True), Ending("start", "start()", False)
-
-Deliver: TypeAlias = Callable[[ExecutionContext], Undo | None]
+NOT_RUN = NotRun.NOT_RUN
 
 CLAIMED: AnyUse = (None, "", 0)
 """The use of an op that was claimed before: that need not be noted."""
@@ -65,44 +49,31 @@ class Endings(Lazy[T_co]):
     _awaited: Generator[Any, Any, T_co] | None = None
     """The op as a coroutine, once something has begun to await it."""
 
-    def sync(self) -> T_co:
-        """Run the op and wait for it; gives its result. Allowed while an event loop runs."""
-        return self.sync_on(choose_stream(self.name, self.home))
+    if TYPE_CHECKING:  # these are native
 
-    def sync_on(self, stream: Stream | ForeignStream) -> T_co:
-        """Run the op on this stream and wait for it; gives its result."""
-        return self._end_on(stream, SYNC, ExecutionContext.deliver)[0]
+        def sync(self) -> T_co:
+            """Run the op and wait for it; gives its result. Allowed while an event loop runs."""
+            ...
 
-    def start(self) -> T_co:
-        """Start the op and give its result at once, in flight.
+        def sync_on(self, stream: Stream | ForeignStream) -> T_co:
+            """Run the op on this stream and wait for it; gives its result."""
+            ...
 
-        Reading it waits, using it in another op orders. An error of the work is raised where the
-        result is read. Refused for host data, which would not be there yet.
-        """
-        return self.start_on(choose_stream(self.name, self.home))
+        def start(self) -> T_co:
+            """Start the op and give its result at once, in flight.
 
-    def start_on(self, stream: Stream | ForeignStream) -> T_co:
-        """As `start`, on this stream."""
-        return self._end_on(stream, START, ExecutionContext.deliver)[0]
+            Reading it waits, using it in another op orders. An error of the work is raised where
+            the result is read. Refused for host data, which would not be there yet.
+            """
+            ...
 
-    # What the core calls where it cannot end an op of its own by itself. It returns the result, and
-    # calls what is given beside it if nobody got that.
-
-    def _sync_slowly(self) -> tuple[T_co, Undo | None]:
-        return self._sync_on_slowly(choose_stream(self.name, self.home))
-
-    def _sync_on_slowly(self, stream: Stream | ForeignStream) -> tuple[T_co, Undo | None]:
-        return self._end_on(stream, SYNC, ExecutionContext.deliver_by_core)
-
-    def _start_slowly(self) -> tuple[T_co, Undo | None]:
-        return self._start_on_slowly(choose_stream(self.name, self.home))
-
-    def _start_on_slowly(self, stream: Stream | ForeignStream) -> tuple[T_co, Undo | None]:
-        return self._end_on(stream, START, ExecutionContext.deliver_by_core)
+        def start_on(self, stream: Stream | ForeignStream) -> T_co:
+            """As `start`, on this stream."""
+            ...
 
     def into_future(self) -> DeviceFuture[T_co]:
         """Start the op, on the stream that the policy in force chooses now."""
-        return self._schedule(choose_stream(self.name, self.home), "into_future()")
+        return self._schedule(stream_for(self), "into_future()")
 
     def schedule(self, policy: SchedulingPolicy) -> DeviceFuture[T_co]:
         """Start the op on the stream that a policy chooses."""
@@ -110,7 +81,7 @@ class Endings(Lazy[T_co]):
 
     def graph(self) -> CudaGraph[T_co]:
         """Capture the op's work, to be replayed; nothing is launched yet."""
-        return type(self).capture(self, choose_stream(self.name, self.home))
+        return type(self).capture(self, stream_for(self))
 
     def graph_on(self, stream: Stream | ForeignStream) -> CudaGraph[T_co]:
         """As `graph`, with this stream for what the graph runs beside its launches."""
@@ -153,88 +124,36 @@ class Endings(Lazy[T_co]):
 
     # How they work
 
-    def _end_on(
-        self, stream: Stream | ForeignStream, ending: Ending, deliver: Deliver
-    ) -> tuple[T_co, Undo | None]:
-        """Run the op on a stream; gives the result, and what `deliver` gives."""
-        try:
-            stream = as_stream(stream, f"the caller of {ending.name}_on")
-        except SchedulingError:
-            self.mark_refused()
-            raise
-        if THREAD.starting is not None:
-            self._refuse_nested(self.name)
-        if self.host_data and not ending.waits:
-            refuse_host_data(self)
-        fired = self.fire(stream, (self._uses, ending.use, 4), ending.waits)
-        if fired is not NOT_FIRED:
-            return fired, None
-        self.claim(ending.use, 2)
-        ctx = ExecutionContext(stream, ending.waits)
-        ctx.in_flight = not ending.waits
-        try:
-            result = self._execute(self.name, ctx)
-            if ending.waits and (ctx.outcomes or not stream.idle()):
-                finish(ctx)
-            # From here to the caller's variable no handler of a signal runs: nothing is called.
-            undo = deliver(ctx)
-        except BaseException:
-            ctx.end(failed=True)
-            raise
-        return result, undo
-
-    def _refuse_nested(self, name: str) -> None:
-        if THREAD.starting is not None:
-            self.mark_refused()
-            refuse_nested(name)
-
-    def fire(self, stream: Stream, use: FirstUse, waits: bool) -> T_co | NotFired:
+    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> T_co | NotRun:
         """Run at once on a stream, without what most ops need, and wait if asked to.
 
-        For ops that can; `NOT_FIRED` says that this one cannot now, and has done nothing: its use
-        was not noted either.
+        For ops that can; `NOT_RUN` says that this one cannot now, and has done nothing: its use was
+        not noted either.
         """
-        return NOT_FIRED
-
-    def execute_closely(self, ctx: ExecutionContext) -> T_co:
-        """As `execute`, of an op that is known not to be fired now."""
-        return self.execute(ctx)
-
-    def _execute(self, name: str, ctx: ExecutionContext) -> T_co:
-        """As `run_here`; in the most frequent case, of an op that needs no steps, without it."""
-        if self.staged or Tracing.active is not None:
-            return run_here(self, ctx)
-        names, me = THREAD.names, get_ident()
-        try:
-            names[me] = name
-            return self.execute_closely(ctx)
-        except Exception as error:
-            raise named(error, self)  # noqa: B904 - it is the same error
-        finally:
-            names.pop(me, None)
-            if self.holds:
-                self.spend()
+        return NOT_RUN
 
     def _schedule(self, stream: Stream, ending: str) -> DeviceFuture[T_co]:
-        self._refuse_nested(self.name)
+        if THREAD.names:
+            _refuse_nested(self)
         self.claim(ending, 2)
         return DeviceFuture.begun(self, ExecutionContext(stream))
 
     def _awaiting(self) -> Generator[Any, Any, T_co]:
-        name = self.name
-        if running_library() is None:
+        library = running_library()
+        if library is None:
             raise SchedulingError(
-                f"`{name}` cannot be awaited here: neither asyncio nor trio runs this code",
+                f"`{self.name}` cannot be awaited here: neither asyncio nor trio runs this code",
                 hint="outside of an async function call .sync()",
             )
-        self._refuse_nested(name)
+        if THREAD.names:
+            _refuse_nested(self)
         self.claim("await", 1)
         if not is_prepared(self.home):
             context = copy_context()
             yield from done_elsewhere(lambda: context.run(prepare, self.home))
-        ctx = ExecutionContext(choose_stream(name, self.home))
+        ctx = ExecutionContext(stream_for(self))
         ctx.on_loop = True
-        return (yield from DeviceFuture.awaited(self, ctx))
+        return (yield from DeviceFuture.awaited(self, ctx, library))
 
 
 def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:
@@ -246,7 +165,7 @@ def spawn(op: Endings[T_co]) -> DeviceFuture[T_co]:
     name = op.name
     refuse_nested(name)
     refuse_borrows(op)
-    ctx = ExecutionContext(choose_stream(name, op.home))
+    ctx = ExecutionContext(stream_for(op))
     ctx.detached = True
     op.claim("tw.spawn()")
     future = DeviceFuture.begun(op, ctx)
@@ -284,3 +203,24 @@ def refuse_borrows(op: Lazy[Any], given: Sequence[object] = ()) -> None:
                 hint="give the tensor away with tw.move(x), or share it with tw.Arc(x);"
                 " or use .into_future() and wait",
             )
+
+
+def _own_stream(op: Endings[Any], stream: Stream | ForeignStream, giver: str) -> Stream:
+    """The stream that an ending was given, as one of ours."""
+    try:
+        return as_stream(stream, giver)
+    except SchedulingError:
+        op.mark_refused()
+        raise
+
+
+def _refuse_nested(op: Endings[Any]) -> None:
+    if THREAD.starting is not None:
+        op.mark_refused()
+        refuse_nested(op.name)
+
+
+set_ending_classes({
+    "NOT_RUN": NOT_RUN, "as_stream": _own_stream, "finish": finish,
+    "refuse_host_data": refuse_host_data, "refuse_nested": _refuse_nested,
+})  # fmt: skip

@@ -6,6 +6,7 @@ import contextvars
 import os
 from collections.abc import Callable, Generator
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..base.errors import SchedulingError
@@ -28,6 +29,10 @@ BRIEFLY = 20e-6
 """Seconds that a task blocks before it is suspended: small work is done by then."""
 
 
+ALL_OVER = Signal()
+"""In place of what must be waited for: nothing, as all work is done."""
+
+
 def done_elsewhere(function: Callable[[], object]) -> Generator[Any, Any, None]:
     """Suspend the calling task while another thread calls a function; raises what that raises."""
     errors: list[Exception] = []
@@ -42,6 +47,42 @@ def done_elsewhere(function: Callable[[], object]) -> Generator[Any, Any, None]:
     yield from suspend_until(lambda arrive: REACTOR.continue_soon(partial(work, arrive)))
     for error in errors:
         raise error
+
+
+def advanced(progress: Progress[Any]) -> Awaited | None:
+    """Start as much of an op as can be: gives what must be waited for, or None: all is started."""
+    waited_for: Awaited | None = progress.advance()
+    while waited_for is not None and waited_for is not ELSEWHERE and waited_for.done():
+        waited_for = progress.advance()
+    return waited_for
+
+
+def _start_in(progress: Progress[Any], library: ModuleType) -> Generator[Any, Any, Awaited | None]:
+    """The same in a task, which gives way where nothing is left to wait for: `ALL_OVER`."""
+    try:
+        waited_for = _advanced_or_abandoned(progress)
+        if waited_for is not None or not progress.ctx.stream.idle():
+            return waited_for
+        _raise_first_error(progress.ctx)
+    except Exception:
+        progress.ctx.end(failed=True)
+        yield from give_way(library)
+        raise
+    yield from give_way(library)
+    return ALL_OVER
+
+
+def _advanced_or_abandoned(progress: Progress[Any]) -> Awaited | None:
+    try:
+        return advanced(progress)
+    except BaseException:
+        progress.abandon()
+        raise
+
+
+def _raise_first_error(ctx: ExecutionContext) -> None:
+    if ctx.outcomes:
+        raise_first_error(ctx.outcomes)
 
 
 class DeviceFuture(Generic[T_co]):
@@ -92,15 +133,23 @@ class DeviceFuture(Generic[T_co]):
         return future
 
     @classmethod
-    def awaited(cls, op: Lazy[T], ctx: ExecutionContext) -> Generator[Any, Any, T]:
+    def awaited(
+        cls, op: Lazy[T], ctx: ExecutionContext, library: ModuleType
+    ) -> Generator[Any, Any, T]:
         """Start an op that the caller has claimed, and suspend the task until its result is there.
 
-        If the waiting is cancelled, what was given for the result goes back.
+        If the waiting is cancelled, what was given for the result goes back. An op that is over
+        when it has been started needs no future.
         """
-        future: DeviceFuture[T] = DeviceFuture(op.name)
+        progress: Progress[T] = Progress(op, ctx)
         try:
-            future._go_on(Progress(op, ctx))
-            result = yield from future.__await__()
+            waited_for = yield from _start_in(progress, library)
+            if waited_for is ALL_OVER:
+                result = progress.result
+            else:
+                future: DeviceFuture[T] = DeviceFuture(op.name)
+                future._proceed(progress, waited_for)
+                result = yield from future.__await__()
             ctx.deliver()
         except BaseException:
             ctx.end(failed=True)
@@ -214,9 +263,7 @@ class DeviceFuture(Generic[T_co]):
         try:
             if passed is not None:
                 passed.done()  # raises where its device was lost: what follows must not run
-            waited_for = progress.advance()
-            while waited_for is not None and waited_for is not ELSEWHERE and waited_for.done():
-                waited_for = progress.advance()
+            waited_for = advanced(progress)
         except BaseException as error:
             progress.abandon()
             progress.ctx.end(failed=True)
@@ -225,10 +272,19 @@ class DeviceFuture(Generic[T_co]):
                 self._observed = True
                 raise
         else:
-            if waited_for is None:
-                self._all_started(progress, watch=context is not None)
-            else:
-                self._go_on_later(progress, waited_for, context or contextvars.copy_context())
+            self._proceed(progress, waited_for, context)
+
+    def _proceed(
+        self,
+        progress: Progress[T_co],
+        waited_for: Awaited | None,
+        context: contextvars.Context | None = None,
+    ) -> None:
+        """The op has been started as far as it can be."""
+        if waited_for is None:
+            self._all_started(progress, watch=context is not None)
+        else:
+            self._go_on_later(progress, waited_for, context or contextvars.copy_context())
 
     def _go_on_later(
         self, progress: Progress[T_co], event: Awaited, context: contextvars.Context
@@ -257,7 +313,7 @@ class DeviceFuture(Generic[T_co]):
         try:
             if self._last is not None:
                 self._last.done()  # raises where its device was lost
-            raise_first_error(progress.ctx.outcomes)
+            _raise_first_error(progress.ctx)
         except Exception as error:
             progress.ctx.end(failed=True)
             self._end(error)

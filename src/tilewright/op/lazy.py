@@ -6,13 +6,13 @@ import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Coroutine, Iterator, Sequence
-from typing import Any, ClassVar, Self, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar
 
-from .._core import Op
+from .._core import Op, new_op, set_op_classes
 from ..base.errors import BorrowError
 from ..devices.protocol import Device
 from .context import ExecutionContext
-from .place import Spot, here, place_of
+from .place import Spot, place_of
 from .running import Steps
 from .slips import Slips
 
@@ -41,14 +41,8 @@ class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
     made_of: Sequence[Lazy[Any]] = ()
     """The ops it is made of, as far as they are known before it runs."""
 
-    follows: Lazy[Any] | None = None
-    """The op whose result it goes on with, if it is a link of a chain; None: it runs by itself."""
-
     joint: bool = False
     """Whether others may run what it is made of, too."""
-
-    leads: bool = False
-    """Whether a link goes on with an op, whose result is its own; else with its result."""
 
     holds: ClassVar[tuple[str, ...]] = ()
     """Attributes that hold memory, or what may, and are not needed once the op has run."""
@@ -64,13 +58,13 @@ class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
     _uses: list[tuple[str, Spot]]
     """Who used it, or tried to, and where; the first one has it."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Remember the line that builds the op; subclasses need not call super().__init__()."""
-        built = here(cls._callers + 1)
-        self = super().__new__(cls)
-        self._built = built
-        self._uses = []
-        return self
+    if TYPE_CHECKING:
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+            """Remember the line that builds the op; subclasses need not call super().__init__()."""
+            ...
+    else:
+        __new__ = new_op
 
     @abstractmethod
     def execute(self, ctx: ExecutionContext) -> T_co:
@@ -80,10 +74,6 @@ class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
         """The op step by step: yields the ops and events it needs, and returns the result."""
         yield from ()
         return self.execute(ctx)
-
-    def go_on(self, value: Any, ctx: ExecutionContext) -> Any:
-        """What a link makes of the result of the op that it follows."""
-        raise NotImplementedError
 
     @property
     def name(self) -> str:
@@ -133,35 +123,6 @@ class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
         """Whether it is lengthy now; what has been compiled once is not any more."""
         return self.lengthy
 
-    def spend(self) -> None:
-        """The op has run: let go of what it was made of, as it may stay in a variable for long."""
-        self.spent = True
-        for name in self.holds:
-            setattr(self, name, None)
-
-    def claim(self, user: str, known: int = 0) -> None:
-        """Mark this op as used; a second use raises and names the first. Safe from any thread.
-
-        So many callers are known to be Tilewright's own.
-        """
-        self.claim_at(user, here(known + 1))
-
-    def claim_at(self, user: str, spot: Spot) -> None:
-        """As `claim`, where the program is known to stand."""
-        use = (user, spot)
-        self._uses.append(use)
-        first = self._uses[0]
-        if first is not use:
-            raise BorrowError(
-                f"this op was already used by `{first[0]}`",
-                places=(
-                    ("here", place_of(use[1])),
-                    ("built", place_of(self._built)),
-                    ("used", place_of(first[1])),
-                ),
-                hint="an op is used once; make it .shared(), or build it again",
-            )
-
     def mark_refused(self) -> None:
         """The op was tried, in vain: no warning that it never ran. It can be tried again."""
         self.effect = False
@@ -195,9 +156,21 @@ def state_of(op: Lazy[Any]) -> str:
     return "not run" if op.used_by is None else f"used by {op.used_by}"
 
 
-def is_lazy(x: object) -> TypeGuard[Lazy[Any]]:
-    """Tell whether x is an op; by its mixin, as an abstract class takes longer to tell."""
-    return isinstance(x, Slips)
+def refuse_second_use(op: Lazy[Any], use: tuple[str, Spot]) -> Never:
+    """Raise for an op that somebody has used, and is used again."""
+    first = op._uses[0]  # pyright: ignore[reportPrivateUsage]
+    raise BorrowError(
+        f"this op was already used by `{first[0]}`",
+        places=(
+            ("here", place_of(use[1])),
+            ("built", place_of(op.built)),
+            ("used", place_of(first[1])),
+        ),
+        hint="an op is used once; make it .shared(), or build it again",
+    )
+
+
+set_op_classes({"refuse_second_use": refuse_second_use})
 
 
 def all_parts(op: Lazy[Any]) -> Iterator[Lazy[Any]]:

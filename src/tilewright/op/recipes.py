@@ -1,62 +1,23 @@
-"""How ops made of others run.
+"""How ops made of others run: generators that ask for their parts.
 
-Links of a chain are functions of the result of the op before them: what they give is the result, or
-the op to run next. Others are generators that ask for their parts.
+Links of a chain are functions of the result of the op before them; native code calls these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Never, TypeVar
 
-from .arity import call, results_in
+from .._core import admit, set_call_classes
+from .arity import Maker, call, positional, refuse_count, results_in
 from .context import ExecutionContext
 from .endings import refuse_borrows, refuse_host_data
 from .lazy import Lazy
 from .nesting import unlocked
+from .result_methods import refuse_method
 from .running import Steps, run_here
-from .slips import Slips
 
 T = TypeVar("T")
-
-Function = Callable[..., Any]
-Extra = tuple[Any, ...]
-
-
-def mapped(verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext) -> Any:
-    """What a function gives."""
-    return call(verb, function, value, extra, ctx)
-
-
-def inspected(
-    verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
-) -> Any:
-    """The value itself, which a function may look at."""
-    call(verb, function, value, extra, ctx)
-    return value
-
-
-def followed(
-    verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
-) -> Lazy[Any]:
-    """The op that a function makes."""
-    return admitted(call(verb, function, value, extra, ctx), verb, ctx, value)
-
-
-def continued(
-    verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
-) -> Lazy[Any]:
-    """As `followed`, with a function that is known to use nothing but the result."""
-    following: Lazy[Any] = call(verb, function, value, extra, ctx)
-    following.claim_at(verb, ctx.whence())
-    return following
-
-
-def followed_unchecked(
-    verb: str, function: Function, extra: Extra, value: Any, ctx: ExecutionContext
-) -> Lazy[Any]:
-    """As `followed`, and the function may run ops."""
-    return admitted(unlocked(call, verb, function, value, extra, ctx), verb, ctx, value)
 
 
 def with_its_context(
@@ -85,15 +46,13 @@ def run_part(op: Lazy[T], ctx: ExecutionContext) -> T:
 
 def admitted(made: object, verb: str, ctx: ExecutionContext, given: object) -> Lazy[Any]:
     """An op that a function made of what was given to it, if it may run here; used from now on."""
-    if not isinstance(made, Slips):
-        raise TypeError(_no_op(verb, type(made).__name__))
-    following: Any = made
-    if ctx.detached:
-        refuse_borrows(following, results_in(given))
-    if ctx.in_flight and following.host_data:
-        refuse_host_data(following)
-    following.claim_at(verb, ctx.ended_at or ctx.whence())
-    return following  # type: ignore[no-any-return]
+    following: Lazy[Any] = admit(made, verb, ctx, given)
+    return following
+
+
+def refuse_value(verb: str, made: object) -> Never:
+    """Raise for a function that made no op."""
+    raise TypeError(_no_op(verb, type(made).__name__))
 
 
 def _no_op(verb: str, got: str) -> str:
@@ -101,3 +60,10 @@ def _no_op(verb: str, got: str) -> str:
         return f"`ctx.run` takes a DeviceOp, got {got}"
     advice = "; use `map` for a plain value" if verb.startswith("then") else ""
     return f"the function given to `{verb}` must return a DeviceOp, got {got}{advice}"
+
+
+set_call_classes({
+    "Maker": Maker, "call": call, "positional": positional, "refuse_count": refuse_count,
+    "refuse_method": refuse_method, "refuse_value": refuse_value, "refuse_borrows": refuse_borrows,
+    "refuse_host_data": refuse_host_data, "unlocked": unlocked,
+})  # fmt: skip

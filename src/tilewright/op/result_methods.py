@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 from ..devices.protocol import Device
 from .endings import Endings
@@ -29,26 +29,15 @@ R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Method:
-    """A method of a result, to be called once that is there."""
+ADVICE = {"map": "; it takes a function, or a map shape where the result is a partition"}
+"""What is said besides, by the method of the op, where a result has no such method."""
 
-    __slots__ = ("_advice", "_args", "_name", "_verb")
 
-    result_count = 1
-    """It is given one result."""
-
-    def __init__(self, name: str, verb: str, args: tuple[Any, ...], advice: str = "") -> None:
-        """`verb` is what the method of the op is called."""
-        self._name, self._verb, self._args, self._advice = name, verb, args, advice
-
-    def __call__(self, result: Any) -> Any:
-        """Call it; what has no such method is named by what it is, not by what we call on it."""
-        method = getattr(result, self._name, None)
-        if method is None:
-            tail = f"; {self._advice}" if self._advice else ""
-            got = _described(result)
-            raise TypeError(f"`{self._verb}` is not for what this op gives, {got}{tail}")
-        return method(*self._args)
+def refuse_method(verb: str, result: object) -> Never:
+    """Raise for a result without a method; it is named by what it is, not by what we call on it."""
+    raise TypeError(
+        f"`{verb}` is not for what this op gives, {_described(result)}{ADVICE.get(verb, '')}"
+    )
 
 
 def _described(result: object) -> str:
@@ -62,6 +51,10 @@ class ResultMethods(Endings[T_co]):
     @abstractmethod
     def derived(self, function: Callable[..., R], verb: str, *extra: Any) -> DeviceOp[R]:
         """The op that gives the result to a function, under a name."""
+
+    @abstractmethod
+    def _forward(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
+        """The op that gives what a method of the result gives."""
 
     @abstractmethod
     def _follow(self, method: str, *args: Any, verb: str | None = None) -> DeviceOp[Any]:
@@ -181,11 +174,6 @@ class ResultMethods(Endings[T_co]):
     def item(self: ResultMethods[Any]) -> DeviceOp[Any]:
         """The only element of the resulting tensor as a Python number."""
         return self._fetch("copy_item", "item")
-
-    def _forward(
-        self, method: str, *args: Any, verb: str | None = None, advice: str = ""
-    ) -> DeviceOp[Any]:
-        return self.derived(Method(method, verb or method, args, advice), verb or method)
 
     def _fetch(self, method: str, verb: str | None = None) -> DeviceOp[Any]:
         """As `_follow`, where the op gives host data."""

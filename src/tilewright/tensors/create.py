@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NoReturn, TypeAlias, TypeVar, overload
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from ..base.dtypes import AnyDType, DType, as_dtype, f32
+from ..base.dtypes import ALL, AnyDType, DType, DTypeMeta, as_dtype, f4e2m1fn, f32
 from ..base.errors import ContextError, ShapeError
-from ..base.shapes import Shape, size
+from ..base.shapes import Shape
 from ..devices.host import CPU
 from ..devices.protocol import Device
 from ..op.ambient import as_device, default_device, known_device
@@ -25,7 +26,7 @@ from . import storage
 from .arraylike import ArrayLike
 from .elements import LENGTHY, as_elements, host_array, is_long
 from .foreign import aliased, is_array
-from .layout import layout_of, row_major
+from .layout import MOST_KEPT, layout_of, row_major
 from .putting import put_upload, put_zeros
 from .region import Region, region_of_array
 from .shape import ShapeLike, as_shape
@@ -57,74 +58,96 @@ def refuse_order(name: str, *given: Any, words: Sequence[str] = ()) -> NoReturn:
 
 
 class Plan:
-    """What is to be made: a name for messages, shape, element type, and where."""
+    """What is to be made: a name for messages, shape and element type, and where."""
 
-    __slots__ = ("_device", "_named", "dtype", "name", "shape")
+    __slots__ = ("home", "is_bound", "layout", "name")
 
     def __init__(self, name: str, shape: ShapeLike, dtype: DTypeLike, device: DeviceLike) -> None:
         self.name = name
         if isinstance(dtype, int):
             refuse_order(name, shape, dtype)
-        self.shape: Shape = as_shape(shape)
-        self.dtype: AnyDType = in_memory(dtype)
-        self._named = device is not None
+        found: AnyDType = dtype if _is_kept(dtype) else in_memory(dtype)
+        self.layout = _row_major(found, as_shape(shape))
+        self.is_bound = device is not None
+        """Whether a device was named, on which it must be made."""
         # Not looked for here: who builds an op on an event loop shall not have to wait for that.
-        self._device = known_device() if device is None else as_device(device)
+        self.home = known_device() if device is None else as_device(device)
+        """The device that was named, or else the default one; None: not known yet."""
 
     @property
-    def home(self) -> Device | None:
-        """The device that was named, or else the default one; None: not known yet."""
-        return self._device
+    def shape(self) -> Shape:
+        """The extents along each axis."""
+        return self.layout.shape
+
+    @property
+    def dtype(self) -> AnyDType:
+        """The element type."""
+        return self.layout.dtype
 
     @property
     def nbytes(self) -> int:
         """Bytes of its elements."""
-        return size(self.shape) * self.dtype.itemsize
+        return self.layout.covers
 
     def allocate(self, ctx: ExecutionContext, *, zeroed: bool = False) -> Region:
         """Memory for it, on the device whose stream runs the op."""
-        named = self._device if self._named else None
-        if named is not None and ctx.device is not named:
-            raise ContextError(
-                f"`{self.name}` makes a tensor on {named.name!r},"
-                f" but was started on a stream of {ctx.device.name!r}",
-                hint="leave `device=` out to make it where it is started",
-            )
-        memory = storage.allocate(ctx.device, self.nbytes, zeroed=zeroed)
-        return Region(memory, row_major(self.dtype, self.shape), memory.address)
+        device = ctx.stream.device
+        if self.is_bound and device is not self.home:
+            self._refuse_device(device)
+        memory = storage.allocate(device, self.layout.covers, zeroed=zeroed)
+        return Region(memory, self.layout, memory.address)
+
+    def _refuse_device(self, device: Device) -> NoReturn:
+        assert self.home is not None, "it was named"
+        raise ContextError(
+            f"`{self.name}` makes a tensor on {self.home.name!r},"
+            f" but was started on a stream of {device.name!r}",
+            hint="leave `device=` out to make it where it is started",
+        )
 
 
-class Planned:
-    """Mixin of ops that make the tensor of a plan."""
+_row_major = lru_cache(MOST_KEPT)(row_major)
+
+_KEPT = frozenset(ALL) - {f4e2m1fn}
+"""Element types that memory can be made of."""
+
+
+def _is_kept(dtype: object) -> TypeGuard[AnyDType]:
+    kind: Any = dtype
+    return type(dtype) is DTypeMeta and kind in _KEPT
+
+
+class Planned(DeviceOp[Tensor[Any]]):
+    """An op that makes the tensor of a plan."""
 
     _plan: Plan
 
-    @property
-    def name(self) -> str:
-        """The creation function's name."""
-        return self._plan.name
+    if not TYPE_CHECKING:  # which knows the properties of ops; slots are quicker
+        __slots__ = ("_plan", "home", "name")
 
-    @property
-    def home(self) -> Device | None:
-        """The device the tensor is made on."""
-        return self._plan.home
+    def __init__(self, plan: Plan) -> None:
+        op: Any = self
+        op._plan, op.name, op.home = plan, plan.name, plan.home
 
 
-class Allocate(Planned, DeviceOp[Tensor[Any]]):
+class Allocate(Planned):
     """Makes a tensor whose contents are zero, or arbitrary and to be written before read."""
 
+    __slots__ = ("_zeroed", "lengthy")
+
     def __init__(self, plan: Plan, *, zeroed: bool) -> None:
-        self._plan, self._zeroed = plan, zeroed
+        super().__init__(plan)
+        self._zeroed = zeroed
         self.lengthy = zeroed and plan.nbytes > LENGTHY
 
     def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
         """Allocate."""
-        making = ctx.creating(self.name)
-        at_once = making.device.host_visible
-        region = self._plan.allocate(making, zeroed=self._zeroed and at_once)
-        if self._zeroed and not at_once:
-            put_zeros(making, self, region)
-            region.storage.initialized = True
+        making = ctx if ctx.recording is None else ctx.creating(self.name)
+        if not self._zeroed or making.stream.device.host_visible:
+            return new_tensor(self._plan.allocate(making, zeroed=self._zeroed))
+        region = self._plan.allocate(making)
+        put_zeros(making, self, region)
+        region.storage.initialized = True
         return new_tensor(region)
 
 
@@ -143,13 +166,14 @@ class Creation(Planned, Composite[Tensor[Any]]):
         """Allocate and fill it."""
 
 
-class FromHost(Planned, DeviceOp[Tensor[Any]]):
+class FromHost(Planned):
     """Makes a tensor with a copy of an array, which has been read when the op has been started."""
 
     holds = ("_source",)
 
     def __init__(self, plan: Plan, source: np.ndarray[Any, Any]) -> None:
-        self._plan, self._source = plan, source
+        super().__init__(plan)
+        self._source = source
         self.lengthy = is_long(source)
 
     def detach(self) -> None:
@@ -225,11 +249,12 @@ def zeros_like(
 
 def plan_like(name: str, other: Any, dtype: DTypeLike | None, device: DeviceLike) -> Plan:
     """The plan of a tensor like another tensor, partition or array, unless told otherwise."""
-    if not hasattr(other, "shape") or not hasattr(other, "dtype"):
+    shape, own = getattr(other, "shape", None), getattr(other, "dtype", None)
+    if shape is None or own is None:
         raise TypeError(f"`{name}` takes a tensor or an array, got {type(other).__name__}")
     if device is None and not is_array(other):
         device = other.device
-    return Plan(name, other.shape, other.dtype if dtype is None else dtype, device)
+    return Plan(name, shape, own if dtype is None else dtype, device)
 
 
 def from_numpy(
@@ -317,5 +342,5 @@ def meta(shape: ShapeLike, dtype: DTypeLike, *, device: DeviceLike = None) -> Te
 def meta(shape: ShapeLike, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> Tensor[Any]:
     """A description of a tensor, without memory: enough to compile a kernel for it."""
     plan = Plan("meta", shape, dtype, device)
-    bare = storage.meta(plan.home or default_device(), size(plan.shape) * plan.dtype.itemsize)
-    return new_tensor(Region(bare, row_major(plan.dtype, plan.shape), 0))
+    bare = storage.meta(plan.home or default_device(), plan.nbytes)
+    return new_tensor(Region(bare, plan.layout, 0))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import SupportsIndex, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
+from .._core import is_shape
 from ..base.errors import ShapeError
 from ..base.numbers import number_text
 from ..base.shapes import Shape, size
@@ -19,6 +20,9 @@ MAX_EXTENT = (1 << 63) - 1
 
 def as_shape(shape: ShapeLike, what: str = "shape", least: int = 0) -> Shape:
     """A shape as a tuple of ints, none of them below `least`."""
+    plain: Any = shape
+    if is_shape(plain, least, MAX_RANK):
+        return plain  # type: ignore[no-any-return]
     given: Sequence[SupportsIndex] = (shape,) if isinstance(shape, int) else _sequence(shape)
     try:
         dims = tuple([n.__index__() for n in given])

@@ -58,6 +58,6 @@ def test_work_that_went_well():
 def test_what_an_op_runs_for():
     ctx = ExecutionContext(HandStream())
     op = FailsOnDevice()
-    ctx.running = [(FailsOnDevice(), None) for _ in range(20)]
+    ctx.running = [FailsOnDevice() for _ in range(20)]
     assert len(ctx.trail(op)) == 9
     assert ctx.trail(op)[0] == ("FailsOnDevice", op.built)

@@ -66,9 +66,8 @@ def test_callers_that_are_known_need_no_look():
 
 def test_no_program_on_the_stack():
     """A thread may run an op without a line of Python around it."""
-    op, done = value(1).map(str), queue.Queue()
+    op, done = value(1), queue.Queue()
     op.execute = lambda ctx: done.put("ran")  # type: ignore[method-assign]
-    op.staged = False
     _thread.start_new_thread(op.sync, ())
     assert done.get(timeout=10) == "ran"
     assert here(10_000) is None

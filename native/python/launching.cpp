@@ -1,0 +1,523 @@
+#include "python/launching.hpp"
+
+#include <optional>
+
+#include "cpu/pool.hpp"
+#include "python/borrowing.hpp"
+#include "python/context.hpp"
+#include "python/module.hpp"
+#include "python/process.hpp"
+#include "python/run_inline.hpp"
+#include "python/scalars.hpp"
+#include "python/setup.hpp"
+#include "python/submit_cpu.hpp"
+
+namespace tw::py {
+
+namespace {
+
+// Classes of Python's that a launch meets, and where their objects keep what it looks at.
+struct LaunchClasses {
+  PyTypeObject* known = nullptr;  // launch.form.Known
+  int64_t home = 0;               // the device of the tensors
+  int64_t latest = 0;             // what was last asked for, its code, and how it is submitted
+  int64_t ranges = 0;
+  PyTypeObject* cpu_plan = nullptr;  // launch.firing_here.CpuShot
+  int64_t cpu_address = 0;           // of its `LaunchPlan`
+  int64_t cpu_packing = 0;
+  int64_t launcher = 0;
+  int64_t idle = 0;    // a list of records that are as good as new
+  int64_t starts = 0;  // whether launches that nobody waits for report nothing
+  PyTypeObject* cuda_plan = nullptr;  // launch.firing.CudaShot
+  int64_t cuda_address = 0;
+  int64_t cuda_packing = 0;
+  int64_t context = 0;
+  int64_t is_fine = 0;  // of the context
+  PyObject* tidy = nullptr;        // lets memory of what `bind` gave forget what is over
+  PyObject* unfinished = nullptr;  // goes on where CUDA refused a launch, or it is not over yet
+  PyObject* may_run_here = nullptr;  // whether a launch runs on the thread of an event loop
+};
+
+LaunchClasses classes;
+
+struct Names {
+  PyObject* asked;
+  PyObject* has_passed;
+  PyObject* hear;
+  PyObject* hear_started;
+  PyObject* packed;
+  PyObject* prepare_start;
+  PyObject* record;
+  PyObject* sweep;
+  PyObject* nobody;  // who uses an op that is a part of more
+  PyObject* zero;
+};
+
+Names names;
+
+bool name_all() {
+  const auto name = [](const char* text) { return PyUnicode_InternFromString(text); };
+  names = {.asked = name("asked"),
+           .has_passed = name("has_passed"),
+           .hear = name("hear"),
+           .hear_started = name("hear_started"),
+           .packed = name("packed"),
+           .prepare_start = name("prepare_start"),
+           .record = name("record"),
+           .sweep = name("sweep"),
+           .nobody = name(""),
+           .zero = PyLong_FromLong(0)};
+  return !PyErr_Occurred();
+}
+
+// What submitting one launch takes. All of it is owned: others may change the op, and what is known
+// of its kernel, while the launch runs.
+struct Prepared {
+  Owned held;
+  Owned code;
+  Owned plan;     // a `CpuShot` or a `CudaShot`
+  Owned numbers;  // those of the launch, as they were accepted
+  Owned packed;   // bytes, where native code could not pack the numbers
+  int64_t words[kMostPacked];  // the numbers as parameters
+  const int64_t* numbers_at = nullptr;
+  Waits waits;  // what must have passed before it can run on the calling thread
+
+  int64_t* row() const {
+    return reinterpret_cast<int64_t*>(PyBytes_AS_STRING(row_in(held.get())));
+  }
+  LaunchValues values() const { return {row(), numbers_at}; }
+};
+
+// Whether `bind` gave it.
+bool is_held(PyObject* held) {
+  return held != Py_None && PyTuple_CheckExact(held) && PyTuple_GET_SIZE(held) >= kBehindRegions &&
+         PyBytes_Check(row_in(held)) && Py_TYPE(known_in(held)) == classes.known;
+}
+
+// Finds the code of a launch, and how it is submitted.
+Ending find_code(PyObject* known, PyObject* request, Prepared& prepared) {
+  PyObject* latest = slot(known, classes.latest);
+  if (latest != nullptr && PyTuple_Check(latest) && PyTuple_GET_SIZE(latest) == 3 &&
+      PyTuple_GET_ITEM(latest, 0) == request) {
+    prepared.code = Owned::borrowed(PyTuple_GET_ITEM(latest, 1));
+    prepared.plan = Owned::borrowed(PyTuple_GET_ITEM(latest, 2));
+    return Ending::kDone;
+  }
+  const Owned found(PyObject_CallMethodOneArg(known, names.asked, request));
+  if (!found) return Ending::kError;
+  if (!PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 2) return Ending::kSlowPath;
+  prepared.code = Owned::borrowed(PyTuple_GET_ITEM(found.get(), 0));
+  prepared.plan = Owned::borrowed(PyTuple_GET_ITEM(found.get(), 1));
+  return Ending::kDone;
+}
+
+// Makes parameters of the numbers of a launch, if the code is known to take these.
+Ending pack_numbers(const LaunchPlan& plan, int64_t packing_offset, Prepared& prepared) {
+  PyObject* numbers = prepared.numbers.get();
+  if (plan.numbers == 0 && PyTuple_CheckExact(numbers) && PyTuple_GET_SIZE(numbers) == 0) {
+    return Ending::kDone;
+  }
+  const Owned passed(PyObject_CallMethodOneArg(prepared.code.get(), names.has_passed, numbers));
+  if (!passed) return Ending::kError;
+  if (passed.get() != Py_True) return Ending::kSlowPath;
+  PyObject* packing = slot(prepared.plan.get(), packing_offset);
+  if (packing != nullptr && pack(packing, numbers, plan.numbers, prepared.words)) {
+    prepared.numbers_at = prepared.words;
+    return Ending::kDone;
+  }
+  prepared.packed =
+      Owned(PyObject_CallMethodOneArg(prepared.plan.get(), names.packed, numbers));
+  if (!prepared.packed) return Ending::kError;
+  if (!PyBytes_Check(prepared.packed.get()) ||
+      PyBytes_GET_SIZE(prepared.packed.get()) != 8 * plan.numbers) {
+    return Ending::kSlowPath;
+  }
+  prepared.numbers_at =
+      reinterpret_cast<const int64_t*>(PyBytes_AS_STRING(prepared.packed.get()));
+  return Ending::kDone;
+}
+
+// A record that is as good as new.
+Owned take_record(PyObject* plan) {
+  PyObject* idle = slot(plan, classes.idle);
+  if (idle != nullptr && PyList_Check(idle) && PyList_GET_SIZE(idle) > 0) {
+    const Py_ssize_t last = PyList_GET_SIZE(idle) - 1;
+    Owned record = Owned::borrowed(PyList_GET_ITEM(idle, last));
+    if (PyList_SetSlice(idle, last, last + 1, nullptr) < 0) return Owned();
+    return record;
+  }
+  PyObject* launcher = slot(plan, classes.launcher);
+  if (launcher == nullptr) {
+    PyErr_SetString(PyExc_AttributeError, "a plan that was never initialized");
+    return Owned();
+  }
+  return Owned(PyObject_CallMethodNoArgs(launcher, names.record));
+}
+
+// A record is as good as new again, or still. Without memory for that it is dropped.
+bool put_back(PyObject* plan, PyObject* record) {
+  PyObject* idle = slot(plan, classes.idle);
+  return idle != nullptr && PyList_Check(idle) && PyList_Append(idle, record) == 0;
+}
+
+CpuSubmission submission_of(const CpuQueue& queue, const RunMemory& memory, const EndingUse& use) {
+  return {use.uses, use.user, names.zero, *queue.timeline, *queue.stream, memory.job()};
+}
+
+// Runs a launch on the calling thread, where its stream is idle.
+Ending run_here(PyObject* op, const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepared,
+                const EndingUse& use) {
+  RunMemory memory(take_record(prepared.plan.get()));
+  if (memory.record() == nullptr || !memory.prepare(queue)) {
+    return PyErr_Occurred() ? Ending::kError : Ending::kSlowPath;
+  }
+  const int64_t budget = spread(queue, memory.job());
+  if (budget < 0) return Ending::kError;
+  const int64_t number =
+      begin_inline(submission_of(queue, memory, use), plan, prepared.values(), prepared.waits);
+  if (number <= 0) {
+    if (number == kFailed) return Ending::kError;
+    return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
+  }
+  if (!run_to_end(queue, memory, number, budget) || !memory.release(queue)) return Ending::kError;
+  if (!memory.job().has_report()) {
+    return put_back(prepared.plan.get(), memory.record()) ? Ending::kDone : Ending::kError;
+  }
+  PyObject* given[] = {op, prepared.plan.get(), memory.record()};
+  const Owned heard(PyObject_VectorcallMethod(names.hear, given, 3, nullptr));
+  return heard ? Ending::kDone : Ending::kError;
+}
+
+// A launch that was put on a stream of the CPU: what it uses until the stream has passed it. Called
+// then, and again where an interrupt has left it.
+struct StartedObject {
+  PyObject_HEAD
+  int64_t number;        // in its timeline
+  Timeline* timeline;    // which is there for good
+  const cpu::Job* job;
+  PyObject* plan;
+  PyObject* record;  // null: it was given back
+  PyObject* held;
+  PyObject* lane;
+};
+
+using StartedFields = Fields<StartedObject, NoFields, offsetof(StartedObject, plan)>;
+
+PyTypeObject* started_type = nullptr;
+
+StartedObject& as_started(PyObject* self) { return *reinterpret_cast<StartedObject*>(self); }
+
+PyObject* call_started(PyObject* self, PyObject*, PyObject*) {
+  StartedObject& started = as_started(self);
+  if (started.number == 0) Py_RETURN_NONE;  // it was not begun
+  if (started.record != nullptr) {
+    if (started.job->has_report()) {
+      const Owned number(PyLong_FromLongLong(started.number));
+      PyObject* given[] = {started.plan, started.record, started.held, started.lane, number.get()};
+      const Owned heard(number ? PyObject_VectorcallMethod(names.hear_started, given, 5, nullptr)
+                               : nullptr);
+      if (!heard) return nullptr;
+    } else if (!put_back(started.plan, started.record)) {
+      return nullptr;
+    }
+    Py_CLEAR(started.record);
+  }
+  pass(*started.timeline, started.number);
+  Py_RETURN_NONE;
+}
+
+PyType_Slot kStartedSlots[] = {
+    {Py_tp_doc, const_cast<char*>("Work that was put on a stream of the CPU; called at its end.")},
+    {Py_tp_call, as_slot(call_started)},
+    {Py_tp_traverse, as_slot(StartedFields::visit)},
+    {Py_tp_clear, as_slot(StartedFields::clear)},
+    {Py_tp_dealloc, as_slot(StartedFields::free)},
+    {0, nullptr},
+};
+
+PyType_Spec kStartedSpec = {
+    "tilewright._core.Started", sizeof(StartedObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, kStartedSlots};
+
+Owned new_started(const CpuQueue& queue, const Prepared& prepared, const RunMemory& memory) {
+  Owned made(started_type->tp_alloc(started_type, 0));
+  if (!made) return made;
+  StartedObject& started = as_started(made.get());
+  started.timeline = queue.timeline;
+  started.job = &memory.job();
+  set_field(started.plan, prepared.plan.get());
+  set_field(started.record, memory.record());
+  set_field(started.held, prepared.held.get());
+  set_field(started.lane, queue.lane);
+  return made;
+}
+
+// Sees to it that there are workers, and room in the queue.
+Ending prepare_start(const CpuQueue& queue) {
+  const int64_t threads = threads_for(queue);
+  if (threads < 0) return Ending::kError;
+  const cpu::Stream& stream = *queue.stream;
+  if (stream.pool().workers() >= threads &&
+      stream.submitted() - stream.completed() < kMostWaiting) {
+    return Ending::kDone;
+  }
+  const Owned ready(PyObject_CallMethodNoArgs(queue.object, names.prepare_start));
+  if (!ready) return Ending::kError;
+  return ready.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
+}
+
+// Keeps what was put on a stream until that has passed it, and has it called then. Runs no Python,
+// where an interrupt could be raised. False: an error is set, and it stays for good.
+bool keep_until(const CpuQueue& queue, int64_t place, PyObject* started) {
+  const Owned number(PyLong_FromLongLong(place));
+  const Owned due(number ? PyTuple_Pack(3, number.get(), started, Py_None) : nullptr);
+  const Owned added(due ? PyObject_CallOneArg(queue.append, due.get())
+                        : nullptr);
+  if (!added) Py_INCREF(started);
+  return added && PySet_Add(queue.waiting, queue.object) == 0;
+}
+
+// Has the calls made that are due, if there are any. False: an error is set.
+bool sweep(const CpuQueue& queue) {
+  const Owned first(PySequence_GetItem(queue.items, 0));
+  if (!first) {
+    PyErr_Clear();
+    return true;
+  }
+  const int64_t place = PyLong_AsLongLong(PyTuple_GetItem(first.get(), 0));
+  if (place > queue.stream->completed()) return !PyErr_Occurred();
+  const Owned swept(PyObject_CallMethodNoArgs(queue.object, names.sweep));
+  return static_cast<bool>(swept);
+}
+
+// Puts a launch on a stream of the CPU, behind what is there, for others to run it.
+Ending start_here(const CpuQueue& queue, const LaunchPlan& plan, Prepared& prepared,
+                  const EndingUse& use) {
+  if (slot(prepared.plan.get(), classes.starts) != Py_True) return Ending::kSlowPath;
+  const Ending ready = prepare_start(queue);
+  if (ready != Ending::kDone) return ready;
+  RunMemory memory(take_record(prepared.plan.get()));
+  if (memory.record() == nullptr || !memory.prepare(queue)) {
+    return PyErr_Occurred() ? Ending::kError : Ending::kSlowPath;
+  }
+  if (spread(queue, memory.job()) < 0) return Ending::kError;
+  const Owned started = new_started(queue, prepared, memory);
+  if (!started) return Ending::kError;
+  int64_t place = 0;  // in the stream
+  const int64_t number =
+      submit_launch(submission_of(queue, memory, use), plan, prepared.values(), place);
+  if (number == kFailed) return Ending::kError;
+  if (number == 0) {
+    return put_back(prepared.plan.get(), memory.record()) ? Ending::kSlowPath : Ending::kError;
+  }
+  as_started(started.get()).number = number;
+  if (!keep_until(queue, place, started.get())) return Ending::kError;
+  return sweep(queue) ? Ending::kDone : Ending::kError;
+}
+
+// Whether a launch runs on the calling thread: that waits for it; or it has an event loop to run,
+// and a launch that hardly takes any time had better not go elsewhere. Empty: an error is set.
+std::optional<bool> runs_here(PyObject* code, const EndingUse& use) {
+  if (use.waits || use.context == nullptr) return use.waits;
+  if (!as_context(use.context).on_loop) return false;
+  PyObject* given[] = {code, use.context};
+  const Owned told(PyObject_Vectorcall(classes.may_run_here, given, 2, nullptr));
+  if (!told) return std::nullopt;
+  return told.get() == Py_True;
+}
+
+Ending end_here(PyObject* op, const CpuQueue& queue, Prepared& prepared, const EndingUse& use) {
+  PyObject* address = slot(prepared.plan.get(), classes.cpu_address);
+  if (address == nullptr) return Ending::kSlowPath;
+  const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
+  if (queue.stream->pool().is_stopped() || queue.stream->pool().is_lost()) return Ending::kSlowPath;
+  const Ending packed = pack_numbers(plan, classes.cpu_packing, prepared);
+  if (packed != Ending::kDone) return packed;
+  const std::optional<bool> here = runs_here(prepared.code.get(), use);
+  if (!here) return Ending::kError;
+  return *here ? run_here(op, queue, plan, prepared, use)
+               : start_here(queue, plan, prepared, use);
+}
+
+// Puts a launch on a stream of CUDA.
+Ending end_there(PyObject* stream, Prepared& prepared, const EndingUse& use) {
+  PyObject* context = slot(prepared.plan.get(), classes.context);
+  PyObject* address = slot(prepared.plan.get(), classes.cuda_address);
+  if (context == nullptr || address == nullptr || slot(context, classes.is_fine) != Py_True) {
+    return Ending::kSlowPath;
+  }
+  const auto& plan = *static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address));
+  const cuda::Driver* driver = driver_at(plan.driver);
+  if (driver == nullptr) return Ending::kSlowPath;
+  const Ending packed = pack_numbers(plan, classes.cuda_packing, prepared);
+  if (packed != Ending::kDone) return packed;
+  const StreamPoint before = point_of(stream);
+  if (!before.ok()) return Ending::kError;
+  const cuda::Submission submission =
+      submit_launch(*driver, plan, use.uses, use.user, names.zero, prepared.row(),
+                    prepared.numbers_at, *before.timeline, before.handle, use.budget);
+  return commit(submission, stream, before, prepared.plan.get(), prepared.held.get(),
+                use.budget > 0, classes.unfinished);
+}
+
+// Lets memory forget work that is over; whether that may have been what kept a launch.
+Ending tidy(PyObject* held) {
+  const Owned tidied(PyObject_CallOneArg(classes.tidy, held));
+  if (!tidied) return Ending::kError;
+  return tidied.get() == Py_True ? Ending::kDone : Ending::kSlowPath;
+}
+
+// Sees to it that what kept a launch is over, if that is all it needs: waits for work that comes
+// before it if the caller waits anyway, or lets memory forget what is over. kDone: it may be tried
+// again.
+Ending make_way(const Prepared& prepared, const EndingUse& use) {
+  if (prepared.waits.empty()) return tidy(prepared.held.get());
+  return use.waits ? await_on_host(prepared.waits) : Ending::kSlowPath;
+}
+
+// Lets an op go of what it holds, as it has run; gives its arguments.
+Owned let_go(LaunchObject& launch) {
+  Owned args(launch.args);
+  launch.args = PyTuple_New(0);
+  set_field(launch.held, Py_None);
+  set_field(launch.examined, Py_None);
+  return args;
+}
+
+bool is_used(const EndingUse& use) {
+  return use.uses == Py_None || PyList_GET_SIZE(use.uses) > 0;
+}
+
+// Ends a launch on a stream whose device is known, in one of two ways.
+template <typename EndThere>
+Ending end_prepared(LaunchObject& launch, PyObject* device, PyTypeObject* plan_class,
+                    const EndingUse& use, const EndThere& end, Owned& result) {
+  PyObject* known = known_in(launch.held);
+  if (slot(known, classes.home) != device) return Ending::kSlowPath;
+  Prepared prepared{.held = Owned::borrowed(launch.held),
+                    .numbers = Owned::borrowed(launch.numbers)};
+  Ending ending = find_code(known, launch.request, prepared);
+  if (ending == Ending::kDone && Py_TYPE(prepared.plan.get()) != plan_class) {
+    ending = Ending::kSlowPath;
+  }
+  if (ending == Ending::kDone) {
+    bool awaited = false;
+    do {
+      prepared.waits = Waits();
+      ending = end(prepared);
+      // Once: what has been passed, and was waited for, may still be listed as somebody's to hear
+      // of.
+      if (awaited && !prepared.waits.empty()) break;
+      awaited = !prepared.waits.empty();
+    } while (ending == Ending::kSlowPath && (ending = make_way(prepared, use)) == Ending::kDone);
+  }
+  if (ending == Ending::kDone) {
+    result = let_go(launch);
+    return launch.args == nullptr ? Ending::kError : Ending::kDone;
+  }
+  return ending;
+}
+
+Ending end_launch(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
+  LaunchObject& launch = as_launch(op);
+  if (!is_held(launch.held)) return Ending::kSlowPath;
+  const Owned kept_alive = Owned::borrowed(stream);
+  if (is_cuda_stream(stream)) {
+    const auto end = [&](Prepared& prepared) { return end_there(stream, prepared, use); };
+    return end_prepared(launch, device_of_cuda_stream(stream), classes.cuda_plan, use, end,
+                        result);
+  }
+  const CpuQueue queue = cpu_queue_of(stream);
+  if (!queue) return Ending::kSlowPath;
+  const auto end = [&](Prepared& prepared) { return end_here(op, queue, prepared, use); };
+  const Ending ending = end_prepared(launch, queue.device, classes.cpu_plan, use, end, result);
+  if (ending == Ending::kError && is_used(use)) {
+    const SavedError saved;
+    const Owned dropped = let_go(launch);
+  }
+  return ending;
+}
+
+PyObject* set_launch_classes(PyObject*, PyObject* given) {
+  Setup setup(given);
+  LaunchClasses found;
+  found.known = setup.type("Known", {{"home", &found.home},
+                                     {"latest", &found.latest},
+                                     {"ranges", &found.ranges}});
+  found.cpu_plan = setup.type("CpuShot", {{"given", &found.cpu_address},
+                                          {"packing", &found.cpu_packing},
+                                          {"_launcher", &found.launcher},
+                                          {"_idle", &found.idle},
+                                          {"starts", &found.starts}});
+  found.cuda_plan = setup.type("CudaShot", {{"given", &found.cuda_address},
+                                            {"packing", &found.cuda_packing},
+                                            {"context", &found.context}});
+  setup.type("Context", {{"is_fine", &found.is_fine}});
+  found.tidy = setup.object("tidy");
+  found.unfinished = setup.object("unfinished");
+  found.may_run_here = setup.object("may_run_here");
+  if (!setup.ok()) return nullptr;
+  classes = found;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kFunctions[] = {
+    {"set_launch_classes", set_launch_classes, METH_O,
+     "Say how what launches meet is laid out."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool is_known(PyObject* object) { return Py_TYPE(object) == classes.known; }
+
+PyObject* ranges_in(PyObject* known) { return slot(known, classes.ranges); }
+
+bool is_surely_ready(PyObject* op) {
+  const LaunchObject& launch = as_launch(op);
+  if (!LaunchFields::are_set(op) || !is_held(launch.held)) return false;
+  const Owned held = Owned::borrowed(launch.held);
+  PyObject* latest = slot(known_in(held.get()), classes.latest);
+  if (latest == nullptr || !PyTuple_Check(latest) || PyTuple_GET_SIZE(latest) != 3 ||
+      PyTuple_GET_ITEM(latest, 0) != launch.request) {
+    return false;
+  }
+  const Owned plan = Owned::borrowed(PyTuple_GET_ITEM(latest, 2));
+  const bool is_cpu = Py_TYPE(plan.get()) == classes.cpu_plan;
+  if (!is_cpu && Py_TYPE(plan.get()) != classes.cuda_plan) return false;
+  PyObject* address = slot(plan.get(), is_cpu ? classes.cpu_address : classes.cuda_address);
+  if (address == nullptr) return false;
+  const bool fresh = is_fresh(*static_cast<const LaunchPlan*>(PyLong_AsVoidPtr(address)));
+  return fresh && !PyErr_Occurred();
+}
+
+PyObject* home_in(PyObject* held) {
+  return is_held(held) ? slot(known_in(held), classes.home) : nullptr;
+}
+
+Ending end_alone(PyObject* op, PyObject* stream, const EndingUse& use, Owned& result) {
+  if (!is_usual() || !OpFields::are_set(op) || !LaunchFields::are_set(op) ||
+      !PyList_CheckExact(use.uses)) {
+    return Ending::kSlowPath;
+  }
+  return end_launch(op, stream, use, result);
+}
+
+Ending end_within(PyObject* op, PyObject* context, Owned& result) {
+  if (!is_context(context) || !is_untraced() || !OpFields::are_set(op) ||
+      !LaunchFields::are_set(op)) {
+    return Ending::kSlowPath;
+  }
+  const ContextObject& its = as_context(context);
+  if (its.recording != Py_None || its.lent != Py_None) return Ending::kSlowPath;
+  const EndingUse use{Py_None, names.nobody, its.waits != 0, 0, context};
+  return end_launch(op, its.stream, use, result);
+}
+
+int add_launching(PyObject* module) {
+  if (!name_all() || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
+  started_type = add_type(module, kStartedSpec);
+  return started_type == nullptr ? -1 : 0;
+}
+
+}  // namespace tw::py
