@@ -21,6 +21,7 @@ struct TensorClasses {
   PyTypeObject* unpartitioned = nullptr;  // tensors.partition.Unpartitioned
   PyObject* borrowed_for_writing = nullptr;
   PyObject* was_unpartitioned = nullptr;
+  PyObject* tile = nullptr;  // the name of a tiling's attribute
 };
 
 TensorClasses classes;
@@ -372,6 +373,39 @@ bool move_out(PyObject* self, PyObject* title, PyObject* what, PyObject* spot, P
   return true;
 }
 
+// Ownership that was taken over, and the exclusive borrow of the memory.
+struct Taken {
+  Owned title;
+  Owned ticket;
+};
+
+// The state of a tensor's memory, if that may be taken over: it may be written, nobody else sees
+// it, and no graph writes it. Null: the slow path says what is wrong.
+PyObject* takeable_state(const HandleObject& handle) {
+  PyObject* state = writable_state(handle);
+  if (state == nullptr) return nullptr;
+  constexpr int64_t kSeen = slow_path::kLeases | slow_path::kNeighbours;
+  const bool is_seen = (as<StateObject>(state).memory.record.slow_path & kSeen) != 0;
+  const bool is_captured =
+      as<StorageObject>(as<RegionObject>(handle.region).storage).graphs != nullptr;
+  return is_seen || is_captured ? nullptr : state;
+}
+
+// Moves a tensor out of its handle. False: an error is set.
+bool take(PyObject* self, PyObject* state, PyObject* what, PyObject* hint, PyObject* known,
+          Taken& taken) {
+  const HandleObject& handle = as_handle(self);
+  taken.title = if_a(title_type, handle.title) != nullptr
+                    ? Owned::borrowed(handle.title)
+                    : Owned(new_title(classes.title, nullptr, nullptr));
+  const Owned words(PyUnicode_FromFormat("consumed by %U", what));
+  const Owned use(words ? use_here(words.get(), known) : nullptr);
+  if (!taken.title || !use) return false;
+  taken.ticket = borrow_whole(state, use.get());
+  return taken.ticket &&
+         move_out(self, taken.title.get(), what, PyTuple_GET_ITEM(use.get(), 1), hint);
+}
+
 // `(handle, what, hint, known)`: the title, and the exclusive borrow of its memory.
 PyObject* take_over(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("take_over", given, count, 4);
@@ -380,23 +414,30 @@ PyObject* take_over(PyObject*, PyObject* const* given, Py_ssize_t count) {
   PyObject* hint = arguments.string();
   PyObject* known = arguments.object();
   if (!arguments.ok() || !check_handle(self)) return nullptr;
-  const HandleObject& handle = as_handle(self);
-  PyObject* state = writable_state(handle);
-  constexpr int64_t kSeen = slow_path::kLeases | slow_path::kNeighbours;
-  if (state == nullptr || (as<StateObject>(state).memory.record.slow_path & kSeen) != 0 ||
-      as<StorageObject>(as<RegionObject>(handle.region).storage).graphs != nullptr) {
-    Py_RETURN_NONE;
-  }
-  const Owned title = if_a(title_type, handle.title) != nullptr
-                          ? Owned::borrowed(handle.title)
-                          : Owned(new_title(classes.title, nullptr, nullptr));
-  const Owned words(PyUnicode_FromFormat("consumed by %U", what));
-  const Owned use(words ? use_here(words.get(), known) : nullptr);
-  if (!title || !use) return nullptr;
-  const Owned ticket = borrow_whole(state, use.get());
-  if (!ticket) return nullptr;
-  if (!move_out(self, title.get(), what, PyTuple_GET_ITEM(use.get(), 1), hint)) return nullptr;
-  return PyTuple_Pack(2, title.get(), ticket.get());
+  PyObject* state = takeable_state(as_handle(self));
+  if (state == nullptr) Py_RETURN_NONE;
+  Taken taken;
+  if (!take(self, state, what, hint, known, taken)) return nullptr;
+  return PyTuple_Pack(2, taken.title.get(), taken.ticket.get());
+}
+
+// `(handle, tile, hint, known)`: the partition that took the tensor over.
+PyObject* partition(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("partition", given, count, 4);
+  PyObject* self = arguments.object();
+  PyObject* tile = arguments.object();
+  PyObject* hint = arguments.string();
+  PyObject* known = arguments.object();
+  if (!arguments.ok() || !check_handle(self)) return nullptr;
+  const Owned tiling = Owned::borrowed(known_tiling(as_handle(self), tile));
+  PyObject* state = tiling ? takeable_state(as_handle(self)) : nullptr;
+  if (state == nullptr) Py_RETURN_NONE;
+  const Owned shape(PyObject_GetAttr(tiling.get(), classes.tile));
+  const Owned what(shape ? PyUnicode_FromFormat("partition(%R)", shape.get()) : nullptr);
+  Taken taken;
+  if (!what || !take(self, state, what.get(), hint, known, taken)) return nullptr;
+  const Owned tensor(new_handle(as_handle(self).region, taken.title.get()));
+  return tensor ? new_partition(tensor.get(), tiling.get(), taken.ticket.get(), true) : nullptr;
 }
 
 PyObject* unpartition(PyObject*, PyObject* const* given, Py_ssize_t count) {
@@ -448,6 +489,7 @@ PyObject* set_tensor_classes(PyObject*, PyObject* given) {
   found.unpartitioned = setup.type("Unpartitioned");
   found.borrowed_for_writing = PyUnicode_InternFromString("borrowed for writing");
   found.was_unpartitioned = PyUnicode_InternFromString("unpartitioned");
+  found.tile = PyUnicode_InternFromString("tile");
   if (!setup.ok() || PyErr_Occurred()) return nullptr;
   if (!PyType_IsSubtype(found.tensor, handle_type) ||
       !PyType_IsSubtype(found.partition, access_type) ||
@@ -462,6 +504,7 @@ PyObject* set_tensor_classes(PyObject*, PyObject* given) {
 PyMethodDef kFunctions[] = {
     fast_method("borrow_exclusive", borrow_exclusive, "Borrow all of a tensor for writing."),
     fast_method("partition_mut", partition_mut, "Borrow a tensor for writing, cut into tiles."),
+    fast_method("partition", partition, "Give a tensor over to a partition into tiles."),
     fast_method("take_over", take_over, "Move a tensor out of its handle."),
     fast_method("unpartition", unpartition, "Turn a partition back into its tensor."),
     {"new_tensor", new_tensor, METH_O, "A tensor that owns its memory."},

@@ -345,6 +345,9 @@ def borrow_exclusive(handle: Handle, what: str, known: Known, /) -> Ticket | Non
 def partition_mut(handle: Handle, tile: object, known: Known, /) -> Any:
     """Borrow a tensor for writing, cut into tiles."""
 
+def partition(handle: Handle, tile: object, hint: str, known: Known, /) -> Any:
+    """Give a tensor over to a partition into tiles."""
+
 def take_over(handle: Handle, what: str, hint: str, known: Known, /) -> tuple[Any, Ticket] | None:
     """Move a tensor out of its handle: its title, and the exclusive borrow of its memory."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .._core import Access, partition_mut, set_tensor_classes
+from .._core import Access, partition, partition_mut, set_tensor_classes
 from .._core import new_tensor as native_tensor
 from ..base.dtypes import DType
 from ..base.errors import BorrowError, ShapeError
@@ -112,6 +112,9 @@ class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
 
     def partition(self, tile: ShapeLike) -> Partition[E]:
         """Give this tensor over to a partition into tiles; `unpartition()` gives it back."""
+        found: Partition[E] | None = partition(self, tile, PARTITION_HINT, 1)
+        if found is not None:
+            return found
         tiling = cut(self.region.layout, tile)
         title, ticket = self.take_over(f"partition({tiling.tile})", PARTITION_HINT)
         return Partition(Tensor(self.region, title), tiling, ticket, owned=True)
