@@ -71,6 +71,7 @@ GOOD_SENTENCES = (
     "A symbol stands for an extent; a partition stands in for the tensor.",
     "CUDA streams count work, and a launch is enqueued on a stream.",
     "The threads of a block are part of a warp; a function of JAX arrays is pure.",
+    "Integers are widened by the sign of their own type.",
     "Round to nearest; the tensor gives its memory back.",
 )
 

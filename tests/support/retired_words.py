@@ -40,13 +40,18 @@ _LIBRARY = "(?:the CPU|CUDA|JAX|PyTorch|torch|Triton|Numba|CuPy|NumPy)"
 _OBJECT = "(?:streams?|launch(?:es)?|graphs?|events?|kernels?|operators?|arrays?|tensors?)"
 _SOME = r"(?:first|last|next|many|most|few|several|which|\d+)"
 _A_STREAM = "(?:a|its|the|their|our|that|any|XLA's) (?:own )?streams?"
+_NO_NOUN = "(?:and|or|in|for|with|to|at|on|that|which|where|after|before|as|is|are)"
 _SOMEWHERE = "(?:where|there|here|beside|behind|before|under|at|on|in(?! for\\b))"
 
 RETIRED = (
     Retired("look closer", "take the slow path", ("look(?:s|ed|ing)? closer", "closer look")),
     Retired("is there twice", "is multi-versioned", ("(?:is|are|be) there twice",)),
     Retired("made again", "rematerialized; rebuilt", ("ma(?:de|ke|kes|king) again",)),
-    Retired("of its own", "its own X; a separate X; a custom X", ("of (?:its|their|one's) own",)),
+    Retired(
+        "of its own",
+        "its own X; a separate X; a custom X",
+        (f"of (?:its|their|one's) own(?= {_NO_NOUN}|[^\\w ]|$)",),
+    ),
     Retired("of others", "foreign", ("of others", "others' (?:kernels|code)")),
     Retired(
         "from round to round, one round",

@@ -82,7 +82,7 @@ def launched(
 
 
 def flat_parts(region: Region) -> Iterator[Part]:
-    """Contiguous memory that nobody else knows yet, as parts of one axis."""
+    """Return contiguous memory that has no other reference, as parts of one axis."""
     for piece, first in flat_pieces(region):
         yield Part(new_tensor(piece).partition_mut((TILE,)), first)
 

@@ -92,7 +92,7 @@ def bench(
     warmup: int = 3,
     stream: Stream | None = None,
 ) -> Timing | Comparison:
-    """Measure what a factory builds: `tw.bench(lambda: add(z.partition_mut(s), x, y))`.
+    """Measure the ops that a factory builds: `tw.bench(lambda: add(z.partition_mut(s), x, y))`.
 
     Several candidates, given by name, take turns. Each op is run to its end, on `stream` if given,
     after `warmup` rounds that do not count: there kernels are compiled. The CPU is timed by the
