@@ -63,7 +63,7 @@ def test_unchecked_accesses_are_unsafe():
 @pytest.mark.parametrize(
     ("declared", "match"),
     [
-        (tw.dim("w", 0) == 3, "no tensor of it"),
+        (tw.dim("w", 0) == 3, "no tensor parameter"),
         (tw.dim("x", -1) == 3, "axis -1"),
         ((3,), "invalid precondition"),
     ],
