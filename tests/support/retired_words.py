@@ -153,8 +153,10 @@ def _blank(code: re.Match[str]) -> str:
 
 
 def public_docstrings(path: Path, where: str) -> Iterator[Prose]:
-    """Read the docstrings of public functions, classes and methods of a source file."""
-    for owner, node in _documented(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+    """Read the docstrings of a module and of its public functions, classes and methods."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    yield Prose(f"{where}:1", ast.get_docstring(tree) or "")
+    for owner, node in _documented(tree):
         summary, _, rest = (ast.get_docstring(owner) or "").partition("\n")
         yield Prose(f"{where}:{node.lineno}", summary, is_summary=True)
         yield Prose(f"{where}:{node.lineno}", rest)

@@ -1,6 +1,6 @@
-"""The driver's own calls on memory, in the order of a stream: for `with_context`, and unsafe.
+"""Driver calls on memory, in stream order: for `with_context`, and unsafe.
 
-What is allocated here belongs to nobody: no tensor, no borrow and no finalizer knows of it.
+Tilewright does not track this memory: no tensor, no borrow and no finalizer refers to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernels of numba-cuda as ops: compiled by Numba to PTX, launched with our tensors.
+"""numba-cuda kernels as ops: compiled by Numba to PTX, launched with our tensors.
 
 with tw.unsafe():
     scale = kernel(scale_kernel, reads=("x",), writes=("out",), block=256)

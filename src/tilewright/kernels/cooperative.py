@@ -1,7 +1,7 @@
 """Cooperative algorithms of the threads of a warp or a block, for SIMT kernels: sums, scans.
 
-These are functions of the kernel language, written in it; calling them is safe. They stand where
-all threads get, which is checked while compiling, as it is for barriers.
+These are functions of the kernel language, written in it; calling them is safe. All
+threads must reach a call, which the compiler checks, as for barriers.
 """
 
 from __future__ import annotations

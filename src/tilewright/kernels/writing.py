@@ -1,7 +1,7 @@
 """Ops that write memory by kernels: new tensors, and tensors that are there, flat where possible.
 
-Extents are 32-bit in kernels, so memory with more elements is written in several launches; each is
-told the number of its first element.
+Extents are 32-bit in kernels, so memory with more elements is written in several launches; each
+gets the number of its first element.
 """
 
 from __future__ import annotations

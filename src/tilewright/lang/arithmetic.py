@@ -1,4 +1,4 @@
-"""Arithmetic by name: what the operators do not say, and the low-level ops of both kinds."""
+"""Named arithmetic: functions beyond the operators, and the low-level integer and float ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bits of integers and the logic of booleans, by name; the operators do the same."""
+"""Named bitwise and logical operations; the operators do the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons by name, and choosing between two values."""
+"""Named comparisons, and selection between two values."""
 
 from __future__ import annotations
 

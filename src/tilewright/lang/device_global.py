@@ -1,4 +1,4 @@
-"""Memory of a device that outlasts launches: made and read on the host, reached by unsafe kernels.
+"""Device memory that outlives launches: created and read on the host, used by unsafe kernels.
 
 hits = tl.Global(i32)
 

@@ -1,4 +1,4 @@
-"""Mapped outputs, of which a block visits many tiles, and the indices at which it may store."""
+"""Mapped outputs: a block visits many tiles of them and stores at owned indices."""
 
 from __future__ import annotations
 

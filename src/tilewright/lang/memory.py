@@ -1,4 +1,4 @@
-"""Loads and stores of tiles that are functions; most are methods of tensors and partitions."""
+"""Functions that load and store tiles; most loads and stores are methods."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Raw memory, in unsafe code only: pointers, views of memory at a pointer, unchecked promises.
 
-Nobody checks these: an address outside of its allocation, or two blocks that write one address,
-give wrong answers or crash. Memory accesses of a block happen in the order they are written.
+Nothing is checked: an address outside its allocation, or two blocks that write one address, cause
+wrong results or crashes. The memory accesses of a block happen in program order.
 """
 
 from __future__ import annotations

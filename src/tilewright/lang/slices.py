@@ -1,4 +1,4 @@
-"""The memory of SIMT kernels as type checkers see it: the elements of a tensor, in a row."""
+"""The memory of SIMT kernels as type checkers see it: the contiguous elements of a tensor."""
 
 from __future__ import annotations
 

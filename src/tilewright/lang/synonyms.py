@@ -1,6 +1,6 @@
-"""Words of other languages for tiles and arrays, and what is written for them here.
+"""Names of other tile and array languages, and their equivalents in this one.
 
-Hints name them: in kernels, and where a module asks for a word that `tl` does not have.
+Hints show them: in kernels, and if a module uses a name that `tl` does not have.
 """
 
 from __future__ import annotations

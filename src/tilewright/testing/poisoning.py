@@ -1,4 +1,4 @@
-"""Fills tensors with what nobody expects, so that reading what was never written shows."""
+"""Fills tensors with a conspicuous value, so that reads of unwritten elements are visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures ops: one that is built anew each round, or several candidates in turn."""
+"""Measures ops: one that is rebuilt for each sample, or several candidates in turn."""
 
 from __future__ import annotations
 
