@@ -80,6 +80,21 @@ def test_page_links_lead_somewhere(page: Path):
             assert (page.parent / target).exists(), f"{relative(page)} links to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_page_anchors_are_headings(page: Path):
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", prose):
+        linked = page.parent / target if target else page
+        assert anchor in anchors(linked), f"{relative(page)} links to {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the names that Markdown viewers give to the headings of a page."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_every_page_is_reachable_from_the_index():
     seen, todo = set(), [ROOT / "docs" / "index.md"]
     while todo:

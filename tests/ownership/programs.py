@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 # Why some programs are judged otherwise.
-METADATA = "shape, dtype and repr answer in every state, also of what was moved"
+METADATA = "shape, dtype and repr are readable in every state, also after a move"
 KEEPS = "a view, an op or a part keeps its memory alive, so nothing dangles"
-REGIONS = "regions are known when the program runs: disjoint ones do not touch each other"
-NOT_CONSUMING = "in Python nothing but partition, move, Arc and their like takes a tensor over"
-GIVEN_BACK = "a taker that is dropped before it started gives back what it took"
-RAN_OTHERWISE = "what counts is what happened, not what might have"
-ORDERED = "started work is ordered by events, not refused"
-NO_CLONE = "passing an Arc to an op does not use it up"
+REGIONS = "regions are known at run time: disjoint regions do not conflict"
+NOT_CONSUMING = "only partition, move, Arc and similar functions move a tensor"
+GIVEN_BACK = "an op that is dropped before it starts returns the tensors that it took"
+RAN_OTHERWISE = "only the path that ran decides, not the paths that might have run"
+ORDERED = "started work is ordered by events, not rejected"
+NO_CLONE = "passing an Arc to an op does not consume it"
 STATIC = "a shared op may borrow: its borrow is checked when it runs"
-OUT_OF_SIGHT = "NumPy may use the array at any time; that nobody does cannot be seen"
-HOLE_CLOSED = "the borrow of a destination begins where the copy is built"
-CAPTURED = "what a function captures is borrowed when the function uses it"
+OUT_OF_SIGHT = "NumPy may use the array at any time, and Tilewright cannot see whether it does"
+HOLE_CLOSED = "the borrow of a destination starts where the copy is built"
+CAPTURED = "a captured tensor is borrowed when the function uses it"
 
 
 class Program(NamedTuple):

@@ -31,7 +31,7 @@ tests/seeds/test_claims.py`.
 """
 DIFFERENT_PARTS = (
     "Names and arguments", "Tensors and devices", "Running and sharing",
-    "Graphs and kernels of others",
+    "Graphs and foreign kernels",
 )  # fmt: skip
 """Parts of the page with nothing but differences that a claim is about."""
 

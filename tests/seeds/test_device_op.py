@@ -83,7 +83,7 @@ def test_a29_execute_runs_other_ops_in_its_context(rng, device):
 def test_a30_no_boilerplate_is_needed(rng, device):
     """An op of one's own implements the conversion to a future, so that it can be awaited.
 
-    Differs: ops-of-ones-own
+    Differs: custom-ops
     """
     x = put(numbers(rng, 64))
 

@@ -61,9 +61,9 @@ def test_hints_are_part_of_the_key():
 def test_explain_says_who_asked():
     chosen = plain.explain(*arguments(), device="sm_90")
     assert "hint num_worker_warps_per_cta = 8: tiles of 2048 elements" in chosen
-    assert "asked for" not in chosen
+    assert "requested" not in chosen
     by_both = hinted.explain(*arguments(), device="sm_90", options=FOUR).splitlines()
-    assert "asked for where the kernel is defined: occupancy = 2" in by_both
-    assert "asked for by the launch: num_worker_warps_per_cta = 4" in by_both
+    assert "requested where the kernel is defined: occupancy = 2" in by_both
+    assert "requested by the launch: num_worker_warps_per_cta = 4" in by_both
     hinted.compile_for("sm_90", *arguments(), options=tw.CompileOptions(occupancy=3))
-    assert "asked for by the launch: occupancy = 3" in hinted.explain()
+    assert "requested by the launch: occupancy = 3" in hinted.explain()

@@ -202,7 +202,7 @@ def test_a_disk_in_trouble_fails_no_compilation(store, monkeypatch, code):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "replace", refuse)
-    with pytest.warns(RuntimeWarning, match=f"not kept on disk: .*{os.strerror(code)}"):
+    with pytest.warns(RuntimeWarning, match=f"not cached on disk: .*{os.strerror(code)}"):
         assert made().code[:4] == b"\x7fELF"
     assert store.entries() == () and store.stats.io_errors == 1
     assert not list(store.root.rglob("*.tmp"))
@@ -212,7 +212,7 @@ def test_a_cache_where_no_directory_can_be(tool, tmp_path):
     (tmp_path / "file").write_text("")
     with (
         override(cache_dir=str(tmp_path / "file" / "cache")),
-        pytest.warns(RuntimeWarning, match="not kept on disk"),
+        pytest.warns(RuntimeWarning, match="not cached on disk"),
     ):
         assert made().code[:4] == b"\x7fELF"
 

@@ -65,7 +65,7 @@ def test_explain_and_inspect_show_another_target(tool):
     assert "store z 16x16 as tiles, without bulk copies" in text
     options = tw.CompileOptions(allow_tma=True, occupancy=4)
     text = add.explain(z.partition_mut((16, 16)), z, z, device="sm_90", options=options)
-    assert "bulk copies allowed" in text and "hint occupancy = 4: asked for" in text
+    assert "bulk copies allowed" in text and "hint occupancy = 4: requested" in text
     stages = add.inspect(z.partition_mut((16, 16)), z, z, device="sm_90")
     assert "entry @add(" in stages["tile_ir"] and "order_memory" in stages
 

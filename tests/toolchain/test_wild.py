@@ -211,7 +211,7 @@ def test_what_does_not_is_not(tool, defeats):
 
 def test_an_assembler_that_fails_with_care_too_has_failed(tool, defeats):
     given = defeats(2)
-    with pytest.raises(CompileError, match="tileiras could not make") as caught:
+    with pytest.raises(CompileError, match="tileiras could not compile") as caught:
         compiled()
     assert "it crashed (SIGSEGV)" in caught.value.got
     assert len(given) == 2

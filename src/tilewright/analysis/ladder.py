@@ -43,7 +43,7 @@ MOST_ASKED = 8
 """Conditions on the grid that are tried one by one."""
 
 NOTHING = LaunchFacts({}, {}, ())
-PADDED = "make the view with a padding, which is what lies outside of the tensor"
+PADDED = "make the view with padding=..., the value of elements outside the tensor"
 """How to do without a check of row numbers, or of the element that a tile starts at."""
 
 OUTSIDE = (Placement.PROVED, Placement.AT_LAUNCH)
@@ -128,14 +128,14 @@ class _Rungs:
         index, count = self.check.index, self.check.extent.point
         if count is None:
             return self.stays(
-                f"how many tiles `{self.tensor}` has is known to the kernel alone",
+                f"the number of tiles of `{self.tensor}` is known only in the kernel",
                 "pass the tensor as a parameter instead of a pointer",
             )
         if (bound := self.inside(index, count)) is not None:
             return Decision(self.check.op, Placement.PROVED, self.proof(index, bound, count))
         if not self.check.path.sure:
             return self.stays(
-                "it runs under a condition that only the kernel knows",
+                "it runs under a condition that is known only in the kernel",
                 f"move the access out of the branch, or {self.kept_below(count)}",
             )
         if self.inside(index, count, (count.shifted(-1),)) is not None:
@@ -176,13 +176,13 @@ class _Rungs:
             return self.stays(
                 "its index comes from data, or from a value that a loop carries",
                 self.guarded(count)
-                or f"count with `for i in range({show(count.expr())})`, or bring the index inside:"
+                or f"count with `for i in range({show(count.expr())})`, or clamp the index:"
                 f" min(max(i, 0), {show(count.shifted(-1).expr())})",
             )
         if not span.exact or span.varies & self.check.path.restricted:
             return self.stays(
                 f"its index is at most {show(span.high.expr())}, which may never be reached",
-                self.guarded(count) or f"bring it inside: min(i, {show(count.shifted(-1).expr())})",
+                self.guarded(count) or f"clamp it: min(i, {show(count.shifted(-1).expr())})",
             )
         goals = [span.low, count.minus(span.high).shifted(-1)]
         for goal, shown_as in zip(goals, _sides(span, count), strict=True):

@@ -12,7 +12,7 @@ RANK = {placement: number for number, placement in enumerate(Placement)}
 CHECKS = ("check", "check_index")
 """Ops that compare an index with what it must be below: of a tile, of an element of a slice."""
 
-SETTLED = "it is never reached, or the same as a check before it"
+SETTLED = "it is unreachable, or equal to an earlier check"
 BOUNDED = "rows and elements outside of the tensor load as padding and are not stored"
 FORCED = "all checks are forced"
 

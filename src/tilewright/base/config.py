@@ -104,39 +104,37 @@ def _checks(text: str) -> str:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("device", "name", _text, "the first GPU, else the CPU",
-            "Where work runs unless a program says otherwise: `cuda`, `cuda:1`, `cpu` or"
-            " `reference`."),
+            "The default device: `cuda`, `cuda:1`, `cpu` or `reference`."),
     Setting("num_threads", "count", _count, "0",
             "Threads of the CPU device; 0 means one per core this process may use."),
     Setting("scratch_limit", "bytes", _bytes, "64M",
-            "Most scratch memory one block of a CPU kernel may need; more is a CompileError."),
+            "Limit of the scratch memory of one block of a CPU kernel; more is a CompileError."),
     Setting("verify", "0 or 1", _switch, "0",
             "Verify the IR after every pass, not only after the front end and at the end."),
     Setting("dump", "names", _names, "none",
-            "Stages whose result is shown, comma-separated, or `all`."),
+            "Stages to dump, comma-separated, or `all`."),
     Setting("dump_dir", "directory", _text, "standard error",
-            "Where dumps are written, one file per kernel and stage."),
+            "Directory for dumps, one file per kernel and stage."),
     Setting("cache_dir", "directory or `off`", _text, "`~/.cache/tilewright`",
-            "Where compiled code is kept for the next process; must be open to its owner alone."),
+            "Directory of the disk cache of compiled code; only its owner may have access."),
     Setting("cache_size", "bytes", _bytes, "1G",
-            "Most compiled code kept on disk; what was not used for longest goes first."),
+            "Size limit of the disk cache; least recently used entries are removed first."),
     Setting("target", "architecture", _text, "the local GPU's",
-            "What `tilewright` and `kernel.ptx()` build CUDA code for, such as `sm_90`."),
+            "Target architecture of `tilewright` and `kernel.ptx()`, such as `sm_90`."),
     Setting("tileiras_path", "file", _text, "found",
-            "The assembler of CUDA kernels, or the `.json` that describes it, beside a cache taken"
-            " along; else the installed wheel's, `CUDA_TOOLKIT_PATH`'s, or one on `PATH`."),
+            "The assembler of CUDA kernels, or the `.json` that describes it for a transferred"
+            " cache; else that of the installed wheel, of `CUDA_TOOLKIT_PATH`, or on `PATH`."),
     Setting("tileiras_timeout", "seconds", _count, "300",
-            "How long the assembler may take for one kernel; 0 means as long as it likes."),
+            "Time limit of the assembler for one kernel; 0 means no limit."),
     Setting("libdevice", "file or `off`", _text, "found",
-            "NVIDIA's math functions for SIMT kernels on GPUs, `libdevice.10.bc`: else the"
-            " installed wheel's, `CUDA_TOOLKIT_PATH`'s, or that of `/usr/local/cuda`. With `off`,"
-            " or where there is none, our own functions are used. Read when a kernel is compiled."),
+            "NVIDIA's math functions for SIMT kernels on GPUs, `libdevice.10.bc`; else that"
+            " of the installed wheel, of `CUDA_TOOLKIT_PATH`, or of `/usr/local/cuda`. With `off`,"
+            " or if there is none, our own functions are used. Read when a kernel is compiled."),
     Setting("line_info", "0 or 1", _switch, "0",
-            "Let profilers and debuggers of CUDA kernels show lines of Python."),
+            "Emit line information: profilers and debuggers of CUDA kernels show Python lines."),
     Setting("checks", "`placed`, `pinned` or `forced`", _checks, "`placed`",
-            "Where checks of indices go: `pinned` keeps those that the kernel must make where the"
-            " source has them, `forced` lets the kernel make all of them. Read when a kernel is"
-            " compiled."),
+            "Placement of bounds checks: `pinned` keeps the remaining checks at their accesses,"
+            " `forced` makes the kernel evaluate all of them. Read when a kernel is compiled."),
 )  # fmt: skip
 
 
@@ -152,7 +150,7 @@ def _read(setting: Setting, text: str) -> Any:
         return setting.read(text)
     except ValueError:
         raise Error(
-            f"the environment variable {setting.variable} cannot be read",
+            f"the environment variable {setting.variable} has an invalid value",
             expected=f"{setting.kind} (default: {setting.default})",
             got=repr(text),
             hint=setting.doc,

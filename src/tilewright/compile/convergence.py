@@ -18,9 +18,9 @@ SOURCES = {
 }  # fmt: skip
 """What makes numbers differ, in the words of the language."""
 HINTS = {
-    Over.BLOCK: "move it to where every thread of the block gets: one without work waits with the"
-    " others, and only the work itself depends on a condition",
-    Over.WARP: "move it to where every lane of the warp gets, or name those that do: mask=...",
+    Over.BLOCK: "move it to code that every thread of the block reaches, and make only the work"
+    " conditional",
+    Over.WARP: "move it to code that every lane of the warp reaches, or name the lanes: mask=...",
 }
 
 
@@ -33,18 +33,18 @@ def refuse_parted(func: Func) -> None:
 def _refuse(parting: Parting) -> None:
     whose = TOGETHER[parting.over]
     raise CompileError(
-        f"not all threads of {whose} get to {_words(parting.meeting.span, 'this op')}",
+        f"not all threads of {whose} reach {_words(parting.meeting.span, 'this op')}",
         code=Code.DIVERGENT,
         span=parting.meeting.span,
-        expected=f"code that all threads of {whose} run together",
-        got=f"{_where(parting)}, which differs between them{_why(parting)}",
+        expected=f"code that all threads of {whose} reach together",
+        got=f"{_where(parting)}, which diverges{_why(parting)}",
         hint=HINTS[parting.over],
     )
 
 
 AROUND = {
-    "if": "a branch on", "for": "a loop whose rounds depend on",
-    "loop": "a loop whose rounds depend on", "scope": "a function that threads leave by",
+    "if": "a branch on", "for": "a loop whose trip count depends on",
+    "loop": "a loop whose trip count depends on", "scope": "a return under",
 }  # fmt: skip
 
 

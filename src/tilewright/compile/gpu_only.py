@@ -18,5 +18,5 @@ def refuse_ptx(func: Func, target: str) -> None:
                 span=op.span,
                 expected="a CUDA device",
                 got=f"the device `{target}`",
-                hint="choose by a constant of the kernel, and write it in the language too",
+                hint="select it by a constant, and write an alternative in the language",
             )

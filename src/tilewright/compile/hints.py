@@ -50,7 +50,7 @@ class Hints:
         ours = {name: value for name, value in given.items() if hinted.get(name) == value}
         others = {name: value for name, value in given.items() if name not in ours}
         sources = (("where the kernel is defined", ours), ("by the launch", others))
-        return [f"asked for {source}: {_shown(asked)}" for source, asked in sources if asked]
+        return [f"requested {source}: {_shown(asked)}" for source, asked in sources if asked]
 
 
 NO_HINTS = Hints()
@@ -67,7 +67,7 @@ def _listed(kernel: str, given: object) -> dict[str, CompileOptions]:
     if isinstance(given, Mapping):
         return dict(cast("Mapping[str, CompileOptions]", given))
     _refuse(
-        f"the hints of `{kernel}` are no options",
+        f"the hints of `{kernel}` are not options",
         expected="a tw.CompileOptions, or a mapping from architectures to them",
         got=repr(given),
         hint=EXAMPLE,
@@ -77,14 +77,14 @@ def _listed(kernel: str, given: object) -> dict[str, CompileOptions]:
 def _check(kernel: str, arch: object, options: object) -> None:
     if arch != OTHERWISE and arch not in ARCHITECTURES:
         _refuse(
-            f"`{kernel}` has hints for an architecture that there is not",
+            f"`{kernel}` has hints for an unknown architecture",
             expected=", ".join((*ARCHITECTURES, OTHERWISE)),
             got=repr(arch),
-            hint=f"{OTHERWISE!r} is for all architectures that say nothing themselves",
+            hint=f"{OTHERWISE!r} is for all architectures without an entry",
         )
     if not isinstance(options, CompileOptions):
         _refuse(
-            f"the hints of `{kernel}` for {arch} are no options",
+            f"the hints of `{kernel}` for {arch} are not options",
             expected="a tw.CompileOptions",
             got=repr(options),
             hint=EXAMPLE,
@@ -92,10 +92,10 @@ def _check(kernel: str, arch: object, options: object) -> None:
     if options.checks is not None:
         # The host would have to follow it too, and these are for CUDA alone.
         _refuse(
-            f"the hints of `{kernel}` cannot say where its checks are made",
+            f"the hints of `{kernel}` cannot set the placement of its checks",
             expected="hints for CUDA",
             got=f"checks={options.checks!r}",
-            hint=f"ask a launch: {kernel}(...).compile_options(checks={options.checks!r})",
+            hint=f"set it for a launch: {kernel}(...).compile_options(checks={options.checks!r})",
         )
 
 

@@ -28,9 +28,9 @@ def tells_depth(
                 f"`{kernel.name}` is nested too deeply",
                 code=Code.RESOURCES,
                 span=kernel.source.span(kernel.source.node),
-                expected="expressions, branches and calls that Python's stack has room for",
-                hint="give parts of long expressions names, and choose from many by a loop or a"
-                " tensor; or sys.setrecursionlimit(...)",
+                expected="shallower nesting",
+                hint="name parts of long expressions, and replace chains of branches by a loop or a"
+                " tensor; or raise sys.setrecursionlimit(...)",
             )
         raise error
 

@@ -12,17 +12,17 @@ from ..base.numbers import number_text
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions(Wishes):
-    """Hints for the code generator, most of them for CUDA; None leaves the choice to it.
+    """Hints for the code generator, most of them for CUDA; None leaves the decision to it.
 
     `occupancy`, `num_cta_in_cga` and `num_worker_warps_per_cta` are hints on the kernel;
-    `allow_tma` and `latency` on all its accesses of tiles that say nothing themselves.
-    `max_divisibility` limits what is promised of addresses and strides, in bytes; `block_group` is
-    how many blocks of a product run together for reuse, 1 for the order of launch. `whole_first`
-    reads tiles that lie inside their tensor by a way of their own, without padding. `scaled_exp`
-    computes f32 `exp` and `exp2` by the hardware's own power of two, with a relative error of
-    2**-17; by default that is done where the result is only seen in 16 bits. `checks` is for tests
-    and measurements: `pinned` leaves each check that the kernel must make where the source has it,
-    `forced` leaves all of them there.
+    `allow_tma` and `latency` apply to all tile accesses without an explicit value.
+    `max_divisibility` limits the assumed divisibility of addresses and strides, in bytes;
+    `block_group` is the number of blocks of a matrix product that run together for cache reuse, 1
+    for launch order. `whole_first` uses an unpadded fast path for tiles that are in bounds.
+    `scaled_exp` computes f32 `exp` and `exp2` by the hardware's power of two, with a relative error
+    of 2**-17; by default if only 16 bits of the result are used. `checks` is for tests and
+    measurements: `pinned` keeps the remaining checks at their accesses, `forced` keeps all of them
+    there.
 
     >>> CompileOptions(occupancy=2).occupancy
     2

@@ -36,7 +36,7 @@ def padding_value(em: Emitter, padding: Any, dtype: AnyDType) -> Number | None:
     if isinstance(padding, Value) or not isinstance(padding, int | float):
         em.fail(
             Code.NOT_STATIC,
-            "padding must be known while compiling",
+            "padding must be a compile-time constant",
             expected="a number, tl.neg_inf, tl.pos_inf, tl.nan, tl.neg_zero or None",
             got=describe(padding),
         )
@@ -57,7 +57,7 @@ def padding_value(em: Emitter, padding: Any, dtype: AnyDType) -> Number | None:
             f"padding {padding!r} is not a value of {dtype.name}",
             expected=f"an int that fits in {dtype.name}",
             got=repr(padding),
-            hint="write an int: the least or greatest value stands for an infinity",
+            hint="write an int: use the least or greatest value instead of an infinity",
         )
     return _exact(em, padding, dtype)
 
@@ -125,7 +125,7 @@ def axis_order(em: Emitter, order: Any, rank: int, what: str) -> Shape:
     if sorted(axes) != list(range(rank)):
         em.fail(
             Code.RANK,
-            f"{what} is not an order of the {rank} axes",
+            f"{what} is not a permutation of the {rank} axes",
             expected=f"each of 0 to {rank - 1} once",
             got=str(axes),
         )
@@ -228,7 +228,7 @@ def _refuse_outside(em: Emitter, view: ViewType, name: str, axis: int, part: Any
     if part < 0 or (count is not None and part >= count):
         em.fail(
             Code.INDEX,
-            f"tile index {part} is outside of `{name}` on axis {view.dim_map[axis]}",
+            f"tile index {part} is out of bounds of `{name}` on axis {view.dim_map[axis]}",
             expected="0 or more" if count is None else f"0 <= index < {count}",
             got=str(part),
             hint="indices count tiles, not elements",

@@ -37,7 +37,7 @@ def truth(it: Interpreter, x: Any, hint: str = CHOOSE) -> bool | Value:
     if isinstance(x, Memory):
         it.em.fail(
             Code.TRUTH,
-            f"{describe(x)} is neither true nor false",
+            f"{describe(x)} has no truth value",
             expected="a scalar",
             got=describe(x),
             hint="load a tile and reduce it: tl.any(tile), tl.all(tile)",
@@ -164,7 +164,7 @@ def _refuse(it: Interpreter, what: str, conflict: Conflict) -> None:
     if conflict.code is Code.SELECT:
         it.em.fail(
             Code.SELECT,
-            f"{what} cannot be chosen at run time",
+            f"{what} cannot be selected at run time",
             expected="a tile or a number",
             got=f"{conflict.first} or {conflict.second}",
             hint="make the condition a constant, or load in both branches",

@@ -60,7 +60,7 @@ def eval_call(it: Interpreter, node: ast.Call) -> Any:
 def _spread(it: Interpreter, node: ast.Starred) -> list[Any]:
     value = it.eval(node.value)
     if not isinstance(value, tuple | list | range):
-        it.em.fail(Code.TYPE, "only tuples can be spread with `*`", got=describe(value))
+        it.em.fail(Code.TYPE, "only tuples can be unpacked with `*`", got=describe(value))
     return list(value)
 
 
@@ -106,7 +106,7 @@ def _range(it: Interpreter, args: Args, kwargs: Kwargs) -> RangeOf:
 
 
 def _isinstance(it: Interpreter, args: Args, kwargs: Kwargs) -> Any:
-    it.em.fail(Code.CALL, "isinstance has no meaning in kernels", hint="compare x.dtype instead")
+    it.em.fail(Code.CALL, "isinstance is not supported in kernels", hint="compare x.dtype instead")
 
 
 def _breakpoint(it: Interpreter, args: Args, kwargs: Kwargs) -> None:
@@ -197,7 +197,7 @@ def _items(it: Interpreter, callee: Any, x: Any) -> Sequence[Any]:
     """What a function of Python goes over: items that are known while compiling."""
     if isinstance(x, RangeOf):
         if any(_dynamic(bound) for bound in (x.start, x.stop, x.step)):
-            _refuse_items(it, callee, "a range whose end only the launch knows")
+            _refuse_items(it, callee, "a range whose end is known only at launch")
         x = x.static(it)
     if isinstance(x, dict | set | str):
         x = tuple(x)
@@ -212,9 +212,9 @@ def _refuse_key(it: Interpreter, callee: Any, kwargs: Kwargs) -> None:
         it.em.fail(
             Code.CALL,
             f"{describe(callee)} cannot call {describe(key)} in a kernel",
-            expected="items that are compared as they are",
+            expected="items that Python can compare",
             got=f"key={describe(key)}",
-            hint="order the items outside of the kernel",
+            hint="sort the items outside the kernel",
         )
 
 
@@ -226,7 +226,7 @@ def _refuse_items(it: Interpreter, callee: Any, got: str) -> NoReturn:
     hint = f"elements of a tile: {ON_TILES[callee]}" if callee in ON_TILES else hints.get(callee)
     it.em.fail(
         Code.CALL,
-        f"{describe(callee)} takes items that are known while compiling",
+        f"{describe(callee)} takes compile-time items",
         expected="a tuple, a list, or a range of constants",
         got=got,
         hint=hint,
@@ -237,7 +237,7 @@ def _static_call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> An
     try:
         return it.observe(describe(callee), functools.partial(callee, **kwargs), *args)
     except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-        it.em.fail(Code.CALL, f"{describe(callee)} failed while compiling: {error}")
+        it.em.fail(Code.CALL, f"{describe(callee)} failed at compile time: {error}")
 
 
 def _hashable(x: Any) -> bool:
@@ -296,23 +296,23 @@ def _instead(callee: Any, module: str | None) -> str:
     """What to write for a call that kernels do not have."""
     name = getattr(callee, "__name__", "")
     if isinstance(getattr(callee, "__self__", None), list):
-        return "lists stay as they are made: write [*items, x], or a comprehension"
+        return "lists are immutable in kernels: write [*items, x], or a comprehension"
     if hasattr(callee, "kernel") and hasattr(callee, "declared"):
-        return "kernels are launched by the host: put what both need in a plain function"
+        return "only the host launches kernels: put the shared code in a plain function"
     if isinstance(callee, type) and dataclasses.is_dataclass(callee):
-        return "values of kernels do not change: write @dataclass(frozen=True)"
+        return "kernel values are immutable: write @dataclass(frozen=True)"
     if name in RULES:
         return f"use tl.{name}"
     if name in SYNONYMS:
         return f"use {SYNONYMS[name]}"
     if module == math.__name__:
-        return "functions of `math` work on constants only"
+        return "`math` functions take only constants"
     return OTHERS.get(callee, PLAIN) if _hashable(callee) else PLAIN
 
 
-PLAIN = "call tl functions, or Python functions of yours"
+PLAIN = "call tl functions, or your own Python functions"
 OTHERS: dict[Any, str] = {
-    str: "print takes values as they are: print(x), or print(f'{x}')",
+    str: "print takes only values: print(x), or print(f'{x}')",
     getattr: "write the attribute: owner.name",
 }
 
@@ -327,7 +327,7 @@ def _refuse_host(it: Interpreter, callee: types.FunctionType) -> None:
     it.em.fail(
         Code.CALL,
         f"`{name}` is for the host, not for kernels",
-        expected="functions of tilewright.lang, or Python functions of yours",
+        expected="tilewright.lang functions, or your own Python functions",
         got=f"`{package}.{name}`",
         hint=f"use tl.{name}" if name in RULES else None,
     )

@@ -158,7 +158,7 @@ class _Reader:
                 arg,
                 f"parameter `{arg.arg}` has no annotation",
                 expected=EXPECTED[self.dialect].replace("tl.Ptr, ", ""),
-                hint="a kernel belongs to no object: leave it out, and write @staticmethod above"
+                hint="a kernel is no method: remove it, and write @staticmethod above"
                 if arg.arg in ("self", "cls")
                 else f"write {arg.arg}: {self.likely(arg.arg)}",
             )
@@ -199,10 +199,10 @@ class _Reader:
             return "scalar", value.__name__, None
         self.fail(
             arg,
-            f"parameter `{arg.arg}` has an annotation that means nothing here",
+            f"parameter `{arg.arg}` has an unsupported annotation",
             expected=EXPECTED[self.dialect],
             got=ast.unparse(arg.annotation) if arg.annotation else "nothing",
-            hint=f"tensors and arrays of the host are {READ[self.dialect]} in a kernel"
+            hint=f"annotate tensors and arrays of the host as {READ[self.dialect]}"
             if ARRAYS & {n.__name__ for n in getattr(origin or value, "__mro__", ())}
             else None,
         )

@@ -75,7 +75,7 @@ def settle(
             return head, trial
         _undo(it, before, marks)
         head = widened
-    it.em.fail(Code.LOOP_TYPE, "the types in this loop do not settle")
+    it.em.fail(Code.LOOP_TYPE, "cannot find a fixed type for the variables of this loop")
 
 
 def _undo(it: Interpreter, before: Any, marks: list[int]) -> None:

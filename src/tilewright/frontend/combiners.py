@@ -51,7 +51,7 @@ def _results(em: Emitter, result: Any, dtypes: Sequence[AnyDType], what: str) ->
     if len(given) != len(dtypes):
         em.fail(
             Code.TYPE,
-            f"the combiner of `{what}` must give {len(dtypes)} values",
+            f"the combiner of `{what}` must return {len(dtypes)} values",
             expected=wanted,
             got=describe(result),
         )
@@ -60,7 +60,7 @@ def _results(em: Emitter, result: Any, dtypes: Sequence[AnyDType], what: str) ->
         if value.type != TileType(dtype):
             em.fail(
                 Code.TYPE,
-                f"the combiner of `{what}` must give what it takes",
+                f"the combiner of `{what}` must return the types that it takes",
                 expected=wanted,
                 got=describe(value),
                 hint=f"convert the result: x.astype(tilewright.{dtype.__name__})",
@@ -73,7 +73,7 @@ def _only_computes(em: Emitter, block: Block, what: str) -> None:
         if not op.defn.pure and op.name != "yield":
             em.fail(
                 Code.CALL,
-                f"the combiner of `{what}` can only compute, this one has `{op.name}`",
+                f"the combiner of `{what}` may only compute, but this one contains `{op.name}`",
                 hint="use tl.where instead of if; load, store, print and check outside",
                 span=op.span,
             )

@@ -96,7 +96,7 @@ def _contains(it: Interpreter, item: Any, among: Any) -> Any:
     if not _items(among) or any(receiver_class(x) != "Tile" or x.tile.rank for x in scalars):
         it.em.fail(
             Code.TYPE,
-            "`in` looks for a constant or a scalar in a tuple",
+            "`in` tests whether a tuple contains a constant or a scalar",
             got=f"{describe(item)} in {describe(among)}",
             hint="compare tiles element by element: (x == a) | (x == b)",
         )

@@ -22,7 +22,7 @@ def address_of(em: Emitter, x: Any) -> Value:
     if not isinstance(x, Global):
         em.fail(
             Code.TYPE,
-            "only a device global has an address of its own",
+            "only a device global has an address in a kernel",
             expected="a tl.Global, made outside the kernel",
             got=describe(x),
             hint="take memory of the host as a parameter: p: tl.Ptr[...]",
@@ -54,10 +54,10 @@ def elements_of(em: Emitter, x: Any) -> Value:
     if not all(is_power_of_two(n) for n in shape):
         em.fail(
             Code.POWER_OF_TWO,
-            f"a global of shape {shape} is no tile",
+            f"a global of shape {shape} cannot be a tile",
             expected="extents that are powers of two",
             got=describe(x),
-            hint="reach its elements one by one: tl.gather(tl.get_global(g), offsets, mask)",
+            hint="access single elements: tl.gather(tl.get_global(g), offsets, mask)",
         )
     return add_pointer(em, first, _numbered(em, em.static_shape(shape)))
 

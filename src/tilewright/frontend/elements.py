@@ -27,7 +27,7 @@ def stored_element(em: Emitter, name: str, dtype: AnyDType, value: Any) -> Value
     if number.tile.dtype is not dtype:
         em.fail(
             Code.DTYPE,
-            f"what is stored to `{name}` must have its element type",
+            f"a value stored to `{name}` must have its element type",
             expected=dtype.name,
             got=describe(number),
             hint=f"convert it: tilewright.{dtype.__name__}(...)",

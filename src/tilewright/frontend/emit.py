@@ -83,7 +83,7 @@ class Emitter(Builder):
         if not self.is_simt:
             self.fail(
                 Code.CALL,
-                f"{what} has no meaning in a tile kernel",
+                f"{what} is not supported in a tile kernel",
                 expected="a kernel decorated with @simt.kernel",
                 got="one decorated with @tw.entry",
             )
@@ -146,7 +146,7 @@ class Emitter(Builder):
             hint = "use a literal, a shape, or a keyword-only `tl.Const[int]` parameter"
             self.fail(
                 Code.NOT_STATIC,
-                f"{what} must be known while compiling",
+                f"{what} must be a compile-time constant",
                 expected="a constant int",
                 got=describe(x),
                 hint=hint,
@@ -158,7 +158,7 @@ class Emitter(Builder):
         if not isinstance(x, bool):
             self.fail(
                 Code.NOT_STATIC,
-                f"{what} must be known while compiling",
+                f"{what} must be a compile-time constant",
                 expected="True or False",
                 got=describe(x),
             )

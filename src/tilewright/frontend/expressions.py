@@ -49,7 +49,9 @@ UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Inv
 
 def _constant(it: Interpreter, node: ast.Constant) -> Any:
     if isinstance(node.value, complex | bytes):
-        it.em.fail(Code.SYNTAX, f"{type(node.value).__name__} literals have no meaning in kernels")
+        it.em.fail(
+            Code.SYNTAX, f"{type(node.value).__name__} literals are not supported in kernels"
+        )
     return node.value
 
 
@@ -100,7 +102,7 @@ def _comprehension(it: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> li
         it.em.fail(
             Code.SYNTAX,
             "this comprehension is not supported in kernels",
-            expected="one `for` over something static",
+            expected="one `for` over compile-time items",
             got=describe(over),
         )
     if isinstance(over, RangeOf):
@@ -189,7 +191,7 @@ def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
     if read_only:
         it.em.fail(
             Code.READ_ONLY,
-            f"{describe(owner)} is read only",
+            f"{describe(owner)} is read-only",
             expected="an output (tl.TensorMut)",
             got=f"{cls}.{name}",
             hint="annotate the parameter tl.TensorMut and pass a partition",
@@ -209,7 +211,7 @@ def _subscript(it: Interpreter, node: ast.Subscript) -> Any:
         it.em.fail(
             Code.TYPE,
             f"{describe(owner)} cannot be indexed",
-            hint="load it: g.load(), or reach elements with tl.gather(tl.get_global(g), offsets)"
+            hint="load it: g.load(), or access elements with tl.gather(tl.get_global(g), offsets)"
             if isinstance(owner, Global)
             else "load a tile: partition.load([i, j]), tensor.load_tile(shape, index) or"
             " tl.load_tile_like(tensor, out)",
@@ -217,7 +219,7 @@ def _subscript(it: Interpreter, node: ast.Subscript) -> Any:
     if isinstance(index, Value):
         it.em.fail(
             Code.NOT_STATIC,
-            "a tuple is indexed by constants only",
+            "a tuple index must be a constant",
             got=describe(index),
             hint="unroll the loop with tl.static_range",
         )
@@ -258,7 +260,7 @@ def _formatted(it: Interpreter, node: ast.FormattedValue) -> Any:
         if spec and node.conversion in CONVERSIONS:
             it.em.fail(
                 Code.CALL,
-                f"the format {spec!r} would be applied to a text, which only the host has",
+                f"the format {spec!r} applies to a string, which kernels do not have",
                 expected="a format of the value itself",
                 got=f"!{chr(node.conversion)}:{spec}",
                 hint=f"leave out !{chr(node.conversion)}",

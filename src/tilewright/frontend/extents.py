@@ -18,9 +18,9 @@ def require_same_extents(em: Emitter, src: TensorRef | OutputRef, dst: OutputRef
     """
     if not em.checked or src.value is dst.value:
         return
-    message = f"`{src.name}` must have the extents of `{dst.name}`, like which it is loaded"
+    message = f"`{src.name}` must have the extents of `{dst.name}` in load_tile_like"
     hint = (
-        f"where an extent of `{src.name}` may be another, say what lies outside:"
+        f"if the extents of `{src.name}` may differ, specify the padding:"
         f" tl.load_tile_like({src.name}, {dst.name}, padding=0)"
     )
     for axis, (there, needed) in enumerate(zip(src.type.shape, dst.type.shape, strict=True)):

@@ -84,15 +84,15 @@ def _enter(it: Interpreter, node: FunctionNode) -> None:
         it.em.fail(
             Code.RECURSION,
             f"{name} calls itself",
-            expected="functions that end while compiling",
+            expected="functions without recursion",
             hint="functions are inlined: use a loop",
         )
     if it.depth >= MAX_DEPTH:
         it.em.fail(
             Code.RECURSION,
-            f"calls go too deep: {name} would stand inside {it.depth} other functions",
-            expected=f"at most {MAX_DEPTH} functions inside each other",
-            hint="functions are inlined: let fewer of them call others",
+            f"calls are nested too deeply: {name} would be inlined into {it.depth} other functions",
+            expected=f"at most {MAX_DEPTH} nested functions",
+            hint="functions are inlined: reduce the depth of calls",
         )
 
 

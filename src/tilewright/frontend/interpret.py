@@ -135,10 +135,10 @@ class Interpreter:
         if self.rounds > MAX_ROUNDS:
             self.em.fail(
                 Code.RESOURCES,
-                "too many rounds of loops are unrolled",
+                "too many loop iterations are unrolled",
                 expected=f"at most {MAX_ROUNDS} in a kernel",
                 got=f"{count} here, {self.rounds} so far",
-                hint="a loop over range(...) stays a loop: its variable is no constant",
+                hint="a loop over range(...) is not unrolled: its variable is not a constant",
             )
         return items
 
@@ -315,7 +315,7 @@ def suggestion(name: str, known: Sequence[str]) -> str | None:
 
 SYNTAX: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.ClassDef: ("a class definition", "define it outside the kernel"),
-    ast.Try: ("try", "kernels raise nothing; check with assert"),
+    ast.Try: ("try", "kernels cannot raise; use assert"),
     ast.Raise: ("raise", "use assert condition, message"),
     ast.Import: ("import", "import at the top of the module"),
     ast.ImportFrom: ("import", "import at the top of the module"),

@@ -109,7 +109,7 @@ def run_for(it: Interpreter, node: ast.For) -> Flow:
         return _run_unrolled(it, node, it.unroll(over))
     it.em.fail(
         Code.TYPE,
-        "this cannot be iterated in a kernel",
+        "a kernel cannot iterate over this",
         span=it.frame.span(node.iter),
         expected="range(...), tl.static_range(...), or a tuple",
         got=describe(over),

@@ -19,7 +19,7 @@ def mask_of(em: Emitter, tile: Value) -> Value:
         em.fail(
             Code.TYPE,
             "only a loaded tile has a mask",
-            expected="the tile that a load gave",
+            expected="the tile that a load returned",
             got=describe(tile),
             hint="take the mask where the tile is loaded: t = p.load(index); m = t.mask()",
         )

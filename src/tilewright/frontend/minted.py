@@ -71,9 +71,9 @@ def within(em: Emitter, outputs: Sequence[MappedRef], spans: Any) -> Indices:
     if len(output.walked) != len(output.groups):
         em.fail(
             Code.CALL,
-            f"`{output.name}` has axes that a block owns whole, so its tiles are visited whole",
+            f"`{output.name}` has owned axes, so a loop must visit all of its tiles",
             expected=f"{output.name}.iter_indices()",
-            got="a part of them",
+            got="a part of the tiles",
         )
     pairs = _pairs(em, output, spans)
     placed = [
@@ -92,7 +92,7 @@ def _pairs(em: Emitter, output: MappedRef, spans: Any) -> list[tuple[Any, Any]]:
     if len(given) != rank or not all(isinstance(s, tuple | list) and len(s) == 2 for s in given):
         em.fail(
             Code.CALL,
-            f"a part of the tiles of `{output.name}` has a span along each axis",
+            f"iter_indices_within of `{output.name}` needs one (first, count) pair per axis",
             expected=f"{rank} pairs (first, count)",
             got=describe(spans),
         )
@@ -112,7 +112,7 @@ def _span(em: Emitter, name: str, axis: int, pair: tuple[Any, Any], tiles: Value
         if isinstance(number, int) and number < least:
             em.fail(
                 Code.INDEX,
-                f"the span along axis {axis} leaves the tiles",
+                f"the span along axis {axis} is out of bounds",
                 expected="a first tile of 0 or more, and a count of 0 or more, or -1 for the rest",
                 got=describe(pair),
             )
@@ -171,16 +171,16 @@ def _no_more(em: Emitter, a: Value, b: Value) -> Value:
 
 def _require_inside(em: Emitter, name: str, axis: int, inside: Value) -> None:
     """Check that a span lies inside the tiles, at launch or in the kernel, and note where."""
-    message = f"the span along axis {axis} must lie inside the tiles"
+    message = f"the span along axis {axis} must be in bounds"
     asked = ask_at_launch(em, inside, message)
     if asked is None:
         em.op("assert", inside, message=message, tensor=name, axis=axis)
-        placement, why = Placement.IN_PLACE, "where the span lies is known to the kernel alone"
+        placement, why = Placement.IN_PLACE, "the bounds of the span are known only in the kernel"
     elif asked:
         placement, why = Placement.AT_LAUNCH, " and ".join(show(check.expr) for check in asked)
     else:
-        placement, why = Placement.PROVED, "the span is known, and so is the number of tiles"
-    advice = "give the span by constants, extents or scalars" if asked is None else ""
+        placement, why = Placement.PROVED, "the compiler knows the span and the number of tiles"
+    advice = "use constants, extents or scalars for the span" if asked is None else ""
     em.obligations.append(Obligation(em.span, name, axis, placement, why, advice))
 
 
@@ -215,9 +215,9 @@ def _require_uniform(em: Emitter, axis: int, number: Any) -> None:
         if op is None or not _is_uniform(op):
             em.fail(
                 Code.MINTED,
-                f"the span along axis {axis} may differ between blocks, or between rounds of a"
-                " loop, which then could visit the same tile",
-                expected="constants, extents, scalars, and what is loaded from inputs by them",
+                f"the span along axis {axis} may differ between blocks, or between iterations of"
+                " a loop, which could then visit the same tile",
+                expected="constants, extents, scalars, and values loaded from inputs by these",
                 got=describe(number),
                 hint="visit all tiles with iter_indices(), and skip some with `if`",
             )
@@ -272,9 +272,9 @@ def refuse_meeting(em: Emitter, body: Block) -> None:
                     f"two loops visit tiles of `{name}` in different ways, so that two blocks"
                     " could be at the same tile",
                     span=second.span,
-                    expected="loops over the same tiles, or over tiles that surely differ",
+                    expected="loops over the same tiles, or over tiles that provably differ",
                     got=f"another loop at {first.span.place}" if first.span else "another loop",
-                    hint="keep what iter_indices_within gives in a variable and use it in both",
+                    hint="assign iter_indices_within(...) to a variable and use it in both",
                 )
 
 

@@ -60,7 +60,7 @@ def arithmetic_hint(dtype: AnyDType, wanted: AnyDType = i32) -> str:
         return f"convert it: x.astype(tilewright.{wanted.__name__}); for logic use &, |, ^ and ~"
     if dtype.is_float:
         return "convert it: x.astype(tilewright.f32)"
-    return "open the pairs and convert: x.unpack().astype(tilewright.f32)"
+    return "unpack and convert: x.unpack().astype(tilewright.f32)"
 
 
 def arithmetic_pair(em: Emitter, a: Any, b: Any, verb: str) -> tuple[Value, Value]:

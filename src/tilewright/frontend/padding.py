@@ -268,7 +268,7 @@ def warn_if_not_neutral(
         return
     held = "unspecified values" if padding.value is None else shown(padding.value)
     em.warn(
-        f"`{what}` along axis {axis} may run over padding, which holds {held}",
+        f"`{what}` along axis {axis} may include padding, which is {held}",
         hint=f"pad with its neutral value where the tile is loaded, padding={fix}, "
         f"or replace it: tl.where(tile.mask(), x, {fix})",
     )

@@ -28,8 +28,8 @@ class Precondition:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"the precondition {show(self.expr)} is not known before a launch; join several by a"
-            " tuple, or by &"
+            f"the precondition {show(self.expr)} has no truth value before a launch; combine"
+            " several in a tuple, or with &"
         )
 
     def __repr__(self) -> str:
@@ -154,7 +154,7 @@ def declared(
     for condition in listed:
         if not isinstance(condition, Precondition):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise CompileError(
-                f"`{kernel}` declares something that is no precondition",
+                f"`{kernel}` has an invalid precondition",
                 code=Code.ANNOTATION,
                 expected='conditions such as tw.dim("x", 1) == tw.dim("y", 0)',
                 got=repr(condition),
@@ -170,7 +170,7 @@ def require(kernel: str, check: LaunchCheck, signature: Signature) -> None:
     for _, name, axis in leaves(check.expr):
         if axis >= ranks[name]:
             raise CompileError(
-                f"a precondition of `{kernel}` speaks of axis {axis} of `{name}`",
+                f"a precondition of `{kernel}` refers to axis {axis} of `{name}`",
                 code=Code.RANK,
                 expected=f"an axis below {ranks[name]}, the rank of the argument",
                 got=str(axis),
@@ -185,14 +185,14 @@ def _check_leaf(kernel: str, leaf: Expr, parameters: Sequence[Parameter]) -> Non
     tensors = {p.name: p for p in parameters if p.kind in ("tensor", "output")}
     if name not in tensors:
         raise CompileError(
-            f"a precondition of `{kernel}` speaks of `{name}`, which is no tensor of it",
+            f"a precondition of `{kernel}` refers to `{name}`, which is no tensor parameter",
             code=Code.ANNOTATION,
             expected=f"one of {', '.join(f'`{n}`' for n in tensors) or 'no tensors'}",
             got=f"`{name}`",
         )
     if isinstance(axis, bool) or not isinstance(axis, int) or axis < 0:
         raise CompileError(
-            f"a precondition of `{kernel}` speaks of axis {axis!r} of `{name}`",
+            f"a precondition of `{kernel}` refers to axis {axis!r} of `{name}`",
             code=Code.ANNOTATION,
             expected="an axis, counted from 0",
             got=repr(axis),

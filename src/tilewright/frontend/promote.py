@@ -152,7 +152,7 @@ def cast(em: Emitter, value: Value, to: AnyDType) -> Value:
         em.fail(
             Code.DTYPE,
             f"{source.name} does not convert to {to.name}",
-            hint="packed pairs are opened with unpack() and made with pack()",
+            hint="unpack() unpacks pairs, pack() packs them",
         )
     if to.is_bool:
         return _to_bool(em, value)

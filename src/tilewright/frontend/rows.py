@@ -43,10 +43,10 @@ def _refuse_outside(
         return
     em.fail(
         Code.INDEX,
-        f"element {part} is outside of `{ref.name}` on axis {axis}",
+        f"element {part} is out of bounds of `{ref.name}` on axis {axis}",
         expected="0 or more" if known is None else f"0 <= index < {known}",
         got=str(part),
-        hint="make the view with a padding, which is what lies outside of the tensor",
+        hint="make the view with padding=..., the value of elements outside the tensor",
     )
 
 

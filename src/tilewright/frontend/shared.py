@@ -51,7 +51,7 @@ def update_element(
     if mask is not None:
         em.fail(
             Code.TYPE,
-            "an element of shared memory is updated without a mask",
+            "atomics on shared memory take no mask",
             expected="None",
             got=describe(mask),
             hint="write `if condition:` around it",

@@ -97,7 +97,7 @@ def function_source(function: Callable[..., Any], text: str | None = None) -> Fu
         )
     if code.co_flags & ASYNCHRONOUS:
         raise CompileError(
-            f"`{code.co_name}` is asynchronous, which code of kernels cannot be",
+            f"kernels cannot be `async def`: `{code.co_name}`",
             code=Code.SOURCE,
             expected="a function written with def",
             got="async def",
@@ -113,7 +113,7 @@ def function_source(function: Callable[..., Any], text: str | None = None) -> Fu
         raise CompileError(
             f"the source of `{code.co_name}` cannot be found",
             code=Code.SOURCE,
-            expected="a function whose source Python can show",
+            expected="a function whose source is available",
             got=f"{code.co_filename}:{code.co_firstlineno}",
             hint=SOURCE_HINT,
         )
@@ -156,9 +156,9 @@ def _text_of(code: types.CodeType, names: dict[str, Any]) -> str:
         found = next((t for t in texts if _has_alike(_codes(t, name, flags), code)), None)
     if found is None and texts and edited and not is_rewritten(code):
         raise CompileError(
-            f"the file of `{code.co_name}` has changed since the function was made",
+            f"the file of `{code.co_name}` has changed since the function was defined",
             code=Code.SOURCE,
-            expected="the text that the running code was compiled from",
+            expected="the source from which the running code was compiled",
             got=f"another text of {code.co_filename}",
             hint="import the module again, or restart the program; or keep the text: "
             "@tw.entry(source=...)",
@@ -196,7 +196,7 @@ def _find_given(text: str, code: types.CodeType) -> FunctionNode:
         ) from None
     if node is None:
         raise CompileError(
-            f"the source given for `{code.co_name}` does not have it once",
+            f"the source given for `{code.co_name}` must define it exactly once",
             code=Code.SOURCE,
             expected=f"a text with one `def {code.co_name}(...)`",
             got=repr(text.strip().partition("\n")[0]),

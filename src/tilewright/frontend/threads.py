@@ -22,10 +22,10 @@ def refuse_tiles(em: Emitter, body: Block) -> None:
         if op.name not in ALLOWED:
             em.fail(
                 Code.CALL,
-                f"`{op.name}` has no meaning in a SIMT kernel",
+                f"`{op.name}` is not supported in a SIMT kernel",
                 span=op.span,
-                expected="what one thread does: numbers, and elements of slices",
-                got="a word of tile kernels",
+                expected="operations of one thread: scalars, and elements of slices",
+                got="an operation of tile kernels",
                 hint="write a tile kernel: @tw.entry",
             )
         if any(_is_tile(op, i) for i in range(len(op.results))):

@@ -1,4 +1,4 @@
-"""Kernels of CUDA C++ and PTX as ops, and the driver's own calls on memory.
+"""CUDA C++ and PTX kernels as ops, and driver calls on memory.
 
 with tw.unsafe():
     @cuda.kernel(module.load_function("scale"), block=256)
@@ -35,10 +35,10 @@ def kernel(
     shared_mem_bytes: int = 0,
     strided: Sequence[str] = (),
 ) -> Wrap:
-    """Declare what a loaded function takes, so that it is called with tensors; in `tw.unsafe()`.
+    """Declare the parameters of a loaded function, to call it with tensors; in `tw.unsafe()`.
 
-    The function that is decorated has no body. What is a `simt.DisjointSlice` is written, what is a
-    `simt.Slice` is read; both arrive as an address alone. Elements stand in a row, but for tensors
+    The function that is decorated has no body. A `simt.DisjointSlice` is written, a
+    `simt.Slice` is read; both are passed as an address. Elements are contiguous, except in tensors
     named in `strided`. Without `grid` there is a thread for each element of what is written.
     """
     refuse_no_function("cuda.kernel", function)

@@ -1,4 +1,4 @@
-"""Kernels of CuPy as ops: a `RawKernel`, or a function of a `RawModule`, launched with our tensors.
+"""CuPy kernels as ops: a `RawKernel`, or a function of a `RawModule`, launched with our tensors.
 
 with tw.unsafe():
     @cupy_kernel(raw, block=256)
@@ -32,7 +32,7 @@ def kernel(
     shared_mem_bytes: int = 0,
     strided: Sequence[str] = (),
 ) -> Wrap:
-    """Declare what a kernel of CuPy takes, so that it is called with tensors; in `tw.unsafe()`.
+    """Declare the parameters of a CuPy kernel, to call it with tensors; in `tw.unsafe()`.
 
     As `tilewright.interop.cuda.kernel`. CuPy compiles it, for each device that it is launched on.
     """

@@ -61,7 +61,7 @@ class Functions:
 
 
 def grid_of(call: Call, grid: Grid | None, block: Shape) -> Shape:
-    """How many blocks run; where nobody says, a thread for each element of what is written."""
+    """Return the number of blocks; by default one thread for each element of the longest output."""
     if callable(grid):
         return as_shape(grid(named(call)), "the grid")
     if grid is not None:
@@ -70,10 +70,10 @@ def grid_of(call: Call, grid: Grid | None, block: Shape) -> Shape:
     sizes = [size(given.shape) for given in memory if given.written]
     if not sizes:
         raise LaunchError(
-            f"how many blocks `{call.kernel}` needs does not follow from what it writes",
+            f"the outputs of `{call.kernel}` do not define a grid",
             expected="a grid, since it writes no tensor",
             got="none",
-            hint="say `grid=...` where it is wrapped, or .launch_config(grid=...)",
+            hint="pass `grid=...` where it is wrapped, or .launch_config(grid=...)",
         )
     return (ceil_div(max(sizes), size(block)),)
 

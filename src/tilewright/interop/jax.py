@@ -181,7 +181,7 @@ def custom_op(
     constants: Mapping[str, Any] | None = None,
     vmap_method: str = "sequential",
 ) -> JaxOp:
-    """Make a kernel a function of JAX arrays.
+    """Turn a kernel into a function of JAX arrays.
 
     `outputs` says what results look like: as an input (`outputs="x"`), or by a function of the
     inputs (`outputs={"z": lambda x, y: jax.ShapeDtypeStruct(...)}`). `tiles` cuts the outputs of a
@@ -195,7 +195,9 @@ def custom_op(
 def _described(made: Made, inputs: Mapping[str, Any]) -> Any:
     found = inputs[made] if isinstance(made, str) else made(**inputs)
     if not (hasattr(found, "shape") and hasattr(found, "dtype")):
-        raise TypeError(f"`outputs` gives what has a shape and a dtype, got {found!r:.60}")
+        raise TypeError(
+            f"`outputs` must return an object with a shape and a dtype, got {found!r:.60}"
+        )
     return jax.ShapeDtypeStruct(found.shape, found.dtype)
 
 
@@ -258,7 +260,7 @@ def _version() -> tuple[int, int]:
     )
     if major != MAJOR:
         raise InternalError(
-            "this version of XLA calls functions in a way that is not known here",
+            "this version of XLA has an unknown calling convention",
             expected=f"version {MAJOR}.x of its interface",
             got=f"version {major}.{minor}",
         )

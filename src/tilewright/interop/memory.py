@@ -1,6 +1,6 @@
-"""The driver's own calls on memory, in the order of a stream: for `with_context`, and unsafe.
+"""Driver calls on memory, in stream order: for `with_context`, and unsafe.
 
-What is allocated here belongs to nobody: no tensor, no borrow and no finalizer knows of it.
+Tilewright does not track this memory: no tensor, no borrow and no finalizer refers to it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..op.place import here, place_of
 
 
 def malloc_async(nbytes: int, stream: Stream) -> int:
-    """Memory of a GPU that is there once its stream gets here; gives its address."""
+    """Allocate GPU memory in stream order; return its address."""
     cuda = _checked("malloc_async", stream)
     _refuse_capture("malloc_async", cuda)
     pool, calls, found = cuda.device.pool.handle, cuda.context.calls, list[int]()
@@ -26,14 +26,14 @@ def malloc_async(nbytes: int, stream: Stream) -> int:
 
 
 def free_async(address: int, stream: Stream) -> None:
-    """Give memory of `malloc_async` back once its stream gets here."""
+    """Free memory of `malloc_async` in stream order."""
     cuda = _checked("free_async", stream)
     _refuse_capture("free_async", cuda)
     cuda.put(None, cuda.context.calls.free, address, cuda.handle)
 
 
 def memcpy_htod_async(address: int, source: np.ndarray[Any, Any], stream: Stream) -> None:
-    """Copy an array of the host to a GPU; it is kept, and must stay as it is, until then."""
+    """Copy a host array to a GPU in stream order; it must not change until then."""
     cuda = _checked("memcpy_htod_async", stream)
     start = _start("memcpy_htod_async", source)
     calls = cuda.context.calls
@@ -41,11 +41,11 @@ def memcpy_htod_async(address: int, source: np.ndarray[Any, Any], stream: Stream
 
 
 def memcpy_dtoh_async(target: np.ndarray[Any, Any], address: int, stream: Stream) -> None:
-    """Copy memory of a GPU to an array of the host, which is there when the stream is done."""
+    """Copy GPU memory to a host array in stream order."""
     cuda = _checked("memcpy_dtoh_async", stream)
     start = _start("memcpy_dtoh_async", target)
     if not target.flags.writeable:
-        raise ShapeError("memcpy_dtoh_async cannot write an array that is read only")
+        raise ShapeError("memcpy_dtoh_async cannot write a read-only array")
     calls = cuda.context.calls
     cuda.put(target, calls.copy_between, start, address, target.nbytes, cuda.handle)
 
@@ -53,7 +53,7 @@ def memcpy_dtoh_async(target: np.ndarray[Any, Any], address: int, stream: Stream
 def _checked(call: str, stream: Stream) -> CudaStream:
     if not unsafe_allowed():
         raise LaunchError(
-            f"{call} is a call of the driver that nothing watches over",
+            f"{call} is an unchecked driver call",
             places=(("here", place_of(here())),),
             hint=f"write `with tw.unsafe():` around {call}(...)",
         )
@@ -73,7 +73,7 @@ def _refuse_capture(call: str, stream: CudaStream) -> None:
 def _start(call: str, array: np.ndarray[Any, Any]) -> int:
     if not array.flags.c_contiguous:
         raise ShapeError(
-            f"{call} copies bytes in a row",
+            f"{call} copies contiguous bytes",
             expected="a contiguous array",
             got=f"shape {array.shape}, strides of {array.strides} bytes",
             hint="pass np.ascontiguousarray(a)",

@@ -1,4 +1,4 @@
-"""Kernels of numba-cuda as ops: compiled by Numba to PTX, launched with our tensors.
+"""numba-cuda kernels as ops: compiled by Numba to PTX, launched with our tensors.
 
 with tw.unsafe():
     scale = kernel(scale_kernel, reads=("x",), writes=("out",), block=256)
@@ -91,10 +91,10 @@ def kernel(
     grid: Grid | None = None,
     block: ShapeLike = 256,
 ) -> ForeignEntry:
-    """Make an op of a `@numba.cuda.jit` kernel; inside `tw.unsafe()`.
+    """Wrap a `@numba.cuda.jit` kernel as an op; inside `tw.unsafe()`.
 
-    `writes` and `reads` name its arrays; the rest are numbers. Arrays may have gaps. What is only
-    read is a read-only array for Numba, which refuses kernels that write it. Without `grid` there
+    `writes` and `reads` name its arrays; the rest are numbers. Arrays may have gaps. An input
+    is a read-only array for Numba, which rejects kernels that write it. Without `grid` there
     is a thread for each element of what is written.
     """
     if not hasattr(function, "py_func") or not hasattr(function, "targetoptions"):

@@ -78,5 +78,5 @@ def _text(nvrtc: Any, program: Any, what: str) -> bytes:
 def _ask(nvrtc: Any, call: str, *args: Any) -> Any:
     status, *results = getattr(nvrtc, call)(*args)
     if int(status) != 0:
-        raise CompileError(f"NVRTC refused {call}", got=str(status), code=Code.TOOLCHAIN)
+        raise CompileError(f"NVRTC rejected {call}", got=str(status), code=Code.TOOLCHAIN)
     return results[0] if results else None

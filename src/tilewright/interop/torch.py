@@ -1,4 +1,4 @@
-"""Kernels as operators of PyTorch, known to autograd, `torch.compile` and `opcheck`."""
+"""Kernels as PyTorch operators, known to autograd, `torch.compile` and `opcheck`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TorchOp:
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
     ) -> None:
-        """Say how gradients are made, as `torch.library.CustomOpDef.register_autograd` takes it."""
+        """Register gradients, as `torch.library.CustomOpDef.register_autograd` does."""
         self.definition.register_autograd(backward, setup_context=setup_context)
 
     def compile(self, *args: Any) -> None:
@@ -147,7 +147,7 @@ def custom_op(
     outputs: Mapping[str, Made] | Made | None = None,
     constants: Mapping[str, Any] | None = None,
 ) -> TorchOp:
-    """Make a kernel an operator of PyTorch, called `name`, such as "mylib::softmax".
+    """Turn a kernel into a PyTorch operator, called `name`, such as "mylib::softmax".
 
     Its schema, what it mutates and what it gives for tensors without memory follow from the
     kernel's signature. Without `outputs` the operator takes the kernel's arguments, and writes its
@@ -223,7 +223,7 @@ def refuse_unloaded(launch: Launch[Any]) -> None:
     if launch.is_lengthy():
         launch.close()
         raise Error(
-            f"`{launch.name}` is not loaded, and a capture is under way in which it cannot be",
+            f"`{launch.name}` is not loaded, and cannot be loaded during a capture",
             hint="call .compile(...) of the operator with such arguments before the capture",
         )
 
@@ -270,7 +270,7 @@ _raw_stream: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRa
 
 def _stream_of_host(device: Any) -> Stream | None:
     """A stream of ours on the CPU: PyTorch's own work there is done when it is."""
-    return choose_stream("an operator of PyTorch", host_device(None))
+    return choose_stream("a PyTorch operator", host_device(None))
 
 
 _BORROWED: dict[tuple[int, int], Stream] = {}

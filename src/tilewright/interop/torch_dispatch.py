@@ -1,9 +1,9 @@
-"""A shorter way from PyTorch's dispatcher to a kernel, for calls that autograd has no part in.
+"""A fast path from PyTorch's dispatcher to a kernel, for calls that need no gradient.
 
-A custom operator passes two functions in Python, for autograd and for the count of a tensor's
-versions, before it gets to its own: they cost more than a launch does. The dispatcher says for
-each call who else wants to see it (a mode, `torch.compile`, a tensor that is no plain one). Where
-nobody does, the kernel is run at once; every other call goes the way PyTorch has made for it.
+A custom operator passes two Python functions, for autograd and for the version counter of a
+tensor, before it reaches its own: they cost more than a launch. The dispatcher reports for each
+call which handlers are active (a mode, `torch.compile`, a tensor subclass). If there is none, the
+kernel runs at once; every other call takes PyTorch's own path.
 """
 
 from __future__ import annotations

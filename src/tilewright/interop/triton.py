@@ -1,4 +1,4 @@
-"""Kernels of Triton as ops: compiled by Triton for our devices, launched with our tensors.
+"""Triton kernels as ops: compiled by Triton for our devices, launched with our tensors.
 
 with tw.unsafe():
     add = triton_kernel(add_kernel, reads=("x_ptr", "y_ptr"), writes=("out_ptr",), grid=...)
@@ -156,7 +156,7 @@ def kernel(
     writes: Sequence[str] = (),
     strided: Sequence[str] = (),
 ) -> ForeignEntry:
-    """Make an op of a `@triton.jit` kernel; inside `tw.unsafe()`.
+    """Wrap a `@triton.jit` kernel as an op; inside `tw.unsafe()`.
 
     `writes` and `reads` name its pointers; the rest are numbers. It is called with tensors and
     numbers in its order; its constexprs, `num_warps` and the like go by keyword. `grid` is a
@@ -230,7 +230,7 @@ def _refuse_special(kernel: str, metadata: Any) -> None:
     ]
     if wrong:
         raise LaunchError(
-            f"`{kernel}` of Triton cannot be launched from here",
-            expected="a kernel whose blocks are launched on their own",
+            f"the Triton kernel `{kernel}` cannot be launched by Tilewright",
+            expected="a kernel of independent blocks",
             got=f"one that needs {' and '.join(wrong)}",
         )

@@ -77,10 +77,12 @@ class KernelFunction:
     def _tiles_by_name(self, tiles: Tiles | None) -> dict[str, Tile]:
         if not _is_of_tiles(self.kernel):
             if tiles is not None:
-                raise TypeError(f"`{self.name}` takes its outputs whole, and has no `tiles`")
+                raise TypeError(f"`{self.name}` takes its outputs undivided, and has no `tiles`")
             return {}
         if tiles is None:
-            raise TypeError(f"`{self.name}` is a tile kernel: say how its outputs are cut, `tiles`")
+            raise TypeError(
+                f"`{self.name}` is a tile kernel: pass the tile shape of its outputs, `tiles`"
+            )
         found = _by_name(self.outputs, tiles)
         if set(found) != set(self.outputs):
             raise TypeError(

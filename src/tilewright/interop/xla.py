@@ -1,4 +1,4 @@
-"""Functions that XLA calls by its C interface, written in Python: what it passes, what it is told.
+"""Functions that XLA calls by its C interface, written in Python: arguments, results and errors.
 
 The structures are those of XLA's `ffi/api/c_api.h`, of which only fields are read that have been
 there since its first version; newer versions add behind them.
@@ -175,7 +175,7 @@ def handler(call: Call, version: Sequence[int]) -> Any:
     """A function of C for XLA, to be kept as long as XLA may call it; `version` is that of the
     interface.
 
-    An interrupt that leaves it is told XLA as a failure, and raised when that has returned.
+    An interrupt that leaves it is reported to XLA as a failure, and raised when XLA has returned.
     """
 
     def run(address: int) -> int:

@@ -126,8 +126,8 @@ def convert(source: Any, dtype: type[E]) -> DeviceOp[Tensor[E]]: ...
 @overload
 def convert(source: Any, dtype: DTypeLike) -> DeviceOp[Tensor[Any]]: ...
 def convert(source: Any, dtype: DTypeLike) -> DeviceOp[Tensor[Any]]:
-    """A new tensor with a tensor's elements as another type; also of an op's result, or an array.
+    """Convert a tensor, an array or an op's result to another element type, in a new tensor.
 
-    Floats round to the nearest, to integers toward zero and into range; integers wrap.
+    Floats round to nearest, floats to integers round toward zero and saturate; integers wrap.
     """
     return Convert(source, in_memory(dtype))

@@ -1,7 +1,7 @@
-"""What the threads of a warp or of a block compute together, for SIMT kernels: sums and the like.
+"""Cooperative algorithms of the threads of a warp or a block, for SIMT kernels: sums, scans.
 
-These are functions of the kernel language, written in it; calling them is safe. They stand where
-all threads get, which is checked while compiling, as it is for barriers.
+These are functions of the kernel language, written in it; calling them is safe. All
+threads must reach a call, which the compiler checks, as for barriers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ T = TypeVar("T")
 def warp_reduce(value: T, combine: Callable[[T, T], T], *, width: int = WARP_SIZE) -> T:
     """Combine the values of the 32 lanes of a warp; every lane gets the result.
 
-    `combine` takes two of them in any order. With `width`, a power of two, that many neighbours
-    have a result of their own. The last warp of a block, or its last neighbours, must be whole.
+    `combine` takes two of them in any order. With `width`, a power of two, that many adjacent lanes
+    have a separate result. The last warp of a block, or its last group, must be complete.
     """
     whole_warps(width)
     with unsafe():
@@ -32,7 +32,7 @@ def warp_reduce(value: T, combine: Callable[[T, T], T], *, width: int = WARP_SIZ
 
 
 def warp_scan(value: T, combine: Callable[[T, T], T], *, width: int = WARP_SIZE) -> T:
-    """Combine the values of all lanes up to one's own, in order; of `width` neighbours alone."""
+    """Combine the values of all lanes up to the own one, in order; of `width` adjacent lanes."""
     whole_warps(width)
     lane = lane_id() % width
     with unsafe():
@@ -47,7 +47,7 @@ def warp_scan(value: T, combine: Callable[[T, T], T], *, width: int = WARP_SIZE)
 def block_reduce(value: T, combine: Callable[[T, T], T]) -> T:
     """Combine the values of all threads of a block; every thread gets the result.
 
-    For kernels that say their block, `@simt.kernel(block=...)`, of whole warps.
+    For kernels that declare their block, `@simt.kernel(block=...)`, of complete warps.
     """
     warps = _warps()
     value = warp_reduce(value, combine)
@@ -67,7 +67,7 @@ def block_reduce(value: T, combine: Callable[[T, T], T]) -> T:
 
 
 def block_scan(value: T, combine: Callable[[T, T], T]) -> T:
-    """Combine the values of all threads of a block up to one's own, in order; as `block_reduce`."""
+    """Combine the values of all threads up to the own one, in order; as `block_reduce`."""
     warps = _warps()
     value = warp_scan(value, combine)
     if warps == 1:
@@ -91,37 +91,37 @@ def block_scan(value: T, combine: Callable[[T, T], T]) -> T:
 def _warps() -> int:
     """How many warps a block has: a constant."""
     threads = block_dim(0) * block_dim(1) * block_dim(2)
-    assert threads % WARP_SIZE == 0, "the threads of a block must be whole warps of 32"
+    assert threads % WARP_SIZE == 0, "the threads of a block must be complete warps of 32"
     return threads // WARP_SIZE
 
 
 def warp_sum(value: T, *, width: int = WARP_SIZE) -> T:
-    """Add up the values of the lanes of a warp, or of `width` neighbours; all get the sum."""
+    """Sum the values of the lanes of a warp, or of `width` adjacent lanes; all get the sum."""
     return warp_reduce(value, _add, width=width)
 
 
 def warp_max(value: T, *, width: int = WARP_SIZE) -> T:
-    """Give the greatest value of the lanes of a warp, or of `width` neighbours, to each."""
+    """Return the maximum over the lanes of a warp, or over `width` adjacent lanes, in each lane."""
     return warp_reduce(value, _greater, width=width)
 
 
 def warp_min(value: T, *, width: int = WARP_SIZE) -> T:
-    """Give the least value of the lanes of a warp, or of `width` neighbours, to each."""
+    """Return the minimum over the lanes of a warp, or over `width` adjacent lanes, in each lane."""
     return warp_reduce(value, _lesser, width=width)
 
 
 def block_sum(value: T) -> T:
-    """Add up the values of the threads of a block; every thread gets the sum."""
+    """Sum the values of the threads of a block; every thread gets the sum."""
     return block_reduce(value, _add)
 
 
 def block_max(value: T) -> T:
-    """Give the greatest value of the threads of a block to each of them."""
+    """Return the maximum over the threads of a block, in each thread."""
     return block_reduce(value, _greater)
 
 
 def block_min(value: T) -> T:
-    """Give the least value of the threads of a block to each of them."""
+    """Return the minimum over the threads of a block, in each thread."""
     return block_reduce(value, _lesser)
 
 

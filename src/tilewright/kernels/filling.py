@@ -62,7 +62,7 @@ def ones(
 def ones(
     shape: ShapeLike, dtype: DTypeLike = f32, *more: Any, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor of ones."""
+    """Create a tensor of ones."""
     if more:
         refuse_order("ones", shape, dtype, *more)
     plan = Plan("ones", shape, dtype, device)
@@ -84,7 +84,7 @@ def full(
 def full(
     shape: ShapeLike, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor filled with one value, whose type decides the dtype if none is given."""
+    """Create a tensor filled with one value, whose type is the default dtype."""
     if type(value) in (tuple, list) and isinstance(shape, int | float):
         raise TypeError(f"`full` takes the shape first: tw.full({tuple(value)}, {shape!r})")
     found = dtype_of(value) if dtype is None else dtype
@@ -94,7 +94,7 @@ def full(
 def ones_like(
     other: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor of ones with the shape, dtype and device of another."""
+    """Create a tensor of ones with the shape, dtype and device of another."""
     plan = plan_like("ones_like", other, dtype, device)
     return _filled(plan, True if plan.dtype.is_bool else 1)
 
@@ -102,12 +102,12 @@ def ones_like(
 def full_like(
     other: Any, value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor filled with one value, with the shape, dtype and device of another."""
+    """Create a tensor filled with one value, with the shape, dtype and device of another."""
     return _filled(plan_like("full_like", other, dtype, device), value)
 
 
 def dtype_of(value: Any) -> AnyDType:
-    """The element type that a number has without being told one."""
+    """Return the default element type of a number."""
     if isinstance(value, DType):
         return type(value)
     if _is_numpy_scalar(value):
@@ -123,19 +123,19 @@ def _is_numpy_scalar(value: object) -> bool:
 
 
 def eye(n: int, dtype: DTypeLike = f32, *, device: DeviceLike = None) -> DeviceOp[Tensor[Any]]:
-    """The identity matrix of n rows."""
+    """Create the identity matrix of n rows."""
     return Eye(Plan("eye", (n, n), dtype, device))
 
 
 def eye_rect(
     rows: int, columns: int, dtype: DTypeLike = f32, *, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A matrix with ones on its main diagonal and zeros elsewhere."""
+    """Create a matrix with ones on its main diagonal and zeros elsewhere."""
     return Eye(Plan("eye_rect", (rows, columns), dtype, device))
 
 
 class Eye(Creation):
-    """Zeros, whose main diagonal a kernel fills with ones: it is a tensor of its own stride."""
+    """Creates zeros, whose main diagonal, a strided view, a kernel fills with ones."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -219,8 +219,8 @@ def fill(target: Tensor[E] | DeviceOp[Tensor[E]], value: Any) -> DeviceOp[Tensor
 @overload
 def fill(target: BorrowMut[E] | DeviceOp[BorrowMut[E]], value: Any) -> DeviceOp[BorrowMut[E]]: ...
 def fill(target: Any, value: Any) -> DeviceOp[Any]:
-    """An op that overwrites a tensor with one value, in place; gives the tensor.
+    """Overwrite a tensor with one value, in place; return the tensor.
 
-    It allocates nothing, so a graph can hold it.
+    It allocates nothing, so a graph can record it.
     """
     return Fill(target, value)

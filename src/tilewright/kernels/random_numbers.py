@@ -163,7 +163,7 @@ def random_bits(
 def random_bits(
     shape: ShapeLike, dtype: DTypeLike = u32, *, seed: int | None = None, device: DeviceLike = None
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor of integers all of whose bits are random."""
+    """Create a tensor of integers with random bits."""
     plan = Plan("random_bits", shape, dtype, device)
     _refuse_dtype(plan, i8, i16, i32, i64, u8, u16, u32, u64)
     wide = BITS[plan.dtype.itemsize] is u64
@@ -203,7 +203,7 @@ def randint(
     seed: int | None = None,
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor of random integers, at least `low` and less than `high`."""
+    """Create a tensor of random integers, at least `low` and less than `high`."""
     plan = Plan("randint", shape, dtype, device)
     _refuse_dtype(plan, i8, i16, i32, i64, u8, u16, u32, u64)
     least, most = int_range(plan.dtype)
@@ -239,9 +239,9 @@ def rand(
     seed: int | None = None,
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor of uniform random numbers, at least 0 and less than 1, f32 or f64.
+    """Create a tensor of uniform random numbers, at least 0 and less than 1, f32 or f64.
 
-    A seed gives the same numbers on every device; without one they differ each time.
+    A seed yields the same numbers on every device; without one they differ each time.
     """
     if more:
         refuse_order("rand", shape, dtype, *more)
@@ -288,7 +288,7 @@ def randn(
     seed: int | None = None,
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
-    """A tensor of normal random numbers, f16, f32 or f64."""
+    """Create a tensor of normal random numbers, f16, f32 or f64."""
     if more:
         refuse_order("randn", shape, dtype, *more, words=("mean", "std"))
     return _normal(Plan("randn", shape, dtype, device), mean, std, seed)
@@ -302,7 +302,7 @@ def randn_f16(
     seed: int | None = None,
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[f16]]:
-    """A tensor of normal random numbers, computed in f32 and rounded to f16."""
+    """Create a tensor of normal random numbers, computed in f32 and rounded to f16."""
     return _normal(Plan("randn_f16", shape, f16, device), mean, std, seed)
 
 

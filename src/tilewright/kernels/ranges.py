@@ -89,7 +89,7 @@ def arange(
     *,
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
-    """Numbers from `start` (or 0) to before `stop`, `step` apart: i32 for ints, else f32.
+    """Create a range from `start` (or 0) to before `stop`, `step` apart: i32 for ints, else f32.
 
     Floats are start + i * step in f64, rounded once.
     """
@@ -137,9 +137,9 @@ def linspace(
     endpoint: bool = True,
     device: DeviceLike = None,
 ) -> DeviceOp[Tensor[Any]]:
-    """`num` numbers from `start` to `stop`, evenly spaced; without the endpoint, to before it.
+    """Create `num` evenly spaced numbers from `start` to `stop`, with or without the endpoint.
 
-    Element i is start + i * step in f64, rounded once; the last one is `stop` itself.
+    Element i is start + i * step in f64, rounded once; the last one is `stop` exactly.
     """
     found = as_dtype(dtype)
     if not is_whole(num):

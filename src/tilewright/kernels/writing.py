@@ -1,7 +1,7 @@
 """Ops that write memory by kernels: new tensors, and tensors that are there, flat where possible.
 
-Extents are 32-bit in kernels, so memory with more elements is written in several launches; each is
-told the number of its first element.
+Extents are 32-bit in kernels, so memory with more elements is written in several launches; each
+gets the number of its first element.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def launched(
 
 
 def flat_parts(region: Region) -> Iterator[Part]:
-    """Contiguous memory that nobody else knows yet, as parts of one axis."""
+    """Return contiguous memory that has no other reference, as parts of one axis."""
     for piece, first in flat_pieces(region):
         yield Part(new_tensor(piece).partition_mut((TILE,)), first)
 

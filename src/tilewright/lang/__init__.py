@@ -1,6 +1,6 @@
-"""What may be written in a kernel: `import tilewright.lang as tl`.
+"""The kernel language: `import tilewright.lang as tl`.
 
-Every name is a declaration for readers and type checkers; the compiler gives it its meaning.
+Every name is a declaration for readers and type checkers; the compiler implements it.
 """
 
 from __future__ import annotations

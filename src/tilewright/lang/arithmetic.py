@@ -1,4 +1,4 @@
-"""Arithmetic by name: what the operators do not say, and the low-level ops of both kinds."""
+"""Named arithmetic: functions beyond the operators, and the low-level integer and float ops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def maximum(a: int, b: int) -> int: ...
 def maximum(a: float, b: float) -> float: ...
 @declared
 def maximum(a: Number, b: Number) -> Number:
-    """Take the greater, element by element; NaN wins, and +0 is greater than -0."""
+    """Return the elementwise maximum; NaN wins, and +0 is greater than -0."""
     ...
 
 
@@ -39,31 +39,31 @@ def minimum(a: int, b: int) -> int: ...
 def minimum(a: float, b: float) -> float: ...
 @declared
 def minimum(a: Number, b: Number) -> Number:
-    """Take the lesser, element by element; NaN wins, and -0 is less than +0."""
+    """Return the elementwise minimum; NaN wins, and -0 is less than +0."""
     ...
 
 
 @declared
 def max_tile(a: Tile[E], b: Tile[E] | float) -> Tile[E]:
-    """Take the greater of two tiles, element by element; the same as `maximum`."""
+    """Return the elementwise maximum of two tiles; the same as `maximum`."""
     ...
 
 
 @declared
 def min_tile(a: Tile[E], b: Tile[E] | float) -> Tile[E]:
-    """Take the lesser of two tiles, element by element; the same as `minimum`."""
+    """Return the elementwise minimum of two tiles; the same as `minimum`."""
     ...
 
 
 @declared
 def clamp(x: N, low: Number, high: Number) -> N:
-    """Limit to the range from `low` to `high`."""
+    """Clamp elements to the range from `low` to `high`."""
     ...
 
 
 @declared
 def abs(x: N) -> N:
-    """Take the absolute value; the least integer stays as it is."""
+    """Return the absolute value; the least integer is unchanged."""
     ...
 
 
@@ -77,7 +77,7 @@ def max(a: Tile[E], *rest: Tile[E] | float) -> Tile[E]: ...
 def max(a: float, b: Tile[E], /, *rest: Tile[E] | float) -> Tile[E]: ...
 @declared
 def max(a: Number, *rest: Number) -> Number:
-    """Take the greatest of scalars; of constants it is one. Tiles have `maximum`, `reduce_max`."""
+    """Return the maximum of scalars or constants. For tiles: `maximum`, `reduce_max`."""
     ...
 
 
@@ -91,7 +91,7 @@ def min(a: Tile[E], *rest: Tile[E] | float) -> Tile[E]: ...
 def min(a: float, b: Tile[E], /, *rest: Tile[E] | float) -> Tile[E]: ...
 @declared
 def min(a: Number, *rest: Number) -> Number:
-    """Take the least of scalars; of constants it is one. Tiles have `minimum`, `reduce_min`."""
+    """Return the minimum of scalars or constants. For tiles: `minimum`, `reduce_min`."""
     ...
 
 
@@ -124,7 +124,7 @@ def floor_div(a: int, b: int) -> int: ...
 def floor_div(a: float, b: float) -> float: ...
 @declared
 def floor_div(a: Number, b: Number) -> Number:
-    """Divide and round down, as `//` does: integers by 0 give 0; of floats floor(a / b)."""
+    """Divide and round down, as `//` does: an integer by 0 is 0; floats are floor(a / b)."""
     ...
 
 
@@ -136,7 +136,7 @@ def ceil_div(a: Tile[E], b: Tile[E] | int) -> Tile[E]: ...
 def ceil_div(a: int, b: Tile[E]) -> Tile[E]: ...
 @declared
 def ceil_div(a: Tile[Any] | int, b: Tile[Any] | int) -> Tile[Any] | int:
-    """Divide integers and round up; by 0 it gives 0. Of constants it is a constant."""
+    """Divide integers and round up; division by 0 is 0. The result for constants is a constant."""
     ...
 
 
@@ -145,31 +145,31 @@ def ceil_div(a: Tile[Any] | int, b: Tile[Any] | int) -> Tile[Any] | int:
 
 @declared
 def addi(a: N, b: N | int, *, overflow: Overflow = Overflow.NONE) -> N:
-    """Add integers, wrapping; `overflow` promises that they do not."""
+    """Add integers, wrapping; `overflow` asserts that they do not wrap."""
     ...
 
 
 @declared
 def subi(a: N, b: N | int, *, overflow: Overflow = Overflow.NONE) -> N:
-    """Subtract integers, wrapping; `overflow` promises that they do not."""
+    """Subtract integers, wrapping; `overflow` asserts that they do not wrap."""
     ...
 
 
 @declared
 def muli(a: N, b: N | int, *, overflow: Overflow = Overflow.NONE) -> N:
-    """Multiply integers, wrapping; `overflow` promises that they do not."""
+    """Multiply integers, wrapping; `overflow` asserts that they do not wrap."""
     ...
 
 
 @declared
 def divi(a: N, b: N | int, *, rounding: Rounding = Rounding.ZERO) -> N:
-    """Divide integers, rounding toward zero, NEG_INF or POS_INF; by 0 it gives 0."""
+    """Divide integers, rounding toward zero, NEG_INF or POS_INF; division by 0 is 0."""
     ...
 
 
 @declared
 def remi(a: N, b: N | int) -> N:
-    """Take the remainder of `divi`, with the sign of `a`; by 0 it is `a`."""
+    """Return the remainder of `divi`, with the sign of `a`; the remainder by 0 is `a`."""
     ...
 
 
@@ -181,25 +181,25 @@ def negi(x: N, *, overflow: Overflow = Overflow.NONE) -> N:
 
 @declared
 def absi(x: N) -> N:
-    """Take the absolute value of integers; the least one stays as it is."""
+    """Return the absolute value of integers; the least integer is unchanged."""
     ...
 
 
 @declared
 def mulhii(a: N, b: N | int) -> N:
-    """Take the high half of the product, both numbers read as unsigned."""
+    """Return the high half of the product of both numbers as unsigned integers."""
     ...
 
 
 @declared
 def maxi(a: N, b: N | int) -> N:
-    """Take the greater of two integers."""
+    """Return the maximum of two integers."""
     ...
 
 
 @declared
 def mini(a: N, b: N | int) -> N:
-    """Take the lesser of two integers."""
+    """Return the minimum of two integers."""
     ...
 
 
@@ -226,7 +226,7 @@ def mulf(a: N, b: N | float, *, rounding: Rounding = Rounding.NEAREST_EVEN, ftz:
 
 @declared
 def divf(a: N, b: N | float, *, rounding: Rounding = Rounding.NEAREST_EVEN, ftz: bool = False) -> N:
-    """Divide floats; f32 and f64 round in all directions, APPROX and FULL give f32 in 2 ulp."""
+    """Divide floats; f32 and f64 round in all directions, APPROX and FULL are f32 within 2 ulp."""
     ...
 
 
@@ -245,7 +245,7 @@ def fma(
 
 @declared
 def remf(a: N, b: N | float) -> N:
-    """Take the exact remainder with the sign of `a`; `%` has the sign of the divisor."""
+    """Return the exact remainder with the sign of `a`; `%` has the sign of the divisor."""
     ...
 
 
@@ -257,17 +257,17 @@ def negf(x: N) -> N:
 
 @declared
 def absf(x: N) -> N:
-    """Take the absolute value of floats."""
+    """Return the absolute value of floats."""
     ...
 
 
 @declared
 def maxf(a: N, b: N | float, *, nan: bool = True, ftz: bool = False) -> N:
-    """Take the greater of two floats; a NaN wins, or loses if `nan` is False."""
+    """Return the maximum of two floats; a NaN wins, or loses if `nan` is False."""
     ...
 
 
 @declared
 def minf(a: N, b: N | float, *, nan: bool = True, ftz: bool = False) -> N:
-    """Take the lesser of two floats; a NaN wins, or loses if `nan` is False."""
+    """Return the minimum of two floats; a NaN wins, or loses if `nan` is False."""
     ...

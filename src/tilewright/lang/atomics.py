@@ -31,7 +31,7 @@ def atomic_rmw(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Combine `value` into memory where `mask`; give what was there before (0 elsewhere)."""
+    """Combine `value` into memory where `mask`; return the old values (0 elsewhere)."""
     ...
 
 
@@ -45,7 +45,7 @@ def atomic_rmw_tko(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Combine into memory; the same as `atomic_rmw`: tokens are the compiler's own affair."""
+    """Combine into memory; the same as `atomic_rmw`: the compiler inserts tokens."""
     ...
 
 
@@ -59,7 +59,7 @@ def atomic_cas(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Store `value` where memory equals `compare` bit for bit; give what was there before."""
+    """Store `value` where memory equals `compare` bit for bit; return the old values."""
     ...
 
 
@@ -73,7 +73,7 @@ def atomic_cas_tko(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Compare and swap; the same as `atomic_cas`: tokens are the compiler's own affair."""
+    """Compare and swap; the same as `atomic_cas`: the compiler inserts tokens."""
     ...
 
 
@@ -86,7 +86,7 @@ def atomic_add(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Add to memory; give what was there before."""
+    """Add to memory; return the old values."""
     ...
 
 
@@ -99,7 +99,7 @@ def atomic_max(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Keep the greater in memory; give what was there before."""
+    """Store the maximum in memory; return the old values."""
     ...
 
 
@@ -112,7 +112,7 @@ def atomic_min(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Keep the lesser in memory; give what was there before."""
+    """Store the minimum in memory; return the old values."""
     ...
 
 
@@ -125,7 +125,7 @@ def atomic_and(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Clear bits in memory; give what was there before."""
+    """Clear bits in memory; return the old values."""
     ...
 
 
@@ -138,7 +138,7 @@ def atomic_or(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Set bits in memory; give what was there before."""
+    """Set bits in memory; return the old values."""
     ...
 
 
@@ -151,7 +151,7 @@ def atomic_xor(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Flip bits in memory; give what was there before."""
+    """Flip bits in memory; return the old values."""
     ...
 
 
@@ -164,7 +164,7 @@ def atomic_xchg(
     ordering: AtomicOrdering = "acq_rel",
     scope: ScopeLike = "device",
 ) -> Tile[E]:
-    """Replace memory; give what was there before."""
+    """Replace memory; return the old values."""
     ...
 
 
@@ -177,7 +177,7 @@ def atomic_red_view(
     *,
     scope: ScopeLike = "device",
 ) -> None:
-    """Combine a tile into memory through a view, in relaxed order; every mode but "xchg"."""
+    """Combine a tile into memory through a view, in relaxed order; every mode except "xchg"."""
     ...
 
 

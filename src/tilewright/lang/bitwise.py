@@ -1,4 +1,4 @@
-"""Bits of integers and the logic of booleans, by name; the operators do the same."""
+"""Named bitwise and logical operations; the operators do the same."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from .tile import N
 
 @declared
 def andi(a: N, b: N | int) -> N:
-    """Take the bits that are set in both; of booleans: and."""
+    """Return the bitwise and; of booleans, the logical and."""
     ...
 
 
 @declared
 def ori(a: N, b: N | int) -> N:
-    """Take the bits that are set in either; of booleans: or."""
+    """Return the bitwise or; of booleans, the logical or."""
     ...
 
 
 @declared
 def xori(a: N, b: N | int) -> N:
-    """Take the bits that differ; of booleans: unequal."""
+    """Return the bitwise exclusive or; of booleans, inequality."""
     ...
 
 
 @declared
 def noti(x: N) -> N:
-    """Invert all bits; of booleans: not."""
+    """Invert all bits; of booleans, the logical not."""
     ...
 
 
 @declared
 def shli(a: N, b: N | int, *, overflow: Overflow = Overflow.NONE) -> N:
-    """Shift left by `b`, read as unsigned; by the width or more it gives 0."""
+    """Shift left by `b`, read as unsigned; a shift by the width or more is 0."""
     ...
 
 

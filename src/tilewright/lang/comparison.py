@@ -1,4 +1,4 @@
-"""Comparisons by name, and choosing between two values."""
+"""Named comparisons, and selection between two values."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ def cmpi(a: Tile[Any] | int, b: Tile[Any] | int, predicate: Predicate) -> Tile[b
 
 @declared
 def cmpf(a: Number, b: Number, predicate: Predicate, *, unordered: bool = False) -> Tile[bool_]:
-    """Compare floats; where one is NaN the answer is `unordered`."""
+    """Compare floats; if one is NaN the result is `unordered`."""
     ...
 
 
 @declared
 def eq_tile(a: Number, b: Number) -> Tile[bool_]:
-    """Compare for equality, as `==` does."""
+    """Compare elements for equality, as `==` does."""
     ...
 
 
 @declared
 def ne_tile(a: Number, b: Number) -> Tile[bool_]:
-    """Compare for inequality, as `!=` does: NaN is unequal to everything."""
+    """Compare elements for inequality, as `!=` does: NaN is unequal to everything."""
     ...
 
 
 @declared
 def gt_tile(a: Number, b: Number) -> Tile[bool_]:
-    """Compare, as `>` does."""
+    """Compare elements, as `>` does."""
     ...
 
 
 @declared
 def ge_tile(a: Number, b: Number) -> Tile[bool_]:
-    """Compare, as `>=` does."""
+    """Compare elements, as `>=` does."""
     ...
 
 
 @declared
 def lt_tile(a: Number, b: Number) -> Tile[bool_]:
-    """Compare, as `<` does."""
+    """Compare elements, as `<` does."""
     ...
 
 
 @declared
 def le_tile(a: Number, b: Number) -> Tile[bool_]:
-    """Compare, as `<=` does."""
+    """Compare elements, as `<=` does."""
     ...
 
 
@@ -68,7 +68,7 @@ def where(cond: Tile[bool_] | bool, a: Tile[Any], b: Tile[Any]) -> Tile[Any]: ..
 def where(cond: Tile[bool_] | bool, a: float, b: float) -> Tile[Any]: ...
 @declared
 def where(cond: Tile[bool_] | bool, a: Number, b: Number) -> Tile[Any]:
-    """Take `a` where `cond` holds and `b` elsewhere; all three broadcast."""
+    """Select `a` where `cond` holds and `b` elsewhere; all three broadcast."""
     ...
 
 
@@ -82,5 +82,5 @@ def select(cond: Tile[bool_] | bool, a: Tile[Any], b: Tile[Any]) -> Tile[Any]: .
 def select(cond: Tile[bool_] | bool, a: float, b: float) -> Tile[Any]: ...
 @declared
 def select(cond: Tile[bool_] | bool, a: Number, b: Number) -> Tile[Any]:
-    """Take `a` where `cond` holds and `b` elsewhere; the same as `where`."""
+    """Select `a` where `cond` holds and `b` elsewhere; the same as `where`."""
     ...

@@ -1,4 +1,4 @@
-"""Control flow beyond Python's own syntax: loops that are unrolled while compiling."""
+"""Control flow beyond Python's own syntax: loops that are unrolled at compile time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def static_range(stop: int, /) -> range: ...
 def static_range(start: int, stop: int, step: int = 1, /) -> range: ...
 @declared
 def static_range(start: int, stop: int | None = None, step: int = 1, /) -> range:
-    """Count like `range` in a loop that is unrolled: bounds and loop variable are constants.
+    """Iterate like `range` in an unrolled loop: bounds and loop variable are constants.
 
     Use it where the body needs a constant, for instance to index a tuple. A plain `range` makes a
-    loop of the kernel, which compiles faster and takes bounds that only the launch knows.
+    loop of the kernel, which compiles faster and takes bounds that are known only at launch.
     """
     ...

@@ -1,4 +1,4 @@
-"""Conversions between element types. `astype` is all most kernels need."""
+"""Conversions between element types. Most kernels need only `astype`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .tile import E, Number, Tile
 def astype(x: Number, dtype: type[E]) -> Tile[E]:
     """Convert the elements; the same as `x.astype(dtype)`.
 
-    Floats round to nearest even; float to integer goes toward zero and saturates, NaN gives 0;
+    Floats round to nearest even; float to integer rounds toward zero and saturates, NaN becomes 0;
     integers keep their low bits; anything but 0 is True.
     """
     ...
@@ -40,7 +40,7 @@ def ftof(x: Number, dtype: type[E], *, rounding: Rounding = Rounding.NEAREST_EVE
 
 @declared
 def ftoi(x: Number, dtype: type[E], *, rounding: Rounding = Rounding.ZERO) -> Tile[E]:
-    """Convert floats to integers, toward zero, saturating; NaN gives 0."""
+    """Convert floats to integers, toward zero, saturating; NaN becomes 0."""
     ...
 
 
@@ -52,29 +52,29 @@ def itof(x: Number, dtype: type[E], *, rounding: Rounding = Rounding.NEAREST_EVE
 
 @declared
 def exti(x: Number, dtype: type[E]) -> Tile[E]:
-    """Widen integers by the sign of their own type; booleans give 0 or 1."""
+    """Widen integers, with sign extension for signed types; booleans become 0 or 1."""
     ...
 
 
 @declared
 def trunci(x: Number, dtype: type[E], *, overflow: Overflow = Overflow.NONE) -> Tile[E]:
-    """Narrow integers to their low bits; `overflow` promises that nothing is lost."""
+    """Narrow integers to their low bits; `overflow` asserts that no bits are lost."""
     ...
 
 
 @declared
 def bitcast(x: Number, dtype: type[E]) -> Tile[E]:
-    """Read the same bits as another type of the same width."""
+    """Reinterpret the bits as another type of the same width."""
     ...
 
 
 @declared
 def pack(x: Tile[Any]) -> Tile[f4e2m1fnx2]:
-    """Join neighbouring f4 along the last axis into bytes, the first in the low half."""
+    """Pack adjacent f4 along the last axis into bytes, the first in the low half."""
     ...
 
 
 @declared
 def unpack(x: Tile[Any]) -> Tile[f4e2m1fn]:
-    """Open bytes of two f4 into twice as many elements along the last axis, low half first."""
+    """Unpack bytes of two f4 into twice as many elements along the last axis, low half first."""
     ...

@@ -1,4 +1,4 @@
-"""Tiles from nothing: zeros, numbers in order, one scalar everywhere."""
+"""Declares the creation of tiles: zeros, ranges, one scalar everywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def zeros(shape: ShapeLike) -> Tile[f32]: ...
 def zeros(shape: ShapeLike, dtype: type[E]) -> Tile[E]: ...
 @declared
 def zeros(shape: ShapeLike, dtype: type[Any] = f32) -> Tile[Any]:
-    """Make a tile of zeros: `tl.zeros((BM, BN), f32)`."""
+    """Create a tile of zeros: `tl.zeros((BM, BN), f32)`."""
     ...
 
 
@@ -25,7 +25,7 @@ def ones(shape: ShapeLike) -> Tile[f32]: ...
 def ones(shape: ShapeLike, dtype: type[E]) -> Tile[E]: ...
 @declared
 def ones(shape: ShapeLike, dtype: type[Any] = f32) -> Tile[Any]:
-    """Make a tile of ones."""
+    """Create a tile of ones."""
     ...
 
 
@@ -35,7 +35,7 @@ def full(shape: ShapeLike, value: Number) -> Tile[Any]: ...
 def full(shape: ShapeLike, value: Number, dtype: type[E]) -> Tile[E]: ...
 @declared
 def full(shape: ShapeLike, value: Number, dtype: type[Any] | None = None) -> Tile[Any]:
-    """Make a tile whose elements all are `value`, a number or a scalar.
+    """Create a tile whose elements are all `value`, a number or a scalar.
 
     Without a dtype a Python float makes f32, an int i32, a bool bool; a scalar keeps its own.
     """
@@ -48,7 +48,7 @@ def constant(value: float, shape: ShapeLike) -> Tile[Any]: ...
 def constant(value: float, shape: ShapeLike, dtype: type[E]) -> Tile[E]: ...
 @declared
 def constant(value: float, shape: ShapeLike, dtype: type[Any] | None = None) -> Tile[Any]:
-    """Make a tile of one number that is known while compiling."""
+    """Create a tile of one compile-time number."""
     ...
 
 
@@ -58,9 +58,9 @@ def arange(start: int, stop: int | None = None) -> Tile[i32]: ...
 def arange(start: int, stop: int | None = None, *, dtype: type[E]) -> Tile[E]: ...
 @declared
 def arange(start: int, stop: int | None = None, *, dtype: type[Any] = i32) -> Tile[Any]:
-    """Count from 0 to `start` - 1, or from `start` to `stop` - 1.
+    """Create a range from 0 to `start` - 1, or from `start` to `stop` - 1.
 
-    Both are constants and their distance is a power of two; add a scalar to move the result.
+    Both are constants and their distance is a power of two; add a scalar to shift the result.
     """
     ...
 
@@ -71,23 +71,23 @@ def iota(shape: ShapeLike) -> Tile[i32]: ...
 def iota(shape: ShapeLike, dtype: type[E]) -> Tile[E]: ...
 @declared
 def iota(shape: ShapeLike, dtype: type[Any] = i32) -> Tile[Any]:
-    """Count 0, 1, ... in a tile of rank 1; the elements are integers."""
+    """Create the range 0, 1, ... as a tile of rank 1; the elements are integers."""
     ...
 
 
 @declared
 def broadcast_scalar(value: Number, shape: ShapeLike) -> Tile[Any]:
-    """Make a tile whose elements all are one scalar."""
+    """Create a tile whose elements are all one scalar."""
     ...
 
 
 @declared
 def scalar_to_tile(value: Number) -> Tile[Any]:
-    """Take a scalar as a tile of rank 0."""
+    """Convert a scalar to a tile of rank 0."""
     ...
 
 
 @declared
 def tile_to_scalar(tile: Tile[E]) -> E:
-    """Take the only element of a tile as a scalar; the same as `tile.item()`."""
+    """Return the only element of a tile as a scalar; the same as `tile.item()`."""
     ...

@@ -20,5 +20,5 @@ def cuda_tile_print(template: str, *args: Number | str) -> None:
 
 @declared
 def cuda_tile_assert(condition: Number, message: str = "assertion failed") -> None:
-    """Fail the launch where a condition does not hold; the same as `assert condition, message`."""
+    """Fail the launch if a condition does not hold; the same as `assert condition, message`."""
     ...

@@ -1,4 +1,4 @@
-"""Memory of a device that outlasts launches: made and read on the host, reached by unsafe kernels.
+"""Device memory that outlives launches: created and read on the host, used by unsafe kernels.
 
 hits = tl.Global(i32)
 
@@ -43,15 +43,15 @@ class GlobalMemory(Protocol):
         ...
 
     def read(self, device: Where) -> np.ndarray[Any, Any]:
-        """A copy of what a device has."""
+        """Return a copy of the values on a device."""
         ...
 
     def write(self, values: npt.ArrayLike, device: Where) -> None:
-        """Replace what a device has."""
+        """Replace the values on a device."""
         ...
 
     def reset(self, device: Where) -> None:
-        """Give a device the initial values again."""
+        """Restore the initial values on a device."""
         ...
 
 
@@ -94,21 +94,21 @@ class Global(Generic[E]):
     def atomic_add(
         self, value: Number, *, ordering: AtomicOrdering = "acq_rel", scope: ScopeLike = "device"
     ) -> Tile[E]:
-        """Add to each element; give what was there before."""
+        """Add to each element; return the old values."""
         _refuse("atomic_add", "g.copy_from(g.to_numpy() + value)")
 
     # --- on the host ---------------------------------------------------------------------------
 
     def to_numpy(self, *, device: Where = None) -> np.ndarray[Any, Any]:
-        """A copy of the value that a device has, now."""
+        """Return a copy of the value on a device, immediately."""
         return self._memory.read(device)
 
     def copy_from(self, values: npt.ArrayLike, *, device: Where = None) -> None:
-        """Replace the value that a device has, now; a number fills the whole array."""
+        """Replace the value on a device, immediately; a number fills the whole array."""
         self._memory.write(values, device)
 
     def reset(self, *, device: Where = None) -> None:
-        """Give a device the initial value again, now."""
+        """Restore the initial value on a device, immediately."""
         self._memory.reset(device)
 
     @property

@@ -1,4 +1,4 @@
-"""The words that ops take as arguments: rounding, overflow, predicates, memory order, padding.
+"""Enumerations that ops take as arguments: rounding, overflow, predicates, memory order, padding.
 
 The sets are those of the IR; where one is taken, its text (`"zero"`) is accepted too.
 """

@@ -1,4 +1,4 @@
-"""Arrangement of tiles: the elements stay, their shape changes."""
+"""Declares functions that rearrange the elements of tiles."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Item = TypeVar("Item")
 
 @declared
 def reshape(x: Tile[E], shape: ShapeLike) -> Tile[E]:
-    """Put the same elements, in row-major order, in another shape; one extent may be -1."""
+    """Reshape a tile, in row-major order; one extent may be -1."""
     ...
 
 
 @declared
 def broadcast(x: Tile[E], shape: ShapeLike) -> Tile[E]:
-    """Repeat along axes of extent 1, and along new axes in front, as NumPy does."""
+    """Repeat elements along axes of extent 1, and along new leading axes, as NumPy does."""
     ...
 
 
@@ -37,28 +37,28 @@ def permute(x: Tile[E], order: Sequence[int]) -> Tile[E]:
 
 @declared
 def transpose(x: Tile[E], axis0: int = -2, axis1: int = -1) -> Tile[E]:
-    """Swap two axes, the last two unless said otherwise."""
+    """Swap two axes, by default the last two."""
     ...
 
 
 @declared
 def cat(a: Tile[E], b: Tile[E], axis: int = 0) -> Tile[E]:
-    """Put `b` after `a` along an axis, on which both have the same extent."""
+    """Concatenate `a` and `b` along an axis on which both have the same extent."""
     ...
 
 
 @declared
 def extract(x: Tile[E], index: Number | Sequence[Number], shape: ShapeLike) -> Tile[E]:
-    """Take the part of `shape` at `index`, which counts parts, not elements.
+    """Return the part of `shape` at `index`, which counts parts, not elements.
 
-    The shape divides that of `x`. A constant index must lie inside; another one wraps around.
+    The shape divides that of `x`. A constant index must be in bounds; a variable one wraps around.
     """
     ...
 
 
 @declared
 def get_shape_dim(x: Tile[Any] | Sequence[int], axis: int) -> int:
-    """Take one extent of a tile or of a shape."""
+    """Return one extent of a tile or of a shape."""
     ...
 
 

@@ -1,4 +1,4 @@
-"""Mapped outputs, of which a block visits many tiles, and the indices at which it may store."""
+"""Mapped outputs: a block visits many tiles of them and stores at owned indices."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Span: TypeAlias = tuple[Index, Index]
 class PartitionIndex(tuple[int, ...]):
     """An index of a mapped output that belongs to this block: one tile number per axis.
 
-    Only `iter_indices` and its kin make one, so no two blocks have the same. It is a tuple, and
-    its numbers may be used for anything; but a tile is stored at the index itself.
+    Only `iter_indices` and related methods yield one, so no two blocks have the same. It is a
+    tuple, and its coordinates may be used freely; but a tile is stored at the index itself.
     """
 
     __slots__ = ()
@@ -27,7 +27,7 @@ class PartitionIndex(tuple[int, ...]):
         raise TypeError(only_in_kernels("tl.PartitionIndex"))
 
     def at(self, *numbers: Index) -> PartitionIndex:
-        """The index with tile numbers for the axes that the block owns whole, in their order."""
+        """Return the index with tile numbers for the owned axes, in their order."""
         ...
 
 
@@ -35,7 +35,7 @@ class AnyMappedPartitionMut(Tiled[E_co], Generic[E_co]):
     """A mapped output of any rank: what a helper function takes, whatever its dims."""
 
     def iter_indices(self) -> Iterable[PartitionIndex]:
-        """Visit the tiles of this block, in the order that `map` says; to be used by `for`.
+        """Visit the tiles of this block, in the order of `map`; for use in `for`.
 
         The blocks of a launch visit every tile, each of them in one block.
         """
@@ -73,11 +73,11 @@ class AnyMappedPartitionMut(Tiled[E_co], Generic[E_co]):
         latency: int | None = None,
         allow_tma: bool | None = None,
     ) -> None:
-        """Store a tile at an index of this block; outside of the tensor it is cut."""
+        """Store a tile at an index of this block; elements outside the tensor are dropped."""
         ...
 
     def index(self, *numbers: Index) -> PartitionIndex:
-        """Make an index of any tile, which another block may have, too; unchecked. Unsafe."""
+        """Return an index of any tile, which another block may also have; unchecked. Unsafe."""
         ...
 
 

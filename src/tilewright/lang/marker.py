@@ -1,4 +1,4 @@
-"""Turns a typed, empty function into a declaration: a name that has a meaning in kernels only."""
+"""Turns a typed, empty function into a declaration: a name for use in kernels only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def declared(function: Function) -> Function:
 
 
 def declared_for_threads(function: Function) -> Function:
-    """As `declared`, for a word of SIMT kernels."""
+    """Make a declaration, like `declared`, for SIMT kernels."""
     return _declared(function, only_in_threads(f"simt.{function.__name__}"))
 
 

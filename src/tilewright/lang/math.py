@@ -16,19 +16,19 @@ from .tile import E, N, Number, Tile
 
 @declared
 def ceil(x: N) -> N:
-    """Round up to a whole number."""
+    """Round up to an integer."""
     ...
 
 
 @declared
 def floor(x: N) -> N:
-    """Round down to a whole number."""
+    """Round down to an integer."""
     ...
 
 
 @declared
 def round(x: N) -> N:
-    """Round to the nearest whole number, of two to the even one, as NumPy does.
+    """Round to the nearest integer, ties to even, as NumPy does.
 
     The result is a float. `round(x)` is the same in kernels.
     """
@@ -79,7 +79,7 @@ def exp(x: N, *, precise: bool = False) -> N:
 
 @declared
 def expm1(x: N, *, precise: bool = False) -> N:
-    """Compute e to the power `x`, minus 1; no digits are lost where `x` is small."""
+    """Compute e to the power `x`, minus 1, accurate for small `x`."""
     ...
 
 
@@ -91,7 +91,7 @@ def log(x: N, *, precise: bool = False) -> N:
 
 @declared
 def log1p(x: N, *, precise: bool = False) -> N:
-    """Compute the natural logarithm of 1 + `x`; no digits are lost where `x` is small."""
+    """Compute the natural logarithm of 1 + `x`, accurate for small `x`."""
     ...
 
 
@@ -111,7 +111,7 @@ def exp2(x: N, *, precise: bool = False, ftz: bool = False) -> N:
 def sqrt(x: N, *, precise: bool = False, rounding: Rounding | None = None, ftz: bool = False) -> N:
     """Compute the square root; precise f32 and all other floats are correctly rounded.
 
-    `rounding` asks for a direction, for f32 and f64.
+    `rounding` selects a direction, for f32 and f64.
     """
     ...
 

@@ -15,7 +15,7 @@ from .tile import E, Tile
 
 @declared
 def mma(a: Tile[Any], b: Tile[Any], acc: Tile[E]) -> Tile[E]:
-    """Give `acc + a @ b`, for floats or 8-bit integers, in the accumulator's type.
+    """Return `acc + a @ b`, for floats or 8-bit integers, in the accumulator's type.
 
     Products and sums have the accumulator's precision or better; f16 rounds once at the end.
     """
@@ -24,13 +24,13 @@ def mma(a: Tile[Any], b: Tile[Any], acc: Tile[E]) -> Tile[E]:
 
 @declared
 def mmaf(a: Tile[Any], b: Tile[Any], acc: Tile[E], *, fast_acc: bool = False) -> Tile[E]:
-    """Give `acc + a @ b` for floats; `fast_acc` allows 8-bit floats a shorter accumulator."""
+    """Return `acc + a @ b` for floats; `fast_acc` allows a shorter accumulator for 8-bit floats."""
     ...
 
 
 @declared
 def mmai(a: Tile[Any], b: Tile[Any], acc: Tile[E]) -> Tile[E]:
-    """Give `acc + a @ b` for 8-bit integers, signed or not, wrapping in i32."""
+    """Return `acc + a @ b` for 8-bit integers, signed or not, wrapping in i32."""
     ...
 
 
@@ -38,7 +38,7 @@ def mmai(a: Tile[Any], b: Tile[Any], acc: Tile[E]) -> Tile[E]:
 def mmaf_scaled(
     a: Tile[Any], b: Tile[Any], acc: Tile[E], a_scale: Tile[Any], b_scale: Tile[Any]
 ) -> Tile[E]:
-    """Give `acc + (a * a_scale) @ (b * b_scale)`: one scale for a run of elements along K.
+    """Return `acc + (a * a_scale) @ (b * b_scale)`: one scale for a run of elements along K.
 
     f8 with f8e8m0fnu scales, 32 elements each; f4e2m1fn with f8e8m0fnu, 16 or 32, or with
     f8e4m3fn, 16. A scale tile has the shape of its operand with K divided by the run.

@@ -1,4 +1,4 @@
-"""Loads and stores of tiles that are functions; most are methods of tensors and partitions."""
+"""Functions that load and store tiles; most loads and stores are methods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tile import E, Tile
 def load_tile_like(
     src: AnyTensor[E] | AnyTensorMut[E], dst: AnyTensorMut[Any], *, padding: Padding = ...
 ) -> Tile[E]:
-    """Load the tile of `src` that lies where this block's region lies in the output `dst`.
+    """Load the tile of `src` at the position of this block's tile in the output `dst`.
 
     Both have the same extents, which is checked at launch; an edge tile has zeros beyond them. With
     `padding` written out their ranks alone are the same: elements outside of a shorter `src` are
@@ -24,29 +24,29 @@ def load_tile_like(
 
 @declared
 def load_tile_mut(out: AnyTensorMut[E], *, padding: Padding = 0) -> Tile[E]:
-    """Load this block's region of an output; the same as `out.load()`."""
+    """Load this block's tile of an output; the same as `out.load()`."""
     ...
 
 
 @declared
 def store_tile(out: AnyTensorMut[Any], tile: Tile[Any]) -> None:
-    """Store a tile to this block's region of an output; the same as `out.store(tile)`."""
+    """Store this block's tile of an output; the same as `out.store(tile)`."""
     ...
 
 
 @declared
 def num_tiles(partition: Tiled[Any], axis: int = 0) -> int:
-    """Give the number of tiles of a partition along an axis."""
+    """Return the number of tiles of a partition along an axis."""
     ...
 
 
 @declared
 def get_tensor_shape(tensor: AnyTensor[Any] | AnyTensorMut[Any]) -> tuple[int, ...]:
-    """Give the extents of a whole tensor, of an output too, whose `shape` is the block's."""
+    """Return the extents of a tensor; of an output too, whose `shape` is that of the tile."""
     ...
 
 
 @declared
 def get_index_space_shape(partition: Tiled[Any]) -> tuple[int, ...]:
-    """Give the number of tiles along each axis of a partition; the same as `p.grid`."""
+    """Return the number of tiles along each axis of a partition; the same as `p.grid`."""
     ...

@@ -1,4 +1,4 @@
-"""What annotations of kernel parameters are made of, besides tensors and element types."""
+"""Annotations of kernel parameters besides tensors and element types."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Raw memory, in unsafe code only: pointers, views of memory at a pointer, unchecked promises.
 
-Nobody checks these: an address outside of its allocation, or two blocks that write one address,
-give wrong answers or crash. Memory accesses of a block happen in the order they are written.
+Nothing is checked: an address outside its allocation, or two blocks that write one address, cause
+wrong results or crashes. The memory accesses of a block happen in program order.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class PointerTile(Generic[E_co]):
         ...
 
     def broadcast(self, *shape: ShapeLike) -> PointerTile[E_co]:
-        """Repeat along axes of extent 1, and along new axes in front."""
+        """Repeat pointers along axes of extent 1, and along new leading axes."""
         ...
 
     def reshape(self, *shape: ShapeLike) -> PointerTile[E_co]:
-        """Give the same pointers in another shape."""
+        """Return the same pointers in another shape."""
         ...
 
     def __add__(self, by: Number) -> PointerTile[E_co]: ...
@@ -86,13 +86,13 @@ class PointerTile(Generic[E_co]):
 
 @declared
 def pointer_to_tile(pointer: PointerTile[E]) -> PointerTile[E]:
-    """Take a pointer as a tile of rank 0."""
+    """Convert a pointer to a tile of rank 0."""
     ...
 
 
 @declared
 def tile_to_pointer(pointers: PointerTile[E]) -> PointerTile[E]:
-    """Take the only pointer of a tile."""
+    """Return the only pointer of a tile."""
     ...
 
 
@@ -110,31 +110,31 @@ def addptr_tile(pointers: PointerTile[E], by: Tile[Any]) -> PointerTile[E]:
 
 @declared
 def broadcast_ptr(pointers: PointerTile[E], shape: ShapeLike) -> PointerTile[E]:
-    """Repeat pointers along axes of extent 1, and along new axes in front."""
+    """Repeat pointers along axes of extent 1, and along new leading axes."""
     ...
 
 
 @declared
 def reshape_ptr(pointers: PointerTile[E], shape: ShapeLike) -> PointerTile[E]:
-    """Give the same pointers in another shape."""
+    """Return the same pointers in another shape."""
     ...
 
 
 @declared
 def ptr_to_int(pointers: PointerTile[Any]) -> Tile[i64]:
-    """Give the addresses, in bytes."""
+    """Return the addresses, in bytes."""
     ...
 
 
 @declared
 def int_to_ptr(addresses: Tile[i64], dtype: type[To]) -> PointerTile[To]:
-    """Take addresses as pointers to elements of a type."""
+    """Convert addresses to pointers to elements of a type."""
     ...
 
 
 @declared
 def ptr_to_ptr(pointers: PointerTile[Any], dtype: type[To]) -> PointerTile[To]:
-    """Point to elements of another type at the same addresses."""
+    """Convert pointers to another element type at the same addresses."""
     ...
 
 
@@ -165,7 +165,7 @@ def load_ptr_tko(
     scope: ScopeLike = "device",
     latency: int | None = None,
 ) -> Tile[E]:
-    """Read through pointers; the same as `load_ptr`: tokens are the compiler's own affair."""
+    """Read through pointers; the same as `load_ptr`: the compiler inserts tokens."""
     ...
 
 
@@ -193,7 +193,7 @@ def store_ptr_tko(
     scope: ScopeLike = "device",
     latency: int | None = None,
 ) -> None:
-    """Write through pointers; the same as `store_ptr`: tokens are the compiler's own affair."""
+    """Write through pointers; the same as `store_ptr`: the compiler inserts tokens."""
     ...
 
 
@@ -224,7 +224,7 @@ def scatter(
 
 @declared
 def get_global(source: Global[E]) -> PointerTile[E]:
-    """Point to the first element of a `tl.Global`; the others follow in row-major order."""
+    """Return a pointer to the first element of a `tl.Global`; the others follow, row-major."""
     ...
 
 
@@ -259,7 +259,7 @@ def make_partition_view(
     padding: Padding = 0,
     dim_map: Sequence[int] | None = None,
 ) -> Partition[E]:
-    """Cut a tensor into tiles; the same as `x.partition(...)`, and as safe."""
+    """Divide a tensor into tiles; the same as `x.partition(...)`, and as safe."""
     ...
 
 
@@ -271,7 +271,7 @@ def make_partition_view_mut(
     padding: Padding = 0,
     dim_map: Sequence[int] | None = None,
 ) -> PartitionMut[E]:
-    """Cut a whole output, or a tensor made from a pointer, into tiles that any block may write."""
+    """Divide an output, or a tensor made from a pointer, into tiles that any block may write."""
     ...
 
 
@@ -284,9 +284,9 @@ def make_strided_view(
     padding: Padding = 0,
     dim_map: Sequence[int] | None = None,
 ) -> PartitionMut[E]:
-    """Cut into tiles that start `steps` elements apart: they overlap, or leave gaps.
+    """Divide a tensor into tiles that start `steps` elements apart: they overlap, or leave gaps.
 
-    Of inputs it is safe; of outputs only unsafe code may have it.
+    Views of inputs are safe; only unsafe code may make views of outputs.
     """
     ...
 
@@ -317,7 +317,7 @@ def load_view_tko(
     latency: int | None = None,
     allow_tma: bool | None = None,
 ) -> Tile[E]:
-    """Load a tile without the check of its index: outside of the tensor it is padding."""
+    """Load a tile without a bounds check: elements outside the tensor are padding."""
     ...
 
 
@@ -330,7 +330,7 @@ def store_view_tko(
     latency: int | None = None,
     allow_tma: bool | None = None,
 ) -> None:
-    """Store a tile without the check of its index: outside of the tensor nothing is written."""
+    """Store a tile without a bounds check: elements outside the tensor are not written."""
     ...
 
 

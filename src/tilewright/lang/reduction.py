@@ -20,49 +20,49 @@ Scalar: TypeAlias = Tile[Any]
 
 @declared
 def reduce_sum(tile: Tile[E], axis: Axis = None, keepdims: bool = False) -> Tile[E]:
-    """Add up along an axis; booleans are counted, in i32."""
+    """Sum along an axis; booleans are counted, in i32."""
     ...
 
 
 @declared
 def reduce_prod(tile: Tile[E], axis: Axis = None, keepdims: bool = False) -> Tile[E]:
-    """Multiply along an axis."""
+    """Return the product along an axis."""
     ...
 
 
 @declared
 def reduce_max(tile: Tile[E], axis: Axis = None, keepdims: bool = False) -> Tile[E]:
-    """Find the greatest along an axis; a NaN wins, as in NumPy."""
+    """Return the maximum along an axis; a NaN wins, as in NumPy."""
     ...
 
 
 @declared
 def reduce_min(tile: Tile[E], axis: Axis = None, keepdims: bool = False) -> Tile[E]:
-    """Find the least along an axis; a NaN wins, as in NumPy."""
+    """Return the minimum along an axis; a NaN wins, as in NumPy."""
     ...
 
 
 @declared
 def argmax(tile: Tile[Any], axis: int | None = None, keepdims: bool = False) -> Tile[i32]:
-    """Find where the greatest stands along an axis: the first of equals, the first NaN."""
+    """Return the index of the maximum along an axis: the first of equals, the first NaN."""
     ...
 
 
 @declared
 def argmin(tile: Tile[Any], axis: int | None = None, keepdims: bool = False) -> Tile[i32]:
-    """Find where the least stands along an axis: the first of equals, the first NaN."""
+    """Return the index of the minimum along an axis: the first of equals, the first NaN."""
     ...
 
 
 @declared
 def any(tile: Tile[object], axis: Axis = None, keepdims: bool = False) -> Tile[bool_]:
-    """Tell whether some element along an axis is true, or not 0."""
+    """Return whether any element along an axis is true, or not 0."""
     ...
 
 
 @declared
 def all(tile: Tile[object], axis: Axis = None, keepdims: bool = False) -> Tile[bool_]:
-    """Tell whether every element along an axis is true, or not 0."""
+    """Return whether every element along an axis is true, or not 0."""
     ...
 
 
@@ -98,7 +98,7 @@ def reduce(
     combiner: Callable[..., Any],
     keepdims: bool = False,
 ) -> Tile[Any] | tuple[Tile[Any], ...]:
-    """Combine along an axis with a function of your own: `lambda a, b: a + b`.
+    """Combine elements along an axis with a custom function: `lambda a, b: a + b`.
 
     The combiner must be associative and commutative, for the order in which elements meet is not
     specified, and `identity` neutral for it. Several tiles of one shape are reduced together: the
@@ -110,13 +110,13 @@ def reduce(
 
 @declared
 def scan_sum(tile: Tile[E], axis: int = 0, reverse: bool = False) -> Tile[E]:
-    """Add up along an axis, keeping every partial sum; `reverse` starts at the end."""
+    """Return all partial sums along an axis; `reverse` starts at the end."""
     ...
 
 
 @declared
 def cumsum(tile: Tile[E], axis: int = 0, reverse: bool = False) -> Tile[E]:
-    """Add up along an axis, keeping every partial sum; the same as `scan_sum`."""
+    """Return all partial sums along an axis; the same as `scan_sum`."""
     ...
 
 
@@ -152,7 +152,7 @@ def scan(
     combiner: Callable[..., Any],
     reverse: bool = False,
 ) -> Tile[Any] | tuple[Tile[Any], ...]:
-    """Combine along an axis, keeping every partial result, the element itself included.
+    """Return all partial results along an axis, each including its own element.
 
     The combiner takes what came before, then the next element; see `reduce`.
     """

@@ -1,4 +1,4 @@
-"""Memory that the threads of a block share, in unsafe code: not to race is a promise."""
+"""Memory that the threads of a block share, in unsafe code: the author must prevent races."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Shared(OnlyInThreads, Generic[E]):
         ...
 
     def at(self, *index: int) -> PointerTile[E]:
-        """Name an element for `tl.atomic_add` and the other atomics; nothing else takes it."""
+        """Refer to an element for `tl.atomic_add` and the other atomics; nothing else takes it."""
         ...
 
     @property
@@ -49,24 +49,24 @@ class Shared(OnlyInThreads, Generic[E]):
 
 @declared_for_threads
 def shared(dtype: type[E], shape: Extents) -> Shared[E]:
-    """Make an array in the block's memory; the extents are constants, 48 KiB in all at most."""
+    """Create an array in the block's memory; the extents are constants, at most 48 KiB in total."""
     ...
 
 
 @declared_for_threads
 def dynamic_shared(dtype: type[E], *, offset: int = 0) -> Shared[E]:
-    """Give the memory that `.launch_config(shared_mem_bytes=...)` asked for, from a byte on.
+    """Return the memory that `.launch_config(shared_mem_bytes=...)` requests, from a byte offset.
 
-    Calls with the same offset give the same memory; `len(...)` says how many elements there are.
+    Calls with the same offset return the same memory; `len(...)` is its number of elements.
     """
     ...
 
 
 @declared_for_threads
 def sync_threads() -> None:
-    """Wait for all threads of the block; what they did to memory before is seen by all after.
+    """Wait for all threads of the block; afterwards all see their earlier writes.
 
-    It stands where all threads of a block get that have not returned: not behind a condition on
-    which they differ.
+    All threads of a block that have not returned must reach it: not under a divergent
+    condition.
     """
     ...

@@ -1,4 +1,4 @@
-"""The memory of SIMT kernels as type checkers see it: the elements of a tensor, in a row."""
+"""The memory of SIMT kernels as type checkers see it: the contiguous elements of a tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ E_co = TypeVar("E_co", bound=DType, covariant=True)
 
 
 class Run(OnlyInThreads, Generic[E]):
-    """Some neighbouring elements of a slice, which were looked for once."""
+    """Adjacent elements of a slice, with one bounds check for all of them."""
 
     def __len__(self) -> int:
         """How many elements there are, a constant."""
@@ -32,7 +32,7 @@ class Run(OnlyInThreads, Generic[E]):
 
 
 class Runs(OnlyInThreads, Generic[E]):
-    """A slice in runs of neighbouring elements: a thread works on one of them, looked for once."""
+    """A slice in runs of adjacent elements: a thread works on one run, with one bounds check."""
 
     def __len__(self) -> int:
         """How many whole runs there are."""
@@ -44,7 +44,7 @@ class Runs(OnlyInThreads, Generic[E]):
 
 
 class TileView(OnlyInThreads, Generic[E]):
-    """A tile of a slice's rows, which was looked for once."""
+    """A tile of a slice's rows, with one bounds check."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +61,7 @@ class TileView(OnlyInThreads, Generic[E]):
 
 
 class Tiles(OnlyInThreads, Generic[E]):
-    """A slice as rows of a matrix, in tiles: a thread works on one of them, looked for once."""
+    """A slice as rows of a matrix, in tiles: a thread works on one tile, with one bounds check."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -70,7 +70,7 @@ class Tiles(OnlyInThreads, Generic[E]):
 
     @property
     def width(self) -> int:
-        """How many whole tiles stand beside each other: the width of a witness for them."""
+        """The number of full tiles per row of tiles: the width of a witness for them."""
         ...
 
     def __len__(self) -> int:
@@ -97,13 +97,13 @@ class Slice(OnlyInThreads, Generic[E_co]):
         ...
 
     def runs(self, size: int) -> Runs[E_co]:
-        """Cut it into runs of that many elements, a constant; what is left over is in none."""
+        """Divide it into runs of that many elements, a constant; the remainder is in no run."""
         ...
 
     def tiles(self, shape: tuple[int, int], width: int) -> Tiles[E_co]:
-        """Cut its rows, which are `width` elements long, into tiles of a constant shape.
+        """Divide its rows, which are `width` elements long, into tiles of a constant shape.
 
-        What is left over at the ends of rows and below is in no tile.
+        The remainders at the ends of rows and below are in no tile.
         """
         ...
 
@@ -129,7 +129,7 @@ class Elements(OnlyInThreads, Generic[E]):
         ...
 
     def at(self, index: int) -> PointerTile[E]:
-        """Name an element for `tl.atomic_add` and the other atomics; nothing else takes it."""
+        """Refer to an element for `tl.atomic_add` and the other atomics; nothing else takes it."""
         ...
 
 
@@ -158,18 +158,18 @@ class DisjointSlice(OnlyInThreads, Generic[E]):
 
     @property
     def elements(self) -> Elements[E]:
-        """All of them, for unsafe code: that no two threads meet at one is a promise."""
+        """All elements, for unsafe code: the author must prevent races."""
         ...
 
     def runs(self, size: int) -> Runs[E]:
-        """Cut it into runs of that many elements, a constant, one for each thread.
+        """Divide it into runs of that many elements, a constant, one for each thread.
 
         A slice is written by runs of one size, or by single elements.
         """
         ...
 
     def tiles(self, shape: tuple[int, int], width: int) -> Tiles[E]:
-        """Cut its rows, which are `width` elements long, into tiles, one for each thread.
+        """Divide its rows, which are `width` elements long, into tiles, one for each thread.
 
         A witness is one of `simt.index_2d(tiles.width)`, or of `simt.index_1d()`, which counts
         tiles along the rows. A slice is written by tiles of one shape and width alone.

@@ -1,6 +1,6 @@
-"""Words of other languages for tiles and arrays, and what is written for them here.
+"""Names of other tile and array languages, and their equivalents in this one.
 
-Hints name them: in kernels, and where a module asks for a word that `tl` does not have.
+Hints show them: in kernels, and if a module uses a name that `tl` does not have.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ SYNONYMS: dict[str, str] = {
     "tril": "tl.where(rows >= columns, x, 0.0), with rows and columns by tl.arange",
     "triu": "tl.where(rows <= columns, x, 0.0), with rows and columns by tl.arange",
     "sign": "tl.where(x > 0.0, 1.0, tl.where(x < 0.0, -1.0, 0.0))",
-    "rand": "an input made by tw.rand(shape, seed=...): kernels draw no numbers of their own",
-    "randn": "an input made by tw.randn(shape, seed=...): kernels draw no numbers of their own",
-    "randint": "an input made by tw.randint(...): kernels draw no numbers of their own",
+    "rand": "an input made by tw.rand(shape, seed=...): kernels draw no random numbers",
+    "randn": "an input made by tw.randn(shape, seed=...): kernels draw no random numbers",
+    "randint": "an input made by tw.randint(...): kernels draw no random numbers",
     "sort": "exchanges of neighbours by reshape and tl.where: there is no sort",
     "argsort": "exchanges of neighbours by reshape and tl.where: there is no sort",
     "topk": "tl.argmax(x, axis), once for each: there is no sort",

@@ -48,7 +48,7 @@ class AnyTensor(Declared, Generic[E_co]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents: constants where they are known while compiling, else scalars."""
+        """The extents: constants if they are known at compile time, else scalars."""
         ...
 
     @property
@@ -81,7 +81,7 @@ class AnyTensor(Declared, Generic[E_co]):
         padding: Padding = 0,
         dim_map: Sequence[int] | None = None,
     ) -> Partition[E_co]:
-        """Cut the tensor into tiles, to load them by index.
+        """Divide the tensor into tiles, to load them by index.
 
         With `dim_map`, axis k of a tile runs along axis dim_map[k] of the tensor.
         """
@@ -90,7 +90,7 @@ class AnyTensor(Declared, Generic[E_co]):
     def partition_permuted(
         self, shape: ShapeLike, dim_map: Sequence[int], *, padding: Padding = 0
     ) -> Partition[E_co]:
-        """Cut into tiles whose axis k runs along axis dim_map[k] of the tensor."""
+        """Divide the tensor into tiles whose axis k runs along axis dim_map[k] of the tensor."""
         ...
 
 
@@ -111,7 +111,7 @@ class AnyTensorMut(Declared, Generic[E_co]):
 
     @property
     def extent(self) -> tuple[int, ...]:
-        """How much of the region lies inside the tensor; less than `shape` in edge blocks."""
+        """How much of the tile is in bounds; less than `shape` in boundary blocks."""
         ...
 
     @property
@@ -130,15 +130,15 @@ class AnyTensorMut(Declared, Generic[E_co]):
         ...
 
     def load(self, *, padding: Padding = 0) -> Tile[E_co]:
-        """Load this block's region as one tile."""
+        """Load this block's tile."""
         ...
 
     def store(self, tile: Tile[Any]) -> None:
-        """Store a tile of exactly this shape and element type; outside of the tensor it is cut."""
+        """Store a tile of this shape and element type; elements outside the tensor are dropped."""
         ...
 
     def partition_mut(self, shape: ShapeLike, *, padding: Padding = 0) -> PartitionMut[E_co]:
-        """Cut this block's region into smaller tiles; indices count from its start."""
+        """Divide this block's tile into smaller tiles; indices count from its start."""
         ...
 
 
@@ -178,7 +178,7 @@ class Tiled(Declared, Generic[E_co]):
         ...
 
     def num_tiles(self, axis: int = 0) -> int:
-        """Give the number of tiles along an axis."""
+        """Return the number of tiles along an axis."""
         ...
 
 
@@ -190,18 +190,18 @@ class Partition(Tiled[E_co], Generic[E_co]):
     ) -> Tile[E_co]:
         """Load the tile at `index`; outside of `grid` the launch fails.
 
-        `latency` (1 to 10: how far ahead to fetch) and `allow_tma` change speed only.
+        `latency` (1 to 10: the prefetch distance) and `allow_tma` change speed only.
         """
         ...
 
     def load_pipelined(self, index: IndexLike, latency: int) -> Tile[E_co]:
-        """Load the tile at `index`, fetched `latency` (1 to 10) steps ahead where possible."""
+        """Load the tile at `index`, prefetched by `latency` (1 to 10) steps if possible."""
         ...
 
     def load_unchecked(
         self, index: IndexLike, *, latency: int | None = None, allow_tma: bool | None = None
     ) -> Tile[E_co]:
-        """Load without the check of the index; outside of the tensor it gives padding. Unsafe."""
+        """Load without a bounds check; elements outside the tensor are padding. Unsafe."""
         ...
 
 
@@ -227,5 +227,5 @@ class PartitionMut(Partition[E_co]):
         latency: int | None = None,
         allow_tma: bool | None = None,
     ) -> None:
-        """Store without the check of the index; outside of the region it is cut. Unsafe."""
+        """Store without a bounds check; elements outside the block's tile are dropped. Unsafe."""
         ...

@@ -1,4 +1,4 @@
-"""Where a thread of a SIMT kernel stands: witnesses, and plain numbers.
+"""Declares the position of a thread of a SIMT kernel: witnesses, and plain numbers.
 
 A witness is an index that no other thread has. Only the functions of this file make one; what is
 computed from it is a plain number.
@@ -24,56 +24,57 @@ class Index(int):
 
     @property
     def row(self) -> int:
-        """The thread's place along y, of a witness of `index_2d`."""
+        """The thread's position along y, of a witness of `index_2d`."""
         ...
 
     @property
     def col(self) -> int:
-        """The thread's place along x, of a witness of `index_2d`."""
+        """The thread's position along x, of a witness of `index_2d`."""
         ...
 
 
 @declared_for_threads
 def index_1d() -> Index:
-    """Give this thread's own index in a launch with one axis.
+    """Return this thread's witness in a launch with one axis.
 
-    In a launch with threads along y or z it is beyond every slice.
+    In a launch with threads along y or z it is out of bounds of every slice.
     """
     ...
 
 
 @declared_for_threads
 def index_2d(width: int) -> Index:
-    """Give `row * width + col`, of this thread's place along y and x.
+    """Return the witness `row * width + col` of this thread's position along y and x.
 
     `width` must be the same in all threads: a constant, a scalar parameter, or computed from those
-    and from `len(...)`. A thread whose column is not below it has an index beyond every slice.
+    and from `len(...)`. A thread whose column is not below it has an index that is out
+    of bounds of every slice.
     """
     ...
 
 
 @declared_for_threads
 def thread_idx(axis: int = 0) -> int:
-    """Give this thread's place in its block along x (0), y (1) or z (2): a plain number."""
+    """Return this thread's position in its block along x (0), y (1) or z (2): a plain number."""
     ...
 
 
 @declared_for_threads
 def block_idx(axis: int = 0) -> int:
-    """Give the place of this thread's block in the grid along x (0), y (1) or z (2)."""
+    """Return the position of this thread's block in the grid along x (0), y (1) or z (2)."""
     ...
 
 
 @declared_for_threads
 def block_dim(axis: int = 0) -> int:
-    """Give how many threads a block has along x (0), y (1) or z (2).
+    """Return the number of threads of a block along x (0), y (1) or z (2).
 
-    It is a constant in a kernel that says its block: `@simt.kernel(block=...)`.
+    It is a constant in a kernel that declares its block: `@simt.kernel(block=...)`.
     """
     ...
 
 
 @declared_for_threads
 def grid_dim(axis: int = 0) -> int:
-    """Give how many blocks the grid has along x (0), y (1) or z (2)."""
+    """Return the number of blocks of the grid along x (0), y (1) or z (2)."""
     ...

@@ -42,7 +42,7 @@ class Tile(Generic[E_co]):
     """A value held by one block: elements of type E in a shape of constant powers of two.
 
     Operators work element by element and broadcast as in NumPy. Two tiles of one kind of number
-    widen to the larger type; other mixtures are refused and want an `astype`. Python numbers take
+    widen to the larger type; other mixtures are errors and need an `astype`. Python numbers take
     the tile's type. Integers wrap; `//` and `%` floor.
     """
 
@@ -84,15 +84,15 @@ class Tile(Generic[E_co]):
 
     @property
     def T(self) -> Tile[E_co]:  # noqa: N802 - NumPy's name
-        """The tile of rank 2 with its axes swapped."""
+        """The transpose of a tile of rank 2."""
         ...
 
     def reshape(self, *shape: ShapeLike) -> Tile[E_co]:
-        """The same elements, in row-major order, in another shape; one extent may be -1."""
+        """Reshape the tile, in row-major order; one extent may be -1."""
         ...
 
     def broadcast(self, *shape: ShapeLike) -> Tile[E_co]:
-        """Repeat along axes of extent 1, and along new axes in front."""
+        """Repeat elements along axes of extent 1, and along new leading axes."""
         ...
 
     def permute(self, *order: ShapeLike) -> Tile[E_co]:
@@ -100,7 +100,7 @@ class Tile(Generic[E_co]):
         ...
 
     def transpose(self, axis0: int = -2, axis1: int = -1) -> Tile[E_co]:
-        """Swap two axes, the last two unless said otherwise."""
+        """Swap two axes, by default the last two."""
         ...
 
     def __getitem__(self, index: _Item | tuple[_Item, ...]) -> Tile[E_co]:
@@ -110,19 +110,19 @@ class Tile(Generic[E_co]):
     # --- conversion ----------------------------------------------------------------------------
 
     def astype(self, dtype: type[To]) -> Tile[To]:
-        """Convert the elements: rounded to nearest even; float to int saturates, NaN gives 0."""
+        """Convert the elements: rounded to nearest even; float to int saturates, NaN becomes 0."""
         ...
 
     def item(self) -> E_co:
-        """The only element of a one-element tile, as a scalar."""
+        """Return the only element of a one-element tile, as a scalar."""
         ...
 
     def pack(self) -> Tile[f4e2m1fnx2]:
-        """Join neighbouring f4 along the last axis into bytes."""
+        """Pack adjacent f4 along the last axis into bytes."""
         ...
 
     def unpack(self) -> Tile[f4e2m1fn]:
-        """Open bytes of two f4 into twice as many elements along the last axis."""
+        """Unpack bytes of two f4 into twice as many elements along the last axis."""
         ...
 
     def __bool__(self) -> bool:
@@ -140,39 +140,39 @@ class Tile(Generic[E_co]):
     # --- reduction and memory ------------------------------------------------------------------
 
     def sum(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[E_co]:
-        """Add up along an axis, or all elements."""
+        """Sum along an axis, or over all elements."""
         ...
 
     def prod(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[E_co]:
-        """Multiply along an axis."""
+        """Return the product along an axis."""
         ...
 
     def max(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[E_co]:
-        """Find the greatest along an axis; NaN wins."""
+        """Return the maximum along an axis; NaN wins."""
         ...
 
     def min(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[E_co]:
-        """Find the least along an axis; NaN wins."""
+        """Return the minimum along an axis; NaN wins."""
         ...
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Tile[i32]:
-        """Find where the greatest stands along an axis: the first of equals, the first NaN."""
+        """Return the index of the maximum along an axis: the first of equals, the first NaN."""
         ...
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Tile[i32]:
-        """Find where the least stands along an axis: the first of equals, the first NaN."""
+        """Return the index of the minimum along an axis: the first of equals, the first NaN."""
         ...
 
     def any(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[bool_]:
-        """Tell whether any element along an axis is true."""
+        """Return whether any element along an axis is true."""
         ...
 
     def all(self, axis: Axis = None, *, keepdims: bool = False) -> Tile[bool_]:
-        """Tell whether all elements along an axis are true."""
+        """Return whether all elements along an axis are true."""
         ...
 
     def mask(self) -> Tile[bool_]:
-        """Which elements of a loaded tile lie inside its tensor."""
+        """Return which elements of a loaded tile are in bounds."""
         ...
 
     # --- arithmetic ----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the 32 lanes of a warp do together, in unsafe code: neighbouring threads of a block.
+"""Declares warp operations, in unsafe code: 32 adjacent threads of a block.
 
 All lanes of the warp get to such a call together, but for those that have returned. Where only some
 do, `mask` says which: a bit for each lane, as `simt.ballot` gives it. What comes from a lane that
@@ -25,74 +25,74 @@ Condition: TypeAlias = "bool_ | bool"
 
 @declared_for_threads
 def lane_id() -> int:
-    """Give this thread's place in its warp, 0 to 31."""
+    """Return this thread's lane in its warp, 0 to 31."""
     ...
 
 
 @declared_for_threads
 def warp_id() -> int:
-    """Give the place of this thread's warp in its block; a warp is 32 threads in a row."""
+    """Return the number of this thread's warp in its block; a warp is 32 adjacent threads."""
     ...
 
 
 @declared_for_threads
 def whole_warps(width: int = WARP_SIZE) -> None:
-    """Let blocks that are not made of whole warps, or of whole groups of lanes, be refused.
+    """Reject blocks that do not consist of complete warps, or of complete groups of lanes.
 
-    While compiling, for a kernel that says its block; else by the host, before each launch.
+    The compiler checks a kernel that declares its block, otherwise the host checks each launch.
     """
     ...
 
 
 @declared_for_threads
 def sync_warp(*, mask: Lanes = None) -> None:
-    """Wait for the lanes; what they did to memory before is seen by them after."""
+    """Wait for the lanes; afterwards they see their earlier writes."""
     ...
 
 
 @declared_for_threads
 def shuffle(value: To, lane: int, *, width: int = 32, mask: Lanes = None) -> To:
-    """Give the value that lane number `lane` passes, among `width` neighbours."""
+    """Return the value of lane number `lane`, among `width` adjacent lanes."""
     ...
 
 
 @declared_for_threads
 def shuffle_up(value: To, delta: int, *, width: int = 32, mask: Lanes = None) -> To:
-    """Give the value of `delta` lanes below; one's own where there is none."""
+    """Return the value of the lane `delta` below; the own value if there is none."""
     ...
 
 
 @declared_for_threads
 def shuffle_down(value: To, delta: int, *, width: int = 32, mask: Lanes = None) -> To:
-    """Give the value of `delta` lanes above; one's own where there is none."""
+    """Return the value of the lane `delta` above; the own value if there is none."""
     ...
 
 
 @declared_for_threads
 def shuffle_xor(value: To, bits: int, *, width: int = 32, mask: Lanes = None) -> To:
-    """Give the value of the lane whose number differs in these bits."""
+    """Return the value of the lane whose number differs in these bits."""
     ...
 
 
 @declared_for_threads
 def vote_all(condition: Condition, *, mask: Lanes = None) -> bool:
-    """Tell whether it holds for all lanes."""
+    """Return whether the condition holds for all lanes."""
     ...
 
 
 @declared_for_threads
 def vote_any(condition: Condition, *, mask: Lanes = None) -> bool:
-    """Tell whether it holds for any lane."""
+    """Return whether the condition holds for any lane."""
     ...
 
 
 @declared_for_threads
 def ballot(condition: Condition, *, mask: Lanes = None) -> u32:
-    """Give a bit for each lane for which it holds."""
+    """Return a bit for each lane for which the condition holds."""
     ...
 
 
 @declared_for_threads
 def match_any(value: object, *, mask: Lanes = None) -> u32:
-    """Give a bit for each lane that passes the same value, bit for bit."""
+    """Return a bit for each lane that has the same value, bit for bit."""
     ...

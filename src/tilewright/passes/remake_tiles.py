@@ -111,7 +111,7 @@ class _Remaker:
     def make(self, r: Rewriter, value: Value, now: int) -> None:
         """Make a tile again, and what it is made of, but for what is kept or has just been made."""
         maker = self.nesting.definer(value)
-        assert maker is not None, "only what an op has made is made again"
+        assert maker is not None, "only the result of an op is rematerialized"
         if self.made[value] == now or _is_kept(maker):
             return
         for operand in _large(maker.operands):

@@ -13,7 +13,7 @@ from ..op.ambient import device
 
 @pytest.fixture
 def null_device() -> Generator[NullDevice, None, None]:
-    """The null device, as the default one: it records what is put on its streams and runs nothing.
+    """The null device, as the default one: it records enqueued work and runs nothing.
 
     `null_device.entries` is what would have been done; between `hold()` and `release()` nothing
     passes, so work in flight can be looked at; after `defer()` work passes where the program waits

@@ -1,4 +1,4 @@
-"""Fills tensors with what nobody expects, so that reading what was never written shows."""
+"""Fills tensors with a conspicuous value, so that reads of unwritten elements are visible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPECIAL: dict[AnyDType, Any] = {bool_: True, f4e2m1fnx2: -1.5}
 
 
 def poison(target: T) -> T:
-    """Overwrite a tensor or an array, now: floats with NaN, integers with bytes 0xAB. Gives it."""
+    """Overwrite a tensor or an array: floats with NaN, integers with bytes 0xAB. Returns it."""
     written: Any = asarray(target) if is_array(target) else target
     if type(written) not in (Tensor, BorrowMut):
         raise TypeError(f"poison takes a tensor or an array, got {type(target).__name__}")

@@ -1,4 +1,4 @@
-"""Measures ops: one that is built anew each round, or several candidates in turn."""
+"""Measures ops: one that is rebuilt for each sample, or several candidates in turn."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def bench(
     warmup: int = 3,
     stream: Stream | None = None,
 ) -> Timing | Comparison:
-    """Measure what a factory builds: `tw.bench(lambda: add(z.partition_mut(s), x, y))`.
+    """Measure the ops that a factory builds: `tw.bench(lambda: add(z.partition_mut(s), x, y))`.
 
     Several candidates, given by name, take turns. Each op is run to its end, on `stream` if given,
     after `warmup` rounds that do not count: there kernels are compiled. The CPU is timed by the

@@ -25,7 +25,7 @@ def _store() -> Store:
     store = disk_store()
     if store is None:
         raise KernelCacheError(
-            "compiled code is not kept on disk",
+            "compiled code is not cached on disk",
             got=f"TILEWRIGHT_CACHE_DIR={current().cache_dir or 'unset, and no home directory'},"
             f" TILEWRIGHT_CACHE_SIZE={current().cache_size}",
             hint="set TILEWRIGHT_CACHE_DIR to a directory of your own",
@@ -133,11 +133,11 @@ def _unpack(store: Store, path: Path) -> int:
 
 DESCRIPTION = "tileiras.json"
 WITH_FILE: dict[str, tuple[str, Callable[[Store, Path], int]]] = {
-    "pack": ("write all entries to FILE, to be taken along", _pack),
-    "unpack": ("take in what FILE holds: it is code, and must be trusted", _unpack),
+    "pack": ("write all entries to FILE, for another machine", _pack),
+    "unpack": ("add the entries of FILE: it is code, and must be trusted", _unpack),
 }
 ACTIONS: dict[str, tuple[str, Callable[[Store], int]]] = {
-    "ls": ("list the entries, the last used first", _ls),
+    "ls": ("list the entries, most recently used first", _ls),
     "verify": ("read all entries and remove damaged ones", _verify),
     "clear": ("remove all entries", _clear),
     "stats": ("how many there are, and how large", _stats),
@@ -167,7 +167,7 @@ ABOUT = [
 
 SUBCOMMAND = Subcommand(
     "cache",
-    "look after the compiled code that is kept on disk",
+    "manage the compiled code that is cached on disk",
     _add_arguments,
     _run,
     "\n".join(aligned(ABOUT, "  ")),

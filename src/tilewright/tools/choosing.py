@@ -167,7 +167,7 @@ def _launched(path: Path, name: str | None, *, own: bool) -> list[Chosen]:
     elif own:
         seen = [n for n in seen if Path(n.kernel.source.source.file.name).name == path.name]
     if not seen:
-        raise UsageError(f"{path} launches no kernel{f' `{name}`' if name else ' of its own'}")
+        raise UsageError(f"{path} launches no kernel{f' `{name}`' if name else ' in its own file'}")
     return [Chosen(n.kernel.name, partial(Inspection.of_launch, n), launched=True) for n in seen]
 
 

@@ -23,7 +23,7 @@ SUBCOMMANDS: tuple[Subcommand, ...] = (
 )
 """What `tilewright` can do, in the order of its help."""
 
-STATUSES = "exit status: 0 it went well, 1 something is wrong, 2 the command was not understood"
+STATUSES = "exit status: 0 success, 1 an error, 2 a usage error"
 INTERRUPTED = 130
 """What a shell gives a program that Ctrl-C ended."""
 

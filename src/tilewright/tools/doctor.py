@@ -199,7 +199,7 @@ def lines(report: dict[str, list[Finding]]) -> Iterator[str]:
 
 SUBCOMMAND = Subcommand(
     "doctor",
-    "say what was found on this machine, what is missing and how to get it",
+    "report what was found on this machine, what is missing and how to install it",
     _add_arguments,
     _run,
     "exit status 0 also where CUDA is missing; 1 where something there cannot be used",

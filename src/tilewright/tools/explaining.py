@@ -50,7 +50,7 @@ def _stage(call: Chosen, given: Namespace, inspection: Inspection) -> str:
 
 SUBCOMMAND = Subcommand(
     "explain",
-    "say what the compiler decided for kernels, and where their checks went",
+    "show the decisions of the compiler for kernels, and where their checks went",
     _add_arguments,
     _run,
     choosing.WAYS,

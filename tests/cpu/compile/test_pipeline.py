@@ -176,7 +176,7 @@ def another():
 def test_a_directory_open_to_others_is_not_used(store):
     launched(fresh())
     store.root.chmod(0o777)
-    with pytest.warns(RuntimeWarning, match="not kept on disk"):
+    with pytest.warns(RuntimeWarning, match="not cached on disk"):
         launched(fresh())
     launched(fresh())
     assert store.stats.hits == 0

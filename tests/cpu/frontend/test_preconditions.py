@@ -63,9 +63,9 @@ def test_unchecked_accesses_are_unsafe():
 @pytest.mark.parametrize(
     ("declared", "match"),
     [
-        (tw.dim("w", 0) == 3, "no tensor of it"),
+        (tw.dim("w", 0) == 3, "no tensor parameter"),
         (tw.dim("x", -1) == 3, "axis -1"),
-        ((3,), "no precondition"),
+        ((3,), "invalid precondition"),
     ],
 )
 def test_what_is_no_precondition_is_refused(declared, match):
@@ -80,5 +80,5 @@ def test_an_axis_that_the_argument_has_not():
 
 
 def test_conditions_have_no_truth():
-    with pytest.raises(TypeError, match="not known before a launch"):
+    with pytest.raises(TypeError, match="no truth value before a launch"):
         bool(SAME)

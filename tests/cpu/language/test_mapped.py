@@ -173,7 +173,7 @@ def test_outputs_visited_together_have_as_many_tiles():
     z, peak, x = tw.zeros((10, 9), i32), tw.zeros((3, 4), i32), np.ones((10, 9), np.int32)
     arguments = [z.sync().partition_mut((4, 4)).map((2, 1)), peak.sync().partition_mut((1, 1))]
     arguments[1] = arguments[1].map((2, 1))
-    with pytest.raises(tw.LaunchError, match="as many tiles on axis 1"):
+    with pytest.raises(tw.LaunchError, match="equally many tiles on axis 1"):
         both(*arguments, x).sync()
 
 
@@ -246,7 +246,7 @@ def test_a_part_of_the_tiles(device, data):
 def test_parts_outside_of_the_tiles(device, span):
     with tw.device(device):
         z = tw.zeros((6, 4), i32).sync()
-        with pytest.raises(tw.LaunchError, match="the span along axis 0 must lie inside"):
+        with pytest.raises(tw.LaunchError, match="the span along axis 0 must be in bounds"):
             part(z.partition_mut((2, 4)).map((1, 1)), *span, 0, 1).sync()
         assert z.to_numpy().sum() == 0
 
@@ -365,7 +365,7 @@ def test_a_count_of_minus_one_is_the_rest(device, first, count):
                 launch.sync()
                 assert (z.to_numpy() == ((first <= tiles) & (tiles < last))).all()
             else:
-                with pytest.raises(tw.LaunchError, match="must lie inside the tiles"):
+                with pytest.raises(tw.LaunchError, match="must be in bounds"):
                     launch.sync()
 
 
@@ -383,7 +383,7 @@ def test_parts_apart_where_a_count_of_minus_one_would_meet(device):
         z = tw.zeros((15,), i32).sync()
         for n in range(5):
             halves(z.partition_mut((4,)).map((1,), 3), n).sync()
-        with pytest.raises(tw.LaunchError, match="must lie inside the tiles"):
+        with pytest.raises(tw.LaunchError, match="must be in bounds"):
             halves(z.partition_mut((4,)).map((1,), 3), -1).sync()
         assert (z.to_numpy() == 5).all()
 
@@ -393,7 +393,7 @@ def test_where_checks_of_spans_go():
     assert visited.checks(z, 1, 2) == (0, 1, 0, 0)
     assert visited_by_data.checks(z, tw.meta((2,), i32)) == (0, 2, 0, 1)
     text = visited_by_data.explain(z, tw.meta((2,), i32))
-    assert "axis 0 of `z`, in place: where the span lies is known to the kernel alone" in text
+    assert "axis 0 of `z`, in place: the bounds of the span are known only in the kernel" in text
 
     @tw.entry(deny_in_kernel_checks=True)
     def constants(z: tl.MappedPartitionMut[i32], n: i32) -> None:

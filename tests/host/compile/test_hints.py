@@ -48,8 +48,8 @@ def test_origins():
     hints = Hints.of("k", CompileOptions(occupancy=2, allow_tma=False))
     options = CompileOptions(occupancy=4, latency=3).over(hints.on("sm_90"))
     assert hints.origins(options, "sm_90") == [
-        "asked for where the kernel is defined: allow_tma = False",
-        "asked for by the launch: occupancy = 4, latency = 3",
+        "requested where the kernel is defined: allow_tma = False",
+        "requested by the launch: occupancy = 4, latency = 3",
     ]
 
 

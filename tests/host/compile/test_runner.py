@@ -231,5 +231,5 @@ def test_a_store_that_cannot_be_used_changes_nothing(tmp_path):
     (tmp_path / "file").touch()
     backend = Backend()
     run = Runner("k", Config(), store=Store(tmp_path / "file", 1 << 20))
-    with pytest.warns(RuntimeWarning, match="compiled code is not kept on disk"):
+    with pytest.warns(RuntimeWarning, match="compiled code is not cached on disk"):
         assert run.stages(backend.stages, 1) == "made 4"

@@ -47,8 +47,9 @@ def test_a_longer_one_is_said_to_be_too_deep_not_to_call_itself():
         compiled(chain(MAX_DEPTH + 1))
     error = caught.value
     assert error.code is Code.RECURSION
-    assert error.message == "calls go too deep: `step0` would stand inside 64 other functions"
-    assert error.expected == "at most 64 functions inside each other"
+    said = "calls are nested too deeply: `step0` would be inlined into 64 other functions"
+    assert error.message == said
+    assert error.expected == "at most 64 nested functions"
 
 
 # --- methods -----------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def test_the_text_names_the_padding_and_the_fix():
     (text,) = told(kernel, out((8, 16)), tensor(2))
     head, *_, hint = text.splitlines()
     assert head == (
-        "[padding-not-neutral] `reduce_max` along axis 1 may run over padding, which holds 0.0"
+        "[padding-not-neutral] `reduce_max` along axis 1 may include padding, which is 0.0"
     )
     assert "z.store(tl.reduce_max(" in text
     assert hint == (

@@ -195,8 +195,8 @@ def test_text_by_hand_is_what_messages_show():
     ("text", "message"),
     [
         ("def fill(z:", "the source given for `fill` is not Python"),
-        ("x = 1", "the source given for `fill` does not have it once"),
-        (f"\n{FILL}\n{FILL}", "the source given for `fill` does not have it once"),
+        ("x = 1", "the source given for `fill` must define it exactly once"),
+        (f"\n{FILL}\n{FILL}", "the source given for `fill` must define it exactly once"),
     ],
 )
 def test_text_by_hand_that_does_not_fit(text, message):

@@ -340,9 +340,9 @@ def test_what_cannot_be_an_operator():
             custom_op(name, scale, tiles=(64,))
     with pytest.raises(TypeError, match=r"is needed, got function `<lambda>`"):
         custom_op(named("lambda"), lambda x: x, tiles=(64,))
-    with pytest.raises(TypeError, match="`by_threads` takes its outputs whole, and has no `tiles`"):
+    with pytest.raises(TypeError, match="`by_threads` takes its outputs undivided"):
         custom_op(named("threads"), by_threads, tiles=(64,))
-    with pytest.raises(TypeError, match="`scale` is a tile kernel: say how its outputs are cut"):
+    with pytest.raises(TypeError, match="`scale` is a tile kernel: pass the tile shape"):
         custom_op(named("scale"), scale)
     made = custom_op(named("made"), scale, tiles=(64,), outputs=lambda x, factor: 5)
     with pytest.raises(TypeError, match="`outputs` of `scale` makes tensors, got int"):

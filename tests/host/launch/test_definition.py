@@ -84,7 +84,7 @@ def test_the_host_ignores_hints():
         z = neg(tw.empty((8, 8)).partition((4, 4)), x).out().to_numpy().sync()
     assert (z == -x).all()
     assert options_of(neg, "reference") == options_of(neg, "cpu") == {}
-    assert "asked for" not in neg.explain()
+    assert "requested" not in neg.explain()
     assert neg.explain_recompile() == "1. reference: first launch"
 
 

@@ -78,7 +78,7 @@ def test_path(store, capsys):
 def test_off_is_an_error_that_says_so(capsys):
     with override(cache_dir="off"):
         assert main(["cache", "ls"]) == 1
-    assert "compiled code is not kept on disk" in capsys.readouterr().err
+    assert "compiled code is not cached on disk" in capsys.readouterr().err
 
 
 def test_a_directory_open_to_others_is_an_error(store, capsys):

@@ -40,7 +40,7 @@ def _parse(text: str, cpu: CpuTarget, machine: Any) -> Any:
         module.verify()
     except RuntimeError as error:
         raise InternalError(
-            "the CPU backend wrote LLVM code that LLVM refuses",
+            "the CPU backend generated LLVM code that LLVM rejects",
             got=str(error).strip(),
             hint="this is a bug; TILEWRIGHT_DUMP=llvm shows the code",
         ) from None

@@ -97,7 +97,7 @@ class Frame:
         except StopIteration as end:
             jump: Jump = end.value
             return jump
-        raise AssertionError(f"`{op.name}` where no threads meet")
+        raise AssertionError(f"`{op.name}` outside a cooperative block")
 
     def steps(self, block: Block) -> Generator[Op, Results, Jump]:
         """Run a region to its terminator, giving each op at which threads meet."""

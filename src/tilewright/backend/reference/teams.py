@@ -136,7 +136,7 @@ class _Team:
         for t in group:
             if not t.frame.integer(mask) >> t.lane & 1:
                 t.frame.launch.memory.watch.resume(t.frame.actor)
-                text = "a warp operation by a lane that its mask leaves out, by"
+                text = "a warp operation by a lane that its mask excludes, by"
                 t.frame.launch.memory.watch.complain("mask", op, text)
         return all(k in here for m in masks for k in alive if m >> k & 1)
 
@@ -150,7 +150,11 @@ class _Team:
         rest = "others are not there"
         if other is not None and other.waits is not None:
             rest = f"{other.frame.actor.text} waits at {place_of(other.waits)}"
-        watch.complain("stuck", first.waits, f"threads that never meet: {rest}; waited for by")
+        watch.complain(
+            "stuck",
+            first.waits,
+            f"threads that never reach the same barrier: {rest}; waited for by",
+        )
 
 
 def _is_barrier(thread: _Thread) -> bool:

@@ -50,9 +50,7 @@ def _shuffle(op: Op, lanes: Lanes) -> dict[int, Results]:
         if wanted not in lanes:
             watch = frame.launch.memory.watch
             watch.resume(frame.actor)
-            watch.complain(
-                "inactive", op, f"a shuffle from lane {wanted}, which takes no part in it, by"
-            )
+            watch.complain("inactive", op, f"a shuffle from lane {wanted}, which is inactive, by")
         results[lane] = (lanes.get(wanted, frame).array(op.one("value")),)
     return results
 

@@ -24,7 +24,7 @@ from .traits import Traits, plain
 from .views import tile_view, tiles_per_frame
 
 VERBS = {"load_view": "load", "store_view": "store", "atomic_red_view": "reduce into"}
-WHOLE = {"load": ", whole ones without padding", "store": ", whole ones without a mask"}
+WHOLE = {"load": ", full tiles without padding", "store": ", full tiles without a mask"}
 """What is said of accesses that have a way of their own for whole tiles."""
 
 
@@ -89,7 +89,7 @@ def _line(op: Op, access: Access) -> str:
     shape = shape_text(view.tile) or "one element"
     how = "element by element" if access.view is None else "as tiles"
     if access.masked:
-        how = "by the addresses of its elements, under a mask"
+        how = "by element address, predicated"
     if access.allow_tma is not None:
         how += ", bulk copies allowed" if access.allow_tma else ", without bulk copies"
     if access.whole_first:

@@ -101,9 +101,9 @@ def _assembled(job: Job, tool: Toolchain, folder: str) -> bytes | Defeat:
         cubin = target.read_bytes()
         if cubin.startswith(MAGIC):
             return cubin
-        raise _failure(job, command, ended, "what it wrote is not a cubin")
+        raise _failure(job, command, ended, "its output is not a cubin")
     if ended.status == 0:
-        raise _failure(job, command, ended, "it wrote nothing")
+        raise _failure(job, command, ended, "it has no output")
     if ended.status is not None and ended.status > 0:
         known = architectures(tool.path)
         if known and job.arch not in known:
@@ -144,7 +144,7 @@ def _teller() -> Callable[[str], None]:
 
 def _elsewhere(job: Job, tool: Toolchain) -> CompileError:
     return CompileError(
-        f"`{job.kernel}` for {job.arch} was not compiled ahead of time, and cannot be here",
+        f"`{job.kernel}` for {job.arch} was not compiled ahead of time and cannot be here",
         expected="its cubin in the cache, or tileiras",
         got=f"a cache without it, and {tool.path}, which only describes tileiras {tool.release}",
         hint=f"compile it where tileiras is and bring that cache, or {INSTALL}",
@@ -155,7 +155,7 @@ def _elsewhere(job: Job, tool: Toolchain) -> CompileError:
 
 def _too_old(job: Job, tool: Toolchain, known: Sequence[str]) -> CompileError:
     return CompileError(
-        f"tileiras {tool.release} cannot make `{job.kernel}`: it does not know {job.arch}",
+        f"tileiras {tool.release} cannot compile `{job.kernel}`: it does not support {job.arch}",
         expected=", ".join(known),
         got=job.arch,
         hint="pip install --upgrade nvidia-cuda-tileiras",
@@ -166,7 +166,7 @@ def _too_old(job: Job, tool: Toolchain, known: Sequence[str]) -> CompileError:
 
 def _no_room(job: Job, error: OSError) -> CompileError:
     return CompileError(
-        f"`{job.kernel}` cannot be compiled: there is no place for temporary files",
+        f"`{job.kernel}` cannot be compiled: there is no room for temporary files",
         expected="a directory that can be written, and room in it",
         got=str(error),
         hint=ROOM,
@@ -182,10 +182,10 @@ def _failure(job: Job, command: list[str], ended: Ended, manner: str | None = No
     said = f"; it says: {words[:MOST_SHOWN]}" if words else "; it says nothing"
     advice = ROOM if FULL in words else HINTS.get(ended.status, OTHERWISE)
     return CompileError(
-        f"tileiras could not make `{job.kernel}` for {job.arch}",
+        f"tileiras could not compile `{job.kernel}` for {job.arch}",
         expected="a cubin",
         got=f"{manner or ended.manner}{said}",
-        hint=f"{advice}\n  to see it again: {shown}",
+        hint=f"{advice}\n  to reproduce it: {shown}",
         span=job.span,
         code=Code.TOOLCHAIN,
     )

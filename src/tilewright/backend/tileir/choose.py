@@ -65,11 +65,15 @@ def choose(func: Func, target: TileTarget) -> Choices:
     if order is not None:
         lines.append(_order_line(order))
     if turned:
-        lines.append("blocks run along the last grid axis first, for reuse")
+        lines.append("blocks run along the last grid axis first, for cache reuse")
     if from_last is not None:
-        lines.append(f"the last blocks of grid axis {from_last} run first, for they do most")
+        lines.append(
+            f"the last blocks of grid axis {from_last} run first: they have the longest loops"
+        )
     if accesses.asks_once:
-        lines.append("blocks are asked once whether all their tiles are whole")
+        lines.append(
+            "multi-versioned: one bounds test per block selects the version for full tiles"
+        )
     numbers = {name: value for name, (value, _) in hints.items()}
     return Choices(
         accesses=accesses.by_op,
@@ -85,13 +89,13 @@ def choose(func: Func, target: TileTarget) -> Choices:
 
 def _order_line(order: Shape) -> str:
     most = max(order)
-    return f"blocks run in groups of {most} along grid axis {order.index(most)}, for reuse"
+    return f"blocks run in groups of {most} along grid axis {order.index(most)}, for cache reuse"
 
 
 def _scaled_line(op: Op) -> str:
     shape = shape_text(op.result.tile.shape) or "one element"
     how = "as exp2" if op.name == "exp" else "as one instruction"
-    return f"{op.name} of {shape} {how}, for it is only seen in 16 bits{where(op.span)}"
+    return f"{op.name} of {shape} {how}, only 16 bits of it are used{where(op.span)}"
 
 
 class _Chooser:
@@ -129,7 +133,7 @@ class _Chooser:
         for name, number in chosen.items():
             wished: int | None = getattr(self.wishes, name)
             if wished is not None:
-                yield name, (wished, "asked for")
+                yield name, (wished, "requested")
             elif number is not None:
                 yield name, (number, why)
 
@@ -143,7 +147,9 @@ class _Chooser:
         remade = reduces > 0 and self.traits.remakes
         table = self.policy.remade if remade else self.policy.rows
         row = found(table if reduces else self.policy.copies, most)
-        how = " are made again after a reduction" if remade else " are reduced" if reduces else ""
+        how = (
+            " are rematerialized after a reduction" if remade else " are reduced" if reduces else ""
+        )
         why = f"tiles of {most} elements{how}"
         if reduces == 1 and row.blocks_once is not None:
             return replace(row, blocks=row.blocks_once), f"{why} once"

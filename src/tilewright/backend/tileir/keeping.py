@@ -23,7 +23,7 @@ from .toolchain import Toolchain
 WORTH_SAYING = 64
 """Bytes of stack per thread from which on a kernel is said to spill."""
 
-CAREFUL = "branches pass values on in other words: the assembler failed on the usual ones"
+CAREFUL = "branches use the alternative lowering: the assembler failed on the default one"
 
 
 def keeping_for(tool: Toolchain) -> Keeping:
@@ -53,7 +53,7 @@ def _spilling(cubin: bytes) -> Iterator[str]:
     """What to say of a kernel whose values do not fit into registers; a few bytes do no harm."""
     stack = resources(cubin).stack_bytes
     if stack >= WORTH_SAYING:
-        yield f"{stack} bytes of each thread spill to memory: use smaller tiles, or more warps"
+        yield f"each thread spills {stack} bytes: use smaller tiles, or more warps"
 
 
 def facts(made: Lowered, tool: Toolchain) -> Facts:

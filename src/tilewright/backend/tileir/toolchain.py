@@ -97,7 +97,7 @@ def _size(path: Path) -> int:
 
 def _missing(got: str) -> CompileError:
     return CompileError(
-        "tileiras, which makes CUDA kernels, was not found",
+        "tileiras, the assembler of CUDA kernels, was not found",
         expected="the program of that name from NVIDIA's CUDA toolkit 13.1 or newer",
         got=got,
         hint=INSTALL,
@@ -179,6 +179,6 @@ def _unusable(path: str, why: str) -> CompileError:
         f"{path} cannot be used",
         expected="tileiras of CUDA toolkit 13.1 or newer",
         got=why,
-        hint=f"install another: {INSTALL}, or name one by TILEWRIGHT_TILEIRAS_PATH",
+        hint=f"install another: {INSTALL}, or set TILEWRIGHT_TILEIRAS_PATH",
         code=Code.TOOLCHAIN,
     )

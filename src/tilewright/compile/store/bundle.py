@@ -77,7 +77,7 @@ def unpack(store: Store, path: Path) -> tuple[str, int]:
         kept = [store.put(record, saved) for record, saved in map(_entry, every)]
     except (lzma.LZMAError, EOFError, ValueError, StopIteration) as error:
         raise KernelCacheError(
-            f"{path} is no bundle of compiled code, or a damaged one",
+            f"{path} is not a bundle of compiled code, or is damaged",
             got=f"{type(error).__name__}: {error}",
             hint="`tilewright cache pack` writes one",
         ) from None
@@ -98,7 +98,7 @@ def _pieces(path: Path) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 def _pieces_of(file: BinaryIO) -> Iterator[tuple[bytes, bytes, bytes]]:
     if _read(file, len(MAGIC)) != MAGIC:
-        raise ValueError("it begins otherwise")
+        raise ValueError("its header is wrong")
     at = len(MAGIC)
     while head := file.read(LENGTHS.size):
         if len(head) < LENGTHS.size:

@@ -126,7 +126,7 @@ def _checked(store: JitStore) -> JitStore:
     """The store, if it has what a store needs."""
     kind = type(store).__name__
     if isinstance(store, type):
-        raise TypeError(f"expected a store, got the class `{store.__name__}`: make one of it")
+        raise TypeError(f"expected a store, got the class `{store.__name__}`: instantiate it")
     missing = [name for name in METHODS if not callable(getattr(store, name, None))]
     if missing:
         raise TypeError(f"a {kind} is no JitStore: it has no method {', '.join(missing)}")

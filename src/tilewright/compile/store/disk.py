@@ -188,8 +188,8 @@ class Store(Keeper):
 
     def _tell(self, reason: str) -> None:
         self.warn(
-            f"compiled code is not kept on disk: {reason}; TILEWRIGHT_CACHE_DIR chooses another"
-            " directory, `off` none"
+            f"compiled code is not cached on disk: {reason}; set TILEWRIGHT_CACHE_DIR to another"
+            " directory, or to `off`"
         )
 
 

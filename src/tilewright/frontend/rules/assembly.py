@@ -42,7 +42,7 @@ def _accept(em: Emitter, dtype: AnyDType) -> None:
     if dtype.is_bool or dtype.bits not in BITS:
         em.fail(
             Code.DTYPE,
-            f"{dtype.name} has no register in PTX here",
+            f"inline PTX has no register class for {dtype.name}",
             expected="numbers of 16, 32 or 64 bits",
             got=dtype.name,
             hint="convert it: tilewright.i32(...)",
@@ -56,8 +56,8 @@ def _check_places(em: Emitter, text: str, count: int) -> None:
         if number is None or (number != "$" and int(number) >= count):
             em.fail(
                 Code.CALL,
-                f"`{found.group()}` in this PTX stands for nothing",
-                expected=f"$0 to ${count - 1}, results first" if count else "no places",
+                f"`{found.group()}` in this PTX refers to no operand",
+                expected=f"$0 to ${count - 1}, results first" if count else "no operands",
                 got=found.group(),
                 hint="write $$ for a dollar",
             )

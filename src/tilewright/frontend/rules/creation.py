@@ -38,7 +38,7 @@ def constant(em: Emitter, value: Any, shape: Any, dtype: Any = None) -> Value:
     if isinstance(value, Value):
         em.fail(
             Code.NOT_STATIC,
-            "the value of a constant must be known while compiling",
+            "the value of a constant must be a compile-time constant",
             expected="a number",
             got=describe(value),
             hint="use tl.full(shape, value)",
@@ -64,7 +64,7 @@ def arange(em: Emitter, start: Any, stop: Any = None, *, dtype: Any = i32) -> Va
     if not is_power_of_two(high - low):
         em.fail(
             Code.POWER_OF_TWO,
-            f"a tile has a power of two of elements, this range has {max(high - low, 0)}",
+            f"a tile has a power of two elements, but this range has {max(high - low, 0)}",
             expected="stop - start = 1, 2, 4, 8, ...",
             got=f"{low} to {high}",
         )
@@ -78,7 +78,7 @@ def _bound(em: Emitter, x: Any, what: str) -> int:
     if isinstance(x, Value):
         em.fail(
             Code.NOT_STATIC,
-            f"{what} of arange must be known while compiling",
+            f"{what} of arange must be a compile-time constant",
             expected="a constant int",
             got=describe(x),
             hint="count from 0 and add: tl.arange(n) + start",

@@ -167,7 +167,7 @@ def assert_condition(em: Emitter, condition: Any, message: str) -> None:
     """Refuse what is surely false, let the host check what it can, the kernel the rest."""
     if not isinstance(condition, Value):
         if isinstance(condition, Memory):
-            em.fail(Code.TRUTH, f"{describe(condition)} is neither true nor false",
+            em.fail(Code.TRUTH, f"{describe(condition)} has no truth value",
                     expected="a condition", got=describe(condition))  # fmt: skip
         _static(em, bool(condition), message)
         return

@@ -32,7 +32,7 @@ def reshape(em: Emitter, x: Any, shape: Any) -> Value:
             f"{value.tile.size} elements do not fill shape {dims}",
             expected=f"a shape of {value.tile.size} elements",
             got=f"{dims}: {size(dims)} elements",
-            hint="one extent may be -1: it is what remains",
+            hint="one extent may be -1: it is inferred",
         )
     return _reshaped(em, value, dims)
 
@@ -184,19 +184,24 @@ def cat(em: Emitter, a: Any, b: Any, axis: Any = 0) -> Value:
     left, right = promote.unify(em, a, b, "join")
     x, y = left.tile.shape, right.tile.shape
     if len(x) != len(y):
-        em.fail(Code.RANK, "tiles of two ranks cannot be joined", expected=str(x), got=str(y))
+        em.fail(
+            Code.RANK,
+            "tiles of different ranks cannot be concatenated",
+            expected=str(x),
+            got=str(y),
+        )
     k = em.static_axis(axis, len(x))
     if x[:k] + x[k + 1 :] != y[:k] + y[k + 1 :]:
         em.fail(
             Code.SHAPE,
-            f"tiles joined along axis {k} must agree on the other axes",
-            expected=f"{x} but for axis {k}",
+            f"tiles concatenated along axis {k} must agree on the other axes",
+            expected=f"{x} except on axis {k}",
             got=str(y),
         )
     if x[k] != y[k]:
         em.fail(
             Code.POWER_OF_TWO,
-            f"joined along axis {k} these tiles have {x[k] + y[k]} elements there",
+            f"concatenated along axis {k} these tiles have {x[k] + y[k]} elements there",
             expected="two tiles of one extent, so that the result is a power of two",
             got=f"{x[k]} and {y[k]}",
         )

@@ -61,7 +61,7 @@ def _partners(em: Emitter, output: MappedRef, others: Sequence[Any]) -> list[Map
 
 
 def _require_as_many(em: Emitter, one: MappedRef, other: MappedRef, axis: int) -> None:
-    message = f"`{one.name}` and `{other.name}` must have as many tiles on axis {axis}"
+    message = f"`{one.name}` and `{other.name}` must have equally many tiles on axis {axis}"
     counts = [_tiles_at_launch(output, axis) for output in (one, other)]
     if counts[0] != counts[1]:
         em.require_at_launch(LaunchCheck(("eq", *counts), message, em.span))
@@ -106,10 +106,10 @@ def _place(
         owned = [k for k in range(len(output.groups)) if k not in output.walked]
         em.fail(
             Code.MINTED,
-            f"`{output.name}` has axes that a block owns whole, where the index has no number",
+            f"`{output.name}` has owned axes, for which the index has no coordinate",
             expected=f"a tile number for axis {', '.join(map(str, owned))}",
             got=describe(index),
-            hint=f"give it one: {output.name}.store(tile, index.at(i)), with i from"
+            hint=f"add one: {output.name}.store(tile, index.at(i)), with i from"
             f" range({output.name}.num_tiles({owned[0]}))",
         )
     guard: Value | None = None
@@ -126,11 +126,11 @@ def _own_index(em: Emitter, output: MappedRef, index: Any) -> MintedIndex:
         )
         em.fail(
             Code.MINTED,
-            f"mapped output `{output.name}` is reached only at an index that its iter_indices()"
-            " made",
+            f"mapped output `{output.name}` is accessed only at an index that its iter_indices()"
+            " yields",
             expected=f"an index of `{output.name}`",
             got=describe(index),
-            hint="use the index itself, not its numbers: for index in"
+            hint="use the index itself, not its coordinates: for index in"
             f" {output.name}.iter_indices(): m, n = index"
             if rebuilt
             else f"visit its tiles: for index in {output.name}.iter_indices()",
@@ -139,7 +139,7 @@ def _own_index(em: Emitter, output: MappedRef, index: Any) -> MintedIndex:
         other = index.origin.outputs[0].name
         em.fail(
             Code.MINTED,
-            f"this index was made by another mapped output than `{output.name}`",
+            f"this index belongs to another mapped output than `{output.name}`",
             expected=f"an index of `{output.name}`",
             got=describe(index),
             hint=f"visit both together: for index in {other}.iter_indices_with({output.name})",
@@ -153,7 +153,7 @@ def _at(em: Emitter, self: Any, *numbers: Any) -> MintedIndex:
     if self.whole or len(numbers) != owned:
         em.fail(
             Code.CALL,
-            f"`at` takes a tile number for each axis that a block of `{output.name}` owns whole",
+            f"`at` takes a tile number for each owned axis of `{output.name}`",
             expected=f"{0 if self.whole else owned} numbers",
             got=describe(tuple(numbers)),
         )

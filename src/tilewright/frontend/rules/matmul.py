@@ -131,7 +131,7 @@ def _operands(em: Emitter, a: Any, b: Any, acc: Any) -> tuple[Value, Value, Valu
     if sums.tile.shape != expected:
         em.fail(
             Code.SHAPE,
-            "the accumulator has not the shape of the product",
+            "the accumulator does not have the shape of the product",
             expected=f"shape {expected}",
             got=describe(sums),
             hint=f"make it with tl.zeros({expected}, ...)",
@@ -152,7 +152,7 @@ def _check_shapes(em: Emitter, a: Shape, b: Shape) -> None:
         em.fail(
             Code.SHAPE,
             "the inner extents of a matrix product differ",
-            expected=f"{a[-1]} rows on the right, as the left has columns",
+            expected=f"{a[-1]} rows in the right operand (columns of the left)",
             got=f"{a} and {b}",
             hint="transpose one side: b.T" if a[-1] == b[-1] else None,
         )

@@ -47,7 +47,7 @@ def output(em: Emitter, x: Any, what: str) -> OutputRef:
             f"{what} must be an output",
             expected="a tl.TensorMut parameter",
             got=describe(x),
-            hint=f"go by its indices: x.partition({x.name}.shape).load(index)" if mapped else None,
+            hint=f"load by its index: x.partition({x.name}.shape).load(index)" if mapped else None,
         )
     return x
 
@@ -58,7 +58,7 @@ def partition(em: Emitter, x: Any, what: str = "view") -> PartitionRef:
         em.fail(
             Code.TYPE,
             f"{what} must be a partition",
-            expected="what x.partition(shape) gives",
+            expected="the result of x.partition(shape)",
             got=describe(x),
         )
     return x
@@ -68,7 +68,7 @@ def read_only(em: Emitter, name: str) -> NoReturn:
     """Refuse to write to a read-only tensor."""
     em.fail(
         Code.READ_ONLY,
-        f"`{name}` is read only",
+        f"`{name}` is read-only",
         expected="an output",
         got=f"tensor `{name}`",
         hint=f"declare it as an output, `{name}: tl.TensorMut`, and pass a partition of it",
@@ -111,7 +111,7 @@ def _load_tile_like(em: Emitter, src: Any, dst: Any, *, padding: Any = ...) -> V
     if isinstance(source, OutputRef) and source.tile != out.tile:
         em.fail(
             Code.SHAPE,
-            f"outputs `{source.name}` and `{out.name}` are cut differently",
+            f"outputs `{source.name}` and `{out.name}` are partitioned differently",
             expected=f"tile shape {out.tile}",
             got=str(source.tile),
             hint=f"a block may only read its own region: {source.name}.load()",

@@ -129,7 +129,7 @@ def load_ptr(
     attrs = memory_order(em, ordering, scope, LOAD_ORDERS)
     attrs["latency"] = access_hints(em, latency, None)["latency"]
     if mask is None and fill is not None:
-        em.fail(Code.CALL, "`fill` has no meaning without `mask`", got=f"fill={describe(fill)}")
+        em.fail(Code.CALL, "`fill` needs `mask`", got=f"fill={describe(fill)}")
     where = mask_for(em, mask, source.tile.shape)
     other = None if fill is None or where is None else value_for(em, fill, source, "fill")
     return em.emit("load_ptr", source, where, other, **attrs)

@@ -34,7 +34,7 @@ def _positive(em: Emitter, x: Any, what: str) -> int:
 
 
 def _broken(em: Emitter, value: int, promise: str) -> None:
-    em.fail(Code.ASSERTION, f"{value} is not {promise}, as it is promised to be")
+    em.fail(Code.ASSERTION, f"{value} is not {promise}, as promised")
 
 
 def assume_div_by(em: Emitter, value: Any, divisor: Any) -> Any:

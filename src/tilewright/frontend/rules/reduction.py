@@ -251,7 +251,7 @@ def _identity(em: Emitter, x: Any, dtype: AnyDType) -> Number:
     if isinstance(x, Value) or not isinstance(x, int | float):
         em.fail(
             Code.NOT_STATIC,
-            "an identity must be known while compiling",
+            "an identity must be a compile-time constant",
             expected="a number",
             got=describe(x),
         )

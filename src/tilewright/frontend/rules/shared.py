@@ -40,11 +40,11 @@ def _refuse_varying(em: Emitter, extents: Sequence[Any]) -> None:
     if varying:
         em.fail(
             Code.NOT_STATIC,
-            "the extents of shared memory must be known while compiling",
+            "the extents of shared memory must be compile-time constants",
             expected="constants",
             got=describe(varying[0]),
-            hint="simt.block_dim() is one in a kernel that says its block, as in"
-            " @simt.kernel(block=256); for others there is simt.dynamic_shared",
+            hint="simt.block_dim() is a constant if the kernel declares its block, as in"
+            " @simt.kernel(block=256); otherwise use simt.dynamic_shared",
         )
 
 
@@ -106,8 +106,8 @@ def _shape(em: Emitter, self: SharedRef) -> tuple[int, ...]:
     if len(known) != len(shape):
         em.fail(
             Code.NOT_STATIC,
-            f"the extent of {describe(self)} is known at launch only",
-            hint=f"ask for len({self.name})",
+            f"the extent of {describe(self)} is known only at launch",
+            hint=f"use len({self.name})",
         )
     return known
 

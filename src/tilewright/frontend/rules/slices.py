@@ -101,7 +101,7 @@ def _tiles(em: Emitter, self: SliceRef, shape: Any, width: Any) -> TilesRef:
     if known is None:
         em.fail(
             Code.WITNESS,
-            "the width of a slice's rows must be the same in all threads",
+            "the width of a slice's rows must be uniform: the same in all threads",
             expected="a constant, a scalar parameter, or computed from those and from len(...)",
             got=describe(width),
             hint="pass the width as an argument of the kernel",
@@ -166,7 +166,7 @@ def _to_store(em: Emitter, ref: SliceRef, value: Any) -> Value:
 def _read_only(em: Emitter, ref: SliceRef) -> NoReturn:
     em.fail(
         Code.READ_ONLY,
-        f"{describe(ref)} is read only",
+        f"{describe(ref)} is read-only",
         expected="a simt.DisjointSlice",
         got="a simt.Slice",
         hint="annotate the parameter simt.DisjointSlice and pass z.borrow_mut()",
@@ -178,16 +178,16 @@ def _witness(em: Emitter, ref: SliceRef, index: Any, verb: str, cut: Cut = SINGL
         em.fail(
             Code.WITNESS,
             f"{describe(ref)} is {verb} at an index that is no witness",
-            expected="what simt.index_1d() or simt.index_2d(width) gave, unchanged",
+            expected="the result of simt.index_1d() or simt.index_2d(width), unchanged",
             got=describe(index),
-            hint="each thread has the element of its own index; a simt.Slice may be read at any,"
-            f" and so may {ref.name}.elements in unsafe code",
+            hint="each thread owns the element at its witness; read a simt.Slice at any index, or"
+            f" use {ref.name}.elements in unsafe code",
         )
     known = em.cuts.setdefault(ref.name, cut)
     if known != cut:
         em.fail(
             Code.WITNESS,
-            f"{describe(ref)} is cut in two ways, in which threads would meet",
+            f"{describe(ref)} is divided in two ways, so threads could access the same element",
             expected=f"{known}, as before",
             got=str(cut),
         )

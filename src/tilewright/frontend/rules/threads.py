@@ -28,7 +28,7 @@ def _index_2d(em: Emitter, width: Any) -> Value:
     if known is None:
         em.fail(
             Code.WITNESS,
-            "the width of an index must be the same in all threads",
+            "the width of an index must be uniform: the same in all threads",
             expected="a constant, a scalar parameter, or computed from those and from len(...)",
             got=describe(width),
             hint="pass the width as an argument of the kernel",
@@ -45,7 +45,7 @@ def _require_domain(em: Emitter, word: str, axes: int) -> None:
     if domain != axes:
         em.fail(
             Code.WITNESS,
-            f"simt.{word}() has no meaning in a kernel of domain {domain}",
+            f"simt.{word}() is not supported in a kernel of domain {domain}",
             expected=f"a kernel declared with @simt.kernel(domain={axes})",
             got=f"domain={domain}",
         )

@@ -28,7 +28,7 @@ def whole_warps(em: Emitter, width: Any = WARP_SIZE) -> None:
     lanes, threads = _lanes(em, width), size(em.signature.block_dims)
     if threads % lanes == 0:
         return
-    message = f"its blocks must be whole groups of {lanes} lanes"
+    message = f"its blocks must consist of complete groups of {lanes} lanes"
     if em.signature.exact_block:
         got = f"{threads} threads"
         em.fail(Code.SHAPE, message, expected=f"a multiple of {lanes} threads", got=got)
@@ -42,7 +42,7 @@ def _lanes(em: Emitter, width: Any) -> int:
     if not (is_power_of_two(lanes) and lanes <= WARP_SIZE):
         em.fail(
             Code.POWER_OF_TWO,
-            f"lanes work together in groups of 1, 2, 4, 8, 16 or {WARP_SIZE} neighbours",
+            f"lanes cooperate in groups of 1, 2, 4, 8, 16 or {WARP_SIZE} adjacent lanes",
             expected=f"a power of two up to {WARP_SIZE}",
             got=str(lanes),
         )

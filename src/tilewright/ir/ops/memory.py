@@ -88,9 +88,8 @@ OPS = (
             "How many tiles the view has along tile axis `axis`: ceil(extent / step), or of the"
             " frame where it has one.", attrs={"axis": 0}),
     declare("check", "tile", "index extent", _check,
-            "Whether 0 <= index < extent; if not, the launch's error record says so. One that"
-            " stands for the rounds of a loop is `hoisted`. It is tiles that are counted, or"
-            " `elements`.",
+            "Whether 0 <= index < extent; if not, the launch's error record says so. One for"
+            " all iterations of a loop is `hoisted`. The index counts tiles, or `elements`.",
             attrs={"tensor": "", "axis": 0, "hoisted": False, "elements": False},
             effects=Effect.CHECK),
     declare("load_view", "tile", "view index* guard?", _load,

@@ -74,8 +74,8 @@ FAILURES = {
     "bare-5": ("exit 5", "exit status 5; it says nothing"),
     "crash": ("kill -SEGV $$", r"it crashed \(SIGSEGV\)"),
     "aborted": ("echo oops >&2; kill -ABRT $$", r"it crashed \(SIGABRT\); it says: oops"),
-    "nothing": ("exit 0", "it wrote nothing"),
-    "junk": (f"{TARGET}; echo junk > $target", "what it wrote is not a cubin"),
+    "nothing": ("exit 0", "it has no output"),
+    "junk": (f"{TARGET}; echo junk > $target", "its output is not a cubin"),
     "binary-words": ("printf '\\377\\376' >&2; exit 1", "exit status 1; it says: .."),
 }
 
@@ -163,7 +163,7 @@ def test_nobody_else_is(fake, monkeypatch, capfd):
 def test_one_that_is_too_old_for_the_architecture(fake):
     tool = fake('test "$1" = --help && echo "    =sm_80   -   SM 80" && exit 0; exit 1')
     error = failure(tool)
-    assert "tileiras 13.4.0 cannot make `k`: it does not know sm_90" in str(error)
+    assert "tileiras 13.4.0 cannot compile `k`: it does not support sm_90" in str(error)
     assert (error.expected, error.got) == ("sm_80", "sm_90")
     assert "pip install --upgrade" in error.hint
 
@@ -185,7 +185,7 @@ def test_its_own_files_go_where_ours_go_and_end_with_them(fake, tmp_path):
 def test_no_place_for_temporary_files(fake, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     error = failure(fake("exit 5"))
-    assert "no place for temporary files" in str(error)
+    assert "no room for temporary files" in str(error)
     assert "TMPDIR" in error.hint
 
 

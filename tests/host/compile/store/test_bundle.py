@@ -87,6 +87,6 @@ WRONG = {
 def test_what_is_no_bundle(name, other, tmp_path):
     path = tmp_path / "bundle.xz"
     path.write_bytes(WRONG[name])
-    with pytest.raises(KernelCacheError, match="is no bundle of compiled code"):
+    with pytest.raises(KernelCacheError, match="is not a bundle of compiled code"):
         unpack(other, path)
     assert other.entries() == ()

@@ -156,7 +156,7 @@ def test_one_that_cannot_say_what_it_contains_is_given_all(store, keeper, monkey
 def test_what_is_no_store_is_refused():
     with pytest.raises(TypeError, match="a dict is no JitStore: it has no method put, contains"):
         Custom({})
-    with pytest.raises(TypeError, match="got the class `DictStore`: make one of it"):
+    with pytest.raises(TypeError, match="got the class `DictStore`: instantiate it"):
         Custom(DictStore)
     for name in METHODS:
         store = DictStore()

@@ -180,7 +180,7 @@ def test_what_cannot_be_restored_is_removed(store, kept):
 
 def unkept(why="cannot be written"):
     """What a user is told, once, where a disk does not let us."""
-    return pytest.warns(RuntimeWarning, match=f"compiled code is not kept on disk: .* {why}")
+    return pytest.warns(RuntimeWarning, match=f"compiled code is not cached on disk: .* {why}")
 
 
 def test_a_directory_in_place_of_an_entry(store, kept):
@@ -206,7 +206,7 @@ def test_the_entry_of_another_user(store, kept, monkeypatch):
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
 def test_an_open_directory_is_not_used(store, kept, root, mode):
     root.chmod(mode)
-    with pytest.warns(RuntimeWarning, match=r"compiled code is not kept on disk: .*`chmod 700 "):
+    with pytest.warns(RuntimeWarning, match=r"compiled code is not cached on disk: .*`chmod 700 "):
         assert nothing(store)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -444,4 +444,4 @@ def test_a_directory_of_no_use_fails_nothing_where_warnings_are_errors(store, ro
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert nothing(store) and not store.put(record(), SAVED)
-    assert len(heard) == 1 and "compiled code is not kept on disk" in heard[0]
+    assert len(heard) == 1 and "compiled code is not cached on disk" in heard[0]

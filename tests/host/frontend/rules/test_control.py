@@ -15,5 +15,5 @@ def test_a_static_range_is_pythons(bounds):
 def test_its_bounds_are_constants():
     kit = Kit()
     error = kit.refused(Code.NOT_STATIC, "static_range", kit.tile(i32))
-    assert error.message == "the stop of static_range must be known while compiling"
+    assert error.message == "the stop of static_range must be a compile-time constant"
     kit.refused(Code.CALL, "static_range", 0, 4, 0)

@@ -92,7 +92,7 @@ def test_extents_known_while_compiling_are_checked_then():
     assert error.expected == "x.shape[0] > 8"
     assert error.got == "x.shape[0] = 8, z has 9"
     error = refused(Code.SHAPE, double, eight, tensor(1, shape=(7,)))
-    assert error.message == "`x` must have the extents of `z`, like which it is loaded"
+    assert error.message == "`x` must have the extents of `z` in load_tile_like"
     assert error.expected == "x.shape[0] = 8, as `z`"
     assert error.got == "x.shape[0] = 7"
     assert "padding=0" in error.hint
@@ -203,7 +203,7 @@ def test_a_constant_index_that_is_surely_outside_is_refused(index, extent, expec
         z.store(x.load_tile((4,), [K]))
 
     error = refused(Code.INDEX, load, out((4,)), tensor(1, shape=(extent,)), K=index)
-    assert error.message == f"tile index {index} is outside of `x` on axis 0"
+    assert error.message == f"tile index {index} is out of bounds of `x` on axis 0"
     assert error.expected == expected
     assert error.hint == "indices count tiles, not elements"
 
@@ -296,7 +296,7 @@ def test_dim_map_orders_the_axes(dim_map):
         z.store(x.partition((4, 4), dim_map=D).load((0, 0)))
 
     error = refused(Code.RANK, kernel, out((4, 4)), tensor(2), D=dim_map)
-    assert error.message == "dim_map is not an order of the 2 axes"
+    assert error.message == "dim_map is not a permutation of the 2 axes"
 
 
 def test_tile_counts():
@@ -368,7 +368,7 @@ def test_a_read_only_tensor_is_not_written():
 
     for kernel in (store, function, through_partition, cut):
         error = refused(Code.READ_ONLY, kernel, out((4,)), tensor(1))
-        assert error.message == "`x` is read only"
+        assert error.message == "`x` is read-only"
         assert error.hint == (
             "declare it as an output, `x: tl.TensorMut`, and pass a partition of it"
         )

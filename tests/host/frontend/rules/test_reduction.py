@@ -235,10 +235,10 @@ def test_a_combiner_gives_what_it_takes():
         z.store(tl.reduce(z.load(), 1, 0.0, lambda a, b: (a, b)))
 
     error = refused(Code.TYPE, wrong_type, out((4, 8), shape=(4, 8)))
-    assert error.message == "the combiner of `reduce` must give what it takes"
+    assert error.message == "the combiner of `reduce` must return the types that it takes"
     assert (error.expected, error.got) == ("a scalar f32", "a scalar f16")
     error = refused(Code.TYPE, wrong_count, out((4, 8), shape=(4, 8)))
-    assert error.message == "the combiner of `reduce` must give 1 values"
+    assert error.message == "the combiner of `reduce` must return 1 values"
 
 
 def test_a_combiner_only_computes():
@@ -250,7 +250,8 @@ def test_a_combiner_only_computes():
         z.store(tl.reduce(z.load(), 1, 0.0, noisy))
 
     error = refused(Code.CALL, kernel, out((4, 8), shape=(4, 8)))
-    assert error.message == "the combiner of `reduce` can only compute, this one has `print`"
+    said = "the combiner of `reduce` may only compute, but this one contains `print`"
+    assert error.message == said
 
 
 def test_identities_are_constants_one_per_tile():

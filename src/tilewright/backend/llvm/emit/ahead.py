@@ -17,7 +17,7 @@ FOR_READING, INTO_SECOND_LEVEL, OF_DATA = 0, 2, 1
 
 def distance(emitter: Emitter, read: ReadView, window: Window) -> Vec:
     """How many elements the next block's tile is away from this one's."""
-    assert read.ahead is not None, "only such loads are fetched ahead"
+    assert read.ahead is not None, "only such loads are prefetched"
     view = read.access.view
     total = emitter.integer(0)
     for k, axis in enumerate(read.ahead):

@@ -158,7 +158,7 @@ class Reducer:
             elif inner.name in self.scalars:
                 self.scalars[inner.name](emitter, inner)
             else:
-                raise InternalError(f"`{inner.name}` cannot stand in the body of a {op.name}")
+                raise InternalError(f"`{inner.name}` is not allowed in the body of a {op.name}")
         return [read(v) for v in block.terminator.operands]
 
 

@@ -49,7 +49,7 @@ class Meeting:
         homes = sum(home.kind is not Kind.BLOCK for home in set(self.kept.homes.values()))
         return [
             f"phases between barriers: {len(list(phases(self.nodes)))}",
-            f"values kept from phase to phase: {homes}, scratch: {self.kept.scratch} bytes",
+            f"values live across barriers: {homes}, spill slots: {self.kept.scratch} bytes",
         ]
 
     def acts(self, phase: Phase) -> bool:

@@ -49,22 +49,22 @@ class Threads:
     written: list[Value] = field(default_factory=list[Value])
     """Slices of which whole vectors are written."""
     merged: bool = False
-    """Whether neighbouring blocks run as one loop."""
+    """Whether adjacent blocks are coarsened into one loop."""
     moves: bool = False
     """Whether it does little but move memory."""
 
     @property
     def decisions(self) -> list[str]:
         """Lines for people."""
-        lines = [f"groups of {self.width} threads"]
+        lines = [f"SIMD groups of {self.width} threads"]
         if self.meeting is not None:
             lines += self.meeting.decisions
         if self.merged:
-            lines.append("neighbouring blocks run as one loop")
+            lines.append("adjacent blocks are coarsened into one loop")
         if self.moves:
-            lines.append("waits for memory: in the vectors that the machine moves best")
+            lines.append("memory-bound: vectors of the width with the best bandwidth")
         if self.limits:
-            lines.append("a comparison of the index ends the loop over threads")
+            lines.append("a bounds guard is the trip count of the thread loop")
         if self.whole:
             slices = ", ".join(dict.fromkeys(f"`{op.attrs['slice']}`" for op in self.whole))
             lines.append(f"checked once per loop: {slices}")

@@ -26,7 +26,7 @@ def write_team(
     sizes: list[Vec],
 ) -> None:  # fmt: skip
     """Write one block: its number, its place and the sizes of the grid along x, y and z."""
-    assert plan.meeting is not None, "threads that meet"
+    assert plan.meeting is not None, "cooperating threads"
     formation = Formation(emitter, plan, plan.meeting, number, ids, sizes)
     _Team(emitter, plan, plan.meeting, table, formation).write()
 

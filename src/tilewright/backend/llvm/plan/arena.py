@@ -51,7 +51,7 @@ def _too_large(plan: Plan, limit: int) -> CompileError:
     largest = sorted(plan.offsets, key=lambda b: -b.bytes)[:SHOWN]
     lines = [f"{_describe(b)}" for b in largest]
     return CompileError(
-        f"the tiles that kernel `{plan.name}` keeps in memory do not fit into a worker's scratch",
+        f"the materialized tiles of kernel `{plan.name}` exceed the scratch memory of a worker",
         code=Code.RESOURCES,
         span=next((b.span for b in largest if b.span is not None), None),
         expected=f"at most {_size(limit)}",

@@ -39,20 +39,22 @@ def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
             case Shared():
                 lines.append(_shared(statement))
             case Turn():
-                lines.append(f"turn {shape_text(statement.source.shape)} by {statement.order}")
+                lines.append(f"transpose {shape_text(statement.source.shape)} by {statement.order}")
             case _:
                 pass
     for buffer in buffers_of(plan):
         shape = shape_text(buffer.shape)
-        lines.append(f"keep {shape} in {buffer.bytes} bytes: {buffer.why}{where(buffer.span)}")
+        lines.append(
+            f"materialize {shape} in {buffer.bytes} bytes: {buffer.why}{where(buffer.span)}"
+        )
     for name in dict.fromkeys(write.access.view.tensor.param for write in streams(plan)):
-        lines.append(f"stream {name} past the caches where outputs are large")
+        lines.append(f"non-temporal stores to {name} if outputs are large")
     for name in dict.fromkeys(read.access.view.tensor.param for read in fetches(plan)):
-        lines.append(f"fetch {name} for the next block while this one computes")
+        lines.append(f"prefetch {name} for the next block")
     if plan.grouping is not None:
-        lines.append(f"walk blocks in groups of {plan.grouping.rows} rows, column after column")
+        lines.append(f"order blocks in groups of {plan.grouping.rows} rows, column by column")
     if plan.joined is not None:
-        lines.append(f"run neighbouring blocks along axis {plan.joined.axis} as one loop")
+        lines.append(f"coarsen adjacent blocks along axis {plan.joined.axis} into one loop")
     lines.append(f"scratch {plan.scratch_bytes} bytes per worker")
     return lines
 
@@ -90,7 +92,7 @@ def _shared(statement: Shared) -> str:
     buffer = statement.buffer
     whose = "the tiles that a block visits" if statement.visited else "blocks"
     tiles = f"{buffer.copies} tiles {shape_text(buffer.shape)}"
-    return f"share up to {tiles} between {whose}{where(buffer.span)}"
+    return f"reuse up to {tiles} between {whose}{where(buffer.span)}"
 
 
 def _matmul(step: Matmul, cpu: CpuTarget) -> str:

@@ -131,7 +131,7 @@ class Lowering:
     def target(self, value: Value, op: Op) -> Target:
         """Where a carried or yielded value lives."""
         if is_tile(value):
-            return self.state.buffer(value, f"a {op.name} gives it", op.span)
+            return self.state.buffer(value, f"it is the result of a {op.name}", op.span)
         if value.tile.rank:
             raise InternalError(f"cannot carry {value.type}")
         return self.state.variable(value.tile.elem)

@@ -242,7 +242,9 @@ class Segment:
         if op.name in kinds.READS:
             self.time[op.result] = self._when_read(op)
             if kinds.is_ordered(op):
-                number = self.force(op.result, "others may change its memory", exclusive=True) - 1
+                number = (
+                    self.force(op.result, "other blocks may change its memory", exclusive=True) - 1
+                )
                 self.writes.append((location_of(op), number))
             elif self._is_overtaken(op):
                 self.force(op.result, "it is overwritten before its last use")
@@ -371,7 +373,7 @@ def _store(segment: Segment, op: Op) -> None:
 
 def _atomic(segment: Segment, op: Op) -> None:
     number = segment.effect(op, exclusive=True)
-    segment.results(op, number, "an atomic gives it")
+    segment.results(op, number, "it is the result of an atomic")
 
 
 def _matmul(segment: Segment, op: Op) -> None:
@@ -388,9 +390,9 @@ def _permute(segment: Segment, op: Op) -> None:
     if not kinds.is_turned(op, segment.facts):
         segment.lazy(op)
         return
-    source = segment.plain(op.operands[0], "it is turned")
+    source = segment.plain(op.operands[0], "it is transposed")
     layout = segment.state.panels(op.result) if is_packed(op.result, segment.facts) else None
-    target = segment.state.buffer(op.result, "it is turned", op.span, layout)
+    target = segment.state.buffer(op.result, "it is transposed", op.span, layout)
     segment.state.buffers[op.result] = target
     segment.time[op.result] = segment.step(op, (source, op.result)) + 1
 

@@ -330,7 +330,10 @@ def _grid(artifact: Artifact, name: str) -> Iterator[str]:
     signature = artifact.signature
     grid = logical_grid(signature)
     if grid is None:
-        turned = ", and turns it: grid[0] is its last axis, grid[2] its first" * artifact.turned
+        turned = (
+            ", with its axes reversed: grid[0] is its last axis, grid[2] its first"
+            * artifact.turned
+        )
         yield f"/* The caller of `{artifact.name}` decides the grid{turned}. */"
         return
     blocks = [_c(axis, signature) for axis in (grid[::-1] if artifact.turned else grid)]

@@ -92,7 +92,7 @@ def test_more_tiles_than_there_is_room_for(k):
     bare = build_plan(gemm(), replace(HOST, scratch_limit=1 << 16)).scratch_bytes
     room = 2 * 4 * (ROWS * TM * TK + TK * TN) + 1024
     native = Native(gemm(), replace(HOST, scratch_limit=bare + room))
-    assert any("share up to 8 tiles 128x16" in line for line in native.artifact.decisions)
+    assert any("reuse up to 8 tiles 128x16" in line for line in native.artifact.decisions)
     x, y = whole(5 * TM, k), whole(k, 3 * TN)
     assert np.array_equal(launch(native, x, y), expected(x, y))
 

@@ -1,4 +1,4 @@
-"""Stores past the caches: the same bits, aligned or not, whole tiles or parts."""
+"""Non-temporal stores: the same bits, aligned or not, full tiles or parts."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def doubled(dtype, tile):
 @pytest.mark.parametrize("shift", [0, 1, 4, 8, 32])
 def test_same_bits(dtype, shift):
     native = Native(doubled(dtype, (4, 64)))
-    assert any(line.startswith("stream z") for line in native.artifact.decisions)
+    assert any(line.startswith("non-temporal stores to z") for line in native.artifact.decisions)
     # Whole tiles; rows that start anywhere; parts of tiles.
     for shape in [(8, 256), (8, 264), (4, 65), (5, 64), (3, 63), (1, 1)]:
         x = fresh_rng().integers(0, 2 if dtype is bool_ else 50, shape).astype(dtype.np)

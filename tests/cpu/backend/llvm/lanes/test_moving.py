@@ -12,7 +12,7 @@ from tilewright import f32, simt
 from tilewright.backend.llvm.lanes import moving
 from tilewright.backend.llvm.target import host_target
 
-MOVES = "waits for memory: in the vectors that the machine moves best"
+MOVES = "memory-bound: vectors of the width with the best bandwidth"
 
 
 @simt.kernel

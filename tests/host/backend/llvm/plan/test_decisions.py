@@ -20,6 +20,6 @@ def test_products_are_named():
 
 def test_shared_tiles_are_named():
     text = "\n".join(build_plan(gemm(), AVX2).decisions)
-    assert "share up to 512 tiles 64x32 between blocks" in text
-    assert "share up to 64 tiles 32x64 between blocks" in text
-    assert "walk blocks in groups of 8 rows, column after column" in text
+    assert "reuse up to 512 tiles 64x32 between blocks" in text
+    assert "reuse up to 64 tiles 32x64 between blocks" in text
+    assert "order blocks in groups of 8 rows, column by column" in text
