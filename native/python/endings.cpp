@@ -48,6 +48,8 @@ struct EndingClasses {
 
 EndingClasses classes;
 
+PyObject* usual_run = nullptr;  // the method of ops that cannot run directly
+
 struct Names {
   PyObject* built;
   PyObject* deliver;
@@ -183,7 +185,10 @@ bool may_end(PyObject* op, const VerbNames& verb) {
 // Has an op of Python's run at once, where it can do without what most ops need. kSlowPath: it
 // cannot now, and has done nothing.
 Ending run_directly(PyObject* op, PyObject* stream, const VerbNames& verb, Owned& result) {
-  if (PyObject_TypeCheck(op, link_type)) return Ending::kSlowPath;
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(op));
+  const Owned method(PyObject_GetAttr(type, names.run_directly));
+  if (!method) return Ending::kError;
+  if (method.get() == usual_run) return Ending::kSlowPath;
   const Owned use(PyTuple_Pack(3, as_op(op).uses, verb.user, names.zero));
   if (!use) return Ending::kError;
   PyObject* given[] = {op, stream, use.get(), verb.waits ? Py_True : Py_False};
@@ -389,11 +394,16 @@ PyObject* call_ending(Verb verb, const EndingMethod& method, PyObject* op, PyObj
   return stream ? end_on(method, its, op, stream.get()) : nullptr;
 }
 
+PyObject* run_never(PyObject*, PyObject* const*, Py_ssize_t) {
+  return Py_NewRef(classes.not_run == nullptr ? Py_NotImplemented : classes.not_run);
+}
+
 Owned home_of_op(PyObject* op) { return Owned(PyObject_GetAttr(op, names.home)); }
 
 int add_endings(PyObject* module) {
   if (!name_all()) return -1;
-  return PyModule_AddFunctions(module, kFunctions);
+  usual_run = PyObject_GetAttr(reinterpret_cast<PyObject*>(op_type), names.run_directly);
+  return usual_run == nullptr ? -1 : PyModule_AddFunctions(module, kFunctions);
 }
 
 }  // namespace tw::py
