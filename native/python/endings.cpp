@@ -98,7 +98,7 @@ struct Delivery {
   Owned undo;        // gives back what was given for it
   Owned frame;       // of the caller
   int call;          // where in the frame the call is
-  Py_ssize_t known;  // how many references there were: others may have the result, too
+  Py_ssize_t known;  // how many references there are without the caller's: others may have it, too
 };
 
 // Those of which it is not known yet whether they arrived. The lock of the interpreter guards them.
@@ -161,14 +161,16 @@ int look_for_lost(void*) {
   return undo_lost_results() ? 0 : -1;
 }
 
-// Returns a result to Python. Where that has no room for a pending call, whoever looks for the
-// tensor undoes what was lost.
+// Returns a result to Python, of which the caller has one reference. Where there is no room for a
+// pending call, whoever looks for the tensor undoes what was lost.
 PyObject* deliver(PyObject* result, PyObject* undo) {
   PyFrameObject* frame = undo == Py_None ? nullptr : PyEval_GetFrame();
   if (frame != nullptr) {
+    // The reference that our caller gives up is replaced by that of the delivery.
+    const Py_ssize_t known = Py_REFCNT(result);
     deliveries.push_back({Owned::borrowed(result), Owned::borrowed(undo),
                           Owned::borrowed(reinterpret_cast<PyObject*>(frame)),
-                          PyFrame_GetLasti(frame), Py_REFCNT(result) + 1});
+                          PyFrame_GetLasti(frame), known});
     Py_AddPendingCall(look_for_lost, nullptr);
   }
   return Py_NewRef(result);
