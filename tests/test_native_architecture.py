@@ -42,7 +42,7 @@ TYPED_BY_SUBCLASS = {
     "Graph": {"launch"},
     "GraphLaunch": ENDINGS,
     "Launch": {"execute", "home", "is_lengthy", "name", "steps", *ENDINGS},
-    "Op": ENDINGS,
+    "Op": {"run_directly", *ENDINGS},
 }
 """What only the Python class that extends one of the core's can type."""
 

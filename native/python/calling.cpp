@@ -243,7 +243,7 @@ Owned call_method(PyObject* verb, PyObject* name, PyObject* value, PyObject* giv
 }
 
 bool admit(PyObject* made, PyObject* verb, ContextObject& context, PyObject* given) {
-  if (!is_op(made)) return call_python(classes.refuse_value, {verb, made}) && false;
+  if (!is_op(made)) return claim_made(made, verb, context);
   if (context.detached) {
     const Owned results = as_tuple(Results(given));
     if (!results || !call_python(classes.refuse_borrows, {made, results.get()})) return false;
@@ -251,6 +251,11 @@ bool admit(PyObject* made, PyObject* verb, ContextObject& context, PyObject* giv
   bool gives_host_data = false;
   if (context.in_flight && !has_host_data(made, gives_host_data)) return false;
   if (gives_host_data && !call_python(classes.refuse_host_data, {made})) return false;
+  return claim_made(made, verb, context);
+}
+
+bool claim_made(PyObject* made, PyObject* verb, ContextObject& context) {
+  if (!is_op(made)) return call_python(classes.refuse_value, {verb, made}) && false;
   const Owned stands = whence(context);
   return stands && claim_at(made, verb, stands.get());
 }

@@ -22,4 +22,7 @@ Owned call_method(PyObject* verb, PyObject* name, PyObject* value, PyObject* giv
 // False: an error is set.
 bool admit(PyObject* made, PyObject* verb, ContextObject& context, PyObject* given);
 
+// The same for an op that is known to use nothing but what it was given.
+bool claim_made(PyObject* made, PyObject* verb, ContextObject& context);
+
 }  // namespace tw::py

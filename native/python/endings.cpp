@@ -48,6 +48,8 @@ struct EndingClasses {
 
 EndingClasses classes;
 
+PyObject* usual_run = nullptr;  // the method of ops that cannot run directly
+
 struct Names {
   PyObject* built;
   PyObject* deliver;
@@ -96,7 +98,7 @@ struct Delivery {
   Owned undo;        // gives back what was given for it
   Owned frame;       // of the caller
   int call;          // where in the frame the call is
-  Py_ssize_t known;  // how many references there were: others may have the result, too
+  Py_ssize_t known;  // how many references there are without the caller's: others may have it, too
 };
 
 // Those of which it is not known yet whether they arrived. The lock of the interpreter guards them.
@@ -159,14 +161,16 @@ int look_for_lost(void*) {
   return undo_lost_results() ? 0 : -1;
 }
 
-// Returns a result to Python. Where that has no room for a pending call, whoever looks for the
-// tensor undoes what was lost.
+// Returns a result to Python, of which the caller has one reference. Where there is no room for a
+// pending call, whoever looks for the tensor undoes what was lost.
 PyObject* deliver(PyObject* result, PyObject* undo) {
   PyFrameObject* frame = undo == Py_None ? nullptr : PyEval_GetFrame();
   if (frame != nullptr) {
+    // The reference that our caller gives up is replaced by that of the delivery.
+    const Py_ssize_t known = Py_REFCNT(result);
     deliveries.push_back({Owned::borrowed(result), Owned::borrowed(undo),
                           Owned::borrowed(reinterpret_cast<PyObject*>(frame)),
-                          PyFrame_GetLasti(frame), Py_REFCNT(result) + 1});
+                          PyFrame_GetLasti(frame), known});
     Py_AddPendingCall(look_for_lost, nullptr);
   }
   return Py_NewRef(result);
@@ -183,7 +187,10 @@ bool may_end(PyObject* op, const VerbNames& verb) {
 // Has an op of Python's run at once, where it can do without what most ops need. kSlowPath: it
 // cannot now, and has done nothing.
 Ending run_directly(PyObject* op, PyObject* stream, const VerbNames& verb, Owned& result) {
-  if (PyObject_TypeCheck(op, link_type)) return Ending::kSlowPath;
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(op));
+  const Owned method(PyObject_GetAttr(type, names.run_directly));
+  if (!method) return Ending::kError;
+  if (method.get() == usual_run) return Ending::kSlowPath;
   const Owned use(PyTuple_Pack(3, as_op(op).uses, verb.user, names.zero));
   if (!use) return Ending::kError;
   PyObject* given[] = {op, stream, use.get(), verb.waits ? Py_True : Py_False};
@@ -389,11 +396,16 @@ PyObject* call_ending(Verb verb, const EndingMethod& method, PyObject* op, PyObj
   return stream ? end_on(method, its, op, stream.get()) : nullptr;
 }
 
+PyObject* run_never(PyObject*, PyObject* const*, Py_ssize_t) {
+  return Py_NewRef(classes.not_run == nullptr ? Py_NotImplemented : classes.not_run);
+}
+
 Owned home_of_op(PyObject* op) { return Owned(PyObject_GetAttr(op, names.home)); }
 
 int add_endings(PyObject* module) {
   if (!name_all()) return -1;
-  return PyModule_AddFunctions(module, kFunctions);
+  usual_run = PyObject_GetAttr(reinterpret_cast<PyObject*>(op_type), names.run_directly);
+  return usual_run == nullptr ? -1 : PyModule_AddFunctions(module, kFunctions);
 }
 
 }  // namespace tw::py

@@ -85,7 +85,7 @@ struct Inherited {
 
 // False: an error is set.
 bool inherit(PyObject* source, Inherited& found) {
-  if (PyObject_TypeCheck(source, link_type)) {
+  if (as_op(source).is_link) {
     const LinkObject& link = as_link(source);
     found.name = Owned::borrowed(link.name);
     found.home = Owned::borrowed(link.home);
@@ -137,6 +137,7 @@ Owned new_link(PyObject* source, Recipe recipe, PyObject* verb, PyObject* functi
   link.function = Py_NewRef(function);
   link.extra = Py_NewRef(extra);
   link.pledges = Py_NewRef(names.nothing);
+  link.op.is_link = true;
   link.op.built = Py_NewRef(built);
   link.op.uses = Py_NewRef(uses.get());
   return made;
@@ -201,7 +202,7 @@ bool entrust(PyObject* pledges, PyObject* context) {
 // an error is set.
 bool leave_source(LinkObject& link) {
   link.waits = 0;
-  if (link.source == nullptr || PyObject_TypeCheck(link.source, link_type)) return true;
+  if (link.source == nullptr || as_op(link.source).is_link) return true;
   const int joint = flag_of(link.source, names.joint);
   if (joint > 0) Py_CLEAR(link.source);
   return joint >= 0;
@@ -323,8 +324,7 @@ Owned cook(LinkObject& link, PyObject* value, PyObject* context) {
       break;
   }
   Owned made = call_method(verb.get(), function.get(), value, extra.get());
-  const Owned stands = made ? whence(fields) : Owned();
-  return stands && claim_at(made.get(), verb.get(), stands.get()) ? std::move(made) : Owned();
+  return made && claim_made(made.get(), verb.get(), fields) ? std::move(made) : Owned();
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ extern PyTypeObject* link_type;
 
 // Whether that is a link which still waits for the op before it.
 inline bool is_waiting_link(PyObject* op) {
-  return PyObject_TypeCheck(op, link_type) && as_link(op).waits;
+  return as_op(op).is_link && as_link(op).waits;
 }
 
 // Whether a link goes on with an op, whose result is its own.

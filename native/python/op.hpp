@@ -8,6 +8,7 @@ namespace tw::py {
 // An op: the base of `op.lazy.Lazy`.
 struct OpObject {
   PyObject_HEAD
+  bool is_link;     // whether it is a whole `LinkObject`
   PyObject* built;  // where the program stood that built it
   PyObject* uses;   // a list: who used it, or tried to, and where
 };

@@ -80,8 +80,15 @@ def _best() -> Device:
     return _Process.best
 
 
+_KNOWN_DEVICES: set[type] = set()
+"""Classes that were found to be those of devices."""
+
+
 def as_device(device: Device | str | int | None) -> Device:
     """A device from its name, a GPU from its number; None is the default one."""
+    known: Any = device
+    if type(device) in _KNOWN_DEVICES:
+        return known  # type: ignore[no-any-return]
     if device is None:
         return default_device()
     if isinstance(device, str):
@@ -92,6 +99,7 @@ def as_device(device: Device | str | int | None) -> Device:
         raise ContextError(
             f"{device!r:.60} is no device", expected="a name such as 'cpu' or 'cuda:0', or a Device"
         )
+    _KNOWN_DEVICES.add(type(device))
     return device
 
 

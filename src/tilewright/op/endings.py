@@ -71,6 +71,14 @@ class Endings(Lazy[T_co]):
             """As `start`, on this stream."""
             ...
 
+        def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> T_co | NotRun:
+            """Run at once on a stream, without what most ops need, and wait if asked to.
+
+            For ops that can; `NOT_RUN` says that this one cannot now, and has done nothing: its use
+            was not noted either.
+            """
+            ...
+
     def into_future(self) -> DeviceFuture[T_co]:
         """Start the op, on the stream that the policy in force chooses now."""
         return self._schedule(stream_for(self), "into_future()")
@@ -123,14 +131,6 @@ class Endings(Lazy[T_co]):
             self.claim("close()")
 
     # How they work
-
-    def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> T_co | NotRun:
-        """Run at once on a stream, without what most ops need, and wait if asked to.
-
-        For ops that can; `NOT_RUN` says that this one cannot now, and has done nothing: its use was
-        not noted either.
-        """
-        return NOT_RUN
 
     def _schedule(self, stream: Stream, ending: str) -> DeviceFuture[T_co]:
         if THREAD.names:

@@ -135,10 +135,12 @@ class Allocate(Planned):
 
     __slots__ = ("_zeroed", "lengthy")
 
+    _zeroed: bool
+
     def __init__(self, plan: Plan, *, zeroed: bool) -> None:
-        super().__init__(plan)
-        self._zeroed = zeroed
-        self.lengthy = zeroed and plan.nbytes > LENGTHY
+        op: Any = self
+        op._plan, op.name, op.home, op._zeroed = plan, plan.name, plan.home, zeroed
+        op.lengthy = zeroed and plan.nbytes > LENGTHY
 
     def execute(self, ctx: ExecutionContext) -> Tensor[Any]:
         """Allocate."""

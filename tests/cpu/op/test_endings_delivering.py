@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -123,3 +124,14 @@ def test_what_was_given_to_an_op_is_spent_when_it_was_awaited():
     del result
     with pytest.raises(tw.BorrowError, match="was moved"):
         z.to_numpy()
+
+
+@pytest.mark.cpu_alone
+@pytest.mark.parametrize("ending", ["sync", "start"])
+def test_results_that_a_function_of_c_collects_have_arrived(ending):
+    """Python looks for signals behind that function alone."""
+    tensors = [tw.zeros((SIZE,)).sync() for _ in range(5)]
+    ops = [increment(z.partition((16,)), FIXED).out() for z in tensors]
+    results = list(map(operator.methodcaller(ending), ops))
+    assert all(z.moved is not None for z in tensors)
+    assert all(set(z.to_numpy()) == {2.0} for z in results)
