@@ -218,7 +218,7 @@ def _scaled(values: list[int], grid: object) -> None:
 
 
 def _on_driver() -> tuple[FakeCuda, CudaDevice]:
-    """A driver in Python with a kernel of others, and its device, which is the one that is found."""
+    """Make a driver in Python with a kernel of others, and a device of it, which is then found."""
     driver = FakeCuda(1)
     driver.kernels["scale"], driver.parameters["scale"] = _scaled, (8, 8, 4, 4)
     device = CudaDevice(driver, 0)
@@ -284,4 +284,4 @@ KINDS: dict[str, Callable[[], Work]] = {
     "a kernel of others": foreign,
     "a raw launch": raw,
 }
-"""What makes the work of each kind; on a device of the driver in Python, or else on the default one."""
+"""What makes the work of each kind: on the default device, or on one of a driver in Python."""

@@ -23,8 +23,9 @@ class Lane:
     """A stream as records of memory name it; `tensors.flight` says what its flights are.
 
     Lanes stay for good, as memory may name one long after its stream is gone; so a new stream goes
-    on with the lane, and the numbers, of one that is (`Lanes`). Work is *listed* here as a flight, with the lock of borrow state; or it is no more than
-    numbered, on streams that say up to which number all is over (`passed`).
+    on with the lane, and the numbers, of one that is (`Lanes`). Work is *listed* here as a flight,
+    with the lock of borrow state; or it is no more than numbered, on streams that say up to which
+    number all is over (`passed`).
     """
 
     __slots__ = ("_domain", "_stream", "address", "flights", "native", "words")

@@ -372,7 +372,7 @@ class CudaStream:
                 graph = self.context.call(self.context.calls.end_capture, self.handle)
             except DeviceError:
                 self._leave_capture()
-                raise  # after an interrupt the driver may still record: nobody uses the stream again
+                raise  # after an interrupt the driver may still record, so nobody gets the stream
             self._leave_capture()
             return CudaReplay(self.context, graph, nodes)
 
