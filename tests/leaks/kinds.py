@@ -158,6 +158,22 @@ def streams() -> Work:
     return work
 
 
+def own_stream() -> Work:
+    """The stream is made and dropped, on the CPU and on the reference."""
+    work = []
+    for name in ("cpu", "reference"):
+        with tw.device(name):
+            z, x = arrays()
+            work.append((z, x, tw.default_device().new_stream))
+
+    def launch() -> None:
+        for z, x, new_stream in work:
+            double(z.partition_mut((TILE,)), x).start_on(new_stream())
+            double(z.partition_mut((TILE,)), x).sync_on(new_stream())
+
+    return launch
+
+
 def future() -> Work:
     z, x = arrays()
     return lambda: double(z.partition_mut((TILE,)), x).into_future().result()
@@ -239,6 +255,7 @@ def foreign() -> Work:
 
     def work() -> None:
         scaled(z.borrow_mut(), x, SIZE, 2.0).sync()
+        scaled(z.borrow_mut(), x, SIZE, 2.0).sync_on(device.new_stream())
         driver.log.clear()
 
     return work
@@ -275,6 +292,7 @@ KINDS: dict[str, Callable[[], Work]] = {
     "a view": view,
     "start": started,
     "two streams": streams,
+    "a stream that is dropped": own_stream,
     "into_future": future,
     "await": awaited,
     "a graph": graph,
