@@ -61,6 +61,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--programs", type=int, default=20_000, help="random host programs that are run"
     )
     parser.addoption(
+        "--launches",
+        type=int,
+        default=300,
+        help="launches of each kind, after which nothing may be left: 100000 before a release",
+    )
+    parser.addoption(
         "--kernels",
         type=int,
         default=200,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, ClassVar, TypeVar, TypeVarTuple
 
 from .blocks import copy_on_host, fill_on_host
 from .capturing import Capturing, Unfired
-from .lane import Lane
+from .lane import Lanes
 from .protocol import Block, Event, Stream
 
 if TYPE_CHECKING:
@@ -44,13 +44,19 @@ class ImmediateStream(Capturing[Callable[[], object]]):
 
     __slots__ = ("_passed", "_turn", "device", "lane", "number")
 
+    lanes: ClassVar[Lanes] = Lanes()
+
     def __init__(self, device: Device, number: int) -> None:
         super().__init__()
         self.device = device
         self.number = number
-        self.lane = Lane()
+        self.lane = self.lanes.take()
         self._passed = Passed(self)
         self._turn = threading.RLock()
+
+    def __del__(self) -> None:
+        if lane := getattr(self, "lane", None):  # an interrupt may have come before
+            self.lanes.give_back(lane)
 
     def run(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
         """Do host work in its turn."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
 
@@ -21,12 +22,13 @@ QUEUE, DOMAIN = int(LaneWord.QUEUE), int(LaneWord.DOMAIN)
 class Lane:
     """A stream as records of memory name it; `tensors.flight` says what its flights are.
 
-    Lanes are few and small, and stay for good: memory may name one long after its stream is gone.
-    Work is *listed* here as a flight, with the lock of borrow state; or it is no more than
-    numbered, on streams that say up to which number all is over (`passed`).
+    Lanes stay for good, as memory may name one long after its stream is gone; so a new stream goes
+    on with the lane, and the numbers, of one that is (`Lanes`). Work is *listed* here as a flight,
+    with the lock of borrow state; or it is no more than numbered, on streams that say up to which
+    number all is over (`passed`).
     """
 
-    __slots__ = ("_domain", "_native", "_stream", "address", "flights", "words")
+    __slots__ = ("_domain", "_stream", "address", "flights", "native", "words")
 
     by_address: ClassVar[dict[int, Lane]] = {}
 
@@ -37,15 +39,28 @@ class Lane:
         self.flights: dict[int, Any] = {}
         """Those that somebody may have to know of, by number."""
         self._domain = 0
-        self._native: object = None
+        self.native: Any = None
+        """What keeps the queue that was opened, if anything must."""
         Lane.by_address[self.address] = self
+
+    def adopt(self, stream: Stream | None) -> bool:
+        """Go on for another stream, as the first is gone; False: not all of its work is over."""
+        words = self.words
+        if words[UNPUT] or self.flights:
+            return False
+        self.passed(words[ISSUED])
+        if words[OVER] != words[ISSUED]:
+            return False
+        self._stream = None if stream is None else ref(stream)
+        self._domain = words[DOMAIN] = words[PUT] = 0
+        return True
 
     def open(self, queue: int, domain: int, native: object = None) -> None:
         """Let streams of the same domain wait for this one natively, by its queue.
 
         `native` keeps the queue, for good: a stream may wait for one that is gone.
         """
-        self._domain, self._native = domain, native
+        self._domain, self.native = domain, native
         self.words[QUEUE], self.words[DOMAIN] = queue, domain
 
     def pause(self) -> None:
@@ -77,6 +92,27 @@ class Lane:
     def passed(self, number: int) -> None:
         """All that were put on the stream up to this number are over."""
         stub().passed(self.address, number)
+
+
+class Lanes:
+    """The lanes of streams that can stand for each other: those of one pool, or of one device."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left: deque[Lane] = deque()
+
+    def take(self, stream: Stream | None = None) -> Lane:
+        """Give a new stream the lane of one that is gone, or else a new one."""
+        try:
+            lane = self._left.popleft()
+        except IndexError:
+            return Lane(stream)
+        return lane if lane.adopt(stream) else Lane(stream)
+
+    def give_back(self, lane: Lane) -> None:
+        """Say that the stream of a lane is gone. For its finalizer: looks up no global name."""
+        self._left.append(lane)
 
 
 def drain(addresses: list[int]) -> None:

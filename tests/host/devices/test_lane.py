@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.devices.lane import ISSUED, LATEST, LISTED, OVER, UNPUT, Lane
+from tilewright.devices.lane import ISSUED, LATEST, LISTED, OVER, UNPUT, Lane, Lanes
 from tilewright.devices.stub.calls import stub
 
 
@@ -92,3 +92,30 @@ def test_what_is_listed_says_by_itself_that_it_is_over():
 
 def test_a_lane_whose_stream_is_gone():
     assert Lane().stream is None
+
+
+def test_a_new_stream_goes_on_with_the_lane_of_one_that_is_gone():
+    lanes = Lanes()
+    first = lanes.take()
+    issued(first, False, False)
+    first.words[UNPUT] = 0
+    lanes.give_back(first)
+    second = lanes.take()
+    assert second is first
+    assert second.words[OVER] == second.words[ISSUED] == 2  # what memory has noted is over
+    issued(second, False)
+    assert second.words[ISSUED] == 3 and second.words[OVER] == 2
+    assert lanes.take() is not second
+
+
+def test_a_lane_with_work_that_somebody_must_know_of_is_not_taken(lane):
+    lanes = Lanes()
+    for ended in ((1, 2, 3), (4,)):
+        lanes.give_back(lane)
+        assert lanes.take() is not lane
+        for number in ended:
+            lane.end(number)
+    for _ in range(4):
+        put(lane)
+    lanes.give_back(lane)
+    assert lanes.take() is lane

@@ -67,14 +67,18 @@ class CpuStream(Capturing[Node], JobStream):
         super().__init__()
         self.device = device
         self.number = number
-        self.lane = Lane(self)
         self._pool = threads.default()
-        self.native = NativeStream(self._pool.native)
+        self.lane = self._pool.lanes.take(self)
+        self.native = self.lane.native or NativeStream(self._pool.native)
         self.address = self.native.address
         self.lane.open(self.address, self._pool.native.address, self.native)
         self._dues = Dues()
         self._waiting = self._pool.waiting
         self._pool.streams.add(self)
+
+    def __del__(self) -> None:
+        if lane := getattr(self, "lane", None):  # an interrupt may have come before
+            self._pool.lanes.give_back(lane)
 
     # What has been put here, and how far it is
 

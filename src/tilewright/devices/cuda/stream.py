@@ -58,7 +58,7 @@ class CudaStream:
         self.context = device.context
         self._events = device.events
         self.number = number
-        self.lane = Lane(self)
+        self.lane = device.lanes.take(self)
         self._owned = False
         self._nodes: list[Node] | None = None
         self.handle = handle or device.take_stream()
@@ -347,8 +347,7 @@ class CudaStream:
             try:
                 self.context.call(self.context.calls.begin_capture, self.handle)
             except DeviceError:
-                self._nodes = None
-                self.lane.go_on()
+                self._leave_capture()
                 raise
 
     @property
@@ -371,10 +370,15 @@ class CudaStream:
                 raise DriverError(f"{self!r} is not being captured")
             try:
                 graph = self.context.call(self.context.calls.end_capture, self.handle)
-            finally:
-                self._nodes = None
-                self.lane.go_on()
+            except DeviceError:
+                self._leave_capture()
+                raise  # after an interrupt the driver may still record, so nobody gets the stream
+            self._leave_capture()
             return CudaReplay(self.context, graph, nodes)
+
+    def _leave_capture(self) -> None:
+        self._nodes = None
+        self.lane.go_on()
 
     # Time
 
@@ -503,6 +507,7 @@ class CudaStream:
             self._close()
         if self._owned and self._nodes is None:  # one that records was left so by an interrupt
             self.device.give_stream_back(self.handle)
+        self.device.lanes.give_back(self.lane)
 
     def _close(self) -> None:
         lane, calls = self.lane, self.context.calls

@@ -103,6 +103,7 @@ def test_pinned_memory_beyond_what_is_kept_is_given_back(device, fake):
 @pytest.mark.usefixtures("in_finalizers_too")
 @pytest.mark.parametrize("zeroed", [False, True])
 def test_no_memory_is_lost_wherever_an_interrupt_comes(device, fake, zeroed):
+    device.prepare()
     made = []
     for point in range(1, MOST_POINTS):
         is_interrupted = raise_at(point, partial(add_memory, made, device, zeroed))

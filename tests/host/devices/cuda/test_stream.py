@@ -413,6 +413,7 @@ def test_a_stream_whose_capture_was_interrupted_is_not_used_again(device, fake):
         stream.begin_capture()
         stream.end_capture()
 
+    device.prepare()
     for point in range(1, MOST_POINTS):
         is_interrupted = raise_at(point, capture)
         gc.collect()
