@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..base.dtypes import ALL, AnyDType, DType, DTypeMeta, as_dtype, f4e2m1fn, f32
 from ..base.errors import ContextError, ShapeError
-from ..base.shapes import Shape
+from ..base.shapes import Shape, size
 from ..devices.host import CPU
 from ..devices.protocol import Device
 from ..op.ambient import as_device, default_device, known_device
@@ -26,7 +26,7 @@ from . import storage
 from .arraylike import ArrayLike
 from .elements import LENGTHY, as_elements, host_array, is_long
 from .foreign import aliased, is_array
-from .layout import MOST_KEPT, layout_of, row_major
+from .layout import FARTHEST, MOST_KEPT, layout_of, row_major
 from .putting import put_upload, put_zeros
 from .region import Region, region_of_array
 from .shape import ShapeLike, as_shape
@@ -86,15 +86,16 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its elements."""
-        return self.layout.covers
+        """Bytes of its elements, which may be more than there can be."""
+        covers = self.layout.covers
+        return covers if covers < FARTHEST else size(self.shape) * self.dtype.itemsize
 
     def allocate(self, ctx: ExecutionContext, *, zeroed: bool = False) -> Region:
         """Memory for it, on the device whose stream runs the op."""
         device = ctx.stream.device
         if self.is_bound and device is not self.home:
             self._refuse_device(device)
-        memory = storage.allocate(device, self.layout.covers, zeroed=zeroed)
+        memory = storage.allocate(device, self.nbytes, zeroed=zeroed)
         return Region(memory, self.layout, memory.address)
 
     def _refuse_device(self, device: Device) -> NoReturn:

@@ -12,7 +12,7 @@ from ..base.shapes import Shape, grid_of, row_major_strides, size
 from ..base.tile_order import OWNED
 
 WORD = (1 << 64) - 1
-_FARTHEST = (1 << 63) - 1
+FARTHEST = (1 << 63) - 1
 """More bytes than any memory has: what reaches further describes none."""
 
 MOST_KEPT = 4096
@@ -43,7 +43,7 @@ class Layout(NativeLayout):
         """Whether different indices surely mean different elements, as a written tensor needs."""
         self.low, self.high = _span(shape, strides, dtype.itemsize)
         """Bytes from the first element to the lowest address, and to the one behind the last."""
-        self.covers = size(shape) * dtype.itemsize if self.is_injective else -1
+        self.covers = min(size(shape) * dtype.itemsize, FARTHEST) if self.is_injective else -1
         """How many different bytes the elements take; -1 where indices may share memory."""
 
     def __repr__(self) -> str:
@@ -138,4 +138,4 @@ def _span(shape: Shape, strides: Shape, item: int) -> tuple[int, int]:
         return 0, 0
     reaches = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
     low, high = sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0)
-    return max(low * item, -_FARTHEST), min((high + 1) * item, _FARTHEST)
+    return max(low * item, -FARTHEST), min((high + 1) * item, FARTHEST)

@@ -11,6 +11,7 @@ from .._core import set_storage_classes
 from ..devices.protocol import Device
 from .borrow import LOCK, BorrowState, hold_at_forks
 from .extent import Extent
+from .layout import FARTHEST
 from .order import Order
 from .releases import sweep
 from .spans import Spans
@@ -66,7 +67,7 @@ def allocate(device: Device, nbytes: int, *, zeroed: bool) -> Storage:
 
 def meta(device: Device, nbytes: int) -> Storage:
     """A storage without memory."""
-    return Storage(device, 0, nbytes, None)
+    return Storage(device, 0, min(nbytes, FARTHEST), None)
 
 
 class Imports:

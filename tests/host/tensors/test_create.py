@@ -241,3 +241,10 @@ def test_who_builds_an_op_does_not_wait_for_gpus_to_be_found(monkeypatch):
     monkeypatch.setattr(ambient, "best_device", lambda: CPU)
     with override(device=""):
         assert [op.sync().device for op in ops] == [CPU] * 3
+
+
+@pytest.mark.parametrize("shape", [(1 << 40, 1 << 40), (1 << 62,), (1 << 31, 1 << 31, 8)])
+def test_more_bytes_than_there_are_addresses_are_out_of_memory(shape):
+    with pytest.raises(DriverError, match=f"out of memory: {4 * np.prod(shape, dtype=object)}"):
+        empty(shape, device="cpu").sync()
+    assert meta(shape).shape == shape
