@@ -294,4 +294,3 @@ def install(arch: str, *, assemble: bool = False, patch: Patch = setattr) -> Non
     if not assemble:
         do_without_assembler(patch)
     patch(registry._Gpus, "found", (CudaDevice(SimulatedCuda(arch), 0),))
-

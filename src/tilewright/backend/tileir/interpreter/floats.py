@@ -12,7 +12,7 @@ import numpy as np
 
 from ..encoding.enums import Comparison, NanOrdering, Rounding
 from ..program.core import Instr
-from ..program.types import F32, F64, Scalar
+from ..program.types import F32, TF32
 from .integers import COMPARISONS, elementwise, scalar_of
 from .machine import Frame, Results, Rule, number_of
 from .rounding import (
@@ -60,28 +60,31 @@ def _rounded(native: Callable[..., Array], sign: Sign, *others: Rounding) -> Rul
         made = np.asarray(native(*arrays)).astype(ELEMENTS[kind], copy=False)
         if mode in DIRECTED:
             made = directed(made, sign, arrays, mode)
-            if instr.op.name in ("addf", "subf", "fma") and mode is Rounding.NEGATIVE_INF:
-                made = _negative_zeros(made, native, arrays)
+            if instr.op.name in TERMS and mode is Rounding.NEGATIVE_INF:
+                made = _negative_zeros(made, *TERMS[instr.op.name](*arrays))
         return (flushed(made) if flushes else made,)
 
     return rule
 
 
-def _negative_zeros(made: Array, native: Callable[..., Array], arrays: list[Array]) -> Array:
+def _negative_zeros(made: Array, first: Array, second: Array) -> Array:
     """A sum that is exactly zero is -0 toward -infinity, unless it is one of positive zeros."""
-    of_zeros = np.logical_and.reduce([x == 0 for x in arrays])
-    positive = of_zeros & ~np.signbit(np.asarray(native(*arrays)))
-    exact = (made == 0) & ~(positive & _all_positive(arrays))
-    return np.where(exact, -np.abs(made), made).astype(made.dtype)
+    positive = ~(np.signbit(first) | np.signbit(second))
+    is_exact = (first == -second) & ~positive
+    return np.where((made == 0) & is_exact, -np.abs(made), made).astype(made.dtype)
 
 
-def _all_positive(arrays: list[Array]) -> Array:
-    return ~np.logical_or.reduce([np.signbit(x) for x in arrays])
+TERMS: dict[str, Callable[..., tuple[Array, Array]]] = {
+    "addf": lambda a, b: (a, b),
+    "subf": lambda a, b: (a, -b),
+    # A product that is too small for a float is not zero.
+    "fma": lambda a, b, c: (np.where((a != 0) & (b != 0) & (a * b == 0), np.nan, a * b), c),
+}
+"""What an instruction adds up."""
 
 
 def _fma(a: Array, b: Array, c: Array) -> Array:
-    kinds = {dtype: kind for kind, dtype in ELEMENTS.items() if kind.name != "tf32"}
-    return fma(a, b, c, kinds[a.dtype])
+    return fma(a, b, c, KINDS[a.dtype])
 
 
 def _extreme(frame: Frame, instr: Instr) -> Results:
@@ -112,7 +115,8 @@ def _function(native: Function) -> Rule:
         arrays = elementwise(frame, instr)
         if instr.op.fields:
             _check_function(frame, instr)
-        flushes = any(f.name == "flush_to_zero" for f in instr.op.fields) and _flushing(frame, instr)
+        can_flush = any(f.name == "flush_to_zero" for f in instr.op.fields)
+        flushes = can_flush and _flushing(frame, instr)
         if flushes:
             arrays = [flushed(x) for x in arrays]
         made = narrow(np.asarray(native(*(x.astype(np.float64) for x in arrays))), scalar_of(instr))
@@ -177,12 +181,12 @@ def _product_sum(a: Fraction, b: Fraction, c: Fraction) -> Fraction:
     return a * b + c
 
 
+KINDS = {dtype: kind for kind, dtype in ELEMENTS.items() if kind is not TF32}
 FUNCTIONS: dict[str, Function] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos,
     "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
     "rsqrt": lambda x: 1 / np.sqrt(x), "pow": np.power, "atan2": np.arctan2,
 }  # fmt: skip
-SINGLE: tuple[Scalar, ...] = (F32, F64)
 
 RULES: dict[str, Rule] = {
     "addf": _rounded(np.add, sign_of(_sum)),

@@ -50,7 +50,7 @@ def _exact(arrays: list[Array], *, is_signed: bool) -> list[Array]:
     return [x.astype(object if wide else np.int64) for x in read]
 
 
-def _check_promises(instr: Instr, arrays: list[Array], exact: Binary | Callable[..., Array]) -> None:
+def _check_promises(instr: Instr, arrays: list[Array], exact: Callable[..., Array]) -> None:
     """Report an exact result that does not fit, where the instruction promises that it does."""
     promised, width = number_of(instr, "overflow"), scalar_of(instr).width
     if promised & Overflow.NO_SIGNED_WRAP:
@@ -70,7 +70,7 @@ def _check_range(made: Array, low: int, high: int, what: str) -> None:
 
 def _shifted(a: Array, b: Array) -> Array:
     """a * 2**b, exact."""
-    return a.astype(object) * (np.asarray(2).astype(object) ** b.astype(object))
+    return np.asarray(a.astype(object) * (np.asarray(2).astype(object) ** b.astype(object)))
 
 
 def _wrapping(native: Callable[..., Array], exact: Callable[..., Array] | None = None) -> Rule:

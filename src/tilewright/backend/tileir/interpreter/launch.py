@@ -1,4 +1,4 @@
-"""A launch: parameters as the driver has them, and a grid of blocks that run one after the other."""
+"""A launch: parameters as the driver has them, and blocks that run one after the other."""
 
 from __future__ import annotations
 

@@ -100,11 +100,10 @@ def _assume(frame: Frame, instr: Instr) -> Results:
     numbers = array["address"] if array.dtype == POINTER else signed(array)
     match instr.attrs["predicate"]:
         case DivBy(divisor):
-            held = np.all(numbers % divisor == 0)
+            held = bool(np.all(numbers % divisor == 0))
         case Bounded(low, high):
-            held = (low is None or np.all(numbers >= low)) and (
-                high is None or np.all(numbers <= high)
-            )
+            above = low is None or bool(np.all(numbers >= low))
+            held = above and (high is None or bool(np.all(numbers <= high)))
         case Same(runs):
             held = _has_runs(numbers, runs)
         case other:

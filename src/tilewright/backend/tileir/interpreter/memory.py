@@ -160,7 +160,7 @@ def _elements(piece: Piece, kind: Scalar) -> Array:
     if count * dtype.itemsize == len(data):
         return data.view(dtype)
     whole = np.lib.stride_tricks.as_strided(data, (count * dtype.itemsize,), (1,))
-    return whole.view(dtype)
+    return np.asarray(whole.view(dtype))
 
 
 def _check_written(piece: Piece) -> None:

@@ -9,7 +9,7 @@ from ..program.types import BF16, F8E4M3FN, F8E5M2, F16, F32, F64, TF32, Scalar
 from .integers import readings, scalar_of
 from .machine import Frame, Results, Rule
 from .rounding import narrow
-from .values import Array, UndefinedError, tile_kind
+from .values import TF32_DROPPED, Array, UndefinedError, tile_kind
 
 SUMS: dict[Scalar, tuple[Scalar, ...]] = {
     F16: (F16, F32), BF16: (F32,), TF32: (F32,), F32: (F32,), F64: (F64,),
@@ -19,11 +19,20 @@ SUMS: dict[Scalar, tuple[Scalar, ...]] = {
 
 
 def _mmaf(frame: Frame, instr: Instr) -> Results:
-    lhs, rhs, acc = (x.astype(np.float64) for x in frame.arrays(instr))
+    lhs, rhs, acc = frame.arrays(instr)
     left, right = (tile_kind(v.kind).scalar for v in instr.operands[:2])
     if left != right or scalar_of(instr) not in SUMS.get(left, ()):
         frame.fail(f"{left} times {right} in {scalar_of(instr)}")
-    return (narrow(acc + lhs @ rhs, scalar_of(instr)),)
+    if left is TF32:
+        lhs, rhs = _without_low_bits(lhs), _without_low_bits(rhs)
+    product = lhs.astype(np.float64) @ rhs.astype(np.float64)
+    return (narrow(acc.astype(np.float64) + product, scalar_of(instr)),)
+
+
+def _without_low_bits(array: Array) -> Array:
+    """Elements of tf32 as tensor cores read them."""
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    return (bits >> TF32_DROPPED << TF32_DROPPED).view(np.float32)
 
 
 def _mmai(frame: Frame, instr: Instr) -> Results:

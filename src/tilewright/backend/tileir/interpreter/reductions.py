@@ -51,7 +51,8 @@ def _identities(frame: Frame, instr: Instr) -> list[Array]:
     found: list[Array] = []
     for identity, operand in zip(given, instr.operands, strict=True):
         kind = operand.kind
-        assert isinstance(identity, Identity) and isinstance(kind, Tile)
+        assert isinstance(identity, Identity), f"{identity!r} is no identity"
+        assert isinstance(kind, Tile), "tiles are reduced"
         if identity.kind != kind.scalar:
             frame.fail(f"an identity of type {identity.kind} for {kind}")
         found.append(element(identity.bits, identity.kind))

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
 
 from ..encoding.enums import Rounding
@@ -59,7 +58,7 @@ def _tf32(single: Array) -> Array:
 
 
 def odd_sum(a: Array, b: Array) -> Array:
-    """The sum of two f64, toward zero, with the last bit set where it is inexact (TwoSum)."""
+    """The sum of two f64, rounded to odd: where it is inexact, its last bit is set (TwoSum)."""
     total = np.asarray(a + b)
     part = total - a
     rest = (a - (total - part)) + (b - part)
@@ -87,7 +86,7 @@ def _fma_f64(a: float, b: float, c: float) -> float:
     try:
         return exact.numerator / exact.denominator
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def _where_finite(made: Array, given: list[Array], function: Callable[..., float]) -> Array:
@@ -117,23 +116,20 @@ def directed(nearest: Array, sign: Callable[..., int], given: list[Array], mode:
         row = [float(x[at]) for x in shaped]
         if not all(map(math.isfinite, row[:-1])):
             continue
-        result[at] = _moved(result[at], sign(*row), mode)
+        target = _target(row[-1], sign(*row), mode)
+        if target is not None:
+            result[at] = np.nextafter(result[at], np.asarray(target, result.dtype))
     return result
 
 
-def _moved(value: np.generic, sign: int, mode: Rounding) -> np.generic:
-    number = float(value)  # type: ignore[arg-type]
-    target: float | None = None
+def _target(nearest: float, sign: int, mode: Rounding) -> float | None:
+    """Where to move by one step what was rounded to nearest; None if it stays."""
     if mode is Rounding.POSITIVE_INF and sign > 0:
-        target = math.inf
-    elif mode is Rounding.NEGATIVE_INF and sign < 0:
-        target = -math.inf
-    elif mode is Rounding.ZERO and number and (sign < 0) == (number > 0) and sign:
-        target = 0.0
-    if target is None:
-        return value
-    moved: np.generic = np.nextafter(value, np.asarray(target, value.dtype)[()])
-    return moved
+        return math.inf
+    if mode is Rounding.NEGATIVE_INF and sign < 0:
+        return -math.inf
+    away = nearest * sign < 0  # the exact result is nearer to zero
+    return 0.0 if mode is Rounding.ZERO and away else None
 
 
 def sign_of(exact: Exact) -> Callable[..., int]:
@@ -164,8 +160,3 @@ def flushed(array: Array) -> Array:
     """Subnormal f32 as zeros of their sign."""
     small = np.abs(array) < np.finfo(np.float32).tiny
     return np.where(small, np.copysign(np.float32(0), array), array).astype(array.dtype)
-
-
-def is_small(dtype: np.dtype[np.generic]) -> bool:
-    """Whether NumPy computes a type in f32."""
-    return dtype in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))

@@ -1,4 +1,10 @@
-"""Tensor views and tiles of them: loads and stores, padded and cut off at the edges."""
+"""Tensor views and tiles of them: loads and stores, padded and cut off at the edges.
+
+A tile whose index is outside of the index space has no element in the tensor: nothing of it is
+touched. The specification leaves that undefined, but the assembler compares the index with the
+number of tiles wherever `inbounds` does not promise anything, and the lowering relies on it: for
+parts of regions at the edge, and for tensors without elements after a check that failed.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,15 @@ import numpy as np
 
 from ....base.shapes import ceil_div
 from ..program.core import Instr, Val
-from ..program.types import GatherView, Padding, PartitionView, Scalar, StridedView, TensorView, Tile
+from ..program.types import (
+    GatherView,
+    Padding,
+    PartitionView,
+    Scalar,
+    StridedView,
+    TensorView,
+    Tile,
+)
 from .accesses import LOADS, STORES, moved, note
 from .machine import Frame, Results, Rule
 from .memory import load, store, stored
@@ -89,9 +103,8 @@ def _coordinates(frame: Frame, view: ViewValue, k: int, index: Array, promised: 
         made = unsigned(index).astype(np.int64)
     else:
         number, count = int(unsigned(index)), _index_space(view)[k]
-        if number >= count:
-            raise UndefinedError(f"tile {number} along axis {k}, where there are {count}")
-        made = number * _steps(view)[k] + np.arange(length)
+        start = number * _steps(view)[k] if number < count else extent
+        made = start + np.arange(length)
     if promised and np.any(made >= extent):
         raise UndefinedError(f"axis {k} was promised to be inside, up to {made.max()} of {extent}")
     return made
@@ -106,7 +119,8 @@ def _elements(
     promised = promises if isinstance(promises, tuple) else (0,) * len(shape)
     if any(promised) and view.kind.padding is not None:
         frame.fail("a padded view with a promise to be inside")
-    offsets, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
+    offsets: Array = np.zeros(shape, np.int64)
+    inside: Array = np.ones(shape, np.bool_)
     for k, (axis, at) in enumerate(zip(_axes(view), index, strict=True)):
         row = [-1 if i == k else 1 for i in range(len(shape))]
         coordinates = _coordinates(frame, view, k, at, bool(promised[k])).reshape(row)
