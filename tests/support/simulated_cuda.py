@@ -182,8 +182,12 @@ class SimulatedCuda(FakeCuda):
         self._written[address] = np.zeros(nbytes, np.bool_)
         return address
 
+    def free(self, address: int, stream: int) -> None:
+        super().free(address, stream)
+        self._written.pop(address, None)
+
     def _note_written(self, target: int, nbytes: int | None = None) -> None:
-        for start, flags in self._written.items():
+        for start, flags in tuple(self._written.items()):
             if start <= target < start + len(flags):
                 first = 0 if nbytes is None else target - start
                 flags[first : None if nbytes is None else first + nbytes] = True

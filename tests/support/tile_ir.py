@@ -53,12 +53,11 @@ def evaluate(name: str, kinds: Kind | Sequence[Kind], *given: Any, **attrs: Any)
 
 def tile(scalar: Scalar, numbers: Any) -> tuple[Val, Any]:
     """A value, and the tile that it is."""
-    array = np.asarray(numbers)
     if scalar.is_int and scalar.width > 1:  # wrap around what is written as unsigned
-        array = array.astype(object) & ((1 << scalar.width) - 1)
-        array = array.astype(f"u{scalar.width // 8}").view(ELEMENTS[scalar])
+        wide = np.asarray(np.array(numbers, object) & ((1 << scalar.width) - 1))
+        array = wide.astype(f"u{scalar.width // 8}").view(ELEMENTS[scalar])
     else:
-        array = array.astype(ELEMENTS[scalar])
+        array = np.asarray(numbers).astype(ELEMENTS[scalar])
     return Val(Tile(scalar, array.shape)), array
 
 

@@ -74,8 +74,8 @@ def fma(a: Array, b: Array, c: Array, kind: Scalar) -> Array:
     wide = [x.astype(np.float64) for x in (a, b, c)]
     if kind is not F64:  # products of f32 are exact in f64
         return narrow(odd_sum(wide[0] * wide[1], wide[2]), kind)
-    product = np.asarray(wide[0] * wide[1])
-    made = np.asarray(product + wide[2])
+    finite = np.isfinite(wide[0]) & np.isfinite(wide[1])  # though their product may not be
+    made = np.where(finite & np.isinf(wide[2]), wide[2], wide[0] * wide[1] + wide[2])
     return _where_finite(made, wide, _fma_f64)
 
 
