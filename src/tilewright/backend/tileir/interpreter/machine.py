@@ -49,7 +49,8 @@ class Frame:
     accesses: Accesses = field(default_factory=Accesses)
     by_lanes: bool = False
     """Whether scalars are arrays: the body of a reduction runs for many elements at once."""
-    left: int = MOST_INSTRUCTIONS
+    count: int = 0
+    """The instructions that were run."""
     instr: Instr | None = None
     """The instruction that is being run."""
 
@@ -72,8 +73,8 @@ class Frame:
         raise TileIRError("a region ends without a terminator")
 
     def _count(self) -> None:
-        self.left -= 1
-        if self.left < 0:
+        self.count += 1
+        if self.count > MOST_INSTRUCTIONS:
             self.fail(f"the block does not end within {MOST_INSTRUCTIONS} instructions")
 
     def _bind(self, instr: Instr, made: Sequence[Value]) -> None:

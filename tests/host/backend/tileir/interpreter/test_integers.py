@@ -120,7 +120,11 @@ def test_one_bit():
 def test_widths_change():
     kind = Tile(I32, (3,))
     assert evaluate("exti", kind, (I8, [1, 127, 255]), signedness=SIGNED).tolist() == [1, 127, -1]
-    assert evaluate("exti", kind, (I8, [1, 127, 255]), signedness=UNSIGNED).tolist() == [1, 127, 255]
+    assert evaluate("exti", kind, (I8, [1, 127, 255]), signedness=UNSIGNED).tolist() == [
+        1,
+        127,
+        255,
+    ]
     assert evaluate("exti", Tile(I8, (2,)), (I1, [0, 1]), signedness=SIGNED).tolist() == [0, -1]
     narrow = Tile(I8, (3,))
     assert evaluate("trunci", narrow, (I32, [1, 128, 511])).tolist() == [1, -128, -1]
@@ -190,4 +194,6 @@ def test_unsigned_quotients_are_not_floors():
 
 def test_operands_have_one_shape():
     with pytest.raises(TileIRError, match="shapes"):
-        evaluate("addi", Tile(I32, (2, 2)), (I32, np.zeros((2, 2), int)), (I32, np.zeros((1, 2), int)))
+        evaluate(
+            "addi", Tile(I32, (2, 2)), (I32, np.zeros((2, 2), int)), (I32, np.zeros((1, 2), int))
+        )

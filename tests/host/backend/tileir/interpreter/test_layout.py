@@ -71,7 +71,12 @@ def test_numbers_from_nothing():
 def test_constants_of_bits():
     assert evaluate("constant", Tile(I1, (4,)), value=b"\xff").all()
     assert not evaluate("constant", Tile(I1, (4,)), value=b"\0").any()
-    assert evaluate("constant", Tile(I1, (4,)), value=b"\x01").tolist() == [True, False, False, False]
+    assert evaluate("constant", Tile(I1, (4,)), value=b"\x01").tolist() == [
+        True,
+        False,
+        False,
+        False,
+    ]
     assert evaluate("constant", Tile(I1, ()), value=b"\x01")
 
 

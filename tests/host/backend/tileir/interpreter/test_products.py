@@ -8,7 +8,17 @@ import pytest
 from support.tile_ir import evaluate
 from tilewright.backend.tileir.encoding.enums import Signedness
 from tilewright.backend.tileir.interpreter.machine import TileIRError
-from tilewright.backend.tileir.program.types import BF16, F8E4M3FN, F16, F32, F64, I8, I32, TF32, Tile
+from tilewright.backend.tileir.program.types import (
+    BF16,
+    F8E4M3FN,
+    F16,
+    F32,
+    F64,
+    I8,
+    I32,
+    TF32,
+    Tile,
+)
 
 RNG = np.random.default_rng(0)
 SIGNED, UNSIGNED = Signedness.SIGNED, Signedness.UNSIGNED
