@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ....base.dtypes import AnyDType, f8e8m0fnu, int_range
 from ....base.shapes import size
 from ....ir.core import Op
+from ..encoding.enums import Comparison, NanOrdering, Rounding, Signedness
 from ..encoding.versions import V13_4
 from ..program.core import Val
 from ..program.types import (
@@ -30,9 +31,6 @@ from .again import converted
 from .arithmetic import OVERFLOWS, is_signed
 from .emitter import Emitter, Rule, tile
 
-EQUAL, LESS, GREATER, GREATER_OR_EQUAL = 0, 2, 4, 5
-NEAREST, TO_INTEGER = 0, 6
-
 
 def _ftof(em: Emitter, op: Op) -> Sequence[Val]:
     arg = converted(em, op.one("arg"))
@@ -40,7 +38,7 @@ def _ftof(em: Emitter, op: Op) -> Sequence[Val]:
     if op.attrs["to"] is f8e8m0fnu:
         return (_to_scale(em, arg, kind),)
     if kind.elem not in OVERFLOWS_TO:
-        return (em.one("ftof", kind, arg, rounding_mode=NEAREST),)
+        return (em.one("ftof", kind, arg, rounding_mode=Rounding.NEAREST_EVEN),)
     if tile(arg).elem not in COMPARED:
         arg = em.one("ftof", kind.of(F32), arg)
     return (_overflowing(em, arg, em.one("ftof", kind, arg), kind),)
@@ -48,10 +46,10 @@ def _ftof(em: Emitter, op: Op) -> Sequence[Val]:
 
 COMPARED = (F16, BF16, F32, F64)
 """Floats that can be compared."""
-OVERFLOWS_TO: dict[Scalar | Pointer, tuple[int, float, float]] = {
+OVERFLOWS_TO: dict[Scalar | Pointer, tuple[Comparison, float, float]] = {
     # 464 still fits: it is as near to the largest number as to the next, and that one is even.
-    F8E4M3FN: (GREATER, 464.0, math.nan),
-    F8E5M2: (GREATER_OR_EQUAL, 61440.0, math.inf),
+    F8E4M3FN: (Comparison.GREATER_THAN, 464.0, math.nan),
+    F8E5M2: (Comparison.GREATER_THAN_OR_EQUAL, 61440.0, math.inf),
 }
 """Which magnitudes are too large, and what they become; Tile IR would give the largest number."""
 
@@ -61,7 +59,7 @@ def _overflowing(em: Emitter, arg: Val, narrow: Val, kind: Tile) -> Val:
     predicate, bound, beyond = OVERFLOWS_TO[kind.elem]
     source = tile(arg)
     large = _ask(em, predicate, em.same("absf", arg), em.number(bound, source))
-    negative = _ask(em, LESS, arg, em.number(0.0, source))
+    negative = _ask(em, Comparison.LESS_THAN, arg, em.number(0.0, source))
     signed = em.one("select", kind, negative, em.number(-beyond, kind), em.number(beyond, kind))
     return em.one("select", kind, large, signed, narrow)
 
@@ -71,11 +69,11 @@ def _to_scale(em: Emitter, arg: Val, kind: Tile) -> Val:
     wide = arg if tile(arg).elem == F32 else em.one("ftof", kind.of(F32), arg)
     bits = em.one("bitcast", kind.of(I32), wide)
     whole = kind.of(I32)
-    exponent = em.same("shri", bits, em.number(23, whole), signedness=True)
+    exponent = em.same("shri", bits, em.number(23, whole), signedness=Signedness.SIGNED)
     odd = em.same("andi", exponent, em.number(1, whole))
     half = em.same("addi", em.same("addi", bits, em.number(0x3FFFFF, whole)), odd)
-    rounded = em.same("shri", half, em.number(23, whole), signedness=True)
-    negative = em.compare(LESS, bits, em.number(0, whole))
+    rounded = em.same("shri", half, em.number(23, whole), signedness=Signedness.SIGNED)
+    negative = em.compare(Comparison.LESS_THAN, bits, em.number(0, whole))
     result = em.one("select", whole, negative, em.number(0xFF, whole), rounded)
     return em.one("bitcast", kind, em.one("trunci", kind.of(I8), result))
 
@@ -96,7 +94,7 @@ def _ftoi(em: Emitter, op: Op) -> Sequence[Val]:
 def _converted(em: Emitter, arg: Val, kind: Tile, to: AnyDType, *, saturating: bool) -> Val:
     return em.one(
         "ftoi", kind, arg,
-        saturating=saturating, signedness=to.is_signed, rounding_mode=TO_INTEGER,
+        saturating=saturating, signedness=to.is_signed, rounding_mode=Rounding.NEAREST_INT_TO_ZERO,
     )  # fmt: skip
 
 
@@ -105,9 +103,9 @@ def _saturated(em: Emitter, arg: Val, kind: Tile, to: AnyDType) -> Val:
     low, high = int_range(to)
     source = tile(arg)
     # high + 1 is a power of two, so it is exact as a float.
-    above = _ask(em, GREATER_OR_EQUAL, arg, em.number(float(high + 1), source))
-    below = _ask(em, LESS, arg, em.number(float(low), source))
-    ordinary = _ask(em, EQUAL, arg, arg)
+    above = _ask(em, Comparison.GREATER_THAN_OR_EQUAL, arg, em.number(float(high + 1), source))
+    below = _ask(em, Comparison.LESS_THAN, arg, em.number(float(low), source))
+    ordinary = _ask(em, Comparison.EQUAL, arg, arg)
     outside = em.same("ori", above, below)
     fits = em.same("andi", ordinary, em.same("xori", outside, em.number(1, kind.of(I1))))
     safe = em.one("select", source, fits, arg, em.number(0.0, source))
@@ -116,9 +114,16 @@ def _saturated(em: Emitter, arg: Val, kind: Tile, to: AnyDType) -> Val:
     return em.one("select", kind, below, em.number(low, kind), bounded)
 
 
-def _ask(em: Emitter, predicate: int, lhs: Val, rhs: Val) -> Val:
+def _ask(em: Emitter, predicate: Comparison, lhs: Val, rhs: Val) -> Val:
     kind = tile(lhs).of(I1)
-    return em.one("cmpf", kind, lhs, rhs, comparison_predicate=predicate, comparison_ordering=1)
+    return em.one(
+        "cmpf",
+        kind,
+        lhs,
+        rhs,
+        comparison_predicate=predicate,
+        comparison_ordering=NanOrdering.ORDERED,
+    )
 
 
 # --- integers ------------------------------------------------------------------------------------
@@ -132,9 +137,11 @@ def _itof(em: Emitter, op: Op) -> Sequence[Val]:
         wide = em.one("itof", kind.of(F32), arg, signedness=signed)
         return (_to_scale(em, wide, kind),)
     if kind.elem in OVERFLOWS_TO:  # integers that fit are exact as f32
-        wide = em.one("itof", kind.of(F32), arg, signedness=signed, rounding_mode=NEAREST)
+        wide = em.one(
+            "itof", kind.of(F32), arg, signedness=signed, rounding_mode=Rounding.NEAREST_EVEN
+        )
         return (_overflowing(em, wide, em.one("ftof", kind, wide), kind),)
-    return (em.one("itof", kind, arg, signedness=signed, rounding_mode=NEAREST),)
+    return (em.one("itof", kind, arg, signedness=signed, rounding_mode=Rounding.NEAREST_EVEN),)
 
 
 def _exti(em: Emitter, op: Op) -> Sequence[Val]:

@@ -71,9 +71,11 @@ def test_any_byte_but_zero_is_true():
 
 def test_accesses_outside_are_reported():
     x, out = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
-    with pytest.raises(TileIRError, match="`load_ptr_tko` in block .0, 0, 0.: .*parameter 0"):
+    with pytest.raises(TileIRError, match=r"`load_ptr_tko` in block .0, 0, 0.: .*parameter 0"):
         copying(F32, [0, 4], [0, 1]).run(x, out)
-    with pytest.raises(TileIRError, match="`store_ptr_tko`.*byte -4 from the start of parameter 1"):
+    with pytest.raises(
+        TileIRError, match=r"`store_ptr_tko`.*byte -4 from the start of parameter 1"
+    ):
         copying(F32, [0, 1], [0, -1]).run(x, out)
 
 
@@ -122,7 +124,7 @@ def test_what_nobody_wrote_is_not_read():
     x, out = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
     flags = np.array([True] * 8 + [False] * 8)
     copying(F32, [0, 1], [0, 1]).run(x, out, written={0: flags})
-    with pytest.raises(TileIRError, match="byte 8 .*nobody has written"):
+    with pytest.raises(TileIRError, match=r"byte 8 .*nobody has written"):
         copying(F32, [1, 2], [0, 1]).run(x, out, written={0: flags})
     copying(F32, [0, 1], [2, 3]).run(out, x, written={1: flags})
     assert flags.all(), "a store writes"
@@ -144,7 +146,7 @@ def test_orders_that_loads_do_not_have(order, scope):
     built = Built(Tile(Pointer(I32)))
     built.op("load_ptr_tko", [INDEX, TOKEN], built.args[0], memory_ordering_semantics=order,
              memory_scope=scope)  # fmt: skip
-    with pytest.raises(TileIRError, match="order|scope"):
+    with pytest.raises(TileIRError, match=r"order|scope"):
         built.run(np.zeros(1, np.int32))
 
 
@@ -205,7 +207,7 @@ def test_masked_elements_stay():
 )
 def test_types_of_atomics(scalar, mode):
     x = np.zeros(1, np.float32 if scalar is F32 else np.int32)
-    with pytest.raises(TileIRError, match=f"{mode.name} of {scalar}"):
+    with pytest.raises(TileIRError, match=rf"{mode.name} of {scalar}"):
         changing(scalar, [0], [1], mode).run(x, x.copy())
 
 

@@ -153,7 +153,7 @@ KEPT = [
 @pytest.mark.parametrize(("name", "scalar", "operands", "promise"), BROKEN)
 def test_broken_promises_raise(name, scalar, operands, promise):
     given = [(scalar, [n]) for n in operands]
-    with pytest.raises(TileIRError, match=f"`{name}`.* wraps around"):
+    with pytest.raises(TileIRError, match=rf"`{name}`.* wraps around"):
         evaluate(name, Tile(scalar, (1,)), *given, overflow=promise)
     evaluate(name, Tile(scalar, (1,)), *given, overflow=Overflow.NONE)
 

@@ -98,5 +98,5 @@ def test_assumptions_that_do_not(predicate):
 
 
 def test_instructions_without_a_rule():
-    with pytest.raises(TileIRError, match="`fpowi` .*no rule"):
+    with pytest.raises(TileIRError, match=r"`fpowi` .*no rule"):
         evaluate("fpowi", Tile(F32, ()), (F32, 1.0), (I32, 2))

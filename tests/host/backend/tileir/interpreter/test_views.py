@@ -47,8 +47,8 @@ def loading(view, index, shape=(5, 7), **attrs):
     whole = built.one(
         "make_tensor_view", TensorView(F32, view.tile, strides), built.args[1], [], []
     )
-    out = built.one("make_partition_view",
-                    PartitionView(view.tile, TensorView(F32, view.tile, strides), (0, 1)), whole)  # fmt: skip
+    dense = PartitionView(view.tile, TensorView(F32, view.tile, strides), (0, 1))
+    out = built.one("make_partition_view", dense, whole)
     zero = built.number(0, I32)
     built.op("store_view_tko", [TOKEN], tile, out, [zero, zero])
     return built
@@ -163,5 +163,5 @@ def test_a_tile_has_the_type_of_its_view():
     tensor = built.one("make_tensor_view", kind, built.args[0], [], [])
     view = built.one("make_partition_view", PartitionView((4,), kind, (0,)), tensor)
     built.op("load_view_tko", [Tile(F32, (8,)), TOKEN], view, [built.number(0, I32)])
-    with pytest.raises(TileIRError, match="8xf32.* through"):
+    with pytest.raises(TileIRError, match=r"8xf32.* through"):
         built.run(np.zeros(8, np.float32))
