@@ -49,7 +49,8 @@ def _sticky(source: Array) -> Array:
     if source.dtype.itemsize < 8:
         return source
     negative = source < 0
-    size = np.where(negative, -source.astype(np.int64), source).astype(np.uint64)
+    bits = source.view(np.uint64)
+    size = np.where(negative, ~bits + np.uint64(1), bits)
     low = np.uint64((1 << STICKY) - 1)
     short = (size & ~low) | (((size & low) != 0).astype(np.uint64) << np.uint64(STICKY - 1))
     kept = np.where(size >> np.uint64(53) != 0, short, size).astype(np.float64)

@@ -69,6 +69,10 @@ def test_integers_to_floats():
     assert to(F32, I8, [255, 127], "itof", signedness=UNSIGNED).tolist() == [255.0, 127.0]
     assert to(F32, I8, [255, 127], "itof", signedness=SIGNED).tolist() == [-1.0, 127.0]
     assert to(F64, I64, -1, "itof", signedness=UNSIGNED) == 2.0**64
+    assert to(F32, I64, [-1, -(1 << 63)], "itof", signedness=UNSIGNED).tolist() == [
+        2.0**64,
+        2.0**63,
+    ]
     rng = fresh_rng()
     numbers = rng.integers(-(1 << 63), 1 << 63, 200) >> rng.integers(0, 63, 200)
     numbers = np.concatenate([numbers, [(1 << 40) + (1 << 16), (1 << 62) + (1 << 54) + 1]])
