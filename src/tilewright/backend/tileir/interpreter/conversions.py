@@ -31,7 +31,12 @@ def _ftof(frame: Frame, instr: Instr) -> Results:
         return (nearest,)
     if mode not in DIRECTED or kind is TF32:
         frame.fail(f"floats are not rounded to {kind} by {mode.name}")
-    return (directed(nearest, lambda x, near: (x > near) - (x < near), [wide], mode),)
+    return (directed(nearest, _side, [wide], mode),)
+
+
+def _side(x: float, nearest: float) -> int:
+    """Whether a number lies above, below or on what it was rounded to."""
+    return (x > nearest) - (x < nearest)
 
 
 def _itof(frame: Frame, instr: Instr) -> Results:

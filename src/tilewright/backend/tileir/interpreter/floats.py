@@ -74,12 +74,23 @@ def _negative_zeros(made: Array, first: Array, second: Array) -> Array:
     return np.where((made == 0) & is_exact, -np.abs(made), made).astype(made.dtype)
 
 
+def _added(a: Array, b: Array) -> tuple[Array, Array]:
+    return a, b
+
+
+def _subtracted(a: Array, b: Array) -> tuple[Array, Array]:
+    return a, -b
+
+
+def _multiplied(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
+    """A product that is too small for a float is not zero."""
+    product = a * b
+    return np.where((a != 0) & (b != 0) & (product == 0), np.nan, product), c
+
+
 TERMS: dict[str, Callable[..., tuple[Array, Array]]] = {
-    "addf": lambda a, b: (a, b),
-    "subf": lambda a, b: (a, -b),
-    # A product that is too small for a float is not zero.
-    "fma": lambda a, b, c: (np.where((a != 0) & (b != 0) & (a * b == 0), np.nan, a * b), c),
-}
+    "addf": _added, "subf": _subtracted, "fma": _multiplied,
+}  # fmt: skip
 """What an instruction adds up."""
 
 
@@ -165,6 +176,10 @@ def _cmpf(frame: Frame, instr: Instr) -> Results:
     return (held | nan,)
 
 
+def _rsqrt(x: Array) -> Array:
+    return np.asarray(1 / np.sqrt(x))
+
+
 def _sum(a: Fraction, b: Fraction) -> Fraction:
     return a + b
 
@@ -185,7 +200,7 @@ KINDS = {dtype: kind for kind, dtype in ELEMENTS.items() if kind is not TF32}
 FUNCTIONS: dict[str, Function] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos,
     "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "pow": np.power, "atan2": np.arctan2,
+    "rsqrt": _rsqrt, "pow": np.power, "atan2": np.arctan2,
 }  # fmt: skip
 
 RULES: dict[str, Rule] = {

@@ -69,7 +69,7 @@ class Memory:
 
         Where there is no allocation the pointer may be made, but not be used.
         """
-        number = self._number_of(np.array([address]))[0]
+        number = int(self._number_of(np.array([address]))[0])
         found = self._allocations[number] if number >= 0 else None
         if span is None:
             span = (0, 0) if found is None else (found.start, found.end)
@@ -100,12 +100,14 @@ class Memory:
     def _pieces(
         self, lanes: Array, addresses: Array, origins: Array, itemsize: int
     ) -> Iterator[Piece]:
-        for number in np.unique(origins):
+        known: list[int] = np.unique(origins).tolist()
+        for number in known:
             if number != ANY:
                 mine = addresses[origins == number]
                 self._check_span(self._origins[number], mine, itemsize)
         numbers = self._number_of(addresses)
-        for number in np.unique(numbers):
+        there: list[int] = np.unique(numbers).tolist()
+        for number in there:
             chosen = numbers == number
             if number < 0:
                 raise UndefinedError(f"there is no memory at {addresses[chosen][0]:#x}")
@@ -114,7 +116,7 @@ class Memory:
             room = -(-len(allocation.data) // WORD) * WORD
             if offsets.max() + itemsize > room:
                 raise UndefinedError(f"an access of {itemsize} bytes ends behind the allocation")
-            yield Piece(allocation, int(number), lanes[chosen], offsets // itemsize, itemsize)
+            yield Piece(allocation, number, lanes[chosen], offsets // itemsize, itemsize)
 
     def _check_span(self, origin: _Origin, addresses: Array, itemsize: int) -> None:
         low, high = int(addresses.min()), int(addresses.max()) + itemsize

@@ -153,7 +153,11 @@ def sign_of_root(x: float, nearest: float) -> int:
 
 def sign_of_quotient(a: float, b: float, nearest: float) -> int:
     """The same for a quotient, which a divisor of zero does not have."""
-    return sign_of(lambda x, y: x / y)(a, b, nearest) if b else 0
+    return sign_of(_quotient)(a, b, nearest) if b else 0
+
+
+def _quotient(a: Fraction, b: Fraction) -> Fraction:
+    return a / b
 
 
 def flushed(array: Array) -> Array:

@@ -34,3 +34,19 @@ def test_amounts_around_the_width(dtype, simulated_gpu):
         many = min(n % (1 << width), width)
         assert up % (1 << width) == (a << many) % (1 << width), (a, n)
         assert down == a >> many, (a, n)
+
+
+@tw.entry
+def shifted_by_few(left: tl.TensorMut[u32], right: tl.TensorMut[u32], by: tl.Tensor[u32]) -> None:
+    n = tl.minimum(tl.load_tile_like(by, left), 32)  # known to be the width at most
+    left.store(tl.full(left.shape, 1, u32) << n)
+    right.store(tl.full(left.shape, 0xFFFFFFFF, u32) >> n)
+
+
+def test_an_amount_that_may_just_be_the_width(simulated_gpu):
+    by = np.array([0, 1, 30, 31, 32, 33, 100, 32], np.uint32)
+    left, right = (Output(by.shape, u32) for _ in range(2))
+    shifted_by_few(left.cut(8), right.cut(8), by).sync()
+    amounts = np.minimum(by, 32).tolist()
+    assert left.result().tolist() == [(1 << n) % (1 << 32) for n in amounts]
+    assert right.result().tolist() == [0xFFFFFFFF >> n for n in amounts]
