@@ -13,6 +13,7 @@ import pytest
 
 from source_tree import ROOT
 
+EXAMPLES = ("softmax", "rms_norm", "flash_attention", "gemm", "error_handling")
 PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "sm_100": {
         "test_integers": ("test_every_operation[cpu-i32]", "test_every_operation[cpu-u8]"),
@@ -44,6 +45,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_kernels": ("test_softmax[cpu-1025-f32]", "test_gemm_of_strided_views[cpu]"),
         "test_order": ("test_in_place",),
         "test_parameters": ("test_scalars_of_many_types[cpu]",),
+        "test_examples": tuple(f"test_example[{name}]" for name in EXAMPLES),
     },
 }  # fmt: skip
 """Tests by the architecture they run for; one of them has all element types."""
@@ -51,14 +53,14 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("arch", PARTS)
 def test_language(arch):
-    chosen = [
-        f"tests/cpu/language/{file}.py::{test}"
-        for file, tests in PARTS[arch].items()
-        for test in tests
-    ]
+    chosen = [f"{_path(file)}::{test}" for file, tests in PARTS[arch].items() for test in tests]
     options = ["-q", "--tb=short", "-n", "0", "-p", "no:cacheprovider"]
     simulated = [f"--simulate={arch}", "--on=cuda"]
     command = [sys.executable, "-m", "pytest", *options, *simulated, *chosen]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
+
+
+def _path(file):
+    return f"tests/{'examples' if file == 'test_examples' else 'cpu/language'}/{file}.py"
