@@ -26,6 +26,22 @@ def summed_unsigned(out: tl.TensorMut[i64], low: u32, high: u32, step: u32) -> N
     out.store(tl.full((1,), total, i64))
 
 
+@tw.entry
+def counted(out: tl.TensorMut[i64], low: i32, high: i32) -> None:
+    total = i64(0)
+    for i in range(low, high):
+        total += i64(i) + 1000
+    out.store(tl.full((1,), total, i64))
+
+
+@tw.entry
+def counted_unsigned(out: tl.TensorMut[i64], low: u32, high: u32) -> None:
+    total = i64(0)
+    for i in range(low, high):
+        total += i64(i) + 1000
+    out.store(tl.full((1,), total, i64))
+
+
 HALF = 1 << 31
 
 
@@ -34,7 +50,8 @@ HALF = 1 << 31
     [
         (summed, (-3, 4, 2)), (summed, (-HALF, -HALF + 3, 1)), (summed, (3, -3, 1)),
         (summed_unsigned, (HALF - 2, HALF + 2, 1)), (summed_unsigned, (1, 2 * HALF - 1, HALF)),
-        (summed_unsigned, (HALF + 1, 5, 1)),
+        (summed_unsigned, (HALF + 1, 5, 1)), (counted, (-3, 4)), (counted, (3, -3)),
+        (counted_unsigned, (HALF - 2, HALF + 2)), (counted_unsigned, (HALF + 2, 5)),
     ],
 )  # fmt: skip
 def test_bounds_on_both_sides_of_zero_or_of_the_sign(kernel, bounds, simulated_gpu):
