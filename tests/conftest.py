@@ -77,7 +77,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--suite-logs", default="build/gpu-suites", help="where tests/gpu logs the files it runs"
     )
     parser.addoption(
-        "--simulate", default="", help="the architecture of a GPU that the reference stands for"
+        "--simulate", default="", help="the architecture of a GPU that an interpreter stands for"
+    )
+    parser.addoption(
+        "--assemble", action="store_true", help="assemble kernels of a simulated GPU as well"
     )
     parser.addoption("--shard", default="1/1", help="k/n: the k-th of n parts of the tests")
 
@@ -89,7 +92,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("fixed" if config.getoption("--seed") == "0" else "fresh")
     os.environ["TILEWRIGHT_DEVICE"] = config.getoption("--on") or "cpu"
     if arch := config.getoption("--simulate"):
-        importlib.import_module("support.simulated_cuda").install(arch)
+        simulated = importlib.import_module("support.simulated_cuda")
+        simulated.install(arch, assemble=config.getoption("--assemble"))
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -109,7 +109,7 @@ def collect(folder: Path, arch: str, group: str, tool: str) -> list[dict[str, An
     """Run a group's tests, as many files at a time as there are cores; what was compiled."""
     files = [f for path in GROUPS.get(group, (group,)) for f in files_of(ROOT / path)]
     print(f"{group}: {len(files)} files", flush=True)
-    simulated = [f"--simulate={arch}", "--on=cuda"] if group in GROUPS else []
+    simulated = [f"--simulate={arch}", "--assemble", "--on=cuda"] if group in GROUPS else []
     options = [f"--pack-arch={arch}", *OPTIONS.get(group, simulated)]
     run = partial(_run, folder, options, tool)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

@@ -10,8 +10,6 @@ import pytest
 import tilewright as tw
 from support import simulated_cuda
 from support.fake_cuda import FakeCuda
-from tilewright.backend.tileir import keeping
-from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.toolchain import find_toolchain
 from tilewright.devices import registry
 from tilewright.devices.cuda.device import CudaDevice
@@ -58,11 +56,8 @@ def scale_function(fake_gpu):
 
 @pytest.fixture
 def simulated_gpu(monkeypatch):
-    """A GPU that runs tile kernels through the reference, and `scale` as a Python function."""
-    for module in (keeping, tileir):
-        monkeypatch.setattr(module, "artifact", module.artifact)
-    monkeypatch.setattr(registry._Gpus, "found", ())
-    simulated_cuda.install("sm_90")
+    """A GPU that interprets tile kernels as Tile IR, and `scale` as a Python function."""
+    simulated_cuda.install("sm_90", assemble=True, patch=monkeypatch.setattr)
     (gpu,) = registry._Gpus.found
     driver = gpu._driver
     driver.kernels["scale"], driver.parameters["scale"] = run_scale, (4, 4, 8, 8)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from support.native_cuda import NativeCuda
-from support.simulated_cuda import MADE, SimulatedCuda, arguments_of
+from support.simulated_cuda import SimulatedCuda, arguments_of
 from tilewright.devices.cuda.results import NOT_READY
 from tilewright.devices.null import HappensBefore, MemoryUse
 from tilewright.ir.core import Func
@@ -33,9 +33,9 @@ class CheckedCuda(SimulatedCuda, NativeCuda):
 
     def find_function(self, module: int, name: str) -> int:
         number = super().find_function(module, name)
-        func = self.func_of(module)
-        if func is not None:
-            self._made[self.functions[number]] = func
+        made = self.made_of(module)
+        if made is not None:
+            self._made[self.functions[number]] = made.func
         return number
 
     # What work uses
@@ -126,6 +126,3 @@ def _uses_of(func: Func, values: list[int]) -> Iterator[MemoryUse]:
         if isinstance(value, np.ndarray) and value.size:
             low, high = byte_bounds(value)
             yield MemoryUse(low, high, isinstance(spec, OutputSpec))
-
-
-__all__ = ["MADE", "CheckedCuda"]

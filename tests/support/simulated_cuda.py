@@ -1,7 +1,11 @@
-"""A CUDA device without a GPU: the driver in Python, and tile kernels run by the reference.
+"""A CUDA device without a GPU: the driver in Python, and tile kernels run as the Tile IR they are.
 
-Everything up to the cubin is as on a GPU, and everything that the host does; so what a suite
-needs of code is found out here, and compiled. Kernels of other origin are not known.
+Everything that the host does is as on a GPU: code is generated and written as bytecode, launches
+are packed, memory is copied, reports are read. A launch reads the bytecode of its kernel back, and
+interprets it on the memory of this driver, with the parameters that the driver was given. Kernels
+of other origin, SIMT kernels among them, are not known, unless they are Python functions.
+
+Nothing is assembled unless that is asked for; what stands for a cubin is the bytecode.
 """
 
 from __future__ import annotations
@@ -9,23 +13,31 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Iterator
-from functools import wraps
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from support.fake_cuda import FakeCuda
-from tilewright.backend.reference import interpreter as reference
 from tilewright.backend.tileir import keeping
 from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.abi import Slot, slots
+from tilewright.backend.tileir.encoding.reader import read
+from tilewright.backend.tileir.encoding.versions import NEWEST
+from tilewright.backend.tileir.interpreter.launch import run
+from tilewright.backend.tileir.interpreter.machine import TileIRError
+from tilewright.backend.tileir.interpreter.memory import Allocation, Memory
 from tilewright.backend.tileir.lowered import Lowered
-from tilewright.base.cuda_abi import LAUNCH_WORDS, LaunchWord
-from tilewright.base.shapes import size
+from tilewright.backend.tileir.program.core import Kernel
+from tilewright.backend.tileir.toolchain import Toolchain
+from tilewright.base.elf import MAGIC
 from tilewright.devices import registry
 from tilewright.devices.blocks import array_of
 from tilewright.devices.cuda.device import CudaDevice
+from tilewright.devices.cuda.results import NOT_FOUND
 from tilewright.devices.protocol import Block
 from tilewright.ir.artifact import Artifact
 from tilewright.ir.core import Func
@@ -34,6 +46,10 @@ from tilewright.ir.sites import sites_of
 
 WAITING = ("query", "await_event", "await_any", "idle", "drain")
 """Calls in which other threads must get on."""
+SPARE, PINNED_SPARE = 256, 64
+"""Bytes that the driver allocates beyond what it was asked for."""
+Patch = Callable[[Any, str, Any], None]
+"""Sets an attribute, perhaps for a while."""
 
 
 class _Pinned(dict[int, Any]):
@@ -44,8 +60,27 @@ class _Pinned(dict[int, Any]):
         return any(start <= address < start + len(block) for start, block in tuple(self.items()))
 
 
+@dataclass(frozen=True)
+class Made:
+    """A compiled kernel: its IR, and the bytecode that was, or would be, assembled."""
+
+    func: Func
+    bytecode: bytes
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel, read back from its bytecode."""
+        program, _ = read(self.bytecode)
+        (kernel,) = program.kernels
+        return kernel
+
+
+MADE: dict[bytes, Made] = {}
+"""What every cubin of this process was made of, by its hash."""
+
+
 class SimulatedCuda(FakeCuda):
-    """A driver whose modules are the IR that they were made of."""
+    """A driver whose modules are the Tile IR that they were made of."""
 
     def __init__(self, arch: str) -> None:
         self._arch = int(arch.removeprefix("sm_"))
@@ -53,7 +88,12 @@ class SimulatedCuda(FakeCuda):
         self._thread = threading.local()
         super().__init__()
         self.pinned = _Pinned()
+        self.undefined: list[TileIRError] = []
+        """What was wrong with kernels that ran."""
         self._codes: dict[int, bytes] = {}
+        self._tiles: dict[str, Made] = {}
+        self._written: dict[int, Any] = {}
+        """Which bytes of an allocation were written, by its address."""
         for name in dir(FakeCuda):
             if (
                 not name.startswith("_")
@@ -84,40 +124,93 @@ class SimulatedCuda(FakeCuda):
     def capability(self, ordinal: int) -> tuple[int, int]:
         return divmod(self._arch, 10)
 
+    # Code
+
     def load_module(self, code: bytes) -> int:
         number = super().load_module(code)
         self._codes[number] = code
         return number
 
-    def func_of(self, module: int) -> Func | None:
-        """The IR that a module was made of, if it is one of ours."""
+    def made_of(self, module: int) -> Made | None:
+        """What a module was made of, if it is one of ours."""
         return MADE.get(sha256(self._codes[module]).digest())
 
     def find_function(self, module: int, name: str) -> int:
-        func = self.func_of(module)
-        if func is None:
+        made = self.made_of(module)
+        if made is None:
             return super().find_function(module, name)
+        if name != made.kernel.name:
+            raise self.describe("find_function", NOT_FOUND)
         number = next(self._numbers)
         self.functions[number] = f"{name} {number}"
-        self.kernels[self.functions[number]] = lambda values, grid: self._interpret(
-            func, values, grid
-        )
+        self._tiles[self.functions[number]] = made
         return number
 
-    def _interpret(self, func: Func, values: list[int], grid: tuple[int, int, int]) -> None:
-        given = _given(func, values)
-        logical = tuple(n for slot, n in given.items() if slot.what == "grid") or grid
-        arguments = arguments_of(func, values)
-        memory = [array_of(Block(a, 1, (len(b) - 256,), (1,), host=True))
-                  for a, b in tuple(self.memory.items())]  # fmt: skip
-        outcome = reference.run(func, arguments, logical, reachable=memory)
-        record = next((n for slot, n in given.items() if slot.what == "record"), 0)
-        if record:
-            _report(func, outcome, logical, record)
+    # Launches
+
+    def _bound(self, name: str, values: list[int], grid: Any) -> Callable[[], None]:
+        made = self._tiles.get(name)
+        if made is None:
+            for value in values:  # who knows what the kernels of others write
+                self._note_written(value)
+            return super()._bound(name, values, grid)
+        seen = dict(self.memory)  # freed in the order of the stream: it is there until then
+        return lambda: self._interpret(made, values, grid, seen)
+
+    def _interpret(self, made: Made, values: list[int], grid: Any, seen: dict[int, Any]) -> None:
+        memory = Memory([*self._allocations(seen), *self._pinned_allocations()])
+        try:
+            run(made.kernel, values, tuple(grid), memory, spans=dict(_spans(made.func, values)))
+        except TileIRError as error:
+            self.undefined.append(error)
+            raise
+
+    def _allocations(self, seen: dict[int, Any]) -> Iterator[Allocation]:
+        for address, block in {**seen, **self.memory}.items():
+            yield Allocation(
+                address, _bytes(address, len(block) - SPARE), self._written.get(address)
+            )
+
+    def _pinned_allocations(self) -> Iterator[Allocation]:
+        for address, block in tuple(self.pinned.items()):
+            yield Allocation(address, _bytes(address, len(block) - PINNED_SPARE))
+
+    # Which memory was written; from when on it will be is enough
+
+    def allocate(self, nbytes: int, pool: int, stream: int) -> int:
+        address = super().allocate(nbytes, pool, stream)
+        self._written[address] = np.zeros(nbytes, np.bool_)
+        return address
+
+    def free(self, address: int, stream: int) -> None:
+        super().free(address, stream)
+        self._written.pop(address, None)
+
+    def _note_written(self, target: int, nbytes: int | None = None) -> None:
+        for start, flags in tuple(self._written.items()):
+            if start <= target < start + len(flags):
+                first = 0 if nbytes is None else target - start
+                flags[first : None if nbytes is None else first + nbytes] = True
+
+    def copy_in(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        self._note_written(target, nbytes)
+        super().copy_in(target, source, nbytes, stream)
+
+    def copy_within(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        self._note_written(target, nbytes)
+        super().copy_within(target, source, nbytes, stream)
+
+    def copy_between(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        self._note_written(target, nbytes)
+        super().copy_between(target, source, nbytes, stream)
+
+    def fill(self, target: int, element: int, itemsize: int, count: int, stream: int) -> None:
+        self._note_written(target, itemsize * count)
+        super().fill(target, element, itemsize, count, stream)
 
 
-MADE: dict[bytes, Func] = {}
-"""The IR of every cubin of this process, by its hash."""
+def _bytes(address: int, nbytes: int) -> Any:
+    return np.frombuffer((ctypes.c_ubyte * nbytes).from_address(address), np.uint8)
 
 
 def _given(func: Func, values: list[int]) -> dict[Slot, int]:
@@ -126,8 +219,22 @@ def _given(func: Func, values: list[int]) -> dict[Slot, int]:
     return dict(zip(wanted, values, strict=True))
 
 
+def _spans(func: Func, values: list[int]) -> Iterator[tuple[int, tuple[int, int]]]:
+    """What the addresses of tensors may reach, by their position: all elements of the tensor."""
+    arrays = {
+        number: array
+        for number, array in enumerate(arguments_of(func, values))
+        if isinstance(array, np.ndarray)
+    }
+    for position, slot in enumerate(_given(func, values)):
+        if slot.what == "address" and slot.param in arrays:
+            array = arrays[slot.param]
+            start = array.ctypes.data
+            yield position, byte_bounds(array) if array.size else (start, start)
+
+
 def arguments_of(func: Func, values: list[int]) -> list[Any]:
-    """What a launch was given, as the reference takes it: arrays and numbers."""
+    """What a launch was given: arrays and numbers."""
     return list(_arguments(func, _given(func, values)))
 
 
@@ -162,44 +269,32 @@ def _small(word: int, narrow: bool) -> int:
     return ctypes.c_int32(word).value if narrow else word
 
 
-def _report(func: Func, outcome: Any, grid: tuple[int, ...], address: int) -> None:
-    """Write what a kernel has to report, as it would."""
-    words = (ctypes.c_int64 * LAUNCH_WORDS).from_address(address)
-    sites = list(sites_of(func))
-    whole = (*grid, 1, 1, 1)[: max(len(grid), func.signature.grid_rank)]
-    failure = outcome.failure
-    if failure is not None and not words[LaunchWord.ERROR_TAKEN]:
-        words[LaunchWord.ERROR_TAKEN] = 1
-        words[LaunchWord.ERROR_SITE] = sites.index(failure.site)
-        words[LaunchWord.ERROR_BLOCK] = _linear(failure.block, whole)
-        words[LaunchWord.ERROR_INDEX] = failure.index or 0
-        words[LaunchWord.ERROR_EXTENT] = failure.extent or 0
-    for printed in outcome.printed:
-        data = b"".join(_padded(np.asarray(v).tobytes()) for v in printed.values)
-        head = (24 + len(data), sites.index(printed.site), _linear(printed.block, whole))
-        record = b"".join(n.to_bytes(8, "little") for n in head) + data
-        used = words[LaunchWord.PRINT_USED]
-        words[LaunchWord.PRINT_USED] = used + len(record)
-        if used + len(record) <= words[LaunchWord.PRINT_CAPACITY]:
-            ctypes.memmove(address + 8 * LAUNCH_WORDS + used, record, len(record))
+# Compilation
 
 
-def _linear(block: tuple[int, ...], grid: tuple[int, ...]) -> int:
-    assert size(grid) > 0
-    return int(np.ravel_multi_index(block, grid))
-
-
-def _padded(data: bytes) -> bytes:
-    return data + bytes(-len(data) % 8)
-
-
-def install(arch: str) -> None:
-    """Let this device be the one GPU of the process, and cubins be known by their IR."""
+def note_what_is_made(patch: Patch = setattr) -> None:
+    """Let cubins be known by what they were made of."""
     make = keeping.artifact
 
-    def artifact(made: Lowered, cubin: bytes, **how: bool) -> Artifact:
-        MADE[sha256(cubin).digest()] = made.func
-        return make(made, cubin, **how)
+    def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
+        assembled = tileir._with_care(made) if careful else made
+        MADE[sha256(cubin).digest()] = Made(made.func, assembled.bytecode())
+        return make(made, cubin, careful=careful)
 
-    keeping.artifact = tileir.artifact = artifact
-    registry._Gpus.found = (CudaDevice(SimulatedCuda(arch), 0),)
+    patch(keeping, "artifact", artifact)
+    patch(tileir, "artifact", artifact)
+
+
+def do_without_assembler(patch: Patch = setattr) -> None:
+    """Let bytecode, behind the first bytes of a cubin, stand for one, also without an assembler."""
+    patch(tileir, "find_toolchain", lambda: Toolchain("", "simulated", NEWEST, 0, is_here=False))
+    patch(tileir, "_artifact", lambda made, tool: tileir.artifact(made, MAGIC + made.bytecode()))
+    patch(keeping, "_spilling", lambda cubin: ())
+
+
+def install(arch: str, *, assemble: bool = False, patch: Patch = setattr) -> None:
+    """Let this device be the one GPU of the process; `assemble` if kernels shall be."""
+    note_what_is_made(patch)
+    if not assemble:
+        do_without_assembler(patch)
+    patch(registry._Gpus, "found", (CudaDevice(SimulatedCuda(arch), 0),))

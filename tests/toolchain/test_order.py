@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 import pytest
 
 from order.drawing import LAUNCHES
 from order.running import Bench
-from support.checked_cuda import MADE, CheckedCuda
-from tilewright.backend.tileir import keeping
-from tilewright.backend.tileir import stages as tileir
+from support.checked_cuda import CheckedCuda
+from support.simulated_cuda import note_what_is_made
 from tilewright.devices.cuda.device import CudaDevice
 
 PROGRAMS = 150
@@ -29,24 +26,19 @@ class Checked(Bench):
         driver = CheckedCuda("sm_90")
         self.device = CudaDevice(driver, 0)
         error = super().run(steps)
+        if error is None and driver.undefined:
+            return driver.undefined[0]
         if error is None and driver.order.races:
             return UnorderedError(str(driver.order.races[0]))
         return error
 
 
 @pytest.fixture
-def _cubins_are_known_by_their_ir(monkeypatch):
-    make = keeping.artifact
-
-    def artifact(made, cubin):
-        MADE[sha256(cubin).digest()] = made.func
-        return make(made, cubin)
-
-    monkeypatch.setattr(keeping, "artifact", artifact)
-    monkeypatch.setattr(tileir, "artifact", artifact)
+def _cubins_are_known(monkeypatch):
+    note_what_is_made(monkeypatch.setattr)
 
 
-@pytest.mark.usefixtures("_cubins_are_known_by_their_ir")
+@pytest.mark.usefixtures("_cubins_are_known")
 def test_random_programs_have_no_races():
     failures = Checked(None, (0, 1), TILES).try_all(range(PROGRAMS))
     assert not failures, "\n".join(failures)

@@ -18,7 +18,8 @@ FILES = [
 
 @pytest.mark.parametrize("file", FILES)
 def test_on_a_simulated_gpu(tool, file):
-    options = ["-q", "--tb=short", "-p", "no:cacheprovider", "--simulate=sm_90", "--on=cuda"]
+    options = ["-q", "--tb=short", "-p", "no:cacheprovider", "--simulate=sm_90", "--assemble",
+               "--on=cuda"]  # fmt: skip
     command = [sys.executable, "-m", "pytest", *options, f"tests/{file}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

@@ -26,7 +26,7 @@ def main() -> None:
         from support import simulated_cuda
 
         simulated_cuda.SimulatedCuda._interpret = lambda *given: None
-        simulated_cuda.install(ARCH)
+        simulated_cuda.install(ARCH, assemble=True)
         judge = running.judge_assembly
     for line in sys.stdin:
         verdict = judge(Wild.of(line))

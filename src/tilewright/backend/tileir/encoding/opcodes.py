@@ -9,6 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from .enums import (
+    AtomicMode,
+    Comparison,
+    MemoryOrdering,
+    MemoryScope,
+    NanOrdering,
+    Overflow,
+    Rounding,
+    Signedness,
+    words_of,
+)
 from .versions import OLDEST, V13_2, V13_3, V13_4, Version
 
 
@@ -86,18 +97,14 @@ class OpCode:
         return tuple(f for f in self.fields if f.since <= version)
 
 
-ROUNDING = (
-    "nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full",
-    "nearest_int_to_zero", "nearest_away",
-)  # fmt: skip
-OVERFLOW = ("none", "no_signed_wrap", "no_unsigned_wrap", "no_wrap")
-SIGNS = ("unsigned", "signed")
-COMPARISONS = ("equal", "not_equal", "less_than", "less_than_or_equal", "greater_than",
-               "greater_than_or_equal")  # fmt: skip
-ORDERED = ("unordered", "ordered")
-ORDERINGS = ("weak", "relaxed", "acquire", "release", "acq_rel")
-SCOPES = ("tl_blk", "device", "sys")
-MODES = ("and", "or", "xor", "add", "addf", "max", "min", "umax", "umin", "xchg")
+ROUNDING = words_of(Rounding)
+OVERFLOW = words_of(Overflow)
+SIGNS = words_of(Signedness)
+COMPARISONS = words_of(Comparison)
+ORDERED = words_of(NanOrdering)
+ORDERINGS = words_of(MemoryOrdering)
+SCOPES = words_of(MemoryScope)
+MODES = words_of(AtomicMode)
 
 
 def _enum(name: str, words: tuple[str, ...], otherwise: int = 0) -> Field:

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 from ....ir.core import Op
 from ....ir.types import ViewType
+from ..encoding.enums import Comparison, Signedness
 from ..program.core import Val
 from ..program.types import I32, I64, Pointer, Scalar, Tile
 from .emitter import Emitter, Memory, tile
-
-LESS, GREATER_OR_EQUAL = 2, 5
 
 
 def elements(em: Emitter, op: Op) -> tuple[Val, Val | None]:
@@ -59,8 +58,12 @@ def _row_of(em: Emitter, value: Val, row: Tile) -> Val:
 
 
 def _within(em: Emitter, coords: Val, limit: Val) -> Val:
-    below = em.compare(LESS, coords, limit)
-    return em.same("andi", below, em.compare(GREATER_OR_EQUAL, coords, em.number(0, tile(coords))))
+    below = em.compare(Comparison.LESS_THAN, coords, limit)
+    return em.same(
+        "andi",
+        below,
+        em.compare(Comparison.GREATER_THAN_OR_EQUAL, coords, em.number(0, tile(coords))),
+    )
 
 
 def _scaled(em: Emitter, value: Val, by: Val | int, width: Scalar = I64) -> Val:
@@ -118,11 +121,11 @@ def _before_end(em: Emitter, memory: Memory, axis: int, index: Val, length: int)
     extent = memory.extents[axis]
     end = em.number(extent, tile(start)) if isinstance(extent, int) else em.widened(extent)
     room = em.same("subi", end, start)
-    room = em.same("mini", room, em.number(length, tile(room)), signedness=True)
-    room = em.same("maxi", room, em.number(0, tile(room)), signedness=True)
+    room = em.same("mini", room, em.number(length, tile(room)), signedness=Signedness.SIGNED)
+    room = em.same("maxi", room, em.number(0, tile(room)), signedness=Signedness.SIGNED)
     row = Tile(I32, (length,))
-    short = em.one("trunci", Tile(I32), room, overflow=0)
-    return em.compare(LESS, em.one("iota", row), em.spread(short, row.shape))
+    short = em.one("trunci", Tile(I32), room)
+    return em.compare(Comparison.LESS_THAN, em.one("iota", row), em.spread(short, row.shape))
 
 
 def pointee(pointers: Val) -> Tile:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..encoding.enums import Comparison, NanOrdering
 from ..program.core import Val
 from ..program.types import F64, I1, I32
 from .emitter import Emitter, tile
 
-LESS, LESS_OR_EQUAL = 2, 3
-ORDERED = 1
 EXPONENT = 23
 """Where the exponent of an f32 begins."""
 ROUNDER = 1.5 * 2.0**EXPONENT
@@ -47,10 +46,14 @@ def power_of_two(em: Emitter, x: Val) -> Val:
     exponent = em.same("shli", em.one("bitcast", whole, shifted), em.number(EXPONENT, whole))
     scaled = em.same("addi", em.one("bitcast", whole, power), exponent)
     middle = _subtract(em, x, em.number((LOWEST + HIGHEST) / 2, kind))
-    normal = _ask(em, LESS_OR_EQUAL, em.same("absf", middle), (HIGHEST - LOWEST) / 2)
+    normal = _ask(
+        em, Comparison.LESS_THAN_OR_EQUAL, em.same("absf", middle), (HIGHEST - LOWEST) / 2
+    )
     # Infinity, and NaN where there is one.
     above = _add(em, x, em.number(math.inf, kind))
-    beyond = em.one("select", kind, _ask(em, LESS, x, 0.0), em.number(0.0, kind), above)
+    beyond = em.one(
+        "select", kind, _ask(em, Comparison.LESS_THAN, x, 0.0), em.number(0.0, kind), above
+    )
     return em.one("select", kind, normal, em.one("bitcast", kind, scaled), beyond)
 
 
@@ -62,9 +65,9 @@ def _subtract(em: Emitter, a: Val, b: Val) -> Val:
     return em.same("subf", a, b)
 
 
-def _ask(em: Emitter, predicate: int, lhs: Val, rhs: float) -> Val:
+def _ask(em: Emitter, predicate: Comparison, lhs: Val, rhs: float) -> Val:
     kind = tile(lhs)
     return em.one(
         "cmpf", kind.of(I1), lhs, em.number(rhs, kind),
-        comparison_predicate=predicate, comparison_ordering=ORDERED,
+        comparison_predicate=predicate, comparison_ordering=NanOrdering.ORDERED,
     )  # fmt: skip

@@ -8,13 +8,13 @@ tile's bits and a term that is always 0, though no assembler sees that.
 from __future__ import annotations
 
 from ....ir.core import Op, Value
+from ..encoding.enums import Comparison, Signedness
 from ..program.core import Val
 from ..program.types import F32, I8, I16, I32, Scalar
 from .emitter import Emitter, Reduced, tile
 
 WORDS = {1: I8, 2: I16}
 """The integers of narrow elements, by their bytes."""
-EQUAL = 0
 HALF = 16
 
 
@@ -43,9 +43,14 @@ def _zeros(em: Emitter, last: Reduced, word: Scalar) -> Val:
     """A zero per result: no x and y have x * x + 1 = 7 * y * y, not even modulo 8."""
     kind = tile(last.result).of(I32)
     x = em.one("bitcast", kind, last.result)
-    y = em.same("shri", x, em.number(HALF, kind), signedness=False)
+    y = em.same("shri", x, em.number(HALF, kind), signedness=Signedness.UNSIGNED)
     left = em.same("addi", em.same("muli", x, x), em.number(1, kind))
     right = em.same("muli", em.number(7, kind), em.same("muli", y, y))
-    zero = em.one("exti", kind.of(word), em.compare(EQUAL, left, right), signedness=False)
+    zero = em.one(
+        "exti",
+        kind.of(word),
+        em.compare(Comparison.EQUAL, left, right),
+        signedness=Signedness.UNSIGNED,
+    )
     ones = tuple(1 if k == last.axis else n for k, n in enumerate(last.given))
     return em.one("reshape", kind.of(word).shaped(ones), zero)

@@ -8,20 +8,28 @@ from typing import Any
 from ....base.dtypes import bf16, int_range
 from ....ir.attrs import Overflow, Rounding
 from ....ir.core import Op, Value
+from ..encoding import enums
+from ..encoding.enums import Comparison
 from ..program.core import Val
 from ..program.types import I1
 from .accurate import in_f64
 from .emitter import Emitter, Rule, tile
 from .quotients import multiplied, shared_divisor
 
-ROUNDINGS: dict[Rounding, int] = {
-    Rounding.NEAREST_EVEN: 0, Rounding.ZERO: 1, Rounding.NEG_INF: 2, Rounding.POS_INF: 3,
-    Rounding.APPROX: 4, Rounding.FULL: 5,
-}  # fmt: skip
-OVERFLOWS: dict[Overflow, int] = {
-    Overflow.NONE: 0, Overflow.NO_SIGNED_WRAP: 1, Overflow.NO_UNSIGNED_WRAP: 2, Overflow.NO_WRAP: 3,
-}  # fmt: skip
-EQUAL = 0
+ROUNDINGS: dict[Rounding, enums.Rounding] = {
+    Rounding.NEAREST_EVEN: enums.Rounding.NEAREST_EVEN,
+    Rounding.ZERO: enums.Rounding.ZERO,
+    Rounding.NEG_INF: enums.Rounding.NEGATIVE_INF,
+    Rounding.POS_INF: enums.Rounding.POSITIVE_INF,
+    Rounding.APPROX: enums.Rounding.APPROX,
+    Rounding.FULL: enums.Rounding.FULL,
+}
+OVERFLOWS: dict[Overflow, enums.Overflow] = {
+    Overflow.NONE: enums.Overflow.NONE,
+    Overflow.NO_SIGNED_WRAP: enums.Overflow.NO_SIGNED_WRAP,
+    Overflow.NO_UNSIGNED_WRAP: enums.Overflow.NO_UNSIGNED_WRAP,
+    Overflow.NO_WRAP: enums.Overflow.NO_WRAP,
+}
 
 
 def rounded(em: Emitter, op: Op) -> Sequence[Val]:
@@ -100,14 +108,14 @@ def _divisor(em: Emitter, op: Op) -> tuple[Val, Val | None]:
     one = None
     zero = None
     if b.low <= 0 <= b.high:
-        zero = em.compare(EQUAL, given, em.number(0, kind))
+        zero = em.compare(Comparison.EQUAL, given, em.number(0, kind))
     wrong = zero
     least = int_range(lhs.tile.dtype)[0]
     if is_signed(lhs) and a.low == least and b.low <= -1 <= b.high:
         overflows = em.one(
             "andi", kind.of(I1),
-            em.compare(EQUAL, em.get(lhs), em.number(least, kind)),
-            em.compare(EQUAL, given, em.number(-1, kind)),
+            em.compare(Comparison.EQUAL, em.get(lhs), em.number(least, kind)),
+            em.compare(Comparison.EQUAL, given, em.number(-1, kind)),
         )  # fmt: skip
         wrong = overflows if zero is None else em.same("ori", zero, overflows)
     if wrong is None:

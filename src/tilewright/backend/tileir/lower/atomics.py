@@ -8,33 +8,36 @@ from typing import Any
 from ....base.dtypes import AnyDType
 from ....ir.attrs import AtomicMode
 from ....ir.core import Op
+from ..encoding import enums
 from ..program.core import Val
 from ..program.types import BF16, F16, F32, F64, I32, I64, TOKEN, Scalar, tile_of
 from .emitter import Emitter, Rule, tile
 from .pointer import order_of
 from .swapping import swap_until_done
 
-AND, OR, XOR, ADD, ADDF, MAX, MIN, UMAX, UMIN, XCHG = range(10)
-BITS: dict[AtomicMode, int] = {
-    AtomicMode.AND: AND, AtomicMode.OR: OR, AtomicMode.XOR: XOR, AtomicMode.ADD: ADD,
+BITS: dict[AtomicMode, enums.AtomicMode] = {
+    AtomicMode.AND: enums.AtomicMode.AND, AtomicMode.OR: enums.AtomicMode.OR,
+    AtomicMode.XOR: enums.AtomicMode.XOR, AtomicMode.ADD: enums.AtomicMode.ADD,
 }  # fmt: skip
-EXTREMES: dict[AtomicMode, tuple[int, int]] = {
-    AtomicMode.MAX: (UMAX, MAX), AtomicMode.MIN: (UMIN, MIN),
-}  # fmt: skip
+EXTREMES: dict[AtomicMode, tuple[enums.AtomicMode, enums.AtomicMode]] = {
+    AtomicMode.MAX: (enums.AtomicMode.UMAX, enums.AtomicMode.MAX),
+    AtomicMode.MIN: (enums.AtomicMode.UMIN, enums.AtomicMode.MIN),
+}
 """By whether the integers are signed."""
 ADDED_SINCE: dict[Scalar, int] = {F16: 80, BF16: 90, F32: 80, F64: 80}
 """The first architecture that adds floats of a type atomically."""
-RELAXED = 1
 
 
-def mode_of(em: Emitter, mode: AtomicMode, dtype: AnyDType, kind: Scalar) -> int | None:
+def mode_of(
+    em: Emitter, mode: AtomicMode, dtype: AnyDType, kind: Scalar
+) -> enums.AtomicMode | None:
     """The mode as Tile IR has it; None if it has none for this element type."""
     if mode is AtomicMode.ADD and dtype.is_float:
-        return ADDF if em.target.number >= ADDED_SINCE[kind] else None
+        return enums.AtomicMode.ADDF if em.target.number >= ADDED_SINCE[kind] else None
     if kind.width < 32:
         return None
     if mode is AtomicMode.XCHG:
-        return XCHG
+        return enums.AtomicMode.XCHG
     if dtype.is_float:
         return None
     return EXTREMES[mode][dtype.is_signed] if mode in EXTREMES else BITS[mode]
@@ -44,7 +47,8 @@ def atomic_order(op: Op) -> dict[str, Any]:
     """Memory order and scope of an atomic, which is never weak."""
     given = order_of(op)
     return given if given["memory_scope"] is not None else given | {
-        "memory_ordering_semantics": RELAXED, "memory_scope": 1,
+        "memory_ordering_semantics": enums.MemoryOrdering.RELAXED,
+        "memory_scope": enums.MemoryScope.DEVICE,
     }  # fmt: skip
 
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....ir.core import Op
+from ..encoding.enums import Comparison, Signedness
 from ..program.core import Val
 from .arithmetic import OVERFLOWS, is_signed, plain
 from .emitter import Emitter, Rule, tile
-
-LESS = 2
 
 
 def _noti(em: Emitter, op: Op) -> Sequence[Val]:
@@ -26,13 +25,15 @@ def _fits(em: Emitter, op: Op) -> bool:
 
 def _small(em: Emitter, amount: Val, width: int) -> Val:
     """The amount, at most one below the width; read as unsigned."""
-    return em.same("mini", amount, em.number(width - 1, tile(amount)), signedness=False)
+    return em.same(
+        "mini", amount, em.number(width - 1, tile(amount)), signedness=Signedness.UNSIGNED
+    )
 
 
 def _or_zero(em: Emitter, amount: Val, width: int, shifted: Val) -> Val:
     """What was shifted, or 0 where the amount is the width or more."""
     kind = tile(shifted)
-    inside = em.compare(LESS, amount, em.number(width, kind), signed=False)
+    inside = em.compare(Comparison.LESS_THAN, amount, em.number(width, kind), signed=False)
     return em.one("select", kind, inside, shifted, em.number(0, kind))
 
 
@@ -42,7 +43,7 @@ def _shli(em: Emitter, op: Op) -> Sequence[Val]:
     if _fits(em, op):
         return (em.same("shli", lhs, amount, overflow=overflow),)
     width = op.result.tile.dtype.bits
-    shifted = em.same("shli", lhs, _small(em, amount, width), overflow=0)
+    shifted = em.same("shli", lhs, _small(em, amount, width))
     return (_or_zero(em, amount, width, shifted),)
 
 

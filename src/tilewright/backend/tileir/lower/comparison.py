@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 from ....ir.attrs import Predicate
 from ....ir.core import Op
+from ..encoding.enums import Comparison, NanOrdering
 from ..program.core import Val
 from ..program.types import F4E2M1FN, F32, I1, Tile
 from .arithmetic import is_signed
 from .emitter import Emitter, Rule, tile
 
-PREDICATES: dict[Predicate, int] = {
-    Predicate.EQ: 0, Predicate.NE: 1, Predicate.LT: 2, Predicate.LE: 3, Predicate.GT: 4,
-    Predicate.GE: 5,
+PREDICATES: dict[Predicate, Comparison] = {
+    Predicate.EQ: Comparison.EQUAL, Predicate.NE: Comparison.NOT_EQUAL,
+    Predicate.LT: Comparison.LESS_THAN, Predicate.LE: Comparison.LESS_THAN_OR_EQUAL,
+    Predicate.GT: Comparison.GREATER_THAN, Predicate.GE: Comparison.GREATER_THAN_OR_EQUAL,
 }  # fmt: skip
 
 
@@ -40,11 +42,12 @@ def _lies_inside(em: Emitter, op: Op) -> bool:
 
 def _cmpf(em: Emitter, op: Op) -> Sequence[Val]:
     lhs, rhs = em.all(op)
-    predicate, ordered = PREDICATES[op.attrs["predicate"]], not op.attrs["unordered"]
+    predicate = PREDICATES[op.attrs["predicate"]]
+    ordering = NanOrdering.UNORDERED if op.attrs["unordered"] else NanOrdering.ORDERED
     return (
         em.one(
             "cmpf", tile(lhs).of(I1), lhs, rhs,
-            comparison_predicate=predicate, comparison_ordering=ordered,
+            comparison_predicate=predicate, comparison_ordering=ordering,
         ),
     )  # fmt: skip
 

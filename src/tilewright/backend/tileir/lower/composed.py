@@ -9,13 +9,11 @@ from collections.abc import Callable, Sequence
 
 from ....base.polynomials import ERF, ERF_ONE, ERFC, ERFC_1, EXP, LN2, LOG2E, LOG_F32, LOG_F64
 from ....ir.core import Op
+from ..encoding.enums import Comparison, NanOrdering, Rounding
 from ..program.core import Val
 from ..program.types import F32, F64, I1, I32, I64, Scalar, Tile
 from .emitter import Emitter, Rule, tile
 
-EQUAL, LESS, GREATER = 0, 2, 4
-ORDERED = 1
-FULL = 5
 WHOLE: dict[Scalar, Scalar] = {F32: I32, F64: I64}
 """The integer that holds the bits of a float."""
 FRACTION = {F32: 23, F64: 52}
@@ -49,11 +47,13 @@ class Writer:
         """An instruction whose operands and result are tiles of the kind."""
         return self._em.same(name, *map(self.value, operands), **attrs)
 
-    def where(self, lhs: Val, predicate: int, rhs: Val | float, yes: Val | float, no: Val) -> Val:
+    def where(
+        self, lhs: Val, predicate: Comparison, rhs: Val | float, yes: Val | float, no: Val
+    ) -> Val:
         """One where a comparison holds, which no NaN does, else the other."""
         held = self._em.one(
             "cmpf", self._kind.of(I1), lhs, self.value(rhs),
-            comparison_predicate=predicate, comparison_ordering=ORDERED,
+            comparison_predicate=predicate, comparison_ordering=NanOrdering.ORDERED,
         )  # fmt: skip
         return self._em.one("select", self._kind, held, self.value(yes), no)
 
@@ -78,8 +78,8 @@ class Writer:
 def expm1(w: Writer, x: Val) -> Val:
     """e**x - 1 = 2**n (e**r - 1) + (2**n - 1), in halves: 2**n may overflow where that does not."""
     low_end, high_end = EXPM1_ENDS[w.scalar]
-    inside = w.where(x, GREATER, high_end, high_end, x)
-    inside = w.where(inside, LESS, low_end, low_end, inside)
+    inside = w.where(x, Comparison.GREATER_THAN, high_end, high_end, x)
+    inside = w.where(inside, Comparison.LESS_THAN, low_end, low_end, inside)
     rounder = 1.5 * 2.0 ** FRACTION[w.scalar]
     shifted = w.do("fma", inside, LOG2E, rounder)
     n = w.do("subf", shifted, rounder)
@@ -90,7 +90,9 @@ def expm1(w: Writer, x: Val) -> Val:
     factor = w.half_power(shifted)
     large = w.do("fma", factor, exact, w.do("subf", factor, 0.5))
     half = w.do("fma", factor, small, large)
-    return w.where(w.do("absf", x), LESS, EXPM1_SMALL[w.scalar], x, w.do("addf", half, half))
+    return w.where(
+        w.do("absf", x), Comparison.LESS_THAN, EXPM1_SMALL[w.scalar], x, w.do("addf", half, half)
+    )
 
 
 def log1p(w: Writer, x: Val) -> Val:
@@ -98,14 +100,14 @@ def log1p(w: Writer, x: Val) -> Val:
     total = w.do("addf", x, 1.0)
     added = w.do("subf", total, 1.0)
     rest = w.do("addf", w.do("subf", 1.0, w.do("subf", total, added)), w.do("subf", x, added))
-    rounding = {"rounding_mode": FULL} if w.scalar is F32 else {}
+    rounding = {"rounding_mode": Rounding.FULL} if w.scalar is F32 else {}
     quotient = w.do("divf", rest, total, **rounding)
     # At -1 and infinity there is none.
-    quotient = w.where(quotient, EQUAL, quotient, quotient, w.value(0.0))
+    quotient = w.where(quotient, Comparison.EQUAL, quotient, quotient, w.value(0.0))
     far = w.do("addf", w.do("log", total), quotient)
     near = w.do("addf", x, _CORRECTIONS[w.scalar](w, x))
     away = w.do("absf", w.do("subf", x, LOG1P_MIDDLE))
-    return w.where(away, LESS, LOG1P_AROUND, near, far)
+    return w.where(away, Comparison.LESS_THAN, LOG1P_AROUND, near, far)
 
 
 def _correction_f32(w: Writer, x: Val) -> Val:
@@ -131,12 +133,12 @@ def erf(w: Writer, x: Val) -> Val:
     magnitude = w.do("absf", x)
     near = w.do("fma", x, w.horner(w.do("mulf", x, x), ERF[w.name]), x)
     one = ERF_ONE[w.name]
-    beyond = w.do("subf", w.where(magnitude, GREATER, one, one, magnitude), 1.0)
+    beyond = w.do("subf", w.where(magnitude, Comparison.GREATER_THAN, one, one, magnitude), 1.0)
     exponent = w.do("mulf", beyond, w.horner(beyond, ERFC[w.name]))
     flushing = {"flush_to_zero": True} if w.scalar is F32 else {}
     far = w.do("fma", w.do("exp2", exponent, **flushing), -ERFC_1, 1.0)
-    far = w.where(x, LESS, 0.0, w.do("negf", far), far)
-    return w.where(magnitude, LESS, 1.0, near, far)
+    far = w.where(x, Comparison.LESS_THAN, 0.0, w.do("negf", far), far)
+    return w.where(magnitude, Comparison.LESS_THAN, 1.0, near, far)
 
 
 def _composed(function: Function) -> Rule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....ir.core import Op
+from ..encoding.enums import Comparison, Signedness
 from ..program.core import Region, Val
 from ..program.types import (
     BF16,
@@ -26,7 +27,6 @@ from ..program.types import (
 from .arithmetic import is_signed
 from .emitter import Emitter, Rule, kind_of_value, tile
 
-NOT_EQUAL, GREATER = 1, 4
 BITS: dict[Scalar | Pointer, Scalar] = {
     **{kind: kind for kind in (I8, I16, I32, I64)},
     F16: I16, BF16: I16, F32: I32, F64: I64, F8E4M3FN: I8, F8E5M2: I8,
@@ -40,7 +40,7 @@ def _for(em: Emitter, op: Op) -> Sequence[Val]:
     if em.ranges.of(op.one("step")).low <= 0:
         # A step that is not positive means no rounds, and must not mean endless ones.
         kind = tile(step)
-        positive = em.compare(GREATER, step, em.number(0, kind), signed=signed)
+        positive = em.compare(Comparison.GREATER_THAN, step, em.number(0, kind), signed=signed)
         upper = em.one("select", kind, positive, upper, lower)
         step = em.one("select", kind, positive, step, em.number(1, kind))
     inits = [em.get(v) for v in op.all("init")]
@@ -104,7 +104,7 @@ def _given(em: Emitter, value: Val, kind: Kind, is_own: bool) -> Val:
     """A value as an arm gives it; `is_own` if it was made there."""
     given = value
     if value.kind != kind:
-        given = em.one("exti", kind, value, signedness=False)
+        given = em.one("exti", kind, value, signedness=Signedness.UNSIGNED)
     if is_own or not em.target.careful or not isinstance(kind, Tile) or not kind.shape:
         return given
     return _remade(em, given, kind)
@@ -117,7 +117,7 @@ def _remade(em: Emitter, value: Val, kind: Tile) -> Val:
     whole = kind.of(BITS[kind.elem])
     bits = value if whole == kind else em.one("bitcast", whole, value)
     one = em.number(1, whole)
-    high = em.same("shli", em.same("shri", bits, one, signedness=False), one, overflow=0)
+    high = em.same("shli", em.same("shri", bits, one, signedness=Signedness.UNSIGNED), one)
     joined = em.same("ori", high, em.same("andi", bits, one))
     return joined if whole == kind else em.one("bitcast", kind, joined)
 
@@ -125,7 +125,7 @@ def _remade(em: Emitter, value: Val, kind: Tile) -> Val:
 def _as_truth(em: Emitter, value: Val, kind: Kind) -> Val:
     if value.kind == kind:
         return value
-    return em.compare(NOT_EQUAL, value, em.number(0, tile(value)))
+    return em.compare(Comparison.NOT_EQUAL, value, em.number(0, tile(value)))
 
 
 def _jump(em: Emitter, op: Op) -> Sequence[Val]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ....base.dtypes import AnyDType, f8e8m0fnu, int_range
 from ....base.shapes import size
 from ....ir.core import Op
+from ..encoding.enums import Comparison, NanOrdering, Rounding, Signedness
 from ..encoding.versions import V13_4
 from ..program.core import Val
 from ..program.types import (
     BF16,
+    F4E2M1FN,
     F8E4M3FN,
     F8E5M2,
     F16,
@@ -20,6 +23,7 @@ from ..program.types import (
     I1,
     I8,
     I32,
+    I64,
     TF32,
     Pointer,
     Scalar,
@@ -30,28 +34,34 @@ from .again import converted
 from .arithmetic import OVERFLOWS, is_signed
 from .emitter import Emitter, Rule, tile
 
-EQUAL, LESS, GREATER, GREATER_OR_EQUAL = 0, 2, 4, 5
-NEAREST, TO_INTEGER = 0, 6
-
 
 def _ftof(em: Emitter, op: Op) -> Sequence[Val]:
     arg = converted(em, op.one("arg"))
     kind = tile_of(op.result.type)
     if op.attrs["to"] is f8e8m0fnu:
         return (_to_scale(em, arg, kind),)
-    if kind.elem not in OVERFLOWS_TO:
-        return (em.one("ftof", kind, arg, rounding_mode=NEAREST),)
+    if kind.elem not in (*OVERFLOWS_TO, F4E2M1FN):
+        return (em.one("ftof", kind, arg, rounding_mode=Rounding.NEAREST_EVEN),)
     if tile(arg).elem not in COMPARED:
         arg = em.one("ftof", kind.of(F32), arg)
+    if kind.elem == F4E2M1FN:
+        return (em.one("ftof", kind, _zero_for_nan(em, arg)),)
     return (_overflowing(em, arg, em.one("ftof", kind, arg), kind),)
+
+
+def _zero_for_nan(em: Emitter, arg: Val) -> Val:
+    """A float for a type without NaN, of which hardware would make the largest number."""
+    kind = tile(arg)
+    ordinary = _ask(em, Comparison.EQUAL, arg, arg)
+    return em.one("select", kind, ordinary, arg, em.number(0.0, kind))
 
 
 COMPARED = (F16, BF16, F32, F64)
 """Floats that can be compared."""
-OVERFLOWS_TO: dict[Scalar | Pointer, tuple[int, float, float]] = {
+OVERFLOWS_TO: dict[Scalar | Pointer, tuple[Comparison, float, float]] = {
     # 464 still fits: it is as near to the largest number as to the next, and that one is even.
-    F8E4M3FN: (GREATER, 464.0, math.nan),
-    F8E5M2: (GREATER_OR_EQUAL, 61440.0, math.inf),
+    F8E4M3FN: (Comparison.GREATER_THAN, 464.0, math.nan),
+    F8E5M2: (Comparison.GREATER_THAN_OR_EQUAL, 61440.0, math.inf),
 }
 """Which magnitudes are too large, and what they become; Tile IR would give the largest number."""
 
@@ -61,23 +71,54 @@ def _overflowing(em: Emitter, arg: Val, narrow: Val, kind: Tile) -> Val:
     predicate, bound, beyond = OVERFLOWS_TO[kind.elem]
     source = tile(arg)
     large = _ask(em, predicate, em.same("absf", arg), em.number(bound, source))
-    negative = _ask(em, LESS, arg, em.number(0.0, source))
+    negative = _ask(em, Comparison.LESS_THAN, arg, em.number(0.0, source))
     signed = em.one("select", kind, negative, em.number(-beyond, kind), em.number(beyond, kind))
     return em.one("select", kind, large, signed, narrow)
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where a float has its exponent, as far as conversions to powers of two need it."""
+
+    word: Scalar
+    fraction: int
+    """Where the exponent begins."""
+    rebias: int
+    """How much its exponents exceed those of a power of two."""
+    least: int
+    """The bits of the least power of two; the next one has the first exponent that is not 0."""
+
+
+LAYOUTS: dict[Scalar | Pointer, _Layout] = {
+    F32: _Layout(I32, 23, 0, 1 << 22),
+    F64: _Layout(I64, 52, 896, 896 << 52),
+}
+NOT_A_NUMBER = 0xFF
+
+
 def _to_scale(em: Emitter, arg: Val, kind: Tile) -> Val:
-    """To the nearest power of two, ties to the even exponent: by the bits of an f32."""
-    wide = arg if tile(arg).elem == F32 else em.one("ftof", kind.of(F32), arg)
-    bits = em.one("bitcast", kind.of(I32), wide)
-    whole = kind.of(I32)
-    exponent = em.same("shri", bits, em.number(23, whole), signedness=True)
-    odd = em.same("andi", exponent, em.number(1, whole))
-    half = em.same("addi", em.same("addi", bits, em.number(0x3FFFFF, whole)), odd)
-    rounded = em.same("shri", half, em.number(23, whole), signedness=True)
-    negative = em.compare(LESS, bits, em.number(0, whole))
-    result = em.one("select", whole, negative, em.number(0xFF, whole), rounded)
-    return em.one("bitcast", kind, em.one("trunci", kind.of(I8), result))
+    """To the nearest power of two, the greater at a tie; NaN for all that is not positive.
+
+    All between the two least powers goes to the greater, as in the other backends.
+    """
+    wide = arg if tile(arg).elem in LAYOUTS else em.one("ftof", kind.of(F32), arg)
+    layout = LAYOUTS[tile(wide).elem]
+    whole = kind.of(layout.word)
+    bits = em.one("bitcast", whole, wide)
+    half, fraction = em.number(1 << layout.fraction - 1, whole), em.number(layout.fraction, whole)
+    exponent = em.same(
+        "shri", em.same("addi", bits, half), fraction, signedness=Signedness.UNSIGNED
+    )
+    code = em.same("subi", exponent, em.number(layout.rebias, whole))
+    above = em.compare(Comparison.GREATER_THAN, bits, em.number(layout.least, whole))
+    least = em.one("exti", whole, above, signedness=Signedness.UNSIGNED)
+    second = em.number(layout.rebias + 1 << layout.fraction, whole)
+    code = em.one("select", whole, em.compare(Comparison.LESS_THAN, bits, second), least, code)
+    nan = em.number(NOT_A_NUMBER, whole)
+    positive = em.compare(Comparison.GREATER_THAN, bits, em.number(0, whole))
+    code = em.one("select", whole, positive, code, nan)
+    code = em.same("mini", code, nan, signedness=Signedness.UNSIGNED)
+    return em.one("bitcast", kind, em.one("trunci", kind.of(I8), code))
 
 
 # --- floats to integers --------------------------------------------------------------------------
@@ -96,7 +137,7 @@ def _ftoi(em: Emitter, op: Op) -> Sequence[Val]:
 def _converted(em: Emitter, arg: Val, kind: Tile, to: AnyDType, *, saturating: bool) -> Val:
     return em.one(
         "ftoi", kind, arg,
-        saturating=saturating, signedness=to.is_signed, rounding_mode=TO_INTEGER,
+        saturating=saturating, signedness=to.is_signed, rounding_mode=Rounding.NEAREST_INT_TO_ZERO,
     )  # fmt: skip
 
 
@@ -105,9 +146,9 @@ def _saturated(em: Emitter, arg: Val, kind: Tile, to: AnyDType) -> Val:
     low, high = int_range(to)
     source = tile(arg)
     # high + 1 is a power of two, so it is exact as a float.
-    above = _ask(em, GREATER_OR_EQUAL, arg, em.number(float(high + 1), source))
-    below = _ask(em, LESS, arg, em.number(float(low), source))
-    ordinary = _ask(em, EQUAL, arg, arg)
+    above = _ask(em, Comparison.GREATER_THAN_OR_EQUAL, arg, em.number(float(high + 1), source))
+    below = _ask(em, Comparison.LESS_THAN, arg, em.number(float(low), source))
+    ordinary = _ask(em, Comparison.EQUAL, arg, arg)
     outside = em.same("ori", above, below)
     fits = em.same("andi", ordinary, em.same("xori", outside, em.number(1, kind.of(I1))))
     safe = em.one("select", source, fits, arg, em.number(0.0, source))
@@ -116,9 +157,16 @@ def _saturated(em: Emitter, arg: Val, kind: Tile, to: AnyDType) -> Val:
     return em.one("select", kind, below, em.number(low, kind), bounded)
 
 
-def _ask(em: Emitter, predicate: int, lhs: Val, rhs: Val) -> Val:
+def _ask(em: Emitter, predicate: Comparison, lhs: Val, rhs: Val) -> Val:
     kind = tile(lhs).of(I1)
-    return em.one("cmpf", kind, lhs, rhs, comparison_predicate=predicate, comparison_ordering=1)
+    return em.one(
+        "cmpf",
+        kind,
+        lhs,
+        rhs,
+        comparison_predicate=predicate,
+        comparison_ordering=NanOrdering.ORDERED,
+    )
 
 
 # --- integers ------------------------------------------------------------------------------------
@@ -129,12 +177,33 @@ def _itof(em: Emitter, op: Op) -> Sequence[Val]:
     kind = tile_of(op.result.type)
     signed = is_signed(op.one("arg"))
     if op.attrs["to"] is f8e8m0fnu:
-        wide = em.one("itof", kind.of(F32), arg, signedness=signed)
-        return (_to_scale(em, wide, kind),)
+        return (_to_scale(em, _as_f64(em, arg, signed=signed), kind),)
     if kind.elem in OVERFLOWS_TO:  # integers that fit are exact as f32
-        wide = em.one("itof", kind.of(F32), arg, signedness=signed, rounding_mode=NEAREST)
+        wide = em.one(
+            "itof", kind.of(F32), arg, signedness=signed, rounding_mode=Rounding.NEAREST_EVEN
+        )
         return (_overflowing(em, wide, em.one("ftof", kind, wide), kind),)
-    return (em.one("itof", kind, arg, signedness=signed, rounding_mode=NEAREST),)
+    return (em.one("itof", kind, arg, signedness=signed, rounding_mode=Rounding.NEAREST_EVEN),)
+
+
+STICKY = 12
+"""Low bits of a 64-bit integer that one bit stands for, so that f64 holds the others."""
+
+
+def _as_f64(em: Emitter, arg: Val, *, signed: bool) -> Val:
+    """An integer as an f64 that lies on the same side of all numbers of few bits."""
+    kind = tile(arg)
+    if kind.scalar is I64:
+        low = em.same("andi", arg, em.number((1 << STICKY) - 1, kind))
+        zero = em.number(0, kind)
+        rest = em.compare(Comparison.NOT_EQUAL, low, zero)
+        bit = em.one("select", kind, rest, em.number(1 << STICKY - 1, kind), zero)
+        short = em.same("ori", em.same("subi", arg, low), bit)
+        large = em.compare(
+            Comparison.GREATER_THAN_OR_EQUAL, arg, em.number(1 << 53, kind), signed=False
+        )
+        arg = em.one("select", kind, large, short, arg)
+    return em.one("itof", kind.of(F64), arg, signedness=signed, rounding_mode=Rounding.NEAREST_EVEN)
 
 
 def _exti(em: Emitter, op: Op) -> Sequence[Val]:

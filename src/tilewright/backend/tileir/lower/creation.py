@@ -19,7 +19,7 @@ def _iota(em: Emitter, op: Op) -> Sequence[Val]:
     if kind.size <= 1 << kind.scalar.width:
         return (em.one("iota", kind),)
     # It wraps, which Tile IR's own does not.
-    return (em.one("trunci", kind, em.one("iota", kind.of(I32)), overflow=0),)
+    return (em.one("trunci", kind, em.one("iota", kind.of(I32))),)
 
 
 RULES: dict[str, Rule] = {"constant": _constant, "iota": _iota}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ....base.cuda_abi import LAUNCH_WORDS, LaunchWord
 from ....ir.core import Op
 from ....ir.sites import reporting_ops
+from ..encoding.enums import AtomicMode, Comparison, MemoryOrdering, MemoryScope, Signedness
 from ..program.core import Val
 from ..program.types import (
     F4E2M1FN,
@@ -22,8 +23,6 @@ from ..program.types import (
 )  # fmt: skip
 from .emitter import Emitter, Rule, tile
 
-EQUAL, LESS, LESS_OR_EQUAL, GREATER_OR_EQUAL = 0, 2, 3, 5
-WEAK, RELAXED, DEVICE, ADD = 0, 1, 1, 3
 WORD = Tile(I64)
 HEAD = 24
 """Bytes of a print record before the operands."""
@@ -41,7 +40,13 @@ def _place(em: Emitter, word: LaunchWord) -> Val:
 
 
 def _write(em: Emitter, word: LaunchWord, value: Val) -> None:
-    em.op("store_ptr_tko", [TOKEN], _place(em, word), value, memory_ordering_semantics=WEAK)
+    em.op(
+        "store_ptr_tko",
+        [TOKEN],
+        _place(em, word),
+        value,
+        memory_ordering_semantics=MemoryOrdering.WEAK,
+    )
 
 
 def _linear_block(em: Emitter) -> Val:
@@ -61,7 +66,7 @@ def _fail(em: Emitter, op: Op, index: Val | None, extent: Val | None) -> None:
     zero, one = em.number(0, WORD), em.number(1, WORD)
     taken, _ = em.op(
         "atomic_cas_tko", [WORD, TOKEN], _place(em, LaunchWord.ERROR_TAKEN), zero, one,
-        memory_ordering_semantics=RELAXED, memory_scope=DEVICE,
+        memory_ordering_semantics=MemoryOrdering.RELAXED, memory_scope=MemoryScope.DEVICE,
     )  # fmt: skip
 
     def describe() -> None:
@@ -74,7 +79,7 @@ def _fail(em: Emitter, op: Op, index: Val | None, extent: Val | None) -> None:
             if value is not None:
                 _write(em, word, em.widened(value))
 
-    em.branch(em.compare(EQUAL, taken, zero), describe)
+    em.branch(em.compare(Comparison.EQUAL, taken, zero), describe)
 
 
 def _not(em: Emitter, flag: Val) -> Val:
@@ -84,9 +89,9 @@ def _not(em: Emitter, flag: Val) -> Val:
 def _check(em: Emitter, op: Op) -> Sequence[Val]:
     index, extent = em.all(op)
     # Read as unsigned a negative index is a very large one; extents are not negative.
-    ok = em.compare(LESS, index, extent, signed=False)
+    ok = em.compare(Comparison.LESS_THAN, index, extent, signed=False)
     if em.ranges.of(op.one("extent")).low < 0:
-        ok = em.same("andi", ok, em.compare(GREATER_OR_EQUAL, extent, em.index(0)))
+        ok = em.same("andi", ok, em.compare(Comparison.GREATER_THAN_OR_EQUAL, extent, em.index(0)))
     em.branch(_not(em, ok), lambda: _fail(em, op, index, extent))
     return (ok,)
 
@@ -105,14 +110,15 @@ def _print(em: Emitter, op: Op) -> Sequence[Val]:
     total = HEAD + sum(sizes)
     used, _ = em.op(
         "atomic_rmw_tko", [WORD, TOKEN], _place(em, LaunchWord.PRINT_USED), em.number(total, WORD),
-        memory_ordering_semantics=RELAXED, memory_scope=DEVICE, mode=ADD,
+        memory_ordering_semantics=MemoryOrdering.RELAXED, memory_scope=MemoryScope.DEVICE,
+        mode=AtomicMode.ADD,
     )  # fmt: skip
     capacity, _ = em.op(
         "load_ptr_tko", [WORD, TOKEN], _place(em, LaunchWord.PRINT_CAPACITY),
-        memory_ordering_semantics=WEAK,
+        memory_ordering_semantics=MemoryOrdering.WEAK,
     )  # fmt: skip
     end = em.same("addi", used, em.number(total, WORD))
-    fits = em.compare(LESS_OR_EQUAL, end, capacity)
+    fits = em.compare(Comparison.LESS_THAN_OR_EQUAL, end, capacity)
 
     def fill() -> None:
         start = em.same("addi", used, em.number(8 * LAUNCH_WORDS, WORD))
@@ -146,7 +152,7 @@ def _nibbles(em: Emitter, value: Val, kind: Tile) -> Val:
     flat = em.one("reshape", kind.shaped((kind.size,)), value)
     bytes_ = em.one("pack", pairs, flat)
     low = em.same("andi", bytes_, em.number(0xF, pairs))
-    high = em.same("shri", bytes_, em.number(4, pairs), signedness=0)
+    high = em.same("shri", bytes_, em.number(4, pairs), signedness=Signedness.UNSIGNED)
     columns = [em.one("reshape", column, v) for v in (low, high)]
     both = em.one("cat", Tile(I8, (half, 2)), *columns, dim=1)
     return em.one("reshape", kind.of(I8), both)
@@ -168,7 +174,7 @@ def _store_at(em: Emitter, start: Val, at: int, value: Val) -> None:
         count = em.one("iota", Tile(I32, (kind.size,)))
         places = count if len(kind.shape) == 1 else em.one("reshape", kind.of(I32), count)
         base = em.one("offset", kind.of(pointer), base, places)
-    em.op("store_ptr_tko", [TOKEN], base, value, memory_ordering_semantics=WEAK)
+    em.op("store_ptr_tko", [TOKEN], base, value, memory_ordering_semantics=MemoryOrdering.WEAK)
 
 
 RULES: dict[str, Rule] = {"print": _print, "assert": _assert}

@@ -15,6 +15,7 @@ from ....base.shapes import Shape
 from ....base.source import Span
 from ....ir.core import Block, Func, Op, Value
 from ..choose import Choices
+from ..encoding.enums import Comparison
 from ..encoding.opcodes import OPCODES
 from ..encoding.versions import Version, version_text
 from ..program.core import Identity, Instr, Region, Val
@@ -137,8 +138,8 @@ class Emitter:
         """A 32-bit scalar."""
         return self.number(value, INDEX)
 
-    def compare(self, predicate: int, lhs: Val, rhs: Val, *, signed: bool = True) -> Val:
-        """Compare integers; the predicate is its code."""
+    def compare(self, predicate: Comparison, lhs: Val, rhs: Val, *, signed: bool = True) -> Val:
+        """Compare integers."""
         kind = tile(lhs).of(I1)
         return self.one("cmpi", kind, lhs, rhs, comparison_predicate=predicate, signedness=signed)
 

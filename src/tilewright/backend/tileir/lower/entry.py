@@ -13,6 +13,7 @@ from ....ir.sites import reporting_ops
 from ....ir.types import TensorType
 from .. import abi
 from ..choose import Choices
+from ..encoding.enums import Comparison, Rounding, Signedness
 from ..encoding.versions import V13_3
 from ..program.core import Bounded, DivBy, Kernel, Region, Val
 from ..program.types import I32, I64, INDEX, SCALAR_OF, Pointer, Tile
@@ -24,7 +25,6 @@ from .memory import whole_view
 from .ways import body_either_way
 
 LARGEST = (1 << 31) - 1
-LESS = 2
 
 
 def lower(func: Func, target: TileTarget, choices: Choices) -> Kernel:
@@ -198,7 +198,7 @@ def _tiles(em: Emitter, extent: Val | int, tile: int) -> Val:
 
 
 def _div(em: Emitter, a: Val, b: Val) -> Val:
-    return em.same("divi", a, b, signedness=True, rounding=1)
+    return em.same("divi", a, b, signedness=Signedness.SIGNED, rounding=Rounding.ZERO)
 
 
 def _only_real_blocks(em: Emitter) -> None:
@@ -216,12 +216,12 @@ def _only_real_blocks(em: Emitter) -> None:
         em.block = tuple(reversed(list(_unfolded(em, number, lengths))))
         _body(em)
 
-    em.branch(em.compare(LESS, number, total), real)
+    em.branch(em.compare(Comparison.LESS_THAN, number, total), real)
 
 
 def _unfolded(em: Emitter, number: Val, lengths: Sequence[Val]) -> Iterator[Val]:
     """The index of a block along each axis, the last first."""
     for n in reversed(lengths):
-        rest = em.same("remi", number, n, signedness=True)
+        rest = em.same("remi", number, n, signedness=Signedness.SIGNED)
         number = _div(em, number, n)
-        yield em.one("trunci", INDEX, rest, overflow=0)
+        yield em.one("trunci", INDEX, rest)

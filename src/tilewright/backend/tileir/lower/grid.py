@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from ....base.tile_order import Numbers, tile_index
 from ....ir.core import Op
+from ..encoding.enums import Rounding, Signedness
 from ..program.core import Val
 from .emitter import Emitter, Rule
-
-TOWARDS_ZERO = 1
 
 
 def _block_id(em: Emitter, op: Op) -> Sequence[Val]:
@@ -41,8 +40,10 @@ def numbers(em: Emitter) -> Numbers[Val]:
         add=lambda a, b: em.same("addi", a, b),
         subtract=lambda a, b: em.same("subi", a, b),
         multiply=lambda a, b: em.same("muli", a, b),
-        divide=lambda a, b: em.same("divi", a, b, signedness=False, rounding=TOWARDS_ZERO),
-        least=lambda a, b: em.same("mini", a, b, signedness=True),
+        divide=lambda a, b: em.same(
+            "divi", a, b, signedness=Signedness.UNSIGNED, rounding=Rounding.ZERO
+        ),
+        least=lambda a, b: em.same("mini", a, b, signedness=Signedness.SIGNED),
     )
 
 

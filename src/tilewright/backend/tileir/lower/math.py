@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 from ....base.dtypes import f32
 from ....ir.core import Op
+from ..encoding.enums import Rounding
 from ..program.core import Val
 from .accurate import in_f64, power_of_two
 from .arithmetic import ROUNDINGS, plain, rounded
 from .composed import COMPOSED
 from .emitter import Emitter, Rule, tile
-
-NEAREST = 0
 
 
 def _how(em: Emitter, op: Op) -> Sequence[Val]:
@@ -30,7 +29,7 @@ def _exp(em: Emitter, op: Op) -> Sequence[Val]:
         return _how(em, op)
     (arg,) = em.all(op)
     factor = em.number(math.log2(math.e), tile(arg))
-    scaled = em.same("mulf", arg, factor, flush_to_zero=True, rounding_mode=NEAREST)
+    scaled = em.same("mulf", arg, factor, flush_to_zero=True, rounding_mode=Rounding.NEAREST_EVEN)
     return (em.same("exp2", scaled, flush_to_zero=True),)
 
 

@@ -10,6 +10,7 @@ from ....base.shapes import ceil_div
 from ....ir.core import Op, Value
 from ....ir.types import ViewType
 from ..accesses import Access
+from ..encoding.enums import Comparison, MemoryOrdering, Rounding, Signedness
 from ..encoding.versions import V13_3
 from ..program.core import Hints, Val
 from ..program.types import I32, I64, INDEX, TOKEN, PartitionView, StridedView, tile_of  # fmt: skip
@@ -18,9 +19,6 @@ from . import atomics, debug
 from .access import elements, near_elements
 from .emitter import Emitter, Memory, Rule, tile
 
-WEAK = 0
-DOWN, UP = 1, 3
-LESS = 2
 MOST = int_range(i32)[1]
 
 
@@ -37,7 +35,7 @@ def _as_index(em: Emitter, value: Val | int) -> Val:
     if isinstance(value, int):
         low, high = int_range(i32)
         return em.index((value - low) % (high - low + 1) + low)
-    return value if tile(value).elem == I32 else em.one("trunci", INDEX, value, overflow=0)
+    return value if tile(value).elem == I32 else em.one("trunci", INDEX, value)
 
 
 def _make_tensor(em: Emitter, op: Op) -> Sequence[Val]:
@@ -99,7 +97,14 @@ def _num_tiles(em: Emitter, op: Op) -> Sequence[Val]:
     if step == 1:
         return (_as_index(em, extent),)
     kind = tile(extent)
-    count = em.one("divi", kind, extent, em.number(step, kind), signedness=1, rounding=UP)
+    count = em.one(
+        "divi",
+        kind,
+        extent,
+        em.number(step, kind),
+        signedness=Signedness.SIGNED,
+        rounding=Rounding.POSITIVE_INF,
+    )
     return (_as_index(em, count),)
 
 
@@ -170,7 +175,7 @@ def _load_elements(
         padding = em.number(0 if value is None else value, kind)
     return em.op(
         "load_ptr_tko", [kind, TOKEN], pointers, mask, padding, em.token_of(op),
-        memory_ordering_semantics=WEAK, optimization_hints=hints,
+        memory_ordering_semantics=MemoryOrdering.WEAK, optimization_hints=hints,
     )  # fmt: skip
 
 
@@ -192,7 +197,8 @@ def _load_tile(
         view = _view(em, value, kind)
     return em.op(
         "load_view_tko", [tile_of(op.results[0].type), TOKEN], view, index, token,
-        memory_ordering_semantics=WEAK, optimization_hints=hints_of(em, em.choices.accesses[op]),
+        memory_ordering_semantics=MemoryOrdering.WEAK,
+        optimization_hints=hints_of(em, em.choices.accesses[op]),
         inbounds=(1,) * len(index) if inside else None,
     )  # fmt: skip
 
@@ -224,12 +230,21 @@ def is_whole(
     for k, number in enumerate(index):
         extent, step = extents[kind.dim_map[k]], kind.tile[k]
         if isinstance(extent, int):
-            below = em.compare(LESS, number, em.index(min(extent // step, MOST)), signed=False)
+            below = em.compare(
+                Comparison.LESS_THAN, number, em.index(min(extent // step, MOST)), signed=False
+            )
         else:
             same = em.widened(number) if tile(extent).elem == I64 else number
             size = em.number(step, tile(extent))
-            whole = em.one("divi", extent.kind, extent, size, signedness=1, rounding=DOWN)
-            below = em.compare(LESS, same, whole, signed=False)
+            whole = em.one(
+                "divi",
+                extent.kind,
+                extent,
+                size,
+                signedness=Signedness.SIGNED,
+                rounding=Rounding.ZERO,
+            )
+            below = em.compare(Comparison.LESS_THAN, same, whole, signed=False)
         answer = below if answer is None else em.same("andi", answer, below)
     assert answer is not None, "a view has an axis"
     return answer
@@ -242,7 +257,7 @@ def _store(em: Emitter, op: Op) -> Sequence[Val]:
         pointers, mask = elements(em, op)
         return em.op(
             "store_ptr_tko", [TOKEN], pointers, value, mask, token,
-            memory_ordering_semantics=WEAK, optimization_hints=hints,
+            memory_ordering_semantics=MemoryOrdering.WEAK, optimization_hints=hints,
         )  # fmt: skip
     guard = op.maybe("guard")
     view = _view(em, op.one("view"), access.view)
@@ -252,7 +267,7 @@ def _store(em: Emitter, op: Op) -> Sequence[Val]:
     def store() -> Sequence[Val]:
         return em.op(
             "store_view_tko", [TOKEN], value, view, index, token,
-            memory_ordering_semantics=WEAK, optimization_hints=hints,
+            memory_ordering_semantics=MemoryOrdering.WEAK, optimization_hints=hints,
             inbounds=(1,) * len(index) if inside else None,
         )  # fmt: skip
 

@@ -7,16 +7,21 @@ from typing import Any
 
 from ....ir.attrs import Ordering, Scope
 from ....ir.core import Op
+from ..encoding.enums import MemoryOrdering, MemoryScope
 from ..program.core import Hints, Val
 from ..program.types import TOKEN, tile_of
 from .arithmetic import is_signed
 from .emitter import Emitter, Rule
 
-ORDERINGS: dict[Ordering, int] = {
-    Ordering.WEAK: 0, Ordering.RELAXED: 1, Ordering.ACQUIRE: 2, Ordering.RELEASE: 3,
-    Ordering.ACQ_REL: 4,
+ORDERINGS: dict[Ordering, MemoryOrdering] = {
+    Ordering.WEAK: MemoryOrdering.WEAK, Ordering.RELAXED: MemoryOrdering.RELAXED,
+    Ordering.ACQUIRE: MemoryOrdering.ACQUIRE, Ordering.RELEASE: MemoryOrdering.RELEASE,
+    Ordering.ACQ_REL: MemoryOrdering.ACQ_REL,
 }  # fmt: skip
-SCOPES: dict[Scope, int] = {Scope.TILE_BLOCK: 0, Scope.DEVICE: 1, Scope.SYSTEM: 2}
+SCOPES: dict[Scope, MemoryScope] = {
+    Scope.TILE_BLOCK: MemoryScope.TL_BLK, Scope.DEVICE: MemoryScope.DEVICE,
+    Scope.SYSTEM: MemoryScope.SYS,
+}  # fmt: skip
 
 
 def order_of(op: Op) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ....ir.core import Op
+from ..encoding.enums import Comparison, NanOrdering, Rounding
 from ..program.core import Val
 from ..program.types import F32, I1
 from .emitter import Emitter, tile
 
-EQUAL, LESS, GREATER = 0, 2, 4
-NEAREST, FULL = 0, 5
 LARGE = 2.0**64
 LEAST = 4
 """How many elements must share a divisor that is no number of its own."""
@@ -43,8 +42,8 @@ def multiplied(em: Emitter, number: Val, divisor: Val) -> Val:
     """
     kind = tile(divisor)
     size = em.same("absf", divisor)
-    small = _ask(em, LESS, size, em.number(1 / LARGE, kind))
-    large = _ask(em, GREATER, size, em.number(LARGE, kind))
+    small = _ask(em, Comparison.LESS_THAN, size, em.number(1 / LARGE, kind))
+    large = _ask(em, Comparison.GREATER_THAN, size, em.number(LARGE, kind))
     scale = em.one("select", kind, small, em.number(LARGE, kind), em.number(1.0, kind))
     scale = em.one("select", kind, large, em.number(1 / LARGE, kind), scale)
     reciprocal = _reciprocal(em, _rounded(em, "mulf", divisor, scale))
@@ -59,10 +58,10 @@ def _reciprocal(em: Emitter, value: Val) -> Val:
     """
     kind = tile(value)
     one = em.number(1.0, kind)
-    near = em.same("divf", one, value, rounding_mode=FULL, flush_to_zero=False)
+    near = em.same("divf", one, value, rounding_mode=Rounding.FULL, flush_to_zero=False)
     left = _rounded(em, "fma", em.same("negf", value), near, one)
     better = _rounded(em, "fma", near, left, near)
-    return em.one("select", kind, _ask(em, EQUAL, left, left), better, near)
+    return em.one("select", kind, _ask(em, Comparison.EQUAL, left, left), better, near)
 
 
 def _repeated(em: Emitter, value: Val, like: Val) -> Val:
@@ -71,10 +70,12 @@ def _repeated(em: Emitter, value: Val, like: Val) -> Val:
     return em.one("broadcast", like.kind, value)
 
 
-def _ask(em: Emitter, predicate: int, a: Val, b: Val) -> Val:
+def _ask(em: Emitter, predicate: Comparison, a: Val, b: Val) -> Val:
     kind = tile(a).of(I1)
-    return em.one("cmpf", kind, a, b, comparison_predicate=predicate, comparison_ordering=1)
+    return em.one(
+        "cmpf", kind, a, b, comparison_predicate=predicate, comparison_ordering=NanOrdering.ORDERED
+    )
 
 
 def _rounded(em: Emitter, name: str, *operands: Val) -> Val:
-    return em.same(name, *operands, rounding_mode=NEAREST, flush_to_zero=False)
+    return em.same(name, *operands, rounding_mode=Rounding.NEAREST_EVEN, flush_to_zero=False)

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from ....base.dtypes import AnyDType
 from ....ir.attrs import AtomicMode
+from ..encoding.enums import Comparison, MemoryOrdering, MemoryScope, Signedness
 from ..program.core import Region, Val
 from ..program.types import FLAG, I1, I8, I16, I32, I64, TOKEN, Pointer, Scalar, Tile
 from .emitter import Emitter, tile
 
-EQUAL, DIFFERENT = 0, 1
-ACQ_REL, DEVICE, RELAXED = 4, 1, 1
 WORDS: dict[int, Scalar] = {1: I8, 8: I8, 16: I16, 32: I32, 64: I64}
 """The integer with the bits of an element in memory."""
 
@@ -69,12 +68,12 @@ def _round(
     new = _put(em, words, seen, combine(old))
     found, done = em.op(
         "atomic_cas_tko", [words.word, TOKEN], words.pointers, seen, new, pending, token,
-        memory_ordering_semantics=ACQ_REL, memory_scope=DEVICE,
+        memory_ordering_semantics=MemoryOrdering.ACQ_REL, memory_scope=MemoryScope.DEVICE,
     )  # fmt: skip
-    same = em.compare(EQUAL, found, seen)
+    same = em.compare(Comparison.EQUAL, found, seen)
     won = em.same("andi", pending, same)
     results = em.one("select", words.elem, won, old, before)
-    left = em.same("andi", pending, em.compare(DIFFERENT, found, seen))
+    left = em.same("andi", pending, em.compare(Comparison.NOT_EQUAL, found, seen))
     finished = em.same("xori", _any(em, left), em.number(1, FLAG))
     leaving = Region()
     with em.inside(leaving):
@@ -89,14 +88,14 @@ def _any(em: Emitter, flags: Val) -> Val:
     if not kind.shape:
         return flags
     count = kind.size
-    numbers = em.one("exti", kind.of(I32), flags, signedness=0)
+    numbers = em.one("exti", kind.of(I32), flags, signedness=Signedness.UNSIGNED)
     flat = em.one("reshape", Tile(I32, (count,)), numbers)
     body = Region((Val(Tile(I32)), Val(Tile(I32))))
     with em.inside(body):
         em.op("yield", (), [em.same("ori", *body.args)])
     from_zero = em.zero_identity(I32)
     (total,) = em.op("reduce", [Tile(I32)], [flat], regions=(body,), dim=0, identities=from_zero)
-    return em.compare(DIFFERENT, total, em.number(0, Tile(I32)))
+    return em.compare(Comparison.NOT_EQUAL, total, em.number(0, Tile(I32)))
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -112,8 +111,8 @@ def _words(em: Emitter, pointers: Val, elem: Tile) -> _Words:
     address = em.one("ptr_to_int", elem.of(I64), pointers)
     start = em.same("andi", address, em.number(-4, elem.of(I64)))
     where = em.one("int_to_ptr", elem.of(Pointer(I32)), start)
-    inside = em.one("trunci", word, em.same("subi", address, start, overflow=0), overflow=0)
-    shift = em.same("shli", inside, em.number(3, word), overflow=0)
+    inside = em.one("trunci", word, em.same("subi", address, start))
+    shift = em.same("shli", inside, em.number(3, word))
     return _Words(where, shift, elem, small, word)
 
 
@@ -121,7 +120,7 @@ def _loaded(em: Emitter, words: _Words, mask: Val, token: Val | None) -> Val:
     """A first guess of what the words hold."""
     loaded, _ = em.op(
         "load_ptr_tko", [words.word, TOKEN], words.pointers, mask, em.number(0, words.word), token,
-        memory_ordering_semantics=RELAXED, memory_scope=DEVICE,
+        memory_ordering_semantics=MemoryOrdering.RELAXED, memory_scope=MemoryScope.DEVICE,
     )  # fmt: skip
     return loaded
 
@@ -130,26 +129,26 @@ def _taken(em: Emitter, words: _Words, whole: Val) -> Val:
     """The elements in words."""
     bits = whole
     if words.shift is not None:
-        moved = em.same("shri", whole, words.shift, signedness=0)
-        bits = em.one("trunci", words.small, moved, overflow=0)
+        moved = em.same("shri", whole, words.shift, signedness=Signedness.UNSIGNED)
+        bits = em.one("trunci", words.small, moved)
     if words.elem.elem == I1:  # any byte but 0 is true
-        return em.compare(DIFFERENT, bits, em.number(0, words.small))
+        return em.compare(Comparison.NOT_EQUAL, bits, em.number(0, words.small))
     return bits if words.small == words.elem else em.one("bitcast", words.elem, bits)
 
 
 def _put(em: Emitter, words: _Words, whole: Val, elements: Val) -> Val:
     """Words with other elements in them."""
     if words.elem.elem == I1:
-        bits = em.one("exti", words.small, elements, signedness=0)
+        bits = em.one("exti", words.small, elements, signedness=Signedness.UNSIGNED)
     else:
         bits = elements if words.small == words.elem else em.one("bitcast", words.small, elements)
     if words.shift is None:
         return bits
     ones = em.number((1 << words.small.scalar.width) - 1, words.word)
-    place = em.same("shli", ones, words.shift, overflow=0)
+    place = em.same("shli", ones, words.shift)
     rest = em.same("andi", whole, em.same("xori", place, em.number(-1, words.word)))
-    wide = em.one("exti", words.word, bits, signedness=0)
-    return em.same("ori", rest, em.same("shli", wide, words.shift, overflow=0))
+    wide = em.one("exti", words.word, bits, signedness=Signedness.UNSIGNED)
+    return em.same("ori", rest, em.same("shli", wide, words.shift))
 
 
 # --- what to put ---------------------------------------------------------------------------------
@@ -186,4 +185,4 @@ def _same(em: Emitter, a: Val, b: Val) -> Val:
     if not kind.scalar.is_int:
         bits = kind.of(WORDS[kind.scalar.width])
         a, b = em.one("bitcast", bits, a), em.one("bitcast", bits, b)
-    return em.compare(EQUAL, a, b, signed=False)
+    return em.compare(Comparison.EQUAL, a, b, signed=False)

@@ -13,6 +13,7 @@ from support.cuda import cuda_ir, lowered
 from support.functions import numpy_function
 from support.numbers import fresh_rng
 from tilewright.backend.reference import floating
+from tilewright.backend.tileir.encoding.enums import Comparison
 from tilewright.backend.tileir.lower import composed
 from tilewright.backend.tileir.program.core import Val
 from tilewright.backend.tileir.program.text import program_text
@@ -72,7 +73,7 @@ class Machine:
 
 
 COMPARISONS = {
-    composed.EQUAL: np.equal, composed.LESS: np.less, composed.GREATER: np.greater,
+    Comparison.EQUAL: np.equal, Comparison.LESS_THAN: np.less, Comparison.GREATER_THAN: np.greater,
 }  # fmt: skip
 SIMPLE = {
     "addf": lambda kind, a, b: a + b, "subf": lambda kind, a, b: a - b,
