@@ -1,0 +1,170 @@
+"""What is known of the integers of straight programs holds in every launch and every block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.launch_space import CONDITIONS, M, N, X0, form_value, where
+from support.straight import CHOSEN, PROGRAMS, RUNS, SMALL, Array, Program, Step, program
+from tilewright.analysis.integers import Integers, is_index
+from tilewright.analysis.known import Known, Span
+from tilewright.analysis.linear import ZERO, Linear, atom, number
+from tilewright.analysis.proofs import Prover
+from tilewright.ir.launch_expr import Expr, LaunchCheck
+
+
+def analyzed(found: Program, assumed: Sequence[Expr] = ()) -> Integers:
+    checks = [LaunchCheck(expr, "", None) for expr in assumed]
+    integers = Integers(found.func, Prover(found.func.signature, checks))
+    for op in found.func.body.ops:
+        if len(op.results) == 1 and is_index(op.result):
+            integers.evaluate(op)
+    return integers
+
+
+def of_launches(form: Linear) -> Array:
+    """A form in each launch that is run."""
+    return form_value(form)[CHOSEN][:, None]
+
+
+def assert_bounds(known: Known, computed: Array, runs: Array) -> None:
+    for low in known.lows:
+        assert np.all((of_launches(low) <= computed) | ~runs), f"{low} is no lower bound"
+    for high in known.highs:
+        assert np.all((computed <= of_launches(high)) | ~runs), f"{high} is no upper bound"
+
+
+def assert_span(span: Span, computed: Array, runs: Array) -> None:
+    """A range holds wherever what it needs does; ends that are exact occur in every launch."""
+    for need in span.needs:
+        runs = runs & (of_launches(need) >= 0)
+    assert_bounds(Known((span.low,), (span.high,)), computed, runs)
+    launched = runs.any(axis=1)
+    # The first block always runs: what does not is as if it computed the same.
+    seen = np.where(runs, computed, computed[:, :1])[launched]
+    low, high = of_launches(span.low)[launched, 0], of_launches(span.high)[launched, 0]
+    if span.exact:
+        assert np.all(seen.min(axis=1, initial=2**40) == low), "the least value never occurs"
+        assert np.all(seen.max(axis=1, initial=-(2**40)) == high), "the greatest never occurs"
+    if span.dense:
+        ordered = np.sort(seen, axis=1)
+        kinds = 1 + (np.diff(ordered, axis=1) > 0).sum(axis=1)
+        assert np.all(kinds == high - low + 1), "there are gaps"
+    if span.point is not None:
+        assert np.all((of_launches(span.point) == computed) | ~runs), "it is another number"
+
+
+def assert_known(found: Program, assumed: Sequence[Expr] = ()) -> None:
+    integers = analyzed(found, assumed)
+    runs = RUNS & where(assumed)[CHOSEN][:, None]
+    for value, computed in zip(found.values, found.computed, strict=True):
+        known = integers.of(value)
+        assert_bounds(known, computed, runs)
+        if known.span is not None:
+            assert_span(known.span, computed, runs)
+
+
+@settings(max_examples=150)
+@given(PROGRAMS, st.lists(CONDITIONS, max_size=2))
+def test_what_is_known_holds_in_every_block_of_every_launch(steps, assumed):
+    assert_known(program(steps), assumed)
+
+
+SIGNED = ((("ge", N, ("const", 0)),), (("gt", M, ("const", 0)),), (("lt", N, ("const", 0)),), ())
+NOT_NEGATIVE = (("ge", N, ("const", 0)), ("ge", M, ("const", 0)))
+
+
+@pytest.mark.parametrize("name", ["divi", "remi", "muli", "absi", "shli", "shri", "mini", "maxi"])
+@pytest.mark.parametrize("way", range(3))
+@pytest.mark.parametrize("assumed", [*SIGNED, NOT_NEGATIVE], ids=str)
+def test_operands_of_either_sign(name, way, assumed):
+    """n and m are the last and the first value of i8; so is a number, on either side."""
+    steps = [Step(name, a, b, way) for a, b in ((1, 0), (0, 1), (0, 0))]
+    numbers = [Step("constant", 0, 0, k) for k in (7, 0, 5)]
+    for step in steps:
+        assert_known(program([step]), assumed)
+    for made in numbers:
+        assert_known(program([made, Step(name, 1, 0, way), Step(name, 0, 1, way)]), assumed)
+        assert_known(program([made, Step(name, 2, 0, way)]), assumed)
+
+
+# --- what must be known ---------------------------------------------------------------------------
+
+
+def last(steps: Sequence[Step], *assumed: Expr) -> Known:
+    found = program(steps)
+    assert_known(found, assumed)
+    return analyzed(found, assumed).of(found.values[-1])
+
+
+def number_step(n: int) -> Step:
+    return Step("constant", 0, 0, SMALL.index(n))
+
+
+@pytest.mark.parametrize(
+    ("steps", "assumed", "lows", "highs"),
+    [
+        # Values of i8, from the last: the number, m, n.
+        ([number_step(4), Step("remi", 1, 0, 0)], (), ZERO, number(3)),
+        ([number_step(4), Step("remi", 1, 0, 1)], (("ge", M, ("const", 0)),), ZERO, number(3)),
+        ([number_step(4), Step("divi", 1, 0, 0)], (), atom(("floordiv", M, ("const", 4))),
+         atom(("floordiv", M, ("const", 4)))),
+        ([number_step(4), Step("divi", 1, 0, 1)], (), atom(("ceildiv", M, ("const", 4))),
+         atom(("ceildiv", M, ("const", 4)))),
+        ([number_step(4), Step("divi", 1, 0, 2)], (("ge", M, ("const", 0)),), ZERO,
+         atom(("floordiv", M, ("const", 4)))),
+        ([number_step(4), Step("shri", 1, 0, 0)], (), atom(("floordiv", M, ("const", 16))),
+         atom(("floordiv", M, ("const", 16)))),
+        ([Step("mini", 0, 1, 0)], (), None, atom(M)),
+        ([Step("maxi", 0, 1, 0)], (), atom(N), None),
+        ([Step("absi", 0, 0, 0)], (("ge", M, ("const", 0)),), atom(M), atom(M)),
+        ([Step("cast", 0, 0, 1), Step("negi", 0, 0, 0)], (), atom(M).times(-1), atom(M).times(-1)),
+        ([Step("cast", 0, 0, 1), Step("addi", 0, 0, 0)], (), atom(M).times(2), atom(M).times(2)),
+        ([Step("cast", 0, 0, 1), Step("subi", 0, 0, 0)], (), ZERO, ZERO),
+    ],
+)  # fmt: skip
+def test_what_is_known_where_it_can_be(steps, assumed, lows, highs):
+    known = last(steps, *assumed)
+    assert lows is None or lows in known.lows
+    assert highs is None or highs in known.highs
+
+
+@pytest.mark.parametrize("steps", [
+    [number_step(4), Step("remi", 1, 0, 1)],
+    [number_step(0), Step("remi", 1, 0, 0)],
+    [number_step(-3), Step("remi", 1, 0, 0)],
+    [number_step(4), Step("divi", 1, 0, 2)],
+    [Step("addi", 0, 1, 0)],
+    [Step("muli", 0, 1, 0)],
+    [Step("absi", 0, 0, 0)],
+    [number_step(8), Step("shli", 1, 0, 0)],
+])  # fmt: skip
+def test_what_may_be_of_either_sign_or_wrap_is_anything(steps):
+    known = last(steps)
+    assert (known.lows, known.highs) == ((number(-128),), (number(127),))
+
+
+def test_products_of_what_is_not_negative_need_nothing_but_to_fit():
+    known = last([Step("muli", 0, 1, 0)], *NOT_NEGATIVE)
+    assert known.span is not None
+    assert known.span.needs == {number(127).minus(atom(("mul", M, N)))}
+    assert known.point is None
+
+
+def test_products_that_fit_are_points():
+    fits = ("le", ("mul", N, M), ("const", 127))
+    assert last([Step("muli", 0, 1, 0)], *NOT_NEGATIVE, fits).point == atom(("mul", M, N))
+
+
+def test_blocks_vary_and_launches_do_not():
+    wide = Step("cast", 0, 0, 1)  # m as an i32; then block, extent
+    across = last([wide, Step("addi", 0, 1, 0)])
+    assert across.point is None
+    assert across.span is not None and across.span.exact and across.span.dense
+    same = last([wide, Step("addi", 0, 2, 0)], ("le", M, ("const", 0)))
+    assert same.point == atom(M).plus(atom(X0))
