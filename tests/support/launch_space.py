@@ -109,7 +109,7 @@ def where(conditions: Iterable[Expr]) -> Array:
     return held
 
 
-# --- expressions drawn at random -----------------------------------------------------------------
+# --- expressions drawn at random ------------------------------------------------------------------
 
 LEAF = st.one_of(
     st.sampled_from((X0, X1, Z, N, M, GRID)), st.integers(-4, 9).map(lambda n: ("const", n))

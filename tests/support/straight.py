@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from support.ir import Kernel, checked, poisoned
-from support.launch_space import GRID, SPACE, TILE, M, N, X0, X1, Z
+from support.launch_space import GRID, SPACE, TILE, X0, X1, M, N, Z
 from tilewright.base.dtypes import AnyDType, f32, i8, i16, i32, u8
 from tilewright.ir.attrs import Predicate, Rounding
 from tilewright.ir.core import Func, Value
@@ -67,7 +67,9 @@ class Program:
     computed: list[Array]
 
 
-def _built(k: Kernel, leaves: Sequence[Value], steps: Sequence[Step]) -> list[Value]:
+def _built(
+    k: Kernel, leaves: Sequence[Value], steps: Sequence[Step], dtype: AnyDType
+) -> list[Value]:
     """The values of a program; those of one step fewer are a prefix."""
     shape = leaves[0].tile.shape
 
@@ -75,8 +77,7 @@ def _built(k: Kernel, leaves: Sequence[Value], steps: Sequence[Step]) -> list[Va
         made = k.constant(n, dtype)
         return k.broadcast(made, shape) if shape else made
 
-    values = [*leaves]
-    dtype: AnyDType = i8
+    values = [*leaves, *(k.emit("exti", v, to=i32) for v in leaves[:2])]
     for step in steps:
         same = [v for v in values if v.tile.dtype is dtype][::-1]
         a, b = same[step.a % len(same)], same[step.b % len(same)]
@@ -113,11 +114,14 @@ def _scalars() -> tuple[Kernel, list[Value]]:
     return k, [n, m, k.emit("extent", x, axis=0), k.block_id(0)]
 
 
-def program(steps: Sequence[Step]) -> Program:
-    """Build a program and run it everywhere."""
+def program(steps: Sequence[Step], dtype: AnyDType = i8) -> Program:
+    """Build a program and run it everywhere.
+
+    It starts with values of i8: n, m; or of i32: an extent, the block, n and m.
+    """
     k, leaves = _scalars()
-    values = _built(k, leaves, steps)
-    return Program(k.finish(), values, _computed(tuple(steps)))
+    values = _built(k, leaves, steps, dtype)
+    return Program(k.finish(), values, _computed(tuple(steps), dtype))
 
 
 @cache
@@ -131,12 +135,12 @@ def _inputs() -> tuple[tuple[AnyDType, Array], ...]:
 
 
 @cache
-def _computed(steps: tuple[Step, ...]) -> list[Array]:
+def _computed(steps: tuple[Step, ...], dtype: AnyDType) -> list[Array]:
     k = Kernel(grid_rank=1)
     inputs = _inputs()
     params = [k.tensor(f"x{i}", dtype, 1) for i, (dtype, _) in enumerate(inputs)]
     leaves = [k.load(p, (_POINTS,)) for p in params]
-    values = _built(k, leaves, steps)
+    values = _built(k, leaves, steps, dtype)
     results = [poisoned(v.tile.dtype, v.tile.shape) for v in values]
     for i, v in enumerate(values):
         k.store(v, k.output(f"z{i}", v.tile.dtype, 1), tile=v.tile.shape)

@@ -103,7 +103,7 @@ def test_random_programs_are_divided(dtype):
                 assert numbers[op.result] % found.of(op.result) == 0
 
 
-# --- beside the reference --------------------------------------------------------------------------
+# --- beside the reference -------------------------------------------------------------------------
 
 
 def assert_divides(steps):

@@ -1,5 +1,7 @@
 """Random kernels: what the ladder takes out of a kernel never lets a failure pass.
 
+A check that was taken out is replayed with its index wherever control gets to it; it never fails.
+
 Each kernel runs as it is, with all its checks, and again as the ladder leaves it, alone and with
 all other passes. Where the first fails the others fail too, at launch or in the kernel. Where it
 does not, the launch is refused only if index arithmetic would wrap, and writes the same bytes.
@@ -13,6 +15,9 @@ from collections.abc import Sequence
 import pytest
 
 from support.indexing import TOO_LONG, Ended, Maker, arguments, launched
+from support.recipes import draw_tiles
+from support.replay import campaign
+from support.thread_recipes import draw_threads
 from tilewright.compile.pipeline import PASSES
 from tilewright.ir.core import Func, Placement
 from tilewright.ir.printer import print_func
@@ -64,3 +69,14 @@ def test_the_kernels_drawn_use_every_rung_and_end_in_every_way():
         ends.add(launched(func, arguments(rng)).how)
     assert placements == {Placement.PROVED, Placement.AT_LAUNCH, Placement.IN_PLACE}
     assert ends == {"ok", "failed", "believed"}
+
+
+@pytest.mark.parametrize("draw", [draw_tiles, draw_threads])
+def test_no_check_that_was_taken_out_would_have_failed(draw, request):
+    """`--kernels 20000 --seed fresh` looks longer."""
+    kernels = request.config.getoption("--kernels")
+    tally = campaign(draw, random.randrange(2**31), kernels, LAUNCHES)
+    print(tally)
+    assert set(tally.checks) == {Placement.PROVED, Placement.AT_LAUNCH, Placement.IN_PLACE}
+    assert tally.checks[Placement.PROVED] > kernels / 10
+    assert tally.replayed > kernels

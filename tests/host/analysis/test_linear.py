@@ -7,27 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.launch_space import (
-    EXPRESSIONS,
-    LEAF,
-    M,
-    N,
-    X0,
-    X1,
-    form_value,
-    value,
-    where,
-)
-from tilewright.analysis.linear import (
-    ONE,
-    PLAIN,
-    ZERO,
-    Algebra,
-    Linear,
-    atom,
-    condition,
-    number,
-)
+from support.launch_space import EXPRESSIONS, LEAF, X0, X1, M, N, form_value, value, where
+from tilewright.analysis.linear import ONE, PLAIN, ZERO, Algebra, Linear, atom, condition, number
 from tilewright.ir.launch_expr import Expr
 
 FORMS = EXPRESSIONS.map(PLAIN.of)
@@ -38,7 +19,7 @@ def same(a: object, b: object) -> bool:
     return bool(np.all(a == b))
 
 
-# --- forms ---------------------------------------------------------------------------------------
+# --- forms ----------------------------------------------------------------------------------------
 
 
 @given(FORMS, FORMS, st.integers(-5, 5))
@@ -83,7 +64,7 @@ def test_what_is_added_is_written_before_what_is_taken_away(form: Linear, expr: 
     assert form.expr() == expr
 
 
-# --- from expressions ----------------------------------------------------------------------------
+# --- from expressions -----------------------------------------------------------------------------
 
 
 @given(EXPRESSIONS)
@@ -176,7 +157,7 @@ def test_long_products_are_one_atom_with_the_same_value():
     assert len(nine.terms) > 1
 
 
-# --- conditions ----------------------------------------------------------------------------------
+# --- conditions -----------------------------------------------------------------------------------
 
 
 @given(FORMS)

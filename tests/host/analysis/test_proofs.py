@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from support.launch_space import (
@@ -22,10 +22,10 @@ from support.launch_space import (
     SMALL,
     TILE,
     VALUES,
-    M,
-    N,
     X0,
     X1,
+    M,
+    N,
     Z,
     form_value,
     value,
@@ -133,7 +133,39 @@ def test_forms_of_a_comparison_are_not_negative_only_where_it_holds(word, a, b):
         assert np.all((np.array([form_value(f) for f in forms]) >= 0).all(axis=0) == value(expr))
 
 
-# --- what is known of leaves ---------------------------------------------------------------------
+# --- beside a decision procedure ------------------------------------------------------------------
+
+
+def test_what_is_proved_is_true_by_a_decision_procedure(request):
+    """Of what is true, most is proved: the share is in docs/reliability.md.
+
+    `--kernels 5000` asks as many questions, and prints the share.
+    """
+    pytest.importorskip("islpy")
+    from support import presburger
+
+    questions = request.config.getoption("--kernels")
+    asked = {"true": 0, "proved": 0}
+
+    @settings(max_examples=questions)
+    @given(presburger.ASSUMED, presburger.SHORT, presburger.LINEAR)
+    def ask(assumed, a, b):
+        held = where(assumed)
+        assume(held.any())
+        known = prover(*assumed)
+        form = known.algebra.of(("sub", a, b))
+        tight = form.shifted(-least(form, held))
+        proved, true = known.holds(tight), presburger.is_true(assumed, tight)
+        assert true or not proved, "proved, though it is not true"
+        asked["true"] += true
+        asked["proved"] += proved
+
+    ask()
+    print(f"of {asked['true']} true forms {asked['proved']} are proved")
+    assert asked["proved"] > asked["true"] / 2
+
+
+# --- what is known of leaves ----------------------------------------------------------------------
 
 
 def test_scalars_have_the_range_of_their_type():
@@ -213,7 +245,7 @@ def test_a_block_that_runs_is_one_of_at_least_one():
     assert not known.holds(atom(("ceildiv", Z, constant(TILE))).shifted(-2))
 
 
-# --- conditions that let leaves be written otherwise -----------------------------------------------
+# --- conditions that let leaves be written otherwise ----------------------------------------------
 
 
 def test_conditions_that_need_not_hold_are_not_believed():
@@ -262,7 +294,7 @@ def test_a_leaf_with_a_divisor_keeps_its_name():
     assert known.algebra.of(("mod", M, constant(4))) == ZERO
 
 
-# --- proofs that kernels need -----------------------------------------------------------------------
+# --- proofs that kernels need ---------------------------------------------------------------------
 
 
 def tiles(leaf: Expr, by: int = 4) -> Expr:
@@ -325,7 +357,7 @@ def test_each_premise_is_needed(assumed, expr):
 
 
 def test_a_factor_that_is_a_sum_is_bounded_as_one():
-    """Ten leaves times a quotient are one atom; nothing says that the sum of the ten is positive."""
+    """Ten leaves times a quotient are one atom; nothing says that their sum is positive."""
     params = tuple(ScalarSpec(f"s{k}", i32) for k in range(10))
     known = Prover(Signature((*params, TensorSpec("x", f32, (None,), (1,)))))
     total: Expr = ("scalar", "s0")
@@ -337,7 +369,7 @@ def test_a_factor_that_is_a_sum_is_bounded_as_one():
     assert not known.holds(form)
 
 
-# --- what the grid is asked for ------------------------------------------------------------------
+# --- what the grid is asked for -------------------------------------------------------------------
 
 
 def test_only_what_the_grid_decides_is_asked_for():
@@ -354,7 +386,7 @@ def test_only_what_the_grid_decides_is_asked_for():
     assert known.holds(fits)
 
 
-# --- numbers without end -------------------------------------------------------------------------
+# --- numbers without end --------------------------------------------------------------------------
 
 
 def test_bounds_of_products_grow_to_infinity_and_never_wrap():

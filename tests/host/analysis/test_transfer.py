@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.launch_space import CONDITIONS, M, N, X0, form_value, where
+from support.launch_space import CONDITIONS, X0, M, N, form_value, where
 from support.straight import CHOSEN, PROGRAMS, RUNS, SMALL, Array, Program, Step, program
 from tilewright.analysis.integers import Integers, is_index
 from tilewright.analysis.known import Known, Span
 from tilewright.analysis.linear import ZERO, Linear, atom, number
 from tilewright.analysis.proofs import Prover
+from tilewright.base.dtypes import AnyDType, i8, i32
 from tilewright.ir.launch_expr import Expr, LaunchCheck
 
 
@@ -70,9 +71,9 @@ def assert_known(found: Program, assumed: Sequence[Expr] = ()) -> None:
 
 
 @settings(max_examples=150)
-@given(PROGRAMS, st.lists(CONDITIONS, max_size=2))
-def test_what_is_known_holds_in_every_block_of_every_launch(steps, assumed):
-    assert_known(program(steps), assumed)
+@given(PROGRAMS, st.sampled_from((i8, i32)), st.lists(CONDITIONS, max_size=2))
+def test_what_is_known_holds_in_every_block_of_every_launch(steps, dtype, assumed):
+    assert_known(program(steps, dtype), assumed)
 
 
 SIGNED = ((("ge", N, ("const", 0)),), (("gt", M, ("const", 0)),), (("lt", N, ("const", 0)),), ())
@@ -93,11 +94,20 @@ def test_operands_of_either_sign(name, way, assumed):
         assert_known(program([made, Step(name, 2, 0, way)]), assumed)
 
 
+@pytest.mark.parametrize("name", ["divi", "remi", "muli", "absi", "mini", "maxi", "subi"])
+@pytest.mark.parametrize("way", range(3))
+@pytest.mark.parametrize("assumed", [*SIGNED, NOT_NEGATIVE], ids=str)
+def test_operands_of_either_sign_that_cannot_wrap(name, way, assumed):
+    """Values of i32, from the last: m, n, the block, an extent."""
+    for a, b in ((0, 1), (1, 0), (1, 1), (1, 2), (2, 0), (3, 1)):
+        assert_known(program([Step(name, a, b, way)], i32), assumed)
+
+
 # --- what must be known ---------------------------------------------------------------------------
 
 
-def last(steps: Sequence[Step], *assumed: Expr) -> Known:
-    found = program(steps)
+def last(steps: Sequence[Step], *assumed: Expr, dtype: AnyDType = i8) -> Known:
+    found = program(steps, dtype)
     assert_known(found, assumed)
     return analyzed(found, assumed).of(found.values[-1])
 
@@ -162,9 +172,36 @@ def test_products_that_fit_are_points():
 
 
 def test_blocks_vary_and_launches_do_not():
-    wide = Step("cast", 0, 0, 1)  # m as an i32; then block, extent
-    across = last([wide, Step("addi", 0, 1, 0)])
+    across = last([Step("addi", 0, 2, 0)], dtype=i32)
     assert across.point is None
     assert across.span is not None and across.span.exact and across.span.dense
-    same = last([wide, Step("addi", 0, 2, 0)], ("le", M, ("const", 0)))
+    same = last([Step("addi", 0, 3, 0)], ("le", M, ("const", 0)), dtype=i32)
     assert same.point == atom(M).plus(atom(X0))
+
+
+def test_products_of_one_that_may_be_negative_are_anything():
+    for a, b in ((0, 1), (1, 0)):
+        known = last([Step("muli", a, b, 0)], ("ge", N, ("const", 0)), dtype=i32)
+        assert known.highs == (number(2**31 - 1),)
+
+
+def test_factors_that_are_not_negative_bound_their_product():
+    known = last([Step("muli", 0, 1, 0)], *NOT_NEGATIVE, dtype=i32)
+    assert known.point == atom(("mul", M, N))
+    blocks = last([Step("muli", 2, 2, 0)], dtype=i32)
+    assert blocks.span is not None and not blocks.span.exact
+
+
+@pytest.mark.parametrize("by", [-2, 2])
+@pytest.mark.parametrize("operands", [(0, 1), (1, 0)])
+def test_multiples_are_known_whichever_side_their_number_stands_on(by, operands):
+    """Values from the last: the number, m, n, the block."""
+    assert last([number_step(by), Step("muli", *operands, 0)], dtype=i32).point == atom(M).times(by)
+
+
+def test_multiples_of_what_varies_have_gaps():
+    blocks = last([number_step(2), Step("muli", 0, 3, 0)], dtype=i32)
+    assert blocks.span is not None and not blocks.span.dense
+    assert blocks.span.low == ZERO
+    once = last([number_step(1), Step("muli", 0, 3, 0)], dtype=i32)
+    assert once.span is not None and once.span.dense
