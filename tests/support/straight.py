@@ -13,7 +13,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from support.ir import Kernel, checked, poisoned
-from support.launch_space import GRID, SPACE, TILE, X0, X1, M, N, Z
+from support.launch_space import GRID, SPACE, TILE, X0, X1, M, N, Z, form_value
+from tilewright.analysis.known import Known, Span
+from tilewright.analysis.linear import Linear
 from tilewright.base.dtypes import AnyDType, f32, i8, i16, i32, u8
 from tilewright.ir.attrs import Predicate, Rounding
 from tilewright.ir.core import Func, Value
@@ -67,7 +69,7 @@ class Program:
     computed: list[Array]
 
 
-def _built(
+def built(
     k: Kernel, leaves: Sequence[Value], steps: Sequence[Step], dtype: AnyDType
 ) -> list[Value]:
     """The values of a program; those of one step fewer are a prefix."""
@@ -106,7 +108,8 @@ def _rounding(step: Step) -> dict[str, Rounding]:
     return {"rounding": ways[step.way % len(ways)]} if ways else {}
 
 
-def _scalars() -> tuple[Kernel, list[Value]]:
+def scalars() -> tuple[Kernel, list[Value]]:
+    """A kernel without ops, and what programs start with: n, m, an extent, the block."""
     k = Kernel(grid_rank=1)
     k.output("z", f32, 1, (TILE,))
     x = k.tensor("x", f32, 2)
@@ -119,8 +122,8 @@ def program(steps: Sequence[Step], dtype: AnyDType = i8) -> Program:
 
     It starts with values of i8: n, m; or of i32: an extent, the block, n and m.
     """
-    k, leaves = _scalars()
-    values = _built(k, leaves, steps, dtype)
+    k, leaves = scalars()
+    values = built(k, leaves, steps, dtype)
     return Program(k.finish(), values, _computed(tuple(steps), dtype))
 
 
@@ -140,9 +143,47 @@ def _computed(steps: tuple[Step, ...], dtype: AnyDType) -> list[Array]:
     inputs = _inputs()
     params = [k.tensor(f"x{i}", dtype, 1) for i, (dtype, _) in enumerate(inputs)]
     leaves = [k.load(p, (_POINTS,)) for p in params]
-    values = _built(k, leaves, steps, dtype)
+    values = built(k, leaves, steps, dtype)
     results = [poisoned(v.tile.dtype, v.tile.shape) for v in values]
     for i, v in enumerate(values):
         k.store(v, k.output(f"z{i}", v.tile.dtype, 1), tile=v.tile.shape)
     checked(k.finish(), [*(a for _, a in inputs), *results])
     return [a[: LAUNCHES * BLOCKS].reshape(LAUNCHES, BLOCKS).astype(np.int64) for a in results]
+
+
+# --- what analyses claim ---------------------------------------------------------------------------
+
+
+def of_launches(form: Linear) -> Array:
+    """A form in each launch that is run."""
+    return form_value(form)[CHOSEN][:, None]
+
+
+def assert_bounds(known: Known, computed: Array, runs: Array) -> None:
+    """Each bound of a value holds wherever it `runs`."""
+    for low in known.lows:
+        assert np.all((of_launches(low) <= computed) | ~runs), f"{low} is no lower bound"
+    for high in known.highs:
+        assert np.all((computed <= of_launches(high)) | ~runs), f"{high} is no upper bound"
+
+
+def assert_span(span: Span, computed: Array, runs: Array, *, occurs: bool = True) -> None:
+    """A range holds wherever what it needs does; ends that are exact occur in every launch."""
+    for need in span.needs:
+        runs = runs & (of_launches(need) >= 0)
+    assert_bounds(Known((span.low,), (span.high,)), computed, runs)
+    if span.point is not None:
+        assert np.all((of_launches(span.point) == computed) | ~runs), "it is another number"
+    if not occurs:
+        return
+    launched = runs.any(axis=1)
+    first = np.take_along_axis(computed, runs.argmax(axis=1)[:, None], axis=1)
+    # Blocks that do not run are as if they computed what one that runs does.
+    seen = np.where(runs, computed, first)[launched]
+    low, high = of_launches(span.low)[launched, 0], of_launches(span.high)[launched, 0]
+    if span.exact:
+        assert np.all(seen.min(axis=1, initial=2**40) == low), "the least value never occurs"
+        assert np.all(seen.max(axis=1, initial=-(2**40)) == high), "the greatest never occurs"
+    if span.dense:
+        kinds = 1 + (np.diff(np.sort(seen, axis=1), axis=1) > 0).sum(axis=1)
+        assert np.all(kinds == high - low + 1), "there are gaps"

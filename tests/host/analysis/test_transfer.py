@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.launch_space import CONDITIONS, X0, M, N, form_value, where
-from support.straight import CHOSEN, PROGRAMS, RUNS, SMALL, Array, Program, Step, program
+from support.straight import (
+    CHOSEN,
+    PROGRAMS,
+    RUNS,
+    SMALL,
+    Program,
+    Step,
+    assert_bounds,
+    assert_span,
+    program,
+)
 from tilewright.analysis.integers import Integers, is_index
-from tilewright.analysis.known import Known, Span
-from tilewright.analysis.linear import ZERO, Linear, atom, number
+from tilewright.analysis.known import Known
+from tilewright.analysis.linear import ZERO, atom, number
 from tilewright.analysis.proofs import Prover
 from tilewright.base.dtypes import AnyDType, i8, i32
 from tilewright.ir.launch_expr import Expr, LaunchCheck
@@ -26,38 +35,6 @@ def analyzed(found: Program, assumed: Sequence[Expr] = ()) -> Integers:
         if len(op.results) == 1 and is_index(op.result):
             integers.evaluate(op)
     return integers
-
-
-def of_launches(form: Linear) -> Array:
-    """A form in each launch that is run."""
-    return form_value(form)[CHOSEN][:, None]
-
-
-def assert_bounds(known: Known, computed: Array, runs: Array) -> None:
-    for low in known.lows:
-        assert np.all((of_launches(low) <= computed) | ~runs), f"{low} is no lower bound"
-    for high in known.highs:
-        assert np.all((computed <= of_launches(high)) | ~runs), f"{high} is no upper bound"
-
-
-def assert_span(span: Span, computed: Array, runs: Array) -> None:
-    """A range holds wherever what it needs does; ends that are exact occur in every launch."""
-    for need in span.needs:
-        runs = runs & (of_launches(need) >= 0)
-    assert_bounds(Known((span.low,), (span.high,)), computed, runs)
-    launched = runs.any(axis=1)
-    # The first block always runs: what does not is as if it computed the same.
-    seen = np.where(runs, computed, computed[:, :1])[launched]
-    low, high = of_launches(span.low)[launched, 0], of_launches(span.high)[launched, 0]
-    if span.exact:
-        assert np.all(seen.min(axis=1, initial=2**40) == low), "the least value never occurs"
-        assert np.all(seen.max(axis=1, initial=-(2**40)) == high), "the greatest never occurs"
-    if span.dense:
-        ordered = np.sort(seen, axis=1)
-        kinds = 1 + (np.diff(ordered, axis=1) > 0).sum(axis=1)
-        assert np.all(kinds == high - low + 1), "there are gaps"
-    if span.point is not None:
-        assert np.all((of_launches(span.point) == computed) | ~runs), "it is another number"
 
 
 def assert_known(found: Program, assumed: Sequence[Expr] = ()) -> None:
