@@ -2,7 +2,6 @@
 
     python tools/mutants.py --sample 60 --jobs 2        so many of each package, always the same
     python tools/mutants.py --only src/tilewright/analysis/proofs.py --sample 0    all of a file
-    python tools/mutants.py --map                       first find anew which tests call what
 
 Nothing is written to the sources: a process is forked for each mutant, before the package is
 imported, and reads the damaged text in place of the file. It runs the tests that call the function
@@ -53,14 +52,14 @@ TESTS = (
 """Where tests are looked for; others run the same code, but say less of it."""
 NATIVE_TESTS = ("tests/host/tensors", "tests/ownership", "tests/host/devices")
 
-MOST_SECONDS = 30.0
+MOST_SECONDS = 6.0
 """Of tests for one mutant, by what they took without one; the quickest others come after the
 mirrored ones."""
 SLACK = 20.0
 """Seconds beyond five times that; a mutant that runs on is noticed too."""
 
 Calls: TypeAlias = dict[str, dict[str, float]]
-"""For each function (`path:name:line`) the tests that call it, with the seconds of each."""
+"""For each function (`path:name`) the tests that call it, with the seconds of each."""
 
 
 @dataclass(frozen=True)
@@ -106,29 +105,39 @@ class Recorder:
 
 def _named(code: CodeType) -> str:
     path = "src/tilewright/" + code.co_filename.rpartition("/src/tilewright/")[2]
-    return f"{path}:{code.co_name}:{code.co_firstlineno}"
+    return f"{path}:{code.co_name}"
 
 
-def record() -> Calls:
-    """Run every test file once, each in a process of its own."""
-    calls: Calls = {}
+def recorded() -> Calls:
+    """Run every test file once, each in a process of its own; again only what has changed."""
+    known: dict[str, Any] = json.loads(MAP.read_text()) if MAP.exists() else {}
     files = [f for folder in TESTS for f in sorted((ROOT / folder).rglob("test_*.py"))]
-    for k, file in enumerate(files):
-        _progress(k, len(files), "finding out which tests call what")
-        part = OUT / "part.json"
-        part.unlink(missing_ok=True)
-        child = os.fork()
-        if not child:
-            own: Calls = {}
-            with redirect_stdout(io.StringIO()):
-                _pytest([str(file)], Recorder(own))
-            part.write_text(json.dumps(own))
-            os._exit(0)
-        os.waitpid(child, 0)
-        for name, tests in json.loads(part.read_text()).items():
-            calls.setdefault(name, {}).update(tests)
-    MAP.write_text(json.dumps(calls))
+    kept = {str(f.relative_to(ROOT)): f.stat().st_mtime for f in files}
+    old = [name for name, at in kept.items() if known.get(name, {}).get("at") != at]
+    for k, name in enumerate(old):
+        _progress(k, len(old), f"which functions does {name} call?")
+        known[name] = {"at": kept[name], "calls": _recorded(name)}
+        MAP.write_text(json.dumps(known))
+    calls: Calls = {}
+    for name in kept:
+        for function, tests in known[name]["calls"].items():
+            calls.setdefault(function, {}).update(tests)
     return calls
+
+
+def _recorded(file: str) -> Calls:
+    part = OUT / "part.json"
+    part.write_text("{}")
+    child = os.fork()
+    if not child:
+        own: Calls = {}
+        with redirect_stdout(io.StringIO()):
+            _pytest([file], Recorder(own))
+        part.write_text(json.dumps(own))
+        os._exit(0)
+    os.waitpid(child, 0)
+    found: Calls = json.loads(part.read_text())
+    return found
 
 
 def _pytest(arguments: Sequence[str], *plugins: object) -> int:
@@ -351,13 +360,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="files whose path has this in it")
     parser.add_argument("--seed", type=int, default=0, help="which ones are drawn")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--map", action="store_true", help="find anew which tests call what")
     asked = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     os.chdir(ROOT)
     for name in ("numpy", "ml_dtypes", "pytest", "llvmlite.binding"):
         importlib.import_module(name)  # once, before all forks; the package itself in each
-    calls = record() if asked.map or not MAP.exists() else json.loads(MAP.read_text())
+    calls = recorded()
     todo = chosen(asked.sample, asked.only, asked.seed)
     results: list[Result] = []
     total = sum(map(len, todo.values()))

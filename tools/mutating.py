@@ -41,7 +41,7 @@ class Mutant:
     text: str
     before: str
     function: str
-    """The name and first line of the function it is in; empty at the top of the module."""
+    """The name of the function it is in; empty at the top of the module."""
 
     def applied(self, source: str) -> str:
         """The source with the mistake in it."""
@@ -109,8 +109,7 @@ class _Python(ast.NodeVisitor):
     # --- what is left alone ----------------------------------------------------------------------
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        self.functions.append(f"{node.name}:{first}")
+        self.functions.append(node.name)
         for child in (*node.args.defaults, *(d for d in node.args.kw_defaults if d), *node.body):
             self.visit(child)
         self.functions.pop()

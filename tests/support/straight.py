@@ -151,7 +151,7 @@ def _computed(steps: tuple[Step, ...], dtype: AnyDType) -> list[Array]:
     return [a[: LAUNCHES * BLOCKS].reshape(LAUNCHES, BLOCKS).astype(np.int64) for a in results]
 
 
-# --- what analyses claim ---------------------------------------------------------------------------
+# --- what analyses claim --------------------------------------------------------------------------
 
 
 def of_launches(form: Linear) -> Array:

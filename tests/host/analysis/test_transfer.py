@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.launch_space import CONDITIONS, X0, M, N, form_value, where
+from support.launch_space import CONDITIONS, X0, M, N, where
 from support.straight import (
     CHOSEN,
     PROGRAMS,
