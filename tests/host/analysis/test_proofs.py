@@ -48,6 +48,10 @@ def constant(n: int) -> Expr:
     return ("const", n)
 
 
+def tiles(leaf: Expr, by: int = 4) -> Expr:
+    return ("ceildiv", leaf, constant(by))
+
+
 def least(form: Linear, held: np.ndarray) -> int:
     return int(form_value(form)[held].min())
 
@@ -115,6 +119,19 @@ def test_the_least_of_two_forms_is_the_lesser_everywhere(assumed, a, b):
     forms = [known.algebra.of(e) for e in (a, b)]
     expected = np.minimum(*map(form_value, forms))
     assert np.all(form_value(known.least(*forms))[held] == expected[held])
+
+
+def test_the_least_of_forms_leaves_out_what_is_never_the_least():
+    known, a, b = prover(("le", N, X0)), atom(N), atom(M)
+    lesser = known.algebra.min(a, b)
+    for other in (a.shifted(1), a, b, b.shifted(2), atom(X0)):
+        assert known.least(lesser, other) == lesser
+        assert known.least(other, lesser) == lesser
+    moved = known.algebra.min(a.shifted(2), b.shifted(2))
+    assert known.least(lesser.shifted(2), a.shifted(3)) == moved
+    assert known.least(a.shifted(1), a) == a == known.least(a, a.shifted(1))
+    assert known.least(atom(X0), a) == a
+    assert known.least(b, a) == lesser
 
 
 @given(CONDITIONS)
@@ -222,11 +239,10 @@ def test_the_grid_is_that_of_the_output():
 
 def test_a_partial_output_has_at_least_as_many_tiles_as_there_are_blocks():
     known = Prover(Signature((output(partial=True),)))
-    tiles = known.algebra.of(("ceildiv", Z, constant(4)))
-    grid = known.algebra.of(("grid", 0))
+    count, grid = known.algebra.of(tiles(Z)), known.algebra.of(("grid", 0))
     assert grid.terms == frozenset([(("grid", 0), 1)])
-    assert known.holds(tiles.minus(grid))
-    assert not known.holds(grid.minus(tiles))
+    assert known.holds(count.minus(grid))
+    assert not known.holds(grid.minus(count))
 
 
 def test_the_blocks_of_a_mapped_output_stand_in_a_row_and_its_tiles_can_be_counted():
@@ -234,9 +250,9 @@ def test_the_blocks_of_a_mapped_output_stand_in_a_row_and_its_tiles_can_be_count
     of = known.algebra.of
     assert of(("grid", 1)) == number(1) == of(("grid", 2))
     assert of(("grid", 0)).number is None
-    tiles = [("ceildiv", ("extent", "z", k), constant(n)) for k, n in ((0, 4), (1, 8))]
-    assert known.holds(number(LARGEST).minus(of(("mul", *tiles))))
-    assert not known.holds(number(LARGEST - 1).minus(of(("mul", *tiles))))
+    total = of(("mul", tiles(Z, 4), tiles(("extent", "z", 1), 8)))
+    assert known.holds(number(LARGEST).minus(total))
+    assert not known.holds(number(LARGEST - 1).minus(total))
 
 
 def test_a_block_that_runs_is_one_of_at_least_one():
@@ -297,16 +313,13 @@ def test_a_leaf_with_a_divisor_keeps_its_name():
 # --- proofs that kernels need ---------------------------------------------------------------------
 
 
-def tiles(leaf: Expr, by: int = 4) -> Expr:
-    return ("ceildiv", leaf, constant(by))
-
-
 @pytest.mark.parametrize(
     ("assumed", "expr"),
     [
         ((), ("sub", X0, tiles(X0))),
         ((), ("sub", tiles(("add", X0, constant(1))), tiles(X0))),
         ((), ("sub", tiles(X0), ("floordiv", X0, constant(4)))),
+        ((), ("sub", ("floordiv", ("add", X0, constant(3)), constant(4)), tiles(X0))),
         ((), ("sub", constant(3), ("mod", X0, constant(4)))),
         ((), ("sub", X0, ("mod", X0, constant(9)))),
         ((), ("sub", N, ("min", N, M))),
@@ -343,6 +356,8 @@ def test_proofs_that_are_found(assumed, expr):
         ((("ge", N, constant(1)),), ("sub", ("mul", N, M), M)),
         ((), ("sub", N, ("floordiv", N, X1))),
         ((), ("sub", N, ("ceildiv", N, X1))),
+        ((), ("sub", ("floordiv", X0, constant(4)), tiles(X0))),
+        ((), ("sub", tiles(X0), tiles(("add", X0, constant(1))))),
         ((), ("sub", N, ("mod", N, constant(4)))),
         ((("ge", N, constant(0)),), ("sub", ("sub", M, constant(1)), ("mod", N, M))),
         ((("ge", N, constant(0)), ("ge", M, constant(0))),

@@ -13,7 +13,7 @@ from support.straight import PROGRAMS, RUNS, program
 from tilewright.analysis.fold import fold, number_of
 from tilewright.analysis.ranges import TRANSFER, Interval, ranges
 from tilewright.base.dtypes import i8, i32, int_range, u8
-from tilewright.ir.attrs import Predicate, Rounding
+from tilewright.ir.attrs import Place, Predicate, Rounding
 from tilewright.ir.builder import Builder, make_op
 from tilewright.ir.core import Block, Func, Value
 from tilewright.ir.signature import Signature
@@ -241,3 +241,26 @@ def test_the_interval_of_what_is_turned_or_made_positive_is_exact(a):
         op = make_op(name, arg)
         results = [int(fold(op, (x,))) for x in values_of(a)]
         assert TRANSFER[name](op, (a,)) == (min(results), max(results))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_places_of_threads_lie_within_what_devices_have(exact):
+    builder = Builder(Block())
+    made = {
+        (what, axis): builder.emit("place", what=what, axis=axis)
+        for what in Place
+        for axis in range(1 if what in (Place.LANE, Place.WARP) else 3)
+    }
+    builder.op("return")
+    signature = Signature((), block=(32, 4), exact_block=exact)
+    found = ranges(Func("threads", signature, (), builder.block))
+    blocks = (MAX, 65535, 65535)
+    threads = (32, 4, 1) if exact else (1024, 1024, 64)
+    for axis in range(3):
+        assert found.of(made[Place.THREAD, axis]) == (0, threads[axis] - 1)
+        assert found.of(made[Place.BLOCK, axis]) == (0, blocks[axis] - 1)
+        assert found.of(made[Place.GRID_SIZE, axis]) == (1, blocks[axis])
+        least = threads[axis] if exact else 1
+        assert found.of(made[Place.BLOCK_SIZE, axis]) == (least, threads[axis])
+    assert found.of(made[Place.LANE, 0]) == (0, 31)
+    assert found.of(made[Place.WARP, 0]) == (0, 31)
