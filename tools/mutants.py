@@ -2,12 +2,13 @@
 
     python tools/mutants.py --sample 60 --jobs 2        so many of each package, always the same
     python tools/mutants.py --only src/tilewright/analysis/proofs.py --sample 0    all of a file
+    python tools/mutants.py --again                     those that no test noticed the last time
 
 Nothing is written to the sources: a process is forked for each mutant, before the package is
 imported, and reads the damaged text in place of the file. It runs the tests that call the function
 with the mistake, those of the mirrored test file first, until one fails. Mutants of the native
-core are built in a copy of the tree. Results go to `build/mutants`: results.json, and tables in
-report.md.
+core are built in a copy of the tree. Results go to `build/mutants`, beside those of other packages:
+results.json, and tables in report.md.
 """
 
 from __future__ import annotations
@@ -291,6 +292,29 @@ def chosen(sample: int, only: str, seed: int) -> dict[str, list[Mutant]]:
     return {package: each for package, each in found.items() if each}
 
 
+def again(last: Sequence[Result]) -> dict[str, list[Mutant]]:
+    """The mutants that no test noticed; lines may have moved since."""
+    found: dict[str, list[Mutant]] = {}
+    for path in dict.fromkeys(r.path for r in last if r.how not in NOTICED):
+        left = {r.shown: r.package for r in last if r.path == path and r.how not in NOTICED}
+        source = (ROOT / path).read_text(encoding="utf-8")
+        for mutant in mutants(ROOT / path):
+            package = left.pop(mutant.shown(source), None)
+            if package is not None:
+                found.setdefault(package, []).append(mutant)
+    return found
+
+
+def merged(last: Sequence[Result], new: Sequence[Result], *, whole: bool) -> list[Result]:
+    """Results of before, but for what was judged anew: packages as a `whole`, or some mutants."""
+    packages = {r.package for r in new}
+    judged = {(r.path, r.shown) for r in new}
+    kept = [
+        r for r in last if not (r.package in packages if whole else (r.path, r.shown) in judged)
+    ]
+    return sorted([*kept, *new], key=lambda r: (list(PACKAGES).index(r.package), r.path, r.line))
+
+
 def run(todo: dict[str, list[Mutant]], calls: Calls, jobs: int) -> Iterator[Result]:
     """Judge mutants, several at a time; those of the native core one after the other."""
     python = [(p, m) for p, each in todo.items() for m in each if m.path.suffix == ".py"]
@@ -359,6 +383,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=60, help="of each package; 0: all")
     parser.add_argument("--only", default="", help="files whose path has this in it")
     parser.add_argument("--seed", type=int, default=0, help="which ones are drawn")
+    parser.add_argument("--again", action="store_true", help="those not noticed the last time")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     asked = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
@@ -366,7 +391,9 @@ def main() -> None:
     for name in ("numpy", "ml_dtypes", "pytest", "llvmlite.binding"):
         importlib.import_module(name)  # once, before all forks; the package itself in each
     calls = recorded()
-    todo = chosen(asked.sample, asked.only, asked.seed)
+    kept = OUT / "results.json"
+    last = [Result(**r) for r in json.loads(kept.read_text())] if kept.exists() else []
+    todo = again(last) if asked.again else chosen(asked.sample, asked.only, asked.seed)
     results: list[Result] = []
     total = sum(map(len, todo.values()))
     for result in run(todo, calls, asked.jobs):
@@ -374,7 +401,8 @@ def main() -> None:
         missed = sum(r.how not in NOTICED for r in results)
         _progress(len(results), total, f"{missed} not noticed; {result.path}")
     print()
-    (OUT / "results.json").write_text(json.dumps([r.__dict__ for r in results], indent=1))
+    results = merged(last, results, whole=not asked.again)
+    kept.write_text(json.dumps([r.__dict__ for r in results], indent=1))
     (OUT / "report.md").write_text(report(results))
     print(report(results))
 

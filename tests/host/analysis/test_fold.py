@@ -231,3 +231,11 @@ def test_agrees_with_the_reference(name):
                     dtype, attrs, numbers,
                 )  # fmt: skip
     assert tried > 3
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integers_become_floats_where_that_rounds_once(sign):
+    exact = sign * (1 << 53)
+    assert evaluate("itof", i64, exact, to=f64) == float(exact)
+    assert evaluate("itof", i64, exact, to=f32) == float(exact)
+    assert evaluate("itof", i64, exact + sign, to=f32) is None
