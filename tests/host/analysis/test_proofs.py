@@ -358,6 +358,8 @@ def test_proofs_that_are_found(assumed, expr):
         ((), ("sub", N, ("ceildiv", N, X1))),
         ((), ("sub", ("floordiv", X0, constant(4)), tiles(X0))),
         ((), ("sub", tiles(X0), tiles(("add", X0, constant(1))))),
+        ((), ("sub", tiles(X0, 4), tiles(X0, 2))),
+        ((), ("sub", ("floordiv", X0, constant(3)), ("floordiv", X0, constant(2)))),
         ((), ("sub", N, ("mod", N, constant(4)))),
         ((("ge", N, constant(0)),), ("sub", ("sub", M, constant(1)), ("mod", N, M))),
         ((("ge", N, constant(0)), ("ge", M, constant(0))),

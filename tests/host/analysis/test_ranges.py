@@ -264,3 +264,16 @@ def test_places_of_threads_lie_within_what_devices_have(exact):
         assert found.of(made[Place.BLOCK_SIZE, axis]) == (least, threads[axis])
     assert found.of(made[Place.LANE, 0]) == (0, 31)
     assert found.of(made[Place.WARP, 0]) == (0, 31)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "interval"),
+    [
+        (Interval(0, 5), Interval(-3, 9), (0, 5)),
+        (Interval(-3, 9), Interval(0, 5), (0, 5)),
+        (Interval(0, 5), Interval(0, 2), (0, 2)),
+        (Interval(-3, 9), Interval(-1, 2), None),
+    ],
+)
+def test_an_operand_that_is_not_negative_bounds_common_bits(a, b, interval):
+    assert one_op("andi", a, b, Rounding.ZERO)[0] == interval
