@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+MUTANTS_ARGS ?=
 BENCH_WITH ?=
 PACK_ARGS ?=
 FRAMEWORKS ?= $(VENV)/.frameworks
@@ -23,7 +24,7 @@ SANITIZED ?= tests/host/devices tests/host/op tests/host/launch tests/host/tenso
     tests/ownership --deselect tests/cpu/op/test_awaiting.py::test_no_first_use_holds_the_loop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test native sanitize other inplace wheel check types format bench hostbench gpubench gpu-pack clean
+.PHONY: help demo test native sanitize mutants other inplace wheel check types format bench hostbench gpubench gpu-pack clean
 
 help:  ## print this help
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## /\1\t/' | \
@@ -44,6 +45,10 @@ native: $(VENV)/.base  ## unit tests of the native core: plain, under AddressSan
 sanitize: $(VENV)/.dev  ## these, then tests of the host under AddressSanitizer; SANITIZED= says which
 	@$(BIN)/python $(CORE) --test release asan tsan
 	@$(BIN)/python tools/sanitize.py -q -n $(JOBS) $(SANITIZED) $(PYTEST_ARGS)
+
+mutants: $(VENV)/.dev  ## put small mistakes into the sources, and see which tests notice; MUTANTS_ARGS="--sample 0"
+	@$(BIN)/python $(CORE)
+	@$(BIN)/python tools/mutants.py $(MUTANTS_ARGS)
 
 inplace:  ## build the core for PYTHON into src/tilewright, with CMake, ninja and a compiler alone; PRESET=debug
 	@$(PYTHON) $(CORE) $(PRESET)

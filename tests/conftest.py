@@ -70,7 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kernels",
         type=int,
         default=200,
-        help="random kernels that a GPU runs: 5000 before a release",
+        help="random kernels that a GPU runs, or whose checks are replayed: 5000 before a release",
     )
     parser.addoption("--on", default="", help="a device to run tests on that are run on the CPU")
     parser.addoption(

@@ -128,7 +128,9 @@ class Integers:
         return number(signature.block_dims[axis]), blocks
 
     def index_1d(self, op: Op) -> Known:
-        """The thread's number along x; a launch of one axis has no others."""
+        """The thread's number along x; the largest i32 in a launch of more axes."""
+        if len(self.prover.signature.block or ()) > 1:
+            return Known((ZERO,), (number(LARGEST),))
         threads, blocks = self.sizes(0)
         last = self.prover.algebra.mul(threads, blocks).shifted(-1)
         high = self.prover.algebra.min(last, number(LARGEST))

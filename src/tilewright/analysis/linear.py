@@ -233,6 +233,6 @@ def _of_quotient(form: Linear) -> Linear:
     """A number of tiles is at least one where there is anything to cut into tiles."""
     if form.constant == -1 and len(form.terms) == 1:
         ((part, factor),) = form.terms
-        if factor == 1 and part[0] == "ceildiv" and part[2][0] == "const":
+        if factor == 1 and part[0] == "ceildiv" and part[2][0] == "const" and part[2][1] > 0:
             return PLAIN.of(part[1]).shifted(-1)
     return form

@@ -93,11 +93,7 @@ class Prover:
         rule = _ATOMS.get(part[0])
         if rule is not None:
             return rule(*(self.bounds(self.algebra.of(e)) for e in part[1:]))
-        if part[0] == "scalar":
-            return int_range(self.scalars[part[1]])
-        if part[0] == "grid_dim":
-            return (1, MOST_BLOCKS[int(part[1])])
-        return (1 if part[0] == "grid" else 0, LARGEST)
+        return _LEAVES[part[0]](self, part)
 
     def least(self, a: Linear, b: Linear) -> Linear:
         """The least of some forms, without those that are never less than another."""
@@ -158,17 +154,19 @@ class Prover:
                 yield from (self._multiple if factor > 0 else self._shared)(part, factor, form)
 
     def _multiple(self, part: Expr, factor: int, form: Linear) -> Iterator[Sequence[Linear]]:
-        """A product less multiples of one of its factors: n x y - m y = (n x - m) y."""
+        """A product less multiples of one of its factors, or of none: n x y - m y = (n x - m) y."""
         for one, other in (part[1:], part[:0:-1]):
             less = dict(form.terms).get(one, 0)
-            if less < 0:
+            if less <= 0:
                 apart = form.plus(atom(part), -factor).plus(atom(one), -less)
-                yield atom(one), atom(other).times(factor).shifted(less), apart
+                # A factor may be a sum, which is no atom.
+                rest = self.algebra.of(other).times(factor).shifted(less)
+                yield self.algebra.of(one), rest, apart
 
     def _shared(self, part: Expr, factor: int, form: Linear) -> Iterator[Sequence[Linear]]:
         """A quotient times no more than what was divided by: no more than what was divided."""
         for quotient, other in (part[1:], part[:0:-1]):
-            times = atom(other)
+            times = self.algebra.of(other)  # perhaps a sum, which is no atom
             while quotient[0] == "floordiv":
                 top, by = self.algebra.of(quotient[1]), self.algebra.of(quotient[2])
                 apart = form.plus(atom(part), -factor).plus(top, factor)
@@ -379,6 +377,16 @@ def _remainder(a: Bounds, b: Bounds) -> Bounds:
         return EVERYTHING
     return 0, min(b[1] - 1, a[1]) if a[0] >= 0 else b[1] - 1
 
+
+_LEAVES: dict[str, Callable[[Prover, Expr], Bounds]] = {
+    "extent": lambda prover, leaf: (0, LARGEST),
+    "length": lambda prover, leaf: (0, LARGEST),
+    "grid": lambda prover, leaf: (1, LARGEST),
+    "grid_dim": lambda prover, leaf: (1, MOST_BLOCKS[int(leaf[1])]),
+    "scalar": lambda prover, leaf: int_range(prover.scalars[leaf[1]]),
+    "given": lambda prover, leaf: (leaf[2], leaf[2]),
+}
+"""The bounds of leaves; sums have none of their own, for they are no atoms."""
 
 _ATOMS: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
     "mul": _product, "mod": _remainder,

@@ -47,10 +47,10 @@ def _subi(prover: Prover, op: Op, x: Sequence[Known]) -> Known:
 
 
 def _muli(prover: Prover, op: Op, x: Sequence[Known]) -> Known | None:
-    a, b = x if x[1].point is not None else (x[1], x[0])
-    factor = b.point
-    if factor is not None and factor.number is not None:
-        return _scaled(a, factor.number)
+    a, b = x
+    for other, by in ((a, b.point), (b, a.point)):
+        if by is not None and by.number is not None:
+            return _scaled(other, by.number)
     if not (_not_negative(prover, a) and _not_negative(prover, b)):
         return None
     # Bounds of what is not negative: a product of two negative ones would be none.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+import tilewright.lang as tl
 from support.proved import NAMES, cases
 from tilewright import f32, i32, simt
 from tilewright.compile.checks import Checks
@@ -121,3 +122,109 @@ def test_rows_of_another_width_are_checked():
     assert kernel.checks(tw.meta((256,)).borrow_mut(), *args[1:]).in_place == 1
     with pytest.raises(tw.LaunchError):
         kernel(*args).launch_config(grid=1).sync()
+
+
+# --- nothing is read outside in silence ----------------------------------------------------------
+
+
+def from_minus_one(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn]) -> None:
+    xs = x.partition(z.shape)
+    acc = tl.zeros(z.shape, f32)
+    for i in range(-1, tl.num_tiles(xs, 0)):
+        acc = acc + xs.load([i])
+    z.store(acc)
+
+
+def from_minus_one_by_two(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn]) -> None:
+    xs = x.partition(z.shape)
+    acc = tl.zeros(z.shape, f32)
+    for i in range(-1, tl.num_tiles(xs, 0), 2):
+        acc = acc + xs.load([i])
+    z.store(acc)
+
+
+def from_below_a_block(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn]) -> None:
+    xs = x.partition(z.shape)
+    acc = tl.zeros(z.shape, f32)
+    block = tl.get_tile_block_id()[0]
+    for i in range(block - 2, block + 1):
+        acc = acc + xs.load([i])
+    z.store(acc)
+
+
+@pytest.mark.parametrize("kernel", [from_minus_one, from_minus_one_by_two])
+def test_a_loop_that_surely_starts_below_0_does_not_compile(kernel):
+    out, x = tw.zeros((8,), f32).sync(), tw.ones((8,), f32).sync()
+    with pytest.raises(tw.CompileError, match="index out of range in every launch") as caught:
+        tw.entry(kernel)(out.partition_mut((4,)), x).sync()
+    assert "0 <= index" in str(caught.value)
+
+
+def test_a_loop_that_starts_below_0_in_some_block_fails_in_that_block():
+    out, x = tw.zeros((8,), f32).sync(), tw.ones((8,), f32).sync()
+    with pytest.raises(tw.LaunchError, match=r"got: -[12], in block"):
+        tw.entry(from_below_a_block)(out.partition_mut((4,)), x).sync()
+
+
+@tw.entry
+def third_of_whole_tiles(z: tl.TensorMut[f32], x: tl.Tensor[f32, tl.Dyn]) -> None:
+    assert x.shape[0] % 4 == 0
+    z.store(x.partition((4,)).load([2]))
+
+
+def test_a_promise_of_whole_tiles_promises_no_more_of_them():
+    for length, runs in ((8, False), (12, True)):
+        out, x = tw.zeros((4,), f32).sync(), tw.ones((length,), f32).sync()
+        if runs:
+            third_of_whole_tiles(out.partition_mut((4,)), x).sync()
+            assert (out.to_numpy() == 1).all()
+            continue
+        with pytest.raises(tw.Error, match="index out of range"):
+            third_of_whole_tiles(out.partition_mut((4,)), x).sync()
+
+
+def within(z: tl.MappedPartitionMut[f32], first: i32) -> None:
+    for index in z.iter_indices_within(((first, 2),)):
+        z.store(tl.full(z.shape, 1.0, f32), index)
+
+
+def within_data(z: tl.MappedPartitionMut[f32], x: tl.Tensor[i32, tl.Dyn]) -> None:
+    first = x.partition((1,)).load([0]).reshape(())
+    for index in z.iter_indices_within(((first, 2),)):
+        z.store(tl.full(z.shape, 1.0, f32), index)
+
+
+def spanned(kernel, *more):
+    """An output of four tiles, an entry, and what makes its arguments."""
+    out = tw.zeros((16,), f32).sync()
+
+    def given():
+        return (out.partition_mut((4,)).map((1,)), *more)
+
+    entry = tw.entry(kernel)
+    return out, entry, given
+
+
+def test_spans_that_the_launch_knows_are_listed_and_checked_there():
+    out, entry, given = spanned(within, 1)
+    assert entry.checks(*given()) == (0, 1, 0, 0)
+    text = str(entry.explain(*given()))
+    assert "z.iter_indices_within" in text
+    assert "axis 0 of `z`, at launch: 0 <= first" in text
+    tw.entry(within, deny_in_kernel_checks=True)(*given()).sync()
+    assert out.to_numpy().tolist() == [0] * 4 + [1] * 8 + [0] * 4
+    for first in (-1, 3, 2**31 - 1, -(2**31)):
+        with pytest.raises(tw.Error, match=r"iter_indices_within|span"):
+            entry(*spanned(within, first)[2]()).sync()
+
+
+@pytest.mark.parametrize("first", [-1, 3, 2**31 - 1, -(2**31)])
+def test_spans_that_only_the_kernel_knows_are_listed_denied_and_checked(first):
+    x = tw.asarray(np.array([first], np.int32))
+    _, entry, given = spanned(within_data, x)
+    assert entry.checks(*given()) == (0, 1, 0, 1)
+    assert "axis 0 of `z`, in place" in str(entry.explain(*given()))
+    with pytest.raises(tw.CompileError, match="denies checks in the kernel"):
+        tw.entry(within_data, deny_in_kernel_checks=True)(*given()).sync()
+    with pytest.raises(tw.Error):
+        entry(*given()).sync()

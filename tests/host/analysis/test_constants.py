@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+
 from ir_text import kernel, parse
+from support.straight import PROGRAMS, RUNS, program
 from tilewright.analysis.constants import constants, same
 
 
@@ -104,3 +107,12 @@ def test_the_same_to_the_bit():
     assert not same(0.0, -0.0)
     assert not same(1, True)
     assert not same(1, 1.0)
+
+
+@given(PROGRAMS)
+def test_known_numbers_are_what_the_reference_computes(steps):
+    done = program(steps)
+    found = constants(done.func)
+    for value, computed in zip(done.values, done.computed, strict=True):
+        same_everywhere = bool((computed[RUNS] == computed[0, 0]).all())
+        assert value not in found or (same_everywhere and found[value] == computed[0, 0])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
 
 from ir_text import kernel, parse
+from support.straight import PROGRAMS, RUNS, SMALL, Step, program
 from tilewright.analysis.divisibility import divisibility
 from tilewright.analysis.fold import fold
 from tilewright.base.dtypes import i8, int_range, u8
@@ -99,3 +101,47 @@ def test_random_programs_are_divided(dtype):
                 given = [numbers[v] for v in op.operands]
                 numbers[op.result] = op.attrs["value"] if op.name == "constant" else fold(op, given)
                 assert numbers[op.result] % found.of(op.result) == 0
+
+
+# --- beside the reference -------------------------------------------------------------------------
+
+
+def assert_divides(steps):
+    done = program(steps)
+    found = divisibility(done.func)
+    for value, computed in zip(done.values, done.computed, strict=True):
+        assert not (computed[RUNS] % found.of(value)).any()
+
+
+@given(PROGRAMS)
+def test_divisors_divide_what_the_reference_computes(steps):
+    assert_divides(steps)
+
+
+EIGHT, FOUR = (Step("constant", 0, 0, SMALL.index(n)) for n in (8, 4))
+MULTIPLES = [EIGHT, Step("muli", 0, 2, 0), FOUR, Step("muli", 0, 3, 0)]
+"""8 n and 4 m, as the values before and at the end."""
+
+
+@pytest.mark.parametrize(
+    "name", ["addi", "subi", "muli", "divi", "remi", "maxi", "mini", "andi", "ori", "xori", "shli",
+             "shri", "select"]
+)  # fmt: skip
+@pytest.mark.parametrize("way", range(3))
+@pytest.mark.parametrize("operands", [(0, 2), (2, 0), (0, 1), (2, 1), (0, 3), (1, 1)])
+def test_divisors_of_results_of_multiples(name, way, operands):
+    """Values from the last: 4 m, 4, 8 n, 8."""
+    assert_divides([*MULTIPLES, Step(name, *operands, way)])
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "divisor"),
+    [
+        ("select", (0, 2), 4), ("select", (2, 0), 4), ("addi", (0, 2), 4), ("muli", (0, 2), 32),
+        ("andi", (0, 2), 8), ("mini", (0, 2), 4), ("remi", (2, 1), 4), ("divi", (2, 1), 2),
+        ("shli", (0, 1), 64), ("ori", (0, 2), 4), ("xori", (2, 0), 4), ("remi", (2, 3), 8),
+    ],
+)  # fmt: skip
+def test_divisors_of_results_of_multiples_are_as_large_as_can_be(name, operands, divisor):
+    done = program([*MULTIPLES, Step(name, *operands, 0)])
+    assert divisibility(done.func).of(done.values[-1]) == divisor

@@ -231,3 +231,18 @@ def test_agrees_with_the_reference(name):
                     dtype, attrs, numbers,
                 )  # fmt: skip
     assert tried > 3
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integers_become_floats_where_that_rounds_once(sign):
+    exact = sign * (1 << 53)
+    assert evaluate("itof", i64, exact, to=f64) == float(exact)
+    assert evaluate("itof", i64, exact, to=f32) == float(exact)
+    assert evaluate("itof", i64, exact + sign, to=f32) is None
+
+
+def test_bits_are_read_anew_where_their_number_says_all_of_them():
+    assert evaluate("bitcast", f32, 1.0, to=i32) == 0x3F800000
+    assert evaluate("bitcast", i32, -1, to=u32) == 2**32 - 1
+    assert evaluate("bitcast", f32, math.nan, to=i32) is None
+    assert evaluate("bitcast", bool_, True, to=bool_) is None

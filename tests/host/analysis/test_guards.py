@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from support.ir import Kernel
 from tilewright import f32, i32, simt
+from tilewright.analysis.guards import bound_of
+from tilewright.analysis.structure import structure
+from tilewright.base.dtypes import bool_, u32
 from tilewright.compile.checks import Checks
+from tilewright.ir.attrs import Predicate
 
 
 def slices(*lengths: int):
@@ -156,3 +161,38 @@ def test_conditions_in_words_say_as_much_as_their_parts():
 def test_forced_checks_are_made_by_the_threads():
     forced = tw.CompileOptions(checks="forced")
     assert inside.checks(*slices(4), options=forced) == Checks(in_place=1)
+
+
+# --- one comparison at a time --------------------------------------------------------------------
+
+
+def sides(predicate, *, truth, turned=False, dtype=i32):
+    """What a comparison of the first parameter with the second says: which is below which."""
+    k = Kernel()
+    a, b = k.scalar("a", dtype), k.scalar("b", dtype)
+    cond = k.emit("cmpi", a, b, predicate=predicate)
+    cond = k.emit("noti", cond) if turned else cond
+    found = bound_of(structure(k.finish()), cond, truth)
+    return found and tuple(v.name for v in found)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_which_side_of_a_comparison_is_below_the_other(turned):
+    for truth in (False, True):
+        holds = truth is not turned
+        said = {p: sides(p, truth=truth, turned=turned) for p in Predicate}
+        first, second = (("a", "b"), ("b", "a")) if holds else (("b", "a"), ("a", "b"))
+        strict = (Predicate.LT, Predicate.GT) if holds else (Predicate.LE, Predicate.GE)
+        assert said[strict[0]] == first
+        assert said[strict[1]] == second
+        assert not any(said[p] for p in Predicate if p not in strict)
+
+
+def test_what_is_no_comparison_of_signed_numbers_says_nothing():
+    k = Kernel()
+    flag, x = k.scalar("flag", bool_), k.scalar("x", f32)
+    joined, floats = k.emit("andi", flag, flag), k.emit("cmpf", x, x, predicate=Predicate.LT)
+    nesting = structure(k.finish())
+    for cond in (flag, joined, floats):
+        assert bound_of(nesting, cond, True) is None
+    assert sides(Predicate.LT, truth=True, dtype=u32) is None

@@ -9,6 +9,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir
+from support.ir import Kernel
 from tilewright.analysis.neutral import identities_of
 from tilewright.frontend.sources import execute
 
@@ -44,6 +45,9 @@ def found(body, named, dtype):
         ("tl.maximum(p, q)", "0", tw.i8, -128),
         ("tl.minimum(p, q)", "0", tw.u8, 255),
         ("p & q", "255", tw.u8, 255),
+        ("p & q", "True", tw.bool_, True),
+        ("p | q", "False", tw.bool_, False),
+        ("p ^ q", "False", tw.bool_, False),
         ("p + q + 1.0", "-1.0", tw.f32, -1.0),
         ("p + p", "0.0", tw.f32, 0.0),
     ],
@@ -55,3 +59,14 @@ def test_neutral_numbers(body, named, dtype, number):
 @pytest.mark.filterwarnings("ignore::tilewright.base.errors.PaddingWarning")
 def test_where_nan_loses_everything_else_wins():
     assert math.isnan(found("tl.maxf(p, q, nan=False)", "tl.neg_inf", tw.f32))
+
+
+def test_each_input_has_its_own_neutral_number():
+    k = Kernel()
+    x = k.tensor("x", tw.i32, 1)
+    inputs = [k.load(x, (4,)), k.load(x, (4,))]
+    with k.region(*[inputs[0].tile.with_shape(())] * 4) as body:
+        a, b, c, d = body.args
+        k.op("yield", [k.emit("maxi", a, b), k.emit("mini", c, d)])
+    op = k.op("reduce", inputs, regions=(body,), axis=0, identities=(7, 8))
+    assert identities_of(op) == (-(2**31), 2**31 - 1)

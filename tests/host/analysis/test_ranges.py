@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ir_text import kernel, parse
+from support.straight import PROGRAMS, RUNS, program
 from tilewright.analysis.fold import fold, number_of
-from tilewright.analysis.ranges import Interval, ranges
+from tilewright.analysis.ranges import TRANSFER, Interval, ranges
 from tilewright.base.dtypes import i8, i32, int_range, u8
-from tilewright.ir.attrs import Predicate, Rounding
-from tilewright.ir.builder import Builder
+from tilewright.ir.attrs import Place, Predicate, Rounding
+from tilewright.ir.builder import Builder, make_op
 from tilewright.ir.core import Block, Func, Value
 from tilewright.ir.signature import Signature
 from tilewright.ir.types import TileType
@@ -168,3 +171,109 @@ def run(body, i):
         else:
             numbers[op.result] = fold(op, [numbers[v] for v in op.operands])
     return numbers
+
+
+# --- beside the reference -------------------------------------------------------------------------
+
+
+@given(PROGRAMS)
+def test_intervals_hold_what_the_reference_computes(steps):
+    done = program(steps)
+    found = ranges(done.func)
+    for value, computed in zip(done.values, done.computed, strict=True):
+        low, high = found.of(value)
+        inside = computed[RUNS]
+        assert low <= inside.min()
+        assert inside.max() <= high
+
+
+SHORT = st.tuples(st.integers(-9, 9), st.integers(0, 6)).map(lambda t: Interval(t[0], t[0] + t[1]))
+EXACT = ("addi", "subi", "muli", "maxi", "mini", "divi", "shri", "shli")
+"""Ops whose interval is the least that holds all results."""
+
+
+def values_of(interval):
+    return range(interval.low, interval.high + 1)
+
+
+def one_op(name, a, b, rounding):
+    """An op on i32 whose operands are known to lie in two intervals, and what it really gives."""
+    arg = [Value(TileType(i32)) for _ in range(2)]
+    attrs = {"rounding": rounding} if name in ("divi", "remi") else {}
+    op = make_op(name, *arg, attrs=attrs)
+    results = [int(fold(op, (x, y))) for x in values_of(a) for y in values_of(b)]
+    return TRANSFER[name](op, (a, b)), results
+
+
+@settings(max_examples=400)
+@given(
+    st.sampled_from((*EXACT, "remi", "andi")),
+    SHORT,
+    SHORT,
+    st.sampled_from((Rounding.ZERO, Rounding.NEG_INF)),
+)
+def test_the_interval_of_one_op_is_the_least_where_it_is_known(name, a, b, rounding):
+    found, results = one_op(name, a, b, rounding)
+    if found is None:
+        assert name == "andi" or min(b) <= 0, "nothing is known though the operands are"
+        return
+    assert found.low <= min(results)
+    assert max(results) <= found.high
+    if name in EXACT:
+        assert found == (min(results), max(results))
+
+
+@pytest.mark.parametrize("rounding", [Rounding.ZERO, Rounding.NEG_INF])
+@pytest.mark.parametrize("a", [Interval(-7, -2), Interval(-2, 3), Interval(0, 2), Interval(3, 9)])
+@pytest.mark.parametrize("b", [Interval(1, 1), Interval(2, 4), Interval(5, 5)])
+def test_remainders_stay_below_their_divisor_and_have_the_sign_that_rounding_gives(a, b, rounding):
+    found, results = one_op("remi", a, b, rounding)
+    assert found.low <= min(results)
+    assert max(results) <= found.high
+    assert found.high <= max(b.high - 1, 0)
+    assert found.low >= (1 - b.high if rounding is Rounding.ZERO and a.low < 0 else 0)
+
+
+@given(SHORT)
+def test_the_interval_of_what_is_turned_or_made_positive_is_exact(a):
+    arg = Value(TileType(i32))
+    for name in ("negi", "absi"):
+        op = make_op(name, arg)
+        results = [int(fold(op, (x,))) for x in values_of(a)]
+        assert TRANSFER[name](op, (a,)) == (min(results), max(results))
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_places_of_threads_lie_within_what_devices_have(exact):
+    builder = Builder(Block())
+    made = {
+        (what, axis): builder.emit("place", what=what, axis=axis)
+        for what in Place
+        for axis in range(1 if what in (Place.LANE, Place.WARP) else 3)
+    }
+    builder.op("return")
+    signature = Signature((), block=(32, 4), exact_block=exact)
+    found = ranges(Func("threads", signature, (), builder.block))
+    blocks = (MAX, 65535, 65535)
+    threads = (32, 4, 1) if exact else (1024, 1024, 64)
+    for axis in range(3):
+        assert found.of(made[Place.THREAD, axis]) == (0, threads[axis] - 1)
+        assert found.of(made[Place.BLOCK, axis]) == (0, blocks[axis] - 1)
+        assert found.of(made[Place.GRID_SIZE, axis]) == (1, blocks[axis])
+        least = threads[axis] if exact else 1
+        assert found.of(made[Place.BLOCK_SIZE, axis]) == (least, threads[axis])
+    assert found.of(made[Place.LANE, 0]) == (0, 31)
+    assert found.of(made[Place.WARP, 0]) == (0, 31)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "interval"),
+    [
+        (Interval(0, 5), Interval(-3, 9), (0, 5)),
+        (Interval(-3, 9), Interval(0, 5), (0, 5)),
+        (Interval(0, 5), Interval(0, 2), (0, 2)),
+        (Interval(-3, 9), Interval(-1, 2), None),
+    ],
+)
+def test_an_operand_that_is_not_negative_bounds_common_bits(a, b, interval):
+    assert one_op("andi", a, b, Rounding.ZERO)[0] == interval

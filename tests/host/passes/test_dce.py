@@ -253,3 +253,26 @@ def test_a_token_keeps_its_load():
 
 def test_random_programs_keep_their_meaning():
     same_meaning_always(dce, 80)
+
+
+def test_what_a_dead_slot_of_a_loop_begins_with_goes():
+    expect(
+        dce,
+        """
+        %one = constant {value=1, dtype=i32}
+        %e = negf %f
+        %r = for %n, %m, %one, %e { (%i: tile<i32>, %a: tile<f32>)
+          print %i
+          continue %a
+        }
+        return
+        """,
+        """
+        %one = constant {value=1, dtype=i32}
+        for %n, %m, %one { (%i: tile<i32>)
+          print %i
+          continue
+        }
+        return
+        """,
+    )

@@ -363,3 +363,18 @@ def test_no_program_keeps_what_is_refused_and_all_keep_their_meaning():
 def test_cleaning_up_afterwards_brings_nothing_back():
     for made in same_meaning_always(lambda f: dce(cse(canonicalize(desugar(f)))), 60):
         assert not refused(made)
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ("print %i", "loop"),
+        ("%a = tile_index %n, %m {groups=(1)}\nprint %a, %i", "loop"),
+        ("%a = tile_index %i, %m {groups=(1)}\nprint %a", "for"),
+    ],
+)
+def test_a_loop_by_an_unknown_step_is_counted_with_care_unless_it_visits_tiles(body, word):
+    """Launches see to it that numbers of tiles stay far from the greatest integer."""
+    text = f"for %n, %m, %k {{ (%i: tile<i32>)\n{body}\ncontinue\n}}\nreturn"
+    made = desugar(parse(kernel(text)))
+    assert [op.name for op in made.body.ops if op.regions] == [word]

@@ -378,3 +378,21 @@ def test_a_branch_that_never_comes_back_in_a_scope_that_is_flattened():
         return
         """,
     )
+
+
+def test_a_branch_of_tiles_stays_a_branch():
+    unchanged(
+        canonical,
+        """
+        %v = make_view %x {tile=(4), dim_map=(0)}
+        %a = load_view %v, %n
+        %b = load_view %v, %m
+        %r = if %c : tile<4xf32> {
+          yield %a
+        } else {
+          yield %b
+        }
+        print %r
+        return
+        """,
+    )

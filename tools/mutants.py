@@ -1,0 +1,441 @@
+"""Mutation testing: puts one small mistake at a time into the sources, and sees which tests notice.
+
+    python tools/mutants.py --sample 60 --jobs 2        so many of each package, always the same
+    python tools/mutants.py --only src/tilewright/analysis/proofs.py --sample 0    all of a file
+    python tools/mutants.py --again                     those that no test noticed the last time
+
+Nothing is written to the sources: a process is forked for each mutant, before the package is
+imported, and reads the damaged text in place of the file. It runs the tests that call the function
+with the mistake, those of the mirrored test file first, until one fails. Mutants of the native
+core are built in a copy of the tree. Results go to `build/mutants`, beside those of other packages:
+results.json, and tables in report.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
+
+from mutating import Mutant, mutants
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "src" / "tilewright"
+OUT = ROOT / "build" / "mutants"
+MAP = OUT / "calls.json"
+RESULTS = OUT / "results.json"
+
+PACKAGES: dict[str, tuple[str, ...]] = {
+    "ir": ("src/tilewright/ir/**/*.py",),
+    "analysis": ("src/tilewright/analysis/**/*.py",),
+    "passes": ("src/tilewright/passes/**/*.py",),
+    "tileir/lower": ("src/tilewright/backend/tileir/lower/**/*.py",),
+    "native/core": ("native/core/borrow.cpp", "native/core/timeline.cpp"),
+}
+TESTS = (
+    "tests/host/analysis", "tests/host/passes", "tests/host/ir", "tests/host/compile",
+    "tests/host/backend/tileir",
+)  # fmt: skip
+"""Where tests are looked for; others run the same code, but say less of it."""
+NATIVE_TESTS = ("tests/host/tensors/test_borrow.py", "tests/ownership", "tests/host/tensors")
+
+MOST_SECONDS = 6.0
+"""Of tests for one mutant, by what they took without one; the quickest others come after the
+mirrored ones."""
+SLACK = 20.0
+"""Seconds beyond five times that; a mutant that runs on is noticed too."""
+
+Calls: TypeAlias = dict[str, dict[str, float]]
+"""For each function (`path:name`) the tests that call it, with the seconds of each."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a mutant: `killed`, `timeout`, `survived` or `untested`."""
+
+    package: str
+    path: str
+    line: int
+    how: str
+    shown: str
+    by: str = ""
+
+
+# --- which tests call what ------------------------------------------------------------------------
+
+
+class Recorder:
+    """A plugin of pytest: which functions of the package each test calls, and how long it takes."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> None:
+        """Before a test, with its fixtures."""
+        self.seen: set[CodeType] = set()
+        self.start = time.process_time()
+        sys.settrace(self.trace)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """After a test."""
+        sys.settrace(None)
+        test, spent = nodeid.partition("[")[0], time.process_time() - self.start
+        for name in {_named(code) for code in self.seen}:
+            found = self.calls.setdefault(name, {})
+            found[test] = found.get(test, 0.0) + spent
+
+    def trace(self, frame: FrameType, event: str, arg: object) -> None:
+        """Note a call; lines are of no interest."""
+        if "/src/tilewright/" in frame.f_code.co_filename:
+            self.seen.add(frame.f_code)
+
+
+def _named(code: CodeType) -> str:
+    path = "src/tilewright/" + code.co_filename.rpartition("/src/tilewright/")[2]
+    return f"{path}:{code.co_name}"
+
+
+def recorded() -> Calls:
+    """Run every test file once, each in a process of its own; again only what has changed."""
+    known: dict[str, Any] = json.loads(MAP.read_text()) if MAP.exists() else {}
+    files = [f for folder in TESTS for f in sorted((ROOT / folder).rglob("test_*.py"))]
+    kept = {str(f.relative_to(ROOT)): f.stat().st_mtime for f in files}
+    old = [name for name, at in kept.items() if known.get(name, {}).get("at") != at]
+    for k, name in enumerate(old):
+        _progress(k, len(old), f"which functions does {name} call?")
+        known[name] = {"at": kept[name], "calls": _recorded(name)}
+        MAP.write_text(json.dumps(known))
+    calls: Calls = {}
+    for name in kept:
+        for function, tests in known[name]["calls"].items():
+            calls.setdefault(function, {}).update(tests)
+    return calls
+
+
+def _recorded(file: str) -> Calls:
+    part = OUT / f"part-{os.getpid()}.json"
+    part.write_text("{}")
+    child = os.fork()
+    if not child:
+        own: Calls = {}
+        with redirect_stdout(io.StringIO()):
+            _pytest([file], Recorder(own))
+        part.write_text(json.dumps(own))
+        os._exit(0)
+    os.waitpid(child, 0)
+    found: Calls = json.loads(part.read_text())
+    part.unlink()
+    return found
+
+
+def _pytest(arguments: Sequence[str], *plugins: object) -> int:
+    pytest = importlib.import_module("pytest")
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=line"]
+    few = ["--kernels", "40"]  # of those that are drawn at random
+    return int(pytest.main([*options, *few, *arguments], plugins=list(plugins)))
+
+
+# --- the tests of one mutant ----------------------------------------------------------------------
+
+
+def selected(mutant: Mutant, calls: Calls) -> dict[str, float]:
+    """The tests that may notice a mutant: of the mirrored file first, then the quickest."""
+    path = str(mutant.path.relative_to(ROOT))
+    prefix = f"{path}:{mutant.function}" if mutant.function else f"{path}:"
+    found: dict[str, float] = {}
+    for name, tests in calls.items():
+        if name == prefix or (not mutant.function and name.startswith(prefix)):
+            found.update(tests)
+    mirror = _mirror(mutant.path)
+    if not found and not mutant.function and (ROOT / mirror.removesuffix("::")).exists():
+        return {mirror.removesuffix("::"): MOST_SECONDS}
+    ordered = sorted(found, key=lambda t: (not t.startswith(mirror), found[t]))
+    kept: dict[str, float] = {}
+    for test in ordered:
+        if sum(kept.values()) + found[test] <= MOST_SECONDS or not kept:
+            kept[test] = found[test]
+    return kept
+
+
+def _mirror(path: Path) -> str:
+    inner = path.relative_to(SOURCES)
+    return str(Path("tests/host") / inner.parent / f"test_{inner.name}") + "::"
+
+
+def judge(package: str, mutant: Mutant, calls: Calls) -> Result:
+    """Run the tests of a mutant in a process of its own; to be called in a process to fork."""
+    source = mutant.path.read_text(encoding="utf-8")
+    path, shown = str(mutant.path.relative_to(ROOT)), mutant.shown(source)
+    tests = selected(mutant, calls)
+    if not tests:
+        return Result(package, path, mutant.line, "untested", shown)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(read)
+        os.setsid()
+        _damaged(mutant, source)
+        os.write(write, _first_failure(list(tests)).encode())
+        os._exit(0)
+    os.close(write)
+    how, by = _awaited(child, read, 5 * sum(tests.values()) + SLACK)
+    return Result(package, path, mutant.line, how, shown, by)
+
+
+def _damaged(mutant: Mutant, source: str) -> None:
+    """Have imports of a file read the text with the mistake."""
+    whole = SourceFileLoader.get_code
+    target, text = str(mutant.path), mutant.applied(source)
+
+    def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
+        if loader.path == target:
+            return loader.source_to_code(text, target)
+        return whole(loader, fullname)
+
+    setattr(SourceFileLoader, "get_code", get_code)  # noqa: B010  # checkers see no method there
+
+
+class _Failures:
+    """A plugin of pytest: the first test that failed."""
+
+    first = ""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """After each phase of a test."""
+        if report.failed and not self.first:
+            self.first = report.nodeid
+
+
+def _first_failure(tests: Sequence[str]) -> str:
+    failures = _Failures()
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        status = _pytest(tests, failures)
+    return "survived" if not status else f"killed {failures.first or 'an import'}"
+
+
+def _awaited(child: int, read: int, limit: float) -> tuple[str, str]:
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        done, _ = os.waitpid(child, os.WNOHANG)
+        if done:
+            with os.fdopen(read) as pipe:
+                how, _, by = pipe.read().partition(" ")
+            return how or "killed", by or "the process died"
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(read)
+    return "timeout", f"more than {limit:.0f} s"
+
+
+# --- mutants of the native core -------------------------------------------------------------------
+
+
+def judge_native(package: str, mutant: Mutant) -> Result:
+    """Build a mutant in a copy of the tree, and run the tests of the core and of what it serves."""
+    copy, path = OUT / "tree", mutant.path.relative_to(ROOT)
+    source = mutant.path.read_text(encoding="utf-8")
+    shown = mutant.shown(source)
+    (copy / path).write_text(mutant.applied(source), encoding="utf-8")
+    try:
+        how, by = _built_and_tested(copy, path.stem)
+    finally:
+        (copy / path).write_text(source, encoding="utf-8")
+    return Result(package, str(path), mutant.line, how, shown, by)
+
+
+def copied() -> None:
+    """Make the copy of the tree, and see that its unit tests pass without a mistake."""
+    copy = OUT / "tree"
+    shutil.rmtree(copy, ignore_errors=True)
+    left_out = shutil.ignore_patterns(".git", ".venv", "build", "dist", "__pycache__", ".*")
+    shutil.copytree(ROOT, copy, ignore=left_out, symlinks=True)
+    said = _said(copy, [sys.executable, "native/build_core.py", "--test", "release"])[1]
+    for source in PACKAGES["native/core"]:
+        if not _passed(Path(source).stem, said):
+            raise SystemExit(f"the unit test of {source} does not pass as it is:\n{said}")
+
+
+def _passed(name: str, said: str) -> bool:
+    return re.search(rf"test_{name} \.+ +Passed", said) is not None
+
+
+def _built_and_tested(copy: Path, name: str) -> tuple[str, str]:
+    build = [sys.executable, "native/build_core.py"]
+    test = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", *NATIVE_TESTS]
+    try:
+        # Unit tests of other parts measure time, which a busy machine has none of.
+        if not _passed(name, _said(copy, [*build, "--test", "release"])[1]):
+            return "killed", "the build, or its unit test"
+        if _said(copy, build)[0] or _said(copy, test)[0]:
+            return "killed", "tests"
+    except subprocess.TimeoutExpired:
+        return "timeout", ""
+    return "survived", ""
+
+
+def _said(copy: Path, command: Sequence[str]) -> tuple[int, str]:
+    environment = {**os.environ, "PYTHONPATH": "src"}
+    done = subprocess.run(
+        command, cwd=copy, env=environment, timeout=600, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+def chosen(sample: int, only: str, seed: int) -> dict[str, list[Mutant]]:
+    """So many mutants of each package, or all of them; the same for one seed."""
+    found: dict[str, list[Mutant]] = {}
+    for package, patterns in PACKAGES.items():
+        files = [f for pattern in patterns for f in sorted(ROOT.glob(pattern))]
+        whole = [m for f in files if only in str(f.relative_to(ROOT)) for m in mutants(f)]
+        if sample and len(whole) > sample:
+            whole = random.Random(f"{seed} {package}").sample(whole, sample)
+        found[package] = whole
+    return {package: each for package, each in found.items() if each}
+
+
+def again(last: Sequence[Result], only: str) -> dict[str, list[Mutant]]:
+    """The mutants that no test noticed; lines may have moved since."""
+    found: dict[str, list[Mutant]] = {}
+    for path in dict.fromkeys(r.path for r in last if r.how not in NOTICED and only in r.path):
+        left = {r.shown: r.package for r in last if r.path == path and r.how not in NOTICED}
+        source = (ROOT / path).read_text(encoding="utf-8")
+        for mutant in mutants(ROOT / path):
+            package = left.pop(mutant.shown(source), None)
+            if package is not None:
+                found.setdefault(package, []).append(mutant)
+    return found
+
+
+def _last() -> list[Result]:
+    return [Result(**r) for r in json.loads(RESULTS.read_text())] if RESULTS.exists() else []
+
+
+def merged(last: Sequence[Result], new: Sequence[Result], *, whole: bool) -> list[Result]:
+    """Results of before, but for what was judged anew: packages as a `whole`, or some mutants."""
+    packages = {r.package for r in new}
+    judged = {(r.path, r.shown) for r in new}
+    kept = [
+        r for r in last if not (r.package in packages if whole else (r.path, r.shown) in judged)
+    ]
+    return sorted([*kept, *new], key=lambda r: (list(PACKAGES).index(r.package), r.path, r.line))
+
+
+def run(todo: dict[str, list[Mutant]], calls: Calls, jobs: int) -> Iterator[Result]:
+    """Judge mutants, several at a time; those of the native core one after the other."""
+    python = [(p, m) for p, each in todo.items() for m in each if m.path.suffix == ".py"]
+    native = [(p, m) for p, each in todo.items() for m in each if m.path.suffix == ".cpp"]
+    parts = [OUT / f"part-{os.getpid()}-{k}.jsonl" for k in range(jobs)]
+    for k, part in enumerate(parts):
+        part.write_text("")
+        if not os.fork():
+            with part.open("a", buffering=1) as file:
+                for package, mutant in python[k::jobs]:
+                    file.write(json.dumps(judge(package, mutant, calls).__dict__) + "\n")
+            os._exit(0)
+    yield from _followed(parts, len(python))
+    if native:
+        copied()
+    for package, mutant in native:
+        yield judge_native(package, mutant)
+
+
+def _followed(parts: Sequence[Path], total: int) -> Iterator[Result]:
+    """What the workers write, until they have ended."""
+    files = [part.open() for part in parts]
+    left, done = len(parts), 0
+    while left or done < total:
+        lines = [line for file in files for line in file.readlines()]
+        for line in lines:
+            done += 1
+            yield Result(**json.loads(line))
+        if not lines and left and os.waitpid(-1, os.WNOHANG)[0]:
+            left -= 1
+        elif not lines and not left:
+            break
+        time.sleep(0.05)
+    for part in parts:
+        part.unlink()
+
+
+def _progress(done: int, total: int, text: str) -> None:
+    width = 30 * done // max(total, 1)
+    print(f"\r[{'#' * width}{' ' * (30 - width)}] {done}/{total} {text:60.60}", end="", flush=True)
+
+
+NOTICED = ("killed", "timeout")
+
+
+def report(results: Sequence[Result]) -> str:
+    """The score of each package, and every mutant that no test noticed."""
+    rows = [
+        "| package | mutants | noticed | survived | untested | score |",
+        "|---|---|---|---|---|---|",
+    ]
+    for package in dict.fromkeys(r.package for r in results):
+        own = [r.how for r in results if r.package == package]
+        seen = sum(how in NOTICED for how in own)
+        rows.append(f"| {package} | {len(own)} | {seen} | {own.count('survived')} |"
+                    f" {own.count('untested')} | {100 * seen / len(own):.0f} % |")  # fmt: skip
+    left = sorted(_lines(r for r in results if r.how not in NOTICED))
+    return "\n".join([*rows, "", *left, ""])
+
+
+def _lines(results: Iterable[Result]) -> Iterator[str]:
+    return (f"- {r.path}:{r.line}: {r.how}: {r.shown}" for r in results)
+
+
+def main() -> None:
+    """Read the command line, judge mutants, write the results."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--sample", type=int, default=60, help="of each package; 0: all")
+    parser.add_argument("--only", default="", help="files whose path has this in it")
+    parser.add_argument("--seed", type=int, default=0, help="which ones are drawn")
+    parser.add_argument("--again", action="store_true", help="those not noticed the last time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    asked = parser.parse_args()
+    OUT.mkdir(parents=True, exist_ok=True)
+    os.chdir(ROOT)
+    for name in ("numpy", "ml_dtypes", "pytest", "llvmlite.binding"):
+        importlib.import_module(name)  # once, before all forks; the package itself in each
+    todo = (
+        again(_last(), asked.only) if asked.again else chosen(asked.sample, asked.only, asked.seed)
+    )
+    native = all(m.path.suffix == ".cpp" for each in todo.values() for m in each)
+    calls = {} if native else recorded()
+    results: list[Result] = []
+    total = sum(map(len, todo.values()))
+    for result in run(todo, calls, asked.jobs):
+        results.append(result)
+        missed = sum(r.how not in NOTICED for r in results)
+        _progress(len(results), total, f"{missed} not noticed; {result.path}")
+    print()
+    results = merged(_last(), results, whole=not asked.again)
+    RESULTS.write_text(json.dumps([r.__dict__ for r in results], indent=1))
+    (OUT / "report.md").write_text(report(results))
+    print(report(results))
+
+
+if __name__ == "__main__":
+    main()
