@@ -41,7 +41,7 @@ if PACK:
 settings.register_profile("fixed", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("fresh", deadline=None, print_blob=True, derandomize=False)
 
-pytest_plugins = ["support.last_words"]
+pytest_plugins = ["support.last_words", "support.tiers"]
 
 TESTS = Path(__file__).parent
 GOLDENS = TESTS / "goldens"
@@ -53,18 +53,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--seed", default="0", help="of random numbers and programs; `fresh` draws one and tells it"
-    )
-    parser.addoption(
-        "--mutants", type=int, default=60, help="damaged programs that assemblers and loaders get"
-    )
-    parser.addoption(
-        "--programs", type=int, default=20_000, help="random host programs that are run"
-    )
-    parser.addoption(
-        "--kernels",
-        type=int,
-        default=200,
-        help="random kernels that a GPU runs: 5000 before a release",
     )
     parser.addoption("--on", default="", help="a device to run tests on that are run on the CPU")
     parser.addoption(
@@ -112,6 +100,11 @@ def _moved(item: pytest.Item, device: str) -> bool:
     return asked in (None, "cpu")
 
 
+def pytest_unconfigure() -> None:
+    """Let the interpreter collect everything when it ends, as modules in C++ expect."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What a test leaves to chance is the same each time: its numbers, programs and so its kernels.
@@ -146,14 +139,23 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _older_objects_stay() -> None:
+    """Let garbage collections pass over what was there before the tests of a module.
+
+    Modules, frameworks and thousands of tests make a full collection take half a second, and many
+    tests ask for one, some at each of hundreds of places.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def own_garbage() -> Iterator[None]:
     """Collect what a test leaves in cycles before the next one begins: tracebacks keep ops that
-    were interrupted, whose finalizers warn. What the frameworks made takes long, and stays out."""
-    gc.freeze()
+    were interrupted, whose finalizers warn."""
     yield
     gc.collect()
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,10 @@ import pytest
 
 from order.running import Bench
 from order.steps import Copy, Ending, Input, Launch, Record, Replay
+from support import tiers
 from tilewright.devices.null import NullDevice
 
-PROGRAMS = 1500
+PROGRAMS = tiers.count(quick=300, full=1500)
 ENDINGS = ("start_on", "sync_on", "future", "dropped", "schedule", "start")
 
 

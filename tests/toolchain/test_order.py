@@ -8,12 +8,13 @@ import pytest
 
 from order.drawing import LAUNCHES
 from order.running import Bench
+from support import tiers
 from support.checked_cuda import MADE, CheckedCuda
 from tilewright.backend.tileir import keeping
 from tilewright.backend.tileir import stages as tileir
 from tilewright.devices.cuda.device import CudaDevice
 
-PROGRAMS = 150
+PROGRAMS = tiers.count(quick=30, full=150)
 TILES = tuple(kernel for kernel in LAUNCHES if kernel != "scale")
 """What is compiled for threads is PTX, which the simulated driver does not run."""
 
