@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
@@ -125,24 +126,29 @@ def _case(item: pytest.Item) -> Case:
 
 
 def covering(cases: Sequence[Case], strength: int) -> list[int]:
-    """Choose cases that have every combination of `strength` values that occurs: greedily.
+    """Choose cases that have every combination of `strength` values that occurs.
 
-    With fewer parameters than that, or with one, every case is a combination of its own.
+    Greedily: the case with the most new combinations comes next, and of several the one whose
+    values were chosen least. With fewer parameters than that, or with one, every case is needed.
     """
     if len(cases[0]) < max(strength, 2):
         return [*range(len(cases))]
     subsets = [{*map(frozenset, itertools.combinations(case, strength))} for case in cases]
-    left, chosen = set().union(*subsets), []
+    left, chosen, used = set().union(*subsets), [], Counter[Hashable]()
+
+    def gain(k: int) -> tuple[int, int]:
+        return len(subsets[k] & left), -sum(used[value] for value in cases[k])
+
     while left:
-        best = max(range(len(cases)), key=lambda k: len(subsets[k] & left))
+        best = max(range(len(cases)), key=gain)
         chosen.append(best)
+        used.update(cases[best])
         left -= subsets[best]
     return sorted(chosen)
 
 
 def spaced(chosen: Sequence[int], most: int) -> list[int]:
-    """Choose at most so many of some, at even distances, the first and the last among them."""
+    """Choose at most so many of some, at even distances, the first among them."""
     if len(chosen) <= most:
         return [*chosen]
-    last = len(chosen) - 1
-    return [chosen[round(k * last / (most - 1))] for k in range(most)]
+    return [chosen[k * len(chosen) // most] for k in range(most)]
