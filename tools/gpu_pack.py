@@ -60,7 +60,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 OPTIONS = {"examples": ["--on=cpu"], "interop": ["--on=cpu"], "benchmarks": ["--on=cpu"]}
 """How groups are run that need no GPU, or of which the reference would make too much; their kernels
 are compiled after."""
-PYTEST = ("-q", "--tb=no", "-rN", "-p", "no:cacheprovider", "-p", "packing")
+PYTEST = ("-q", "--tb=no", "-rN", "--tier=full", "-p", "no:cacheprovider", "-p", "packing")
 DESCRIPTION = "tileiras.json"
 SIZE = 1 << 28
 """More bytes than a pack has."""
