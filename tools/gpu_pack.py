@@ -60,7 +60,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 OPTIONS = {"examples": ["--on=cpu"], "interop": ["--on=cpu"], "benchmarks": ["--on=cpu"]}
 """How groups are run that need no GPU, or of which the reference would make too much; their kernels
 are compiled after."""
-PYTEST = ("-q", "--tb=no", "-rN", "--tier=full", "-p", "no:cacheprovider", "-p", "packing")
+PYTEST = ("-q", "--tb=no", "-rN", "-p", "no:cacheprovider", "-p", "packing")
 DESCRIPTION = "tileiras.json"
 SIZE = 1 << 28
 """More bytes than a pack has."""
@@ -126,7 +126,7 @@ def _run(folder: Path, options: Sequence[str], tool: str, file: Path) -> list[di
     own = [str(ROOT / "src"), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own)), "GPU_PACK": str(folder),
-        "TILEWRIGHT_TILEIRAS_PATH": tool,
+        "TILEWRIGHT_TILEIRAS_PATH": tool, "TEST_TIER": "full",
     }  # fmt: skip
     with TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.json"
