@@ -31,8 +31,9 @@ class Checked(Bench):
         return error
 
 
-def test_random_programs_have_no_races():
-    failures = Checked(None, (0, 1)).try_all(range(PROGRAMS))
+def test_random_programs_have_no_races(pytestconfig):
+    first = int(pytestconfig.getoption("--seed"))
+    failures = Checked(None, (0, 1)).try_all(range(first, first + PROGRAMS))
     assert not failures, "\n".join(failures)
 
 

@@ -48,6 +48,7 @@ def _cubins_are_known_by_their_ir(monkeypatch):
 
 
 @pytest.mark.usefixtures("_cubins_are_known_by_their_ir")
-def test_random_programs_have_no_races():
-    failures = Checked(None, (0, 1), TILES).try_all(range(PROGRAMS))
+def test_random_programs_have_no_races(pytestconfig):
+    first = int(pytestconfig.getoption("--seed"))
+    failures = Checked(None, (0, 1), TILES).try_all(range(first, first + PROGRAMS))
     assert not failures, "\n".join(failures)
