@@ -10,9 +10,17 @@ BENCH_WITH ?=
 PACK_ARGS ?=
 FRAMEWORKS ?= $(VENV)/.frameworks
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# The other Pythons that are here: `make test` runs the tests of SHORT with each; PYTHONS= leaves them out.
+# The other Pythons that are here: `make test` runs the tests of SHORT with the newest, `make test-all` with each;
+# PYTHONS= leaves them out.
 PYTHONS ?= $(shell tools/pythons.sh $(PYTHON))
+NEWEST = $(lastword $(PYTHONS))
+# What `make test-all` adds to the arguments of pytest. `fresh` draws a seed, and pytest prints it.
+SEED ?= fresh
+FULL = --tier full --seed $(SEED)
 PYTHON_NAME = $(notdir $(PYTHON))
+PARALLEL = $(MAKE) --no-print-directory --jobs=3 --output-sync=target
+# Idle workers take tests from busy ones: neighbours, which share fixtures and caches, mostly stay together.
+PYTEST = $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 # Builds the native core for the Python that runs it, into src/tilewright, or does nothing in 0.2 s if it is
 # built: recipes begin with it, so that they see what has changed in native/.
 CORE := native/build_core.py
@@ -24,7 +32,8 @@ SANITIZED ?= tests/host/devices tests/host/op tests/host/launch tests/host/tenso
     tests/ownership --deselect tests/cpu/op/test_awaiting.py::test_no_first_use_holds_the_loop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test native sanitize mutants other inplace wheel check types format bench hostbench gpubench gpu-pack clean
+.PHONY: help demo test test-all newest native sanitize mutants other inplace wheel check lint mypy pyright format bench \
+    hostbench gpubench gpu-pack clean FORCE
 
 help:  ## print this help
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## /\1\t/' | \
@@ -34,10 +43,23 @@ demo: $(VENV)/.base  ## run several kernels on this machine and check them again
 	@$(BIN)/python $(CORE)
 	@$(BIN)/python examples/demo.py
 
-test: $(FRAMEWORKS)  ## all checks, then all tests; FRAMEWORKS= leaves out torch, JAX, Triton and Numba
-	@$(MAKE) --no-print-directory check native
-	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST_ARGS)
-	@for python in $(PYTHONS); do $(MAKE) --no-print-directory other PYTHON=$$python || exit 1; done
+# Steps that wait for a network or use one processor run beside others; each prints what it has to say when it ends.
+# What installs packages ends before anything reads them.
+test: $(VENV)/.dev  ## what CI runs, in minutes: checks, unit tests of the core, the quick tier of the tests
+	@$(PARALLEL) native $(FRAMEWORKS) $(if $(NEWEST),newest)
+	@$(PARALLEL) check
+	$(PYTEST) $(PYTEST_ARGS)
+	@$(if $(NEWEST),$(MAKE) --no-print-directory other PYTHON=$(NEWEST))
+
+test-all: $(FRAMEWORKS)  ## everything: all cases, other random programs than before (SEED=), sanitizers, every Python
+	@$(PARALLEL) check
+	$(PYTEST) $(FULL) $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory sanitize PYTEST_ARGS="$(FULL) $(PYTEST_ARGS)"
+	@for python in $(PYTHONS); do \
+	    $(MAKE) --no-print-directory other PYTHON=$$python PYTEST_ARGS="$(FULL) $(PYTEST_ARGS)" || exit 1; done
+
+newest:
+	@$(MAKE) --no-print-directory build/.test-$(notdir $(NEWEST)) PYTHON=$(NEWEST)
 
 native: $(VENV)/.base  ## unit tests of the native core: plain, under AddressSanitizer, under ThreadSanitizer
 	@$(BIN)/python $(CORE) --test --if-possible release asan tsan
@@ -60,16 +82,22 @@ other: build/.test-$(PYTHON_NAME)  ## a short run of the tests with another Pyth
 	@build/$(PYTHON_NAME)/bin/python $(CORE)
 	build/$(PYTHON_NAME)/bin/python -m pytest -q -n $(JOBS) $(SHORT) $(PYTEST_ARGS)
 
-check: $(VENV)/.dev  ## format, lint and types of the package, the examples and the docs
+check: lint mypy pyright  ## format, lint and types of the package, the examples and the docs
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@$(MAKE) --no-print-directory types
 
-types: $(VENV)/.dev  ## mypy --strict and pyright strict
-	$(BIN)/python tools/snippets.py build/snippets
+mypy: build/snippets
 	$(BIN)/mypy
 	$(BIN)/mypy build/snippets
+
+pyright: build/snippets
 	$(BIN)/pyright
+
+# The Python of the docs, as files that the type checkers read.
+build/snippets: FORCE | $(VENV)/.dev
+	@$(BIN)/python tools/snippets.py build/snippets
 
 format: $(VENV)/.dev  ## rewrite the sources in house style
 	$(BIN)/ruff format .

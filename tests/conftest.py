@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import core as hypothesis_core
 from hypothesis import settings
 
 from support import core_in_place
@@ -41,7 +42,7 @@ if PACK:
 settings.register_profile("fixed", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("fresh", deadline=None, print_blob=True, derandomize=False)
 
-pytest_plugins = ["support.last_words"]
+pytest_plugins = ["support.last_words", "support.tiers"]
 
 TESTS = Path(__file__).parent
 GOLDENS = TESTS / "goldens"
@@ -53,24 +54,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--seed", default="0", help="of random numbers and programs; `fresh` draws one and tells it"
-    )
-    parser.addoption(
-        "--mutants", type=int, default=60, help="damaged programs that assemblers and loaders get"
-    )
-    parser.addoption(
-        "--programs", type=int, default=20_000, help="random host programs that are run"
-    )
-    parser.addoption(
-        "--launches",
-        type=int,
-        default=300,
-        help="launches of each kind, after which nothing may be left: 100000 before a release",
-    )
-    parser.addoption(
-        "--kernels",
-        type=int,
-        default=200,
-        help="random kernels that a GPU runs, or whose checks are replayed: 5000 before a release",
     )
     parser.addoption("--on", default="", help="a device to run tests on that are run on the CPU")
     parser.addoption(
@@ -122,13 +105,21 @@ def _moved(item: pytest.Item, device: str) -> bool:
     return asked in (None, "cpu")
 
 
+def pytest_unconfigure() -> None:
+    """Let the interpreter collect everything when it ends, as modules in C++ expect."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What a test leaves to chance is the same each time: its numbers, programs and so its kernels.
 
-    Chance decides how outputs lie in memory, and which numbers are constants.
+    Chance decides how outputs lie in memory, and which numbers are constants. Of hypothesis's tests
+    this holds for those that are not derandomized, whose shards would all try the same programs.
     """
-    random.seed(item.config.getoption("--seed") + item.nodeid)
+    seed = item.config.getoption("--seed") + item.nodeid
+    random.seed(seed)
+    hypothesis_core.global_force_seed = random.Random(seed).getrandbits(64)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -156,14 +147,23 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _older_objects_stay() -> None:
+    """Let garbage collections pass over what was there before the tests of a module.
+
+    Modules, frameworks and thousands of tests make a full collection take half a second, and many
+    tests ask for one, some at each of hundreds of places.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def own_garbage() -> Iterator[None]:
     """Collect what a test leaves in cycles before the next one begins: tracebacks keep ops that
-    were interrupted, whose finalizers warn. What the frameworks made takes long, and stays out."""
-    gc.freeze()
+    were interrupted, whose finalizers warn."""
     yield
     gc.collect()
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

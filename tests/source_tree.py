@@ -63,9 +63,10 @@ def modules() -> dict[str, Module]:
     return found
 
 
-def imports(module: Module) -> list[Import]:
+@cache
+def imports(module: Module) -> tuple[Import, ...]:
     """Imports of our own modules; those under `if TYPE_CHECKING:` are not counted."""
-    return list(_imports(module, module.tree, nested=False))
+    return tuple(_imports(module, module.tree, nested=False))
 
 
 def _imports(module: Module, node: ast.AST, *, nested: bool) -> Iterator[Import]:
@@ -106,7 +107,8 @@ def _base(module: Module, node: ast.ImportFrom) -> str | None:
     return ".".join([*parts, *([node.module] if node.module else [])])
 
 
-def code_lines(path: Path) -> set[int]:
+@cache
+def code_lines(path: Path) -> frozenset[int]:
     """Numbers of the lines that hold code: no blank lines, comments or docstrings."""
     text = path.read_text(encoding="utf-8")
     skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
@@ -114,7 +116,7 @@ def code_lines(path: Path) -> set[int]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in (*skipped, tokenize.ENDMARKER):
             lines.update(range(token.start[0], token.end[0] + 1))
-    return lines - _docstring_lines(ast.parse(text))
+    return frozenset(lines - _docstring_lines(ast.parse(text)))
 
 
 def _docstring_lines(tree: ast.Module) -> set[int]:
@@ -130,10 +132,24 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
 def functions(path: Path) -> Iterator[tuple[str, int, int]]:
     """Name, line and number of code lines of each function in a file."""
     code = code_lines(path)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name, body in _bodies(path.read_text(encoding="utf-8")):
+        yield name, body.start, len(code.intersection(body))
+
+
+def may_exceed(path: Path, file: int, function: int) -> bool:
+    """Whether a file or a function in it has more lines than a limit, comments included.
+
+    This is found without tokens, which take long, and most files are short.
+    """
+    text = path.read_text(encoding="utf-8")
+    return text.count("\n") > file or any(len(body) > function for _, body in _bodies(text))
+
+
+def _bodies(text: str) -> Iterator[tuple[str, range]]:
+    """Name and lines of each function in a text."""
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            body = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-            yield node.name, node.lineno, len(code.intersection(body))
+            yield node.name, range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def python_files() -> list[Path]:

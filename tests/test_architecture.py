@@ -18,10 +18,12 @@ from source_tree import (
     code_lines,
     functions,
     imports,
+    may_exceed,
     modules,
     python_files,
     relative,
 )  # fmt: skip
+from support.loops import for_each
 from tilewright import _core
 
 COMPILE_HALF = ("analysis", "frontend", "passes", "backend", "compile")
@@ -91,7 +93,7 @@ WHOLE_SYSTEM_TESTS: dict[str, str] = {
 ALL_MODULES = sorted(modules())
 
 
-@pytest.mark.parametrize("name", ALL_MODULES)
+@for_each(ALL_MODULES)
 def test_imports_follow_the_table(name):
     module = modules()[name]
     if module.layer == "":
@@ -149,14 +151,14 @@ def test_no_import_cycles():
         pytest.fail(f"import cycle: {' -> '.join(error.args[1])}")
 
 
-@pytest.mark.parametrize("name", ALL_MODULES)
+@for_each(ALL_MODULES)
 def test_imports_stand_at_the_top(name):
     later = {f"{PACKAGE}.{part}" for part in LOADED_LATER.get(name.removeprefix(f"{PACKAGE}."), ())}
     nested = {used.target for used in imports(modules()[name]) if used.nested}
     assert nested == later, f"{name} imports inside functions {nested}, in the table {later}"
 
 
-@pytest.mark.parametrize("name", ALL_MODULES)
+@for_each(ALL_MODULES)
 def test_forbidden_statements(name):
     for node in ast.walk(modules()[name].tree):
         assert not isinstance(node, ast.Global), f"{name}:{node.lineno} uses `global`"
@@ -164,7 +166,7 @@ def test_forbidden_statements(name):
             assert node.names[0].name != "*", f"{name}:{node.lineno} imports *"
 
 
-@pytest.mark.parametrize("name", ALL_MODULES)
+@for_each(ALL_MODULES)
 def test_only_config_reads_the_environment(name):
     if name == ENVIRONMENT_READER:
         return
@@ -178,7 +180,7 @@ def test_only_config_reads_the_environment(name):
             assert word not in names, f"{name} touches the environment ({word})"
 
 
-@pytest.mark.parametrize("name", ALL_MODULES)
+@for_each(ALL_MODULES)
 def test_nothing_happens_at_import(name):
     """Calls for their effect at module level are work done merely because of an import.
 
@@ -196,13 +198,15 @@ def _tells_core(statement: ast.stmt) -> bool:
     return name.startswith("set_") and hasattr(_core, name)
 
 
-@pytest.mark.parametrize("name", ALL_MODULES)
+@for_each(ALL_MODULES)
 def test_module_docstring(name):
     assert ast.get_docstring(modules()[name].tree), f"{name} does not say what it takes and gives"
 
 
-@pytest.mark.parametrize("path", python_files(), ids=relative)
+@for_each(python_files())
 def test_file_and_function_length(path):
+    if not may_exceed(path, MAX_FILE, MAX_FUNCTION):
+        return
     size = len(code_lines(path))
     assert size <= MAX_FILE, f"{relative(path)} has {size} code lines, limit {MAX_FILE}"
     for name, line, length in functions(path):
@@ -220,7 +224,7 @@ def _mirrored_tests() -> list[str]:
     return sorted(relative(p) for g in groups for p in g.rglob("test_*.py"))
 
 
-@pytest.mark.parametrize("path", _mirrored_tests())
+@for_each(_mirrored_tests())
 def test_tests_mirror_sources(path):
     """tests/host/passes/test_hoist.py tests src/tilewright/passes/hoist.py.
 

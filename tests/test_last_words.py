@@ -19,6 +19,7 @@ ENDS = {
 }
 
 
+@pytest.mark.thinned(1)
 @pytest.mark.parametrize("end", ENDS)
 def test_how_a_worker_ended(tmp_path, end):
     program = f"import ctypes, os, signal\ndef fall(): {end}\ndef test_it(): fall()\n"

@@ -6,9 +6,8 @@ import ast
 import re
 import types
 
-import pytest
-
 from source_tree import ROOT, SOURCES, native_code_lines, native_files, relative
+from support.loops import for_each
 from tilewright import _core
 
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
@@ -51,7 +50,7 @@ MAX_FILE, MAX_COLUMNS = 500, 100
 FILES = native_files()
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
+@for_each(FILES)
 def test_includes_follow_the_table(path):
     folder = path.relative_to(ROOT / "native").parts[0]
     assert folder in MAY_INCLUDE, f"the folder native/{folder} is not in the table"
@@ -61,7 +60,7 @@ def test_includes_follow_the_table(path):
         assert used in allowed, f"{relative(path)} includes {name}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
+@for_each(FILES)
 def test_python_is_known_to_its_folder_alone(path):
     if path.relative_to(ROOT / "native").parts[0] == "python":
         return
@@ -69,7 +68,7 @@ def test_python_is_known_to_its_folder_alone(path):
         assert name not in PYTHON, f"{relative(path)} includes {name}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
+@for_each(FILES)
 def test_length_and_width(path):
     size = native_code_lines(path)
     assert size <= MAX_FILE, f"{relative(path)} has {size} code lines, limit {MAX_FILE}"
@@ -78,7 +77,7 @@ def test_length_and_width(path):
         assert "\t" not in line, f"{relative(path)}:{number} has a tab"
 
 
-@pytest.mark.parametrize("path", [f for f in FILES if f.suffix == ".hpp"], ids=relative)
+@for_each([f for f in FILES if f.suffix == ".hpp"])
 def test_headers_are_included_once_and_say_what_they_are(path):
     text = path.read_text()
     assert text.startswith("//"), f"{relative(path)} does not say what it gives"
@@ -107,9 +106,7 @@ def test_every_name_of_the_module_is_typed():
     assert _public(_core) == set(STUB)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(n for n in STUB if isinstance(getattr(_core, n, None), type))
-)
+@for_each(sorted(n for n in STUB if isinstance(getattr(_core, n, None), type)))
 def test_every_name_of_a_class_is_typed(name):
     node = STUB[name]
     assert isinstance(node, ast.ClassDef)
@@ -117,7 +114,7 @@ def test_every_name_of_a_class_is_typed(name):
     assert _public(getattr(_core, name)) == set(_declared(node.body)) | by_subclass
 
 
-@pytest.mark.parametrize("name", sorted(n for n in STUB if isinstance(STUB[n], ast.FunctionDef)))
+@for_each(sorted(n for n in STUB if isinstance(STUB[n], ast.FunctionDef)))
 def test_every_function_says_what_it_does(name):
     assert isinstance(getattr(_core, name), types.BuiltinFunctionType)
     assert getattr(_core, name).__doc__, f"{name} has no docstring"

@@ -126,7 +126,7 @@ def _run(folder: Path, options: Sequence[str], tool: str, file: Path) -> list[di
     own = [str(ROOT / "src"), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own)), "GPU_PACK": str(folder),
-        "TILEWRIGHT_TILEIRAS_PATH": tool,
+        "TILEWRIGHT_TILEIRAS_PATH": tool, "TEST_TIER": "full",
     }  # fmt: skip
     with TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.json"

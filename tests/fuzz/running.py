@@ -12,6 +12,7 @@ import numpy as np
 import tilewright as tw
 import tilewright.lang as tl
 from fuzz.graph import Program
+from support import tiers
 from tilewright.backend.reference import interpreter as reference
 from tilewright.base import dtypes
 from tilewright.base.errors import PaddingWarning
@@ -27,9 +28,10 @@ DEVICE = os.environ.get("TILEWRIGHT_DEVICE", "cpu")
 NAMES = {t.__name__: t for t in dtypes.ALL} | {"tl": tl}
 
 
-def examples(count: int) -> int:
-    """How many programs to try: fewer where each takes an assembler."""
-    return count if DEVICE == "cpu" else count // 5
+def examples(most: int) -> int:
+    """How many programs to try: fewer in the quick tier, and where each takes an assembler."""
+    wanted = tiers.count(quick=most // 10, full=most)
+    return wanted if DEVICE == "cpu" else wanted // 5
 
 
 def function_of(program: Program) -> Callable[..., None]:

@@ -10,8 +10,9 @@ import pytest
 
 from fuzz.integers import WAYS
 from source_tree import ROOT
+from support import tiers
 
-PROGRAMS = 10
+PROGRAMS = tiers.count(quick=4, full=10)
 
 
 @pytest.mark.cpu_alone

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from support import tiers
 from support.numbers import fresh_seed
 from tilewright import i32, simt
 from tilewright.frontend.sources import execute
 
-PROGRAMS = 16
+PROGRAMS = tiers.count(quick=8, full=48)
 HEAD = """
 @simt.kernel(unsafe=True)
 def kernel(out: simt.DisjointSlice[i32], x: simt.Slice[i32], n: i32) -> None:

@@ -14,7 +14,6 @@ from fuzz.wild.writing import write
 from support.numbers import fresh_seed
 from tilewright.base.dtypes import bf16
 
-PROGRAMS = 16
 PLAIN = """
 def k(o0: tl.TensorMut, n: i32) -> None:
     o0.store(tl.full((4,), {value}, i32))
@@ -33,11 +32,11 @@ def worker():
     found.end()
 
 
-def test_all_agree():
-    first = fresh_seed() % 1_000_000
-    campaign = conduct(DEVICE, PROGRAMS, first, workers=2, seconds=300, shrinks=20)
-    assert campaign.counts.total() == PROGRAMS
-    assert campaign.counts[AGREES] >= PROGRAMS * 0.7, campaign.counts
+def test_all_agree(pytestconfig):
+    count, first = pytestconfig.getoption("--kernels"), fresh_seed() % 1_000_000
+    campaign = conduct(DEVICE, count, first, workers=2, seconds=300, shrinks=20)
+    assert campaign.counts.total() == count
+    assert campaign.counts[AGREES] >= count * 0.7, campaign.counts
     assert not campaign.bad, "\n\n".join(program.shown() for program, _ in campaign.bad)
 
 

@@ -16,7 +16,7 @@ SECONDS = 540
 
 
 def test_all_agree(request):
-    count = request.config.getoption("--kernels")
+    count = max(request.config.getoption("--kernels"), 200)
     workers = min(os.cpu_count() or 2, 16)
     first = fresh_seed() % 1_000_000
     campaign = conduct("cuda", count, first, workers, SECONDS)

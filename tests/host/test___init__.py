@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import inspect
 
-import pytest
-
 import tilewright as tw
+from support.loops import for_each
 
 
-@pytest.mark.parametrize("name", tw.__all__)
+@for_each(tw.__all__)
 def test_every_public_name_is_documented(name):
     value = getattr(tw, name)
     if inspect.isclass(value) or inspect.isfunction(value):

@@ -8,9 +8,10 @@ import pytest
 
 from order.running import Bench
 from order.steps import Copy, Ending, Input, Launch, Record, Replay
+from support import tiers
 from tilewright.devices.null import NullDevice
 
-PROGRAMS = 1500
+PROGRAMS = tiers.count(quick=300, full=1500)
 ENDINGS = ("start_on", "sync_on", "future", "dropped", "schedule", "start")
 
 
@@ -30,8 +31,9 @@ class Checked(Bench):
         return error
 
 
-def test_random_programs_have_no_races():
-    failures = Checked(None, (0, 1)).try_all(range(PROGRAMS))
+def test_random_programs_have_no_races(pytestconfig):
+    first = int(pytestconfig.getoption("--seed"))
+    failures = Checked(None, (0, 1)).try_all(range(first, first + PROGRAMS))
     assert not failures, "\n".join(failures)
 
 

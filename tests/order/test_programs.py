@@ -18,9 +18,8 @@ DEVICE = os.environ.get("TILEWRIGHT_DEVICE", "cpu")
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_programs_agree_with_the_model(shard, pytestconfig):
-    count = pytestconfig.getoption("--programs")
-    seeds = range(shard, count, SHARDS)
-    failures = Bench(DEVICE).try_all(seeds)
+    count, first = (int(pytestconfig.getoption(name)) for name in ("--programs", "--seed"))
+    failures = Bench(DEVICE).try_all(range(first + shard, first + count, SHARDS))
     assert not failures, "\n".join(failures)
 
 

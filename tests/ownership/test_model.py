@@ -11,6 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 import tilewright as tw
 from ownership.kernels import neg
 from ownership.model import Model, Owner
+from support import tiers
 
 SIZE = 8
 SLICES = [slice(0, 8), slice(0, 4), slice(4, 8), slice(2, 6), slice(0, 8, 2), slice(1, 8, 2)]
@@ -256,6 +257,6 @@ class Uses(RuleBasedStateMachine):
 pytestmark = pytest.mark.cpu_alone  # aliases of arrays, views by NumPy
 TestUses = Uses.TestCase
 TestUses.settings = settings(
-    max_examples=2000, stateful_step_count=14, deadline=None, derandomize=False,
-    suppress_health_check=list(HealthCheck),
+    max_examples=tiers.count(quick=200, full=2000), stateful_step_count=14, deadline=None,
+    derandomize=False, suppress_health_check=list(HealthCheck),
 )  # fmt: skip

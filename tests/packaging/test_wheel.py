@@ -66,6 +66,7 @@ def test_the_sdist_has_all_sources_and_nothing_built(unpacked):
     ]
 
 
+@pytest.mark.full
 def test_the_wheel_has_the_core_the_types_and_the_examples(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {MODULE, "tilewright/_core.pyi", "tilewright/py.typed"} <= names
@@ -76,12 +77,14 @@ def test_the_wheel_has_the_core_the_types_and_the_examples(wheel):
     assert others == {MODULE}
 
 
+@pytest.mark.full
 def test_the_wheel_is_for_this_python_and_machine(wheel):
     tag = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     assert f"-{tag}-{tag}" in wheel.name
     assert wheel.name.endswith(f"{os.uname().machine}.whl")
 
 
+@pytest.mark.full
 def test_the_wheel_runs(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     ended = subprocess.run(
@@ -101,6 +104,7 @@ def test_an_editable_install_is_a_path_that_comes_after_pythonpath(tmp_path):
     assert content.read(files[0]).decode() == f"{ROOT / 'src'}\n"
 
 
+@pytest.mark.full
 def test_a_package_without_its_core_says_how_to_build_it(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     (tmp_path / MODULE).unlink()

@@ -23,7 +23,7 @@ import pytest
 from source_tree import ROOT
 from support.packs import Pack
 
-OPTIONS = ("-q", "--tb=short", "-rfE", "-p", "no:cacheprovider")
+OPTIONS = ("-q", "--tb=short", "-rfE", "--tier=full", "-p", "no:cacheprovider")
 TABLE = pytest.StashKey[str]()
 """Where the table of a run is kept until pytest prints its summary."""
 KINDS = ("passed", "failed", "skipped")

@@ -12,12 +12,13 @@ import pytest
 from source_tree import ROOT
 
 LANGUAGE = (
-    "atomics", "control_flow", "failures", "grids", "kernels", "layout", "matmul", "memory",
+    "atomics", "control_flow", "failures", "grids", "layout", "matmul", "memory",
     "order", "parameters", "pointers", "printing", "reductions",
 )  # fmt: skip
 """Tests of the language; of single ops on numbers `test_ops` has more than the others."""
 GROUPS = {
-    "language": ([f"tests/cpu/language/test_{name}.py" for name in LANGUAGE], 250),
+    "kernels": (["tests/cpu/language/test_kernels.py"], 15),
+    "language": ([f"tests/cpu/language/test_{name}.py" for name in LANGUAGE], 200),
     "examples": (["tests/examples", "-k", "not can_fail"], 30),
 }
 """Which tests are collected, and how many kernels they have at least. Those that let an example
@@ -25,7 +26,12 @@ fail have the same kernels once more."""
 OPTIONS = ["-q", "--tb=no", "-rN", "-p", "no:cacheprovider", "-p", "toolchain.collecting"]
 
 
-@pytest.mark.parametrize("group", GROUPS)
+QUICK = ("kernels",)
+
+
+@pytest.mark.parametrize(
+    "group", [pytest.param(g, marks=() if g in QUICK else pytest.mark.full) for g in GROUPS]
+)
 def test_every_kernel_compiles(group, tool, tmp_path):
     paths, least = GROUPS[group]
     report = tmp_path / "report.json"

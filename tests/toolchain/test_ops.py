@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from support import tiers
 from support.numbers import fresh_random
 from support.probes import Probe, packed
 from tilewright.backend.tileir import stages as tileir
@@ -23,7 +24,7 @@ from tilewright.ir.ops import OPS
 from toolchain import ops
 
 PACK = 50
-SAMPLE = 100
+SAMPLE = tiers.count(quick=30, full=100)
 IMPLICIT = ("yield", "continue", "return", "break")
 """Ends of regions that the disassembler does not print if they pass nothing on."""
 

@@ -6,11 +6,12 @@ import pytest
 
 from order.drawing import LAUNCHES
 from order.running import Bench
+from support import tiers
 from support.checked_cuda import CheckedCuda
 from support.simulated_cuda import note_what_is_made
 from tilewright.devices.cuda.device import CudaDevice
 
-PROGRAMS = 150
+PROGRAMS = tiers.count(quick=30, full=150)
 TILES = tuple(kernel for kernel in LAUNCHES if kernel != "scale")
 """What is compiled for threads is PTX, which the simulated driver does not run."""
 
@@ -39,6 +40,7 @@ def _cubins_are_known(monkeypatch):
 
 
 @pytest.mark.usefixtures("_cubins_are_known")
-def test_random_programs_have_no_races():
-    failures = Checked(None, (0, 1), TILES).try_all(range(PROGRAMS))
+def test_random_programs_have_no_races(pytestconfig):
+    first = int(pytestconfig.getoption("--seed"))
+    failures = Checked(None, (0, 1), TILES).try_all(range(first, first + PROGRAMS))
     assert not failures, "\n".join(failures)

@@ -77,6 +77,7 @@ ODD = {
 PROGRAMS = {**PRODUCTS, **ROWS, **ODD}
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_bulk_copies_and_tensor_cores(name, tool, tmp_path):
     made = PROGRAMS[name]()
@@ -94,6 +95,7 @@ def test_bulk_copies_and_tensor_cores(name, tool, tmp_path):
     assert "remark[failed]" not in remarks and "remark[missed]" not in remarks
 
 
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_spilling(name, tool):
     made = PROGRAMS[name]()

@@ -23,13 +23,11 @@ from tilewright.base.config import override
 from tilewright.base.errors import CompileError
 from tilewright.frontend.sources import execute
 
-PROGRAMS = 10
 
-
-def test_all_become_cubins(tool):
-    first = fresh_seed() % 1_000_000
-    campaign = conduct("assembler", PROGRAMS, first, workers=2, seconds=300, shrinks=20)
-    assert campaign.counts[AGREES] >= PROGRAMS * 0.7, campaign.counts
+def test_all_become_cubins(tool, pytestconfig):
+    count, first = pytestconfig.getoption("--kernels") // 2, fresh_seed() % 1_000_000
+    campaign = conduct("assembler", count, first, workers=2, seconds=300, shrinks=20)
+    assert campaign.counts[AGREES] >= count * 0.7, campaign.counts
     assert not campaign.bad, "\n\n".join(program.shown() for program, _ in campaign.bad)
 
 

@@ -14,50 +14,58 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 PROGRAMS = HERE / "programs"
+FILES = sorted(PROGRAMS.glob("*.py"))
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """That which runs: the types of NumPy for another one may not be readable by it."""
 
 
-def errors_of_mypy(path: Path) -> dict[int, str]:
+Errors = dict[str, dict[int, str]]
+"""Messages by the line they are about, for each program."""
+
+
+def errors_of_mypy() -> Errors:
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--python-version",
-               PYTHON, str(path)]  # fmt: skip
+               PYTHON, *map(str, FILES)]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    found = re.findall(rf"{path.name}:(\d+): error: (.*)", done.stdout)
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    return {int(line): text for line, text in found}
+    errors: Errors = {path.stem: {} for path in FILES}
+    for stem, line, text in re.findall(r"(\w+)\.py:(\d+): error: (.*)", done.stdout):
+        errors[stem][int(line)] = text
+    return errors
 
 
-def errors_of_pyright(path: Path) -> dict[int, str]:
+def errors_of_pyright() -> Errors:
     program = Path(sys.executable).with_name("pyright")
     if not program.exists() and shutil.which("pyright") is None:
         pytest.skip("pyright is not installed")
     command = [str(program), "--outputjson", "--pythonpath", sys.executable, "--pythonversion",
-               PYTHON, str(path)]  # fmt: skip
+               PYTHON, *map(str, FILES)]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    found = json.loads(done.stdout)["generalDiagnostics"]
-    return {
-        d["range"]["start"]["line"] + 1: d["message"] for d in found if d["severity"] == "error"
-    }
+    errors: Errors = {path.stem: {} for path in FILES}
+    for found in json.loads(done.stdout)["generalDiagnostics"]:
+        if found["severity"] == "error":
+            line = found["range"]["start"]["line"] + 1
+            errors[Path(found["file"]).stem][line] = found["message"]
+    return errors
 
 
-CHECKERS = [pytest.param(errors_of_mypy, id="mypy"), pytest.param(errors_of_pyright, id="pyright")]
-
-
-@pytest.mark.parametrize("errors", CHECKERS)
-@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("good*.py")), ids=lambda p: p.stem)
-def test_a_good_program_has_no_errors(errors, path):
-    assert errors(path) == {}
-
-
-@pytest.mark.parametrize("errors", CHECKERS)
-@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("bad*.py")), ids=lambda p: p.stem)
-def test_every_mistake_is_found_and_nothing_else(errors, path):
+def marked(path: Path) -> set[int]:
+    """Lines that a program says are wrong; a good program has none."""
     lines = path.read_text().splitlines()
-    marked = {i: line for i, line in enumerate(lines, 1) if "# error" in line}
-    found = errors(path)
-    missed = {i: line for i, line in marked.items() if i not in found}
-    assert not missed
-    assert not {i: text for i, text in found.items() if i not in marked}
+    return {number for number, line in enumerate(lines, 1) if "# error" in line}
+
+
+@pytest.mark.parametrize("errors_of", [errors_of_mypy, errors_of_pyright])
+def test_every_mistake_is_found_and_nothing_else(errors_of):
+    """All programs in one run of the checker, which takes long to start."""
+    errors = errors_of()
+    assert not any(marked(path) for path in FILES if path.stem.startswith("good"))
+    for path in FILES:
+        found = errors[path.stem]
+        missed = marked(path) - found.keys()
+        assert not missed, f"{path.stem}: nothing is said of lines {sorted(missed)}"
+        wrong = {line: text for line, text in found.items() if line not in marked(path)}
+        assert not wrong, path.stem
 
 
 def test_there_are_enough():

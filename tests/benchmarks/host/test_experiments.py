@@ -46,6 +46,7 @@ def test_a_chain_scales():
     np.testing.assert_array_equal(y.unpartition().to_numpy(), x.to_numpy() * g.to_numpy())
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", experiments.EXPERIMENTS)
 def test_an_experiment_gives_its_table(name, monkeypatch):
     monkeypatch.setattr(experiments, "LENGTHS", (1, 3))

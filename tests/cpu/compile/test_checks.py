@@ -37,6 +37,7 @@ def test_no_check_is_left(name):
     assert not counts.in_kernel
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_object_is_that_of_the_unchecked_twin(name):
     case = cases()[name]
@@ -46,6 +47,7 @@ def test_the_object_is_that_of_the_unchecked_twin(name):
     assert isinstance(safe.code, bytes) and safe.code == twin.code
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_forced_checks_change_no_result(name):
     case = cases()[name]

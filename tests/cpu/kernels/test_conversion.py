@@ -22,6 +22,7 @@ def values(source):
     return a
 
 
+@pytest.mark.thinned(6)
 @pytest.mark.parametrize("source", PLAIN, ids=repr)
 def test_all_pairs_agree_with_the_reference(source):
     a = values(source)

@@ -23,6 +23,8 @@ from tilewright.base.config import override
 EPS = 2.0**-23
 LEAST = 2.0**-149
 MAX = float(np.finfo("f4").max)
+pytestmark = pytest.mark.thinned
+
 SHAPES = [(1, 1), (3, 63), (4, 64), (5, 61), (9, 64)]
 """Against tiles of 4 x 64: one element, less, all, a prime, more."""
 

@@ -42,6 +42,7 @@ def run(*command, side):
     )  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("side", "suite"), [("end", "kernels"), ("end", "memory"), ("begin", "memory")]
 )

@@ -11,6 +11,7 @@ from support.expressions import Output, assert_all, output
 from tilewright import f32, i32
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("shape", [(5,), (2, 3), (2, 3, 4), (2, 3, 1, 4), (1, 2, 1, 3, 2)], ids=str)
 def test_block_numbers(device, shape):
     """Each block writes where it stands along every axis; more than three axes work."""

@@ -195,6 +195,7 @@ def numpy_attention(q, k, v, causal):
     return np.einsum("hmn,hnd->hmd", p / p.sum(-1, keepdims=True), v)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
     ("n", "tiles", "dtype"),
@@ -234,6 +235,7 @@ def gemm(
     z.store(acc.astype(z.dtype))
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (33, 70, 17), (64, 16, 32), (31, 129, 65)], ids=str)
 def test_gemm(device, sizes, transposed, rng):

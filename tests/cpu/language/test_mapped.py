@@ -348,6 +348,7 @@ def visited_by_data(z: tl.MappedPartitionMut[i32], span: tl.Tensor[i32]) -> None
         z.store(tl.ones(z.shape, i32), index)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("first", [0, 1, 3, 4, 5, -1, 2**31 - 1])
 @pytest.mark.parametrize("count", [-1, 0, 1, 3, 4, 5, -2, 2**31 - 1, -(2**31)])
 def test_a_count_of_minus_one_is_the_rest(device, first, count):

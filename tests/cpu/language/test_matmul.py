@@ -243,6 +243,7 @@ RESHAPED = [
 """Tiles, and what the second factor becomes."""
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("dtype", [i8, u8, f16, bf16, f32, f64, f8e4m3fn], ids=str)
 @pytest.mark.parametrize(("tile", "shape"), RESHAPED, ids=str)
 def test_reshaped_factors(device, rng, dtype, tile, shape):

@@ -59,6 +59,7 @@ def no_collector():
     gc.enable()
 
 
+@pytest.mark.thinned
 @pytest.mark.cpu_alone
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ops that were never run
 @pytest.mark.usefixtures("no_collector")

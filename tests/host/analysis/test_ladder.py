@@ -81,8 +81,8 @@ def test_the_kernels_drawn_use_every_rung_and_end_in_every_way():
 
 @pytest.mark.parametrize("draw", [draw_tiles, draw_threads])
 def test_no_check_that_was_taken_out_would_have_failed(draw, request):
-    """`--kernels 20000 --seed fresh` looks longer."""
-    kernels = request.config.getoption("--kernels")
+    """`--proofs 20000 --seed fresh` looks longer."""
+    kernels = request.config.getoption("--proofs")
     tally = campaign(draw, random.randrange(2**31), kernels, LAUNCHES)
     print(tally)
     assert set(tally.checks) == {Placement.PROVED, Placement.AT_LAUNCH, Placement.IN_PLACE}

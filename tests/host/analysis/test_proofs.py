@@ -156,12 +156,12 @@ def test_forms_of_a_comparison_are_not_negative_only_where_it_holds(word, a, b):
 def test_what_is_proved_is_true_by_a_decision_procedure(request):
     """Of what is true, most is proved: the share is in docs/reliability.md.
 
-    `--kernels 5000` asks as many questions, and prints the share.
+    `--proofs 5000` asks as many questions, and prints the share.
     """
     pytest.importorskip("islpy")
     from support import presburger
 
-    questions = request.config.getoption("--kernels")
+    questions = request.config.getoption("--proofs")
     asked = {"true": 0, "proved": 0}
 
     @settings(max_examples=questions)

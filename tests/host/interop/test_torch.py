@@ -128,6 +128,7 @@ def test_compiled_programs_call_it(soft, scale_, backend, dynamic):
         torch.testing.assert_close(compiled(x), 3 * (torch.softmax(x * 2, 1) + 1))
 
 
+@pytest.mark.full
 def test_compiled_code_calls_it(soft):
     if not importlib.util.find_spec("torch._inductor"):
         pytest.skip("no inductor")

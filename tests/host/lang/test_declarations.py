@@ -9,6 +9,7 @@ import operator
 import pytest
 
 import tilewright.lang as tl
+from support.loops import for_each
 from tilewright import simt
 from tilewright.frontend.rules import FAMILIES, PROPERTIES, RULES
 from tilewright.lang.marker import declared_name
@@ -57,13 +58,13 @@ def keys(prefix):
     )
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each(FUNCTIONS)
 def test_every_function_has_a_rule_of_the_same_signature(name):
     assert name in RULES, f"tl.{name} means nothing"
     assert shape_of(RULES[name], 1) == shape_of(getattr(OWNERS[name], name), 0)
 
 
-@pytest.mark.parametrize("name", sorted(key for key in RULES if "." not in key))
+@for_each(sorted(key for key in RULES if "." not in key))
 def test_every_rule_is_declared(name):
     assert name in FUNCTIONS, f"there is a rule for {name}, but no tl.{name}"
 
@@ -87,7 +88,7 @@ def test_every_method_has_a_rule(cls):
     assert declared - OF_THE_HOST == set(keys(cls))
 
 
-@pytest.mark.parametrize("key", [key for cls in CLASSES for key in keys(cls)])
+@for_each([key for cls in CLASSES for key in keys(cls)])
 def test_methods_have_the_signature_of_their_rule(key):
     cls, _, name = key.partition(".")
     member = inspect.getattr_static(getattr(CLASSES[cls], cls), name)
@@ -119,7 +120,7 @@ def test_no_other_prefixes():
     assert prefixes <= {*CLASSES, "operator", "builtins"}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each(FUNCTIONS)
 def test_functions_are_for_kernels(name):
     with pytest.raises(TypeError) as caught:
         getattr(OWNERS[name], name)()
@@ -131,7 +132,7 @@ def test_functions_are_for_kernels(name):
     assert ("@simt.kernel" if threads else "@tw.entry") in hint
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each(FUNCTIONS)
 def test_functions_are_described(name):
     first, *_ = (getattr(OWNERS[name], name).__doc__ or "").splitlines()
     assert first.endswith((".", ":"))

@@ -8,10 +8,11 @@ import pytest
 
 import tilewright as tw
 import tilewright.lang as tl
+from support.loops import for_each
 from tilewright.lang.synonyms import SYNONYMS
 
 
-@pytest.mark.parametrize("name", SYNONYMS)
+@for_each(SYNONYMS)
 def test_synonyms_name_what_is_there(name):
     assert name not in tl.__all__, "it has the word itself"
     for module, word in re.findall(r"\b(tl|tilewright)\.(\w+)", SYNONYMS[name]):

@@ -53,6 +53,7 @@ def test_who_cannot_take_part_is_named():
     }
 
 
+@pytest.mark.thinned(1)
 @pytest.mark.parametrize("name", tables.EXPERIMENTS)
 def test_an_experiment_gives_its_table(name, monkeypatch):
     monkeypatch.setattr(tables, "BY_TENSORS", {"1": (1, 1), "16": (16, 1)})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import sys
 
 import pytest
@@ -30,15 +29,6 @@ def device(fake):
 def in_finalizers_too(monkeypatch):
     """An interrupt there is told to nobody, and what it holds is let go of."""
     monkeypatch.setattr(sys, "unraisablehook", lambda told: None)
-
-
-@pytest.fixture(autouse=True)
-def _others_objects_are_not_collected():
-    """Tests of interrupts collect garbage at each of hundreds of places, and look at their own
-    objects alone: those of the frameworks that other tests have imported take 0.1 s each time."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 # What native code calls, function by function.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support import tiers
 from support.ir import poisoned
 from support.native import Dense, Native, assert_kernel, run_native
 from support.numbers import fresh_rng
@@ -183,7 +184,7 @@ def test_nested_loops_carry_through():
 @pytest.mark.parametrize("pointers", [False, True])
 def test_random_programs(pointers):
     """Programs with all of control flow, loads, stores, atomics, checks and prints."""
-    for seed in map(int, fresh_rng().integers(0, 2**31, 60)):
+    for seed in map(int, fresh_rng().integers(0, 2**31, tiers.count(quick=15, full=60))):
         func = program(seed, pointers=pointers)
         got, expected = observed(run_native, func, seed), observed(run, func, seed)
         assert got == expected, f"seed {seed}\n{print_func(func)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support import tiers
 from support.ir import Kernel
 from support.native import Dense, Native
 from support.numbers import fresh_rng
@@ -15,7 +16,7 @@ from tilewright.ir.printer import print_func
 
 @pytest.mark.parametrize("kernel", [Dense, Kernel])
 def test_random_programs_over_tiles(kernel):
-    for seed in map(int, fresh_rng().integers(0, 2**31, 40)):
+    for seed in map(int, fresh_rng().integers(0, 2**31, tiers.count(quick=10, full=40))):
         func = tile_program(seed, kernel)
         ours, theirs = tile_arguments(seed), tile_arguments(seed)
         report, expected = Native(func)(ours, (1, 1, 1)), run(func, theirs, (1, 1, 1))
