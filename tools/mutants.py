@@ -147,7 +147,7 @@ def _recorded(file: str) -> Calls:
 def _pytest(arguments: Sequence[str], *plugins: object) -> int:
     pytest = importlib.import_module("pytest")
     options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--tb=line"]
-    few = ["--kernels", "40"]  # of those that are drawn at random
+    few = ["--kernels", "40", "--proofs", "40"]  # of those that are drawn at random
     return int(pytest.main([*options, *few, *arguments], plugins=list(plugins)))
 
 
