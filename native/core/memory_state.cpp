@@ -12,11 +12,6 @@ bool is_spared(const Borrow& borrow, const MemoryUse& use) {
   return use.spared != nullptr && use.spared->comes_from(borrow);
 }
 
-bool meet(const Extent& one, const Extent& other, MeetsWithGaps meets) {
-  if (!one.overlaps(other)) return false;
-  return (one.is_dense && other.is_dense) || meets(one, other);
-}
-
 // Ends the exclusive borrows of all of the memory, latest first, up to one that is spared.
 void end_exclusive(MemoryState& state, const MemoryUse& use, std::vector<Borrow*>& ended) {
   Borrow* borrow = state.exclusive;
@@ -46,6 +41,11 @@ void end_listed(BorrowList& list, const MemoryUse& use, MeetsWithGaps meets,
 }
 
 }  // namespace
+
+bool meet(const Extent& one, const Extent& other, MeetsWithGaps meets) {
+  if (!one.overlaps(other)) return false;
+  return (one.is_dense && other.is_dense) || meets(one, other);
+}
 
 bool Borrow::comes_from(const Borrow& other) const {
   const Borrow* borrow = this;

@@ -29,6 +29,9 @@ struct Extent {
 // Whether two extents that overlap have a byte in common, of which one at least has gaps.
 using MeetsWithGaps = bool (*)(const Extent&, const Extent&);
 
+// Whether two extents have a byte in common.
+bool meet(const Extent& one, const Extent& other, MeetsWithGaps meets);
+
 struct MemoryState;
 
 // One borrow. Zeroed memory is a borrow of nothing.

@@ -97,9 +97,7 @@ bool end_next_door(StateObject& state, MemoryUse use, PyObject* who) {
     const Owned near = target_of(PyTuple_GetItem(each, 0));
     const Extent* its = extent_in(PyTuple_GetItem(each, 1));
     if (if_a(state_type, near.get()) == nullptr || its == nullptr) continue;
-    const bool meet = use.extent->overlaps(*its) &&
-                      ((use.extent->is_dense && its->is_dense) || meets_with_gaps(*use.extent, *its));
-    if (meet) end_here(as_state(near.get()), use, who);
+    if (meet(*use.extent, *its, meets_with_gaps)) end_here(as_state(near.get()), use, who);
   }
   return true;
 }

@@ -99,6 +99,7 @@ struct Delivery {
   Owned frame;       // of the caller
   int call;          // where in the frame the call is
   Py_ssize_t known;  // how many references there are without the caller's: others may have it, too
+  bool in_flight;    // work under way may have some of them, and drop them at any time
 };
 
 // Those of which it is not known yet whether they arrived. The lock of the interpreter guards them.
@@ -106,22 +107,26 @@ std::vector<Delivery> deliveries;
 
 enum class Arrival { kArrived, kOnItsWay, kUnknown };
 
-// Whether the caller's frame has the result: there, no handler has raised anything. It has it not
-// yet where Python drops what the call was given first, and finalizers of that run.
+bool is_handling_exception() {
+  const Owned handled(PyErr_GetHandledException());
+  return handled && handled.get() != Py_None;
+}
+
+// Whether the caller has the result. At the call, its frame has it once Python makes pending calls
+// there; not yet where it first drops what the call was given and finalizers of that run, or
+// where a function of C collects several results. Where the frame has gone on, references tell; but
+// not those of a result in flight, which has arrived unless an exception is being handled.
 Arrival arrival_of(const Delivery& delivery) {
-  const auto is_at_call = [&delivery](const Owned& frame) {
-    auto* found = reinterpret_cast<PyFrameObject*>(frame.get());
-    return found != nullptr && PyFrame_GetLasti(found) == delivery.call;
-  };
   Owned frame = Owned::borrowed(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  if (frame.get() == delivery.frame.get()) {
-    return is_at_call(frame) ? Arrival::kArrived : Arrival::kUnknown;
-  }
+  const bool is_current = frame.get() == delivery.frame.get();
   while (frame && frame.get() != delivery.frame.get()) {
     auto* inner = reinterpret_cast<PyFrameObject*>(frame.get());
     frame = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(inner)));
   }
-  return is_at_call(frame) ? Arrival::kOnItsWay : Arrival::kUnknown;
+  if (!frame) return Arrival::kUnknown;
+  const int now = PyFrame_GetLasti(reinterpret_cast<PyFrameObject*>(frame.get()));
+  if (now == delivery.call) return is_current ? Arrival::kArrived : Arrival::kOnItsWay;
+  return delivery.in_flight && !is_handling_exception() ? Arrival::kArrived : Arrival::kUnknown;
 }
 
 // Undoes what was done for a result that nobody got. False: an error is set, and nothing changed.
@@ -131,11 +136,14 @@ bool undo_if_lost(const Delivery& delivery) {
   return static_cast<bool>(undone);
 }
 
+// False: an error is set.
 bool undo_lost_results() {
   while (!deliveries.empty()) {
+    const Arrival arrival = arrival_of(deliveries.back());
+    if (arrival == Arrival::kOnItsWay) return true;
     Delivery last = std::move(deliveries.back());
     deliveries.pop_back();
-    if (undo_if_lost(last)) continue;
+    if (arrival == Arrival::kArrived || undo_if_lost(last)) continue;
     deliveries.push_back(std::move(last));
     return false;
   }
@@ -145,32 +153,21 @@ bool undo_lost_results() {
 // Python makes pending calls behind every call, after it has run the handlers of signals: then the
 // caller has the result, or nobody has.
 int look_for_lost(void*) {
-  if (deliveries.empty()) return 0;
-  switch (arrival_of(deliveries.back())) {
-    case Arrival::kArrived: {
-      const Delivery arrived = std::move(deliveries.back());
-      deliveries.pop_back();
-      break;
-    }
-    case Arrival::kOnItsWay:
-      Py_AddPendingCall(look_for_lost, nullptr);
-      return 0;
-    case Arrival::kUnknown:
-      break;
-  }
-  return undo_lost_results() ? 0 : -1;
+  if (!undo_lost_results()) return -1;
+  if (!deliveries.empty()) Py_AddPendingCall(look_for_lost, nullptr);
+  return 0;
 }
 
 // Returns a result to Python, of which the caller has one reference. Where there is no room for a
 // pending call, whoever looks for the tensor undoes what was lost.
-PyObject* deliver(PyObject* result, PyObject* undo) {
+PyObject* deliver(PyObject* result, PyObject* undo, bool in_flight) {
   PyFrameObject* frame = undo == Py_None ? nullptr : PyEval_GetFrame();
   if (frame != nullptr) {
     // The reference that our caller gives up is replaced by that of the delivery.
     const Py_ssize_t known = Py_REFCNT(result);
     deliveries.push_back({Owned::borrowed(result), Owned::borrowed(undo),
                           Owned::borrowed(reinterpret_cast<PyObject*>(frame)),
-                          PyFrame_GetLasti(frame), known});
+                          PyFrame_GetLasti(frame), known, in_flight});
     Py_AddPendingCall(look_for_lost, nullptr);
   }
   return Py_NewRef(result);
@@ -234,7 +231,7 @@ PyObject* run_and_deliver(PyObject* op, PyObject* stream, const VerbNames& verb)
   const Owned result = run_here(op, context.get());
   const Owned undo =
       result && finish(context.get(), stream, verb.waits) ? conclude(context.get()) : Owned();
-  if (undo) return deliver(result.get(), undo.get());
+  if (undo) return deliver(result.get(), undo.get(), !verb.waits);
   end_failed(context.get());
   return nullptr;
 }

@@ -24,7 +24,7 @@ struct KernelObject {
   PyObject_HEAD
   PyObject* plain;  // what binds most calls; None: all need a closer look
   PyObject* bare;   // what calls without keywords ask for; None: that is not known
-  PyObject* latest;  // a tuple: the keywords of the last call, flat, then what it asked for; or None
+  PyObject* latest;  // the keywords of the last call, then what it asked for, as a tuple; or None
 };
 
 using KernelFields = Fields<KernelObject, NoFields, offsetof(KernelObject, plain)>;

@@ -56,7 +56,9 @@ bool has_former(const TitleObject& title) {
   return false;
 }
 
-PyObject* has_former_of(PyObject* self, void*) { return PyBool_FromLong(has_former(as_title(self))); }
+PyObject* has_former_of(PyObject* self, void*) {
+  return PyBool_FromLong(has_former(as_title(self)));
+}
 
 PyGetSetDef kTitleProperties[] = {
     {"has_former", has_former_of, nullptr,
@@ -131,7 +133,9 @@ bool is_usable(const HandleObject& handle) {
   return view == nullptr || ended_by(as<TicketObject>(view)) == nullptr;
 }
 
-PyObject* is_usable_of(PyObject* self, void*) { return PyBool_FromLong(is_usable(as_handle(self))); }
+PyObject* is_usable_of(PyObject* self, void*) {
+  return PyBool_FromLong(is_usable(as_handle(self)));
+}
 
 PyObject* is_simply_owned_of(PyObject* self, void*) {
   return PyBool_FromLong(HandleFields::are_set(self) && is_simply_owned(as_handle(self)));

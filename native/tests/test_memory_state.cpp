@@ -30,7 +30,8 @@ int asked = 0;
 
 bool meets(const Extent& one, const Extent& other) {
   ++asked;
-  return have_common(static_cast<Part*>(one.object)->bytes, static_cast<Part*>(other.object)->bytes);
+  const auto bytes_of = [](const Extent& each) { return static_cast<Part*>(each.object)->bytes; };
+  return have_common(bytes_of(one), bytes_of(other));
 }
 
 constexpr int64_t kSize = 8;

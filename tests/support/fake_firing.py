@@ -39,7 +39,7 @@ class Firing:
         if begun < 0:
             return 0
         if uses is not None:
-            uses.append((user, here(up)))
+            uses.append((user, here(max(up, 1))))  # this function is not the program
         count = words[ShotWord.SLOTS]
         first = HEAD_WORDS + count + 1
         record = (ctypes.c_int64 * (first + count)).from_address(words[ShotWord.RECORD])
@@ -84,7 +84,7 @@ class Firing:
                 state = _object(_words(tensor, TENSOR_WORDS)[TensorWord.STATE])
                 state.last_write = Use(_object(words[MemoryWord.WHAT]), built)
         if uses is not None:
-            uses.append((user, here(up)))
+            uses.append((user, here(max(up, 1))))  # this function is not the program
         if record:
             put = self._counted(lane, self.launch(record, stream))
         else:

@@ -469,4 +469,4 @@ def test_where_checks_of_rows_go():
 
     with pytest.raises(tw.CompileError, match="denies checks in the kernel") as caught:
         denied.compile(*args)
-    assert "make the view with a padding" in caught.value.hint
+    assert "make the view with padding=" in caught.value.hint

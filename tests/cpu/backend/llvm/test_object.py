@@ -94,7 +94,7 @@ def test_wrong_text_is_an_error_not_an_abort():
         "nonsense",
         "define void @f() {\n  br label %x\n}",
     ):
-        with pytest.raises(InternalError, match="LLVM refuses"):
+        with pytest.raises(InternalError, match="LLVM rejects"):
             compile_module(text, host_target())
 
 
