@@ -233,7 +233,8 @@ void free_access(PyObject* self) {
 
 PyMemberDef kAccessMembers[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(AccessObject, weak_references), READONLY, nullptr},
-    {"tensor", T_OBJECT_EX, offsetof(AccessObject, tensor), READONLY, "What is written, for launchers."},
+    {"tensor", T_OBJECT_EX, offsetof(AccessObject, tensor), READONLY,
+     "What is written, for launchers."},
     {"ticket", T_OBJECT_EX, offsetof(AccessObject, ticket), READONLY,
      "The exclusive borrow behind it, for launchers."},
     {"tiling", T_OBJECT_EX, offsetof(AccessObject, tiling), READONLY,

@@ -191,6 +191,10 @@ PyObject* is_meta(PyObject* self, void*) {
 PyObject* order_of(PyObject* self, void*) {
   StorageObject& storage = as_storage(self);
   if (storage.order == nullptr) {
+    if (storage.state == nullptr || classes.new_order == nullptr) {
+      PyErr_SetString(PyExc_AttributeError, "a storage that was never initialized");
+      return nullptr;
+    }
     const Owned made(PyObject_CallOneArg(classes.new_order, storage.state));
     if (!made) return nullptr;
     if (storage.order == nullptr) storage.order = Py_NewRef(made.get());
