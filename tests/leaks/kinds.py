@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
+import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -158,6 +160,9 @@ def streams() -> Work:
     return work
 
 
+STREAMS_AT_ONCE = 20
+
+
 def own_stream() -> Work:
     """The stream is made and dropped, on the CPU and on the reference."""
     work = []
@@ -166,10 +171,14 @@ def own_stream() -> Work:
             z, x = arrays()
             work.append((z, x, tw.default_device().new_stream))
 
+    launches = itertools.count()
+
     def launch() -> None:
         for z, x, new_stream in work:
             double(z.partition_mut((TILE,)), x).start_on(new_stream())
             double(z.partition_mut((TILE,)), x).sync_on(new_stream())
+        if next(launches) % STREAMS_AT_ONCE == 0:
+            gc.collect()  # streams are cycles; there are as many lanes as streams at once
 
     return launch
 
