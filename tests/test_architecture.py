@@ -226,7 +226,7 @@ def _mirrored_tests() -> list[str]:
 
 @for_each(_mirrored_tests())
 def test_tests_mirror_sources(path):
-    """tests/host/passes/test_hoist.py tests src/tilewright/passes/hoist.py.
+    """tests/host/passes/test_licm.py tests src/tilewright/passes/licm.py.
 
     And tests/cpu/launch/test_core_entry.py tests native/python/entry.cpp.
     """

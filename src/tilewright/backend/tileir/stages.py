@@ -33,7 +33,7 @@ def stages_for(arch: str, wishes: Wishes) -> tuple[Stage, ...]:
 
 
 def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
-    """The steps from typed IR, as `order_memory` gives it, to an artifact."""
+    """The steps from typed IR, as `insert_tokens` gives it, to an artifact."""
     return (
         Stage("tile_ir", lambda func: lowered(func, target), _text),
         Stage("cubin", lambda made: _artifact(made, tool), _summary, keeping_for(tool)),
@@ -84,7 +84,7 @@ def _summary(made: Artifact) -> str:
 
 
 def compile_func(func: Func, arch: str = "sm_90", wishes: Wishes | None = None) -> Artifact:
-    """Run all stages on one function that `order_memory` has given."""
+    """Run all stages on one function that `insert_tokens` has given."""
     result: Any = func
     for stage in stages_for(arch, wishes or Wishes()):
         result = stage.run(result)

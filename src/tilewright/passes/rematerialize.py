@@ -1,4 +1,4 @@
-"""Makes large tiles again after a reduction, instead of keeping them in registers until then.
+"""Rematerializes large tiles after a reduction, instead of holding them in registers until then.
 
 Goals: a row of 32768 elements, as f32, takes 128 registers of each thread of a block, so one block
 fills a multiprocessor, and nothing is loaded while it computes. What is needed again once a
@@ -43,7 +43,7 @@ NARROW = f32.itemsize // 2
 """Bytes of elements that are kept."""
 
 
-def remake_tiles(func: Func) -> Func:
+def rematerialize(func: Func) -> Func:
     """Make large tiles again wherever the rules above allow."""
     return rewrite(func, _Remaker(structure(func)).visit)
 

@@ -10,8 +10,8 @@ from benchmarks import kernels
 from ir_text import expect, unchanged
 from support.cuda import cuda_ir
 from support.programs import same_meaning_always
-from tilewright.passes import remake_tiles as module
-from tilewright.passes.remake_tiles import remake_tiles
+from tilewright.passes import rematerialize as module
+from tilewright.passes.rematerialize import rematerialize
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def total(operand: str, result: str = "%s") -> str:
 
 def test_what_a_tile_is_made_of_is_made_again(from_four):
     expect(
-        remake_tiles,
+        rematerialize,
         f"{READ}{total('%b')}\nprint %s, %b, %a\nreturn",
         f"{READ}{total('%b')}\n%c = load_view %v, %n\n%d = mulf %c, %c\nprint %s, %d, %c\nreturn",
     )
@@ -72,12 +72,12 @@ def test_what_a_tile_is_made_of_is_made_again(from_four):
     ids=["not used again", "memory that is written", "a guarded load", "used in a branch"],
 )
 def test_what_is_kept(text, from_four):
-    unchanged(remake_tiles, text)
+    unchanged(rematerialize, text)
 
 
 def test_narrow_tiles_are_kept_and_widened_again(from_four):
     expect(
-        remake_tiles,
+        rematerialize,
         f"{NARROW}{total('%b')}\nprint %s, %b\nreturn",
         f"{NARROW}{total('%b')}\n%c = ftof %r {{to=f32}}\n%d = mulf %c, %c\nprint %s, %d\nreturn",
     )
@@ -89,16 +89,16 @@ TWICE = total("%b") + total("%a", "%u")
 def test_two_reductions_are_enough_where_tiles_are_narrow(large_from_four):
     again = f"%c = ftof %r {{to=f32}}\n{total('%c', '%u')}"
     expect(
-        remake_tiles,
+        rematerialize,
         f"{NARROW}{TWICE}\nprint %s, %u\nreturn",
         f"{NARROW}{total('%b')}\n{again}\nprint %s, %u\nreturn",
     )
-    unchanged(remake_tiles, f"{NARROW}{total('%b')}\nprint %s, %b\nreturn")
-    unchanged(remake_tiles, f"{READ}{TWICE}\nprint %s, %u\nreturn")
+    unchanged(rematerialize, f"{NARROW}{total('%b')}\nprint %s, %b\nreturn")
+    unchanged(rematerialize, f"{READ}{TWICE}\nprint %s, %u\nreturn")
 
 
 def test_nothing_is_made_again_after_a_single_reduction():
-    unchanged(remake_tiles, f"{READ}{total('%b')}\nprint %s, %b\nreturn")
+    unchanged(rematerialize, f"{READ}{total('%b')}\nprint %s, %b\nreturn")
 
 
 def made(kernel, length, *more, dtype=tw.bf16):
@@ -130,4 +130,4 @@ def test_rows_in_place_are_kept():
 
 
 def test_programs_mean_the_same(from_four):
-    same_meaning_always(remake_tiles)
+    same_meaning_always(rematerialize)

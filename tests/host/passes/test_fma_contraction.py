@@ -11,7 +11,7 @@ from ir_text import apply, expect, kernel, parse, unchanged
 from support.ir import Kernel, checked
 from tilewright.backend.reference.interpreter import run
 from tilewright.base.dtypes import f32
-from tilewright.passes.contract import contract
+from tilewright.passes.fma_contraction import fma_contraction
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from tilewright.passes.contract import contract
 )
 def test_a_product_used_once_is_fused(op, fused):
     expect(
-        contract,
+        fma_contraction,
         f"%p1 = mulf %f, %g\n%r = {op}\nprint %r\nreturn",
         f"{fused}\nprint %2\nreturn",
     )
@@ -33,7 +33,7 @@ def test_a_product_used_once_is_fused(op, fused):
 
 def test_of_two_products_the_left_one_is_taken():
     expect(
-        contract,
+        fma_contraction,
         """
         %a = mulf %f, %g
         %b = mulf %g, %h
@@ -52,7 +52,7 @@ def test_of_two_products_the_left_one_is_taken():
 
 def test_a_chain_of_sums_fuses_each_product():
     expect(
-        contract,
+        fma_contraction,
         """
         %a = mulf %f, %g
         %s1 = addf %a, %h
@@ -72,7 +72,7 @@ def test_a_chain_of_sums_fuses_each_product():
 
 def test_inside_a_combiner():
     expect(
-        contract,
+        fma_contraction,
         """
         %i = iota {size=4, dtype=i32}
         %a = itof %i {to=f32}
@@ -110,16 +110,16 @@ def test_inside_a_combiner():
     ],
 )
 def test_what_rounds_otherwise_or_is_used_twice_stays(product, total):
-    unchanged(contract, f"%p1 = {product}\n%r = {total}\nprint %r\nreturn")
+    unchanged(fma_contraction, f"%p1 = {product}\n%r = {total}\nprint %r\nreturn")
 
 
 def test_a_product_used_elsewhere_too_stays():
-    unchanged(contract, "%p1 = mulf %f, %g\n%r = addf %p1, %h\nprint %r, %p1\nreturn")
+    unchanged(fma_contraction, "%p1 = mulf %f, %g\n%r = addf %p1, %h\nprint %r, %p1\nreturn")
 
 
 def test_a_product_of_another_block_stays():
     unchanged(
-        contract,
+        fma_contraction,
         """
         %p1 = mulf %f, %g
         if %c {
@@ -137,7 +137,7 @@ def test_a_product_of_another_block_stays():
 @pytest.mark.parametrize(("dtype", "fuses"), [("f16", 0), ("bf16", 0), ("f32", 1), ("f64", 1)])
 def test_only_f32_and_f64(dtype, fuses):
     text = apply(
-        contract,
+        fma_contraction,
         f"""
         kernel test(%a: tile<8x{dtype}>, %b: tile<8x{dtype}>) {{
           %p = mulf %a, %b
@@ -168,7 +168,7 @@ def test_where_nothing_rounds_fusing_changes_nothing():
         numbers = np.random.default_rng(seed + i).integers(-2, 3, 16).astype(np.float32)
         outputs = [np.full(4, np.nan, np.float32) for _ in range(2)]
         checked(func, [numbers, outputs[0]])
-        checked(contract(func), [numbers, outputs[1]])
+        checked(fma_contraction(func), [numbers, outputs[1]])
         assert outputs[0].tolist() == outputs[1].tolist()
 
 
@@ -178,7 +178,7 @@ def test_a_fused_product_rounds_once():
     exact = float(a) * float(a) - 1.0
     plain, fused = (
         float(run(f, (a, a, np.float32(-1)), (1, 1, 1)).printed[0].values[0])
-        for f in (func, contract(func))
+        for f in (func, fma_contraction(func))
     )
     assert fused == exact
     assert plain != exact

@@ -1,4 +1,4 @@
-"""Turns a product that is added or subtracted into one fused multiply-add, for all backends alike.
+"""FMA contraction: fuses a product and the sum that uses it, for all backends alike.
 
 Goals: this pass is the definition of contraction. What it fuses rounds once on every backend, what
 it leaves rounds twice on every backend; no backend contracts on its own.
@@ -30,7 +30,7 @@ from ..ir.core import Func, Op, Value
 from ..ir.rewrite import Rewriter, rewrite
 
 
-def contract(func: Func) -> Func:
+def fma_contraction(func: Func) -> Func:
     """Fuse every product that the rules above allow."""
     pairs = _pairs(func)
     products = set(pairs.values())

@@ -17,8 +17,8 @@ from tilewright import f32
 from tilewright.ir.opdef import Effect
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.dce import dce
-from tilewright.passes.desugar import desugar
-from tilewright.passes.order_memory import order_memory
+from tilewright.passes.insert_tokens import insert_tokens
+from tilewright.passes.lower_control_flow import lower_control_flow
 
 VIEWS = """
 %o = make_view %z {tile=(4), dim_map=(0)}
@@ -37,7 +37,7 @@ def start(text: str) -> str:
 
 def test_a_kernel_that_only_reads_has_no_tokens():
     unchanged(
-        order_memory,
+        insert_tokens,
         """
         %v = make_view %x {tile=(4), dim_map=(0)}
         %a = load_view %v, %n
@@ -50,7 +50,7 @@ def test_a_kernel_that_only_reads_has_no_tokens():
 
 def test_stores_chain_also_through_another_view_and_other_reads_stay_free():
     expect(
-        order_memory,
+        insert_tokens,
         """
         %v = make_view %x {tile=(4), dim_map=(0)}
         %o = make_view %z {tile=(4), dim_map=(0)}
@@ -75,7 +75,7 @@ def test_stores_chain_also_through_another_view_and_other_reads_stay_free():
 
 def test_reads_wait_for_writes_but_not_for_reads():
     expect(
-        order_memory,
+        insert_tokens,
         body(
             """
             store_view %a, %o, %n
@@ -100,7 +100,7 @@ def test_reads_wait_for_writes_but_not_for_reads():
 
 def test_each_written_parameter_has_its_own_chain():
     expect(
-        order_memory,
+        insert_tokens,
         """
         %o = make_view %z {tile=(4), dim_map=(0)}
         %q = make_view %w {tile=(2, 2), dim_map=(0, 1)}
@@ -128,7 +128,7 @@ def test_each_written_parameter_has_its_own_chain():
 
 def test_pointers_make_all_memory_one_chain():
     expect(
-        order_memory,
+        insert_tokens,
         """
         %v = make_view %x {tile=(4), dim_map=(0)}
         %a = load_ptr %p
@@ -153,7 +153,7 @@ def test_pointers_make_all_memory_one_chain():
 
 def test_branches_yield_their_token():
     expect(
-        order_memory,
+        insert_tokens,
         body(
             """
             if %c {
@@ -181,7 +181,7 @@ def test_branches_yield_their_token():
 
 def test_rounds_with_an_index_of_their_own_fork_and_join():
     expect(
-        order_memory,
+        insert_tokens,
         body(
             """
             for %n, %m, %one { (%i: tile<i32>)
@@ -206,7 +206,7 @@ def test_rounds_with_an_index_of_their_own_fork_and_join():
 
 def test_the_same_index_in_every_round_carries_the_token():
     expect(
-        order_memory,
+        insert_tokens,
         body(
             """
             for %n, %m, %one { (%i: tile<i32>)
@@ -228,7 +228,7 @@ def test_the_same_index_in_every_round_carries_the_token():
 
 def test_a_loop_that_only_reads_forks():
     expect(
-        order_memory,
+        insert_tokens,
         body(
             """
             for %n, %m, %one { (%i: tile<i32>)
@@ -256,7 +256,7 @@ def test_a_loop_that_only_reads_forks():
 def forks(loop_body: str, view: str = "{tile=(4), dim_map=(0)}") -> bool:
     """Whether the rounds of a loop start from one token."""
     text = apply(
-        order_memory,
+        insert_tokens,
         kernel(
             f"""
 %o = make_view %z {view}
@@ -322,7 +322,7 @@ for %one, %ten, %two { (%i: tile<i32>)
 )
 def test_an_index_of_a_mapped_output_keeps_rounds_apart(access, expected):
     """All its numbers together do; each of them alone comes again."""
-    text = apply(order_memory, kernel(f"{VISIT}{access}\n  continue\n}}\nreturn\n"))
+    text = apply(insert_tokens, kernel(f"{VISIT}{access}\n  continue\n}}\nreturn\n"))
     assert ("join_tokens" in text) is expected
 
 
@@ -334,7 +334,7 @@ def test_overlapping_tiles_do_not_keep_rounds_apart():
 
 def test_nested_loops_fork_on_every_level():
     text = apply(
-        order_memory,
+        insert_tokens,
         kernel(
             """
             %o = make_view %w {tile=(2, 2), dim_map=(0, 1)}
@@ -358,7 +358,7 @@ def test_nested_loops_fork_on_every_level():
 
 
 def lowered(func):
-    return order_memory(dce(canonicalize(desugar(func))))
+    return insert_tokens(dce(canonicalize(lower_control_flow(func))))
 
 
 @pytest.mark.parametrize("pointers", [False, True])
@@ -366,7 +366,7 @@ def test_every_pair_that_matters_is_ordered(pointers):
     seed = random.randrange(2**31)
     print(f"programs from seed {seed}")
     for i in range(60):
-        for run in (order_memory, lowered):
+        for run in (insert_tokens, lowered):
             rng = np.random.default_rng(seed + i)
             arrays = [rng.standard_normal(shape).astype(np.float32) for shape in (13, 9, (7, 5))]
             more = [rng.standard_normal(8).astype(np.float32)] if pointers else []
@@ -425,13 +425,13 @@ def test_an_order_that_is_missing_is_found():
 
 @pytest.mark.parametrize("pointers", [False, True])
 def test_random_programs_keep_their_meaning(pointers):
-    same_meaning_always(order_memory, pointers=pointers)
+    same_meaning_always(insert_tokens, pointers=pointers)
 
 
 def test_leaving_a_scope_takes_along_what_earlier_rounds_did():
     """Rounds that fork would leave with the token of one round only."""
     text = apply(
-        order_memory,
+        insert_tokens,
         kernel(
             """
             %o = make_view %z {tile=(4), dim_map=(0)}

@@ -14,12 +14,12 @@ from tilewright.ir.core import Func
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import cse
 from tilewright.passes.dce import dce
-from tilewright.passes.desugar import desugar
+from tilewright.passes.lower_control_flow import lower_control_flow
 
 
 def test_plain_control_flow_stays():
     unchanged(
-        desugar,
+        lower_control_flow,
         """
         %one = constant {value=1, dtype=i32}
         %r = for %n, %m, %one, %f { (%i: tile<i32>, %a: tile<f32>)
@@ -46,7 +46,7 @@ def test_plain_control_flow_stays():
 
 def test_a_for_with_a_break_is_a_loop():
     expect(
-        desugar,
+        lower_control_flow,
         """
         %one = constant {value=1, dtype=i32}
         %r = for %n, %m, %one, %f { (%i: tile<i32>, %a: tile<f32>)
@@ -87,7 +87,7 @@ def test_a_for_with_a_break_is_a_loop():
 
 def test_an_unknown_step_neither_wraps_nor_goes_backward():
     expect(
-        desugar,
+        lower_control_flow,
         """
         for %n, %m, %k { (%i: tile<i32>)
           if %c {
@@ -130,7 +130,7 @@ def test_an_unknown_step_neither_wraps_nor_goes_backward():
 
 def test_leaving_a_scope_from_a_loop_goes_through_a_flag():
     expect(
-        desugar,
+        lower_control_flow,
         """
         %r = scope : tile<f32> {
           loop {
@@ -183,7 +183,7 @@ def test_leaving_a_scope_from_a_loop_goes_through_a_flag():
 
 def test_what_follows_moves_into_the_arm_that_comes_back():
     expect(
-        desugar,
+        lower_control_flow,
         """
         %r = scope : tile<i32> {
           %q = if %c : tile<i32> {
@@ -214,7 +214,7 @@ def test_what_follows_moves_into_the_arm_that_comes_back():
 
 def test_a_flag_where_both_arms_may_come_back():
     expect(
-        desugar,
+        lower_control_flow,
         """
         if %c {
           if %d {
@@ -257,7 +257,7 @@ def test_a_flag_where_both_arms_may_come_back():
 
 
 def test_returning_from_a_scope_in_a_loop():
-    made = canonicalize(desugar(parse(kernel(
+    made = canonicalize(lower_control_flow(parse(kernel(
         """
         %one = constant {value=1, dtype=i32}
         for %n, %m, %one { (%i: tile<i32>)
@@ -287,16 +287,16 @@ def test_returning_from_a_scope_in_a_loop():
 @pytest.mark.parametrize("op", ["divi", "remi"])
 def test_unsigned_floor_division_truncates(op):
     expect(
-        desugar,
+        lower_control_flow,
         f"%r = {op} %u, %u {{rounding=neg_inf}}\nprint %r\nreturn",
         f"%r = {op} %u, %u\nprint %r\nreturn",
     )
 
 
 def test_signed_floor_division_stays_and_its_remainder_is_corrected():
-    unchanged(desugar, "%r = divi %n, %m {rounding=neg_inf}\nprint %r\nreturn")
+    unchanged(lower_control_flow, "%r = divi %n, %m {rounding=neg_inf}\nprint %r\nreturn")
     func = parse(kernel("%r = remi %n, %m {rounding=neg_inf}\nprint %r\nreturn"))
-    made = desugar(func)
+    made = lower_control_flow(func)
     assert all(
         op.attrs.get("rounding") is not Rounding.NEG_INF for op in made.walk() if op.name == "remi"
     )
@@ -340,7 +340,7 @@ def test_counting_at_the_edges_of_the_integers(lower, upper, step):
     arguments = [given[p.name] for p in func.params]
     shown = [
         [p.values[0].tolist() for p in run(f, arguments, (1, 1, 1)).printed]
-        for f in (func, desugar(func))
+        for f in (func, lower_control_flow(func))
     ]
     assert shown[0] == shown[1]
 
@@ -356,12 +356,12 @@ def refused(func: Func) -> list[str]:
 
 
 def test_no_program_keeps_what_is_refused_and_all_keep_their_meaning():
-    for made in same_meaning_always(desugar, 120):
+    for made in same_meaning_always(lower_control_flow, 120):
         assert not refused(made)
 
 
 def test_cleaning_up_afterwards_brings_nothing_back():
-    for made in same_meaning_always(lambda f: dce(cse(canonicalize(desugar(f)))), 60):
+    for made in same_meaning_always(lambda f: dce(cse(canonicalize(lower_control_flow(f)))), 60):
         assert not refused(made)
 
 
@@ -376,5 +376,5 @@ def test_cleaning_up_afterwards_brings_nothing_back():
 def test_a_loop_by_an_unknown_step_is_counted_with_care_unless_it_visits_tiles(body, word):
     """Launches see to it that numbers of tiles stay far from the greatest integer."""
     text = f"for %n, %m, %k {{ (%i: tile<i32>)\n{body}\ncontinue\n}}\nreturn"
-    made = desugar(parse(kernel(text)))
+    made = lower_control_flow(parse(kernel(text)))
     assert [op.name for op in made.body.ops if op.regions] == [word]

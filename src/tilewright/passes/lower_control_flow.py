@@ -1,4 +1,4 @@
-"""Rewrites control flow into what Tile IR accepts: any function in, one with simple exits out.
+"""Lowers control flow to what Tile IR accepts: any function in, one with structured exits out.
 
 Goals: afterwards there is no `scope` and no `leave`, `break` stands only inside `loop`, and the
 only `return` is the last op of the function. `continue` may stay where it is, in branches too.
@@ -46,7 +46,7 @@ from ..ir.rewrite import Rewriter, rewrite, with_body
 from ..ir.types import I1, Type
 
 
-def desugar(func: Func) -> Func:
+def lower_control_flow(func: Func) -> Func:
     """Apply the rules above."""
     known = constants(func)
     func = rewrite(func, _Loops(structure(func), ranges(func, known)).visit)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ir_text import expect, unchanged
 from support.programs import same_meaning_always
-from tilewright.passes.hoist import hoist
+from tilewright.passes.licm import licm
 
 
 def test_invariant_ops_leave_all_loops_they_can():
     expect(
-        hoist,
+        licm,
         """
         %one = constant {value=1, dtype=i32}
         for %n, %m, %one { (%i: tile<i32>)
@@ -43,7 +43,7 @@ def test_invariant_ops_leave_all_loops_they_can():
 
 def test_carried_values_are_not_invariant_but_the_outer_ones_are():
     expect(
-        hoist,
+        licm,
         """
         %r = loop %f { (%a: tile<f32>)
           %b = addf %a, %f
@@ -83,7 +83,7 @@ def test_carried_values_are_not_invariant_but_the_outer_ones_are():
 
 def test_effects_and_loads_stay():
     unchanged(
-        hoist,
+        licm,
         """
         %v = make_view %x {tile=(4), dim_map=(0)}
         %one = constant {value=1, dtype=i32}
@@ -101,7 +101,7 @@ def test_effects_and_loads_stay():
 
 def test_what_is_free_to_make_again_moves_only_with_what_needs_it():
     expect(
-        hoist,
+        licm,
         """
         %r0 = iota {size=4, dtype=i32}
         %one = constant {value=1, dtype=i32}
@@ -135,7 +135,7 @@ def test_what_is_free_to_make_again_moves_only_with_what_needs_it():
 
 def test_a_reduction_moves_unless_its_body_uses_the_loop():
     expect(
-        hoist,
+        licm,
         """
         %r0 = iota {size=4, dtype=i32}
         %one = constant {value=1, dtype=i32}
@@ -174,4 +174,4 @@ def test_a_reduction_moves_unless_its_body_uses_the_loop():
 
 
 def test_random_programs_keep_their_meaning():
-    same_meaning_always(hoist, 80)
+    same_meaning_always(licm, 80)

@@ -1,8 +1,8 @@
-"""Makes the order of memory accesses explicit: plain accesses in, accesses chained by tokens out.
+"""Inserts memory tokens: plain accesses in, accesses ordered by chains of tokens out.
 
 Goals: what Tile IR executes in any order is bound to the order of the program wherever that can be
 seen, and no further: reads do not wait for reads, and rounds of a loop that touch different tiles
-do not wait for each other. To be run last, on what `desugar` gives.
+do not wait for each other. To be run last, on what `lower_control_flow` gives.
 
 Non-goals: ordering accesses of memory that the kernel only reads; telling apart stores by their
 values or by index arithmetic; ordering prints and checks, which do not touch the user's memory.
@@ -44,7 +44,7 @@ from ..ir.types import TOKEN, ViewType
 ACCESS = Effect.READ | Effect.WRITE
 
 
-def order_memory(func: Func) -> Func:
+def insert_tokens(func: Func) -> Func:
     """Chain the accesses as the rules above say."""
     chains = _Chains.of(func)
     orderer = _Orderer(chains, _Independence(chains, structure(func), ranges(func)))

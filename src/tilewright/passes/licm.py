@@ -1,4 +1,4 @@
-"""Moves what a loop computes alike in every round to before the loop.
+"""Loop-invariant code motion: moves pure ops whose operands do not change out of loops.
 
 Goals: pure ops at the top of a loop's body whose operands come from outside it. Every pure op is
 total and cannot trap, so it may run even where the loop would not. Inner loops first: what leaves
@@ -28,7 +28,7 @@ from ..ir.types import TileType
 FREE = ("constant", "iota", "reshape", "broadcast")
 
 
-def hoist(func: Func) -> Func:
+def licm(func: Func) -> Func:
     """Move invariant ops out of all loops."""
     return rewrite(func, _visit)
 
