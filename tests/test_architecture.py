@@ -70,7 +70,7 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
         "compile.checks", "frontend.capture", "launch.exporting", "launch.inspection",
     ),
     "launch.kernel": ("launch.run",),
-    "launch.report": ("analysis.ladder",),
+    "launch.report": ("analysis.bounds.check_placement",),
     "launch.run": ("backend.reference.interpreter",),
     "op.core": ("op.picture",),
 }  # fmt: skip

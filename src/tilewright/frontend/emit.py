@@ -11,7 +11,7 @@ from ..base.errors import Code, CompileError, PaddingWarning, render
 from ..base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
 from ..base.source import Span
 from ..ir.builder import Builder, Given
-from ..ir.core import Block, Obligation, Op, Value
+from ..ir.core import Block, BoundsCheck, Op, Value
 from ..ir.launch_expr import Expr, LaunchCheck
 from ..ir.signature import GlobalSpec, Signature
 from ..ir.types import TileType
@@ -54,7 +54,7 @@ class Emitter(Builder):
         self.left = False
         self.left_out = False
         self.launch_checks: list[LaunchCheck] = []
-        self.obligations: list[Obligation] = []
+        self.obligations: list[BoundsCheck] = []
         self.warned: set[str] = set()
         self.scalars: dict[Value, str] = {}
         self.defining: dict[Value, Op] = {}

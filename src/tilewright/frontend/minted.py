@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from ..base.errors import Code
-from ..ir.core import Block, Obligation, Op, Placement, Value
+from ..ir.core import Block, BoundsCheck, Op, Placement, Value
 from ..ir.launch_expr import Expr, parts, show
 from ..ir.types import TensorType
 from .access import make_view, tile_count
@@ -181,7 +181,7 @@ def _require_inside(em: Emitter, name: str, axis: int, inside: Value) -> None:
     else:
         placement, why = Placement.PROVED, "the compiler knows the span and the number of tiles"
     advice = "use constants, extents or scalars for the span" if asked is None else ""
-    em.obligations.append(Obligation(em.span, name, axis, placement, why, advice))
+    em.obligations.append(BoundsCheck(em.span, name, axis, placement, why, advice))
 
 
 # --- numbers that are the same in all blocks ---------------------------------------------------

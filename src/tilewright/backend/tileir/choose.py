@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis.growth import axis_of_growing_loops
-from ...analysis.narrowing import seen_in_full
+from ...analysis.monotonicity import axis_of_growing_loops
+from ...analysis.observed_precision import observed_in_full
 from ...base.dtypes import f32, f64
 from ...base.shapes import Shape, shape_text
 from ...base.source import where
@@ -118,7 +118,7 @@ class _Chooser:
             return exponentials if self.wishes.scaled_exp else []
         if not exponentials:
             return []
-        in_full = seen_in_full(self.func)
+        in_full = observed_in_full(self.func)
         return [op for op in exponentials if op.result not in in_full]
 
     # --- how blocks share a multiprocessor -----------------------------------------------------

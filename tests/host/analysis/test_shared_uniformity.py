@@ -6,7 +6,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import i32, simt
-from tilewright.analysis.settled import settled_reads
+from tilewright.analysis.shared_uniformity import uniform_shared_reads
 from tilewright.analysis.structure import structure
 from tilewright.frontend.build import build
 from tilewright.launch.inspection import Inspection
@@ -103,7 +103,7 @@ def test_reads(name):
     func = build(kernel.source, Inspection(kernel.kernel, args, {}).signature)
     reads = [op for op in func.walk() if op.name == "load_shared"]
     assert reads
-    assert (set(reads) == settled_reads(func, structure(func))) == expected
+    assert (set(reads) == uniform_shared_reads(func, structure(func))) == expected
 
 
 def test_what_is_read_must_be_one_element():

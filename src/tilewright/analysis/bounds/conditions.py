@@ -1,17 +1,17 @@
-"""What conditions say: of integers in the branches on them, and of when these are taken."""
+"""Refines symbolic ranges by the conditions of branches, and tells when branches are taken."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.attrs import Predicate
-from ..ir.core import Op, Value
-from ..ir.launch_expr import Expr
+from ...ir.attrs import Predicate
+from ...ir.core import Op, Value
+from ...ir.launch_expr import Expr
+from ..structure import Structure
 from .integers import Integers, is_index
-from .known import Known, Span, few
 from .linear import Linear
 from .paths import Limit, Path, both, somewhere
-from .structure import Structure
+from .symbolic_range import Span, SymbolicRange, few
 
 
 class Conditions:
@@ -115,8 +115,12 @@ class Conditions:
         old, other = self.integers.of(a), self.integers.of(b)
         highs = few((*(f.shifted(-less) for f in other.highs), *old.highs))
         lows = few((*(f.shifted(less) for f in old.lows), *other.lows))
-        self.integers.note(a, Known(old.lows, highs, self.lowered(old.span, other.point, less)))
-        self.integers.note(b, Known(lows, other.highs, self.raised(other.span, old.point, less)))
+        self.integers.note(
+            a, SymbolicRange(old.lows, highs, self.lowered(old.span, other.point, less))
+        )
+        self.integers.note(
+            b, SymbolicRange(lows, other.highs, self.raised(other.span, old.point, less))
+        )
         self.prover.believe(apart(old, other, less))
         if old.span is not None and other.point is not None:
             return somewhere(old.span, other.point.minus(old.span.low).shifted(-less))
@@ -141,7 +145,7 @@ class Conditions:
         return replace(span, low=low, exact=span.dense, varies=self.integers.narrowed(span.varies))
 
 
-def apart(a: Known, b: Known, less: int) -> tuple[Linear, ...]:
+def apart(a: SymbolicRange, b: SymbolicRange, less: int) -> tuple[Linear, ...]:
     """What the launch must be like where a + less <= b."""
     return few(high.minus(low).shifted(-less) for low in a.lows for high in b.highs)
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from support.ir import Kernel
-from tilewright.analysis.integers import Integers, is_index
-from tilewright.analysis.known import Known, known_point, unknown
-from tilewright.analysis.linear import ONE, ZERO, Linear, atom, number
-from tilewright.analysis.proofs import LARGEST, Prover
+from tilewright.analysis.bounds.integers import Integers, is_index
+from tilewright.analysis.bounds.linear import ONE, ZERO, Linear, atom, number
+from tilewright.analysis.bounds.proofs import LARGEST, Prover
+from tilewright.analysis.bounds.symbolic_range import SymbolicRange, point_range, unknown
 from tilewright.base.dtypes import bool_, f32, i32, i64
 from tilewright.ir.attrs import Place
 from tilewright.ir.core import Value
@@ -45,13 +45,13 @@ def test_an_index_is_one_integer(kind, index):
 # --- threads --------------------------------------------------------------------------------------
 
 
-def placed(what: Place, axis: int, block: tuple[int, ...]) -> Known:
+def placed(what: Place, axis: int, block: tuple[int, ...]) -> SymbolicRange:
     k = Kernel()
     made = k.emit("place", what=what, axis=axis)
     return walked(k, block=block).of(made)
 
 
-def bounds(known: Known) -> tuple[tuple[Linear, ...], tuple[Linear, ...]]:
+def bounds(known: SymbolicRange) -> tuple[tuple[Linear, ...], tuple[Linear, ...]]:
     return known.lows, known.highs
 
 
@@ -87,13 +87,13 @@ def test_the_number_of_a_thread_is_below_their_number():
 def test_in_launches_of_more_axes_a_thread_has_no_number(block):
     k = Kernel()
     made = k.emit("index_1d")
-    assert walked(k, block=block).of(made) == Known((ZERO,), (number(LARGEST),))
+    assert walked(k, block=block).of(made) == SymbolicRange((ZERO,), (number(LARGEST),))
 
 
 def test_the_number_of_a_thread_in_rows_is_below_none():
     k = Kernel()
     made = k.emit("index_2d", k.i32(4))
-    assert walked(k, block=(8, 4)).of(made) == Known((ZERO,), (number(LARGEST),))
+    assert walked(k, block=(8, 4)).of(made) == SymbolicRange((ZERO,), (number(LARGEST),))
 
 
 def test_one_axis_has_one_cause():
@@ -171,7 +171,7 @@ def test_equal_ops_are_one_value():
     other = k.emit("addi", m, n)
     down = [k.emit("divi", n, m, rounding=r) for r in ("zero", "neg_inf")]
     integers = walked(k)
-    integers.note(sums[1], known_point(ONE))
+    integers.note(sums[1], point_range(ONE))
     assert integers.of(sums[0]).point == ONE
     assert integers.of(other).point != ONE
     assert integers.first[down[0]] is not integers.first[down[1]]
@@ -183,7 +183,7 @@ def test_what_is_found_in_a_scope_is_forgotten_after_it():
     integers = walked(k)
     before = integers.of(n)
     with integers.scope():
-        integers.note(n, known_point(ONE))
+        integers.note(n, point_range(ONE))
         integers.prover.believe([atom(("scalar", "n")).shifted(-7)])
         assert integers.of(n).point == ONE
         assert integers.prover.holds(atom(("scalar", "n")))

@@ -1,4 +1,4 @@
-"""When control gets to a place: conditions that the launch decides, and how surely.
+"""Path conditions: when control reaches an op, as far as the launch decides it.
 
 A condition on what differs between blocks or rounds holds in some of them: a `Limit` says exactly
 when. A `Path` is all that must hold on the way to an op.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..ir.launch_expr import Expr
-from .known import Cause, Span, depend
+from ...ir.launch_expr import Expr
 from .linear import Linear, condition
+from .symbolic_range import Cause, Span, depend
 
 
 @dataclass(frozen=True, slots=True)

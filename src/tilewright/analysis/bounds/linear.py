@@ -1,4 +1,4 @@
-"""Integers known at launch in one form: a sum of multiples of atoms, and a constant.
+"""Linear forms of integers known at launch: a sum of multiples of atoms, and a constant.
 
 An atom is a launch expression that is no sum: an extent, a number, the grid, a quotient, a least or
 greatest of two. Two expressions that are equal by plain algebra have one form. All is exact: there
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import NamedTuple
 
-from ..ir.launch_expr import BINARY, Expr
+from ...ir.launch_expr import BINARY, Expr
 
 
 class Linear(NamedTuple):

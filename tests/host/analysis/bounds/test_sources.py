@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support.ir import Kernel
-from tilewright.analysis.linear import Linear, atom, number
-from tilewright.analysis.proofs import Prover
-from tilewright.analysis.sources import SOURCES
+from tilewright.analysis.bounds.linear import Linear, atom, number
+from tilewright.analysis.bounds.proofs import Prover
+from tilewright.analysis.bounds.sources import SOURCES
 from tilewright.base.dtypes import f32, i32
 from tilewright.ir.core import Value
 from tilewright.ir.signature import Signature, TensorSpec

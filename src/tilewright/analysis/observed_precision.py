@@ -1,4 +1,4 @@
-"""Which results are only ever seen rounded to 16 bits or fewer: their last bits do not matter.
+"""Observed precision: which results are only used rounded to 16 bits or fewer (backward walk).
 
 A value is seen in full where memory, control flow, an index, a comparison or an integer depends on
 it other than through a conversion to a narrower float.
@@ -20,7 +20,7 @@ def is_narrow(dtype: AnyDType) -> bool:
     return dtype.is_float and dtype.itemsize <= WIDEST
 
 
-def seen_in_full(func: Func) -> frozenset[Value]:
+def observed_in_full(func: Func) -> frozenset[Value]:
     """The values whose every bit may matter; all others end as narrow floats, or nowhere."""
     marker = _Marker(structure(func))
     for op in func.walk():

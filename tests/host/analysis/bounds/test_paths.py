@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from support.launch_space import M, N
-from tilewright.analysis.known import Cause, Span
-from tilewright.analysis.linear import ONE, ZERO, atom, number
-from tilewright.analysis.paths import Limit, Path, at_least_zero, both, somewhere
+from tilewright.analysis.bounds.linear import ONE, ZERO, atom, number
+from tilewright.analysis.bounds.paths import Limit, Path, at_least_zero, both, somewhere
+from tilewright.analysis.bounds.symbolic_range import Cause, Span
 
 A, B = Cause(), Cause()
 TIED = Cause(frozenset((A,)))

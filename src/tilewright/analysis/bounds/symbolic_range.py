@@ -1,11 +1,11 @@
-"""What is known of an integer in terms of the launch: bounds that hold, and its range."""
+"""Symbolic ranges: bounds of an integer as linear forms over what the launch knows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..base.dtypes import AnyDType, int_range
+from ...base.dtypes import AnyDType, int_range
 from .linear import Linear, number
 from .proofs import Prover
 
@@ -84,7 +84,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class SymbolicRange:
     """What is known of a value: each of `lows` and `highs` surely bounds it; `span` may be None."""
 
     lows: tuple[Linear, ...]
@@ -96,20 +96,20 @@ class Known:
         """The value, where the launch alone decides it without wrapping."""
         return None if self.span is None or self.span.needs else self.span.point
 
-    def with_span(self, span: Span | None) -> Known:
+    def with_span(self, span: Span | None) -> SymbolicRange:
         """The same bounds with another range."""
         return replace(self, span=span)
 
 
-def unknown(dtype: AnyDType) -> Known:
+def unknown(dtype: AnyDType) -> SymbolicRange:
     """Anything that fits the type."""
     low, high = int_range(dtype)
-    return Known((number(low),), (number(high),))
+    return SymbolicRange((number(low),), (number(high),))
 
 
-def known_point(form: Linear) -> Known:
+def point_range(form: Linear) -> SymbolicRange:
     """A value that the launch decides."""
-    return Known((form,), (form,), Span(form, form))
+    return SymbolicRange((form,), (form,), Span(form, form))
 
 
 def few(forms: Iterable[Linear]) -> tuple[Linear, ...]:
@@ -117,7 +117,7 @@ def few(forms: Iterable[Linear]) -> tuple[Linear, ...]:
     return tuple(dict.fromkeys(forms))[:MOST]
 
 
-def fitted(prover: Prover, dtype: AnyDType, exact: Known) -> Known:
+def fitted(prover: Prover, dtype: AnyDType, exact: SymbolicRange) -> SymbolicRange:
     """What is known of a result that wraps where it leaves its type."""
     low, high = int_range(dtype)
     fits = _granted(prover, [form.shifted(-low) for form in exact.lows]) and _granted(

@@ -1,4 +1,4 @@
-"""Reads of shared memory that give all threads of a block the same: nobody writes there meanwhile.
+"""Finds block-uniform loads of shared memory: no thread writes the array in the same phase.
 
 Threads of a block are in one phase at a time, from a barrier that all of them reach to the next.
 Where no thread writes to an array in the phase of a read, all threads that read one element of it
@@ -21,7 +21,7 @@ ELSEWHERE = ("store_slice", "store_ptr", "atomic_rmw", "atomic_cas", "sync_threa
 """Ops that count as writes, but do not write to shared memory."""
 
 
-def settled_reads(func: Func, nesting: Structure) -> set[Op]:
+def uniform_shared_reads(func: Func, nesting: Structure) -> set[Op]:
     """The reads of shared memory in whose phase nobody writes there."""
     return {
         op

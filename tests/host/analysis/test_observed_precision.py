@@ -8,7 +8,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir
 from tilewright import bf16, f16, f32
-from tilewright.analysis.narrowing import is_narrow, seen_in_full
+from tilewright.analysis.observed_precision import is_narrow, observed_in_full
 
 pytestmark = pytest.mark.filterwarnings("ignore::tilewright.base.errors.PaddingWarning")
 
@@ -63,7 +63,7 @@ def narrow_exponentials(kernel, dtype=f16):
     func = cuda_ir(kernel, out, tw.meta((64, 64), dtype))
     found = [op.result for op in func.walk() if op.name == "exp"]
     assert found
-    return all(value not in seen_in_full(func) for value in found)
+    return all(value not in observed_in_full(func) for value in found)
 
 
 @pytest.mark.parametrize("kernel", [softmax, running, either], ids=lambda k: k.__name__)

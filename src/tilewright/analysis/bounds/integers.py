@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from ..ir.attrs import Place
-from ..ir.core import Func, Op, Value
-from ..ir.signature import ScalarSpec
-from ..ir.types import TileType
-from .known import Cause, Known, Span, few, fitted, known_point, tied, unknown
+from ...ir.attrs import Place
+from ...ir.core import Func, Op, Value
+from ...ir.signature import ScalarSpec
+from ...ir.types import TileType
 from .linear import ONE, ZERO, Linear, number
 from .proofs import LARGEST, Prover
 from .sources import SOURCES
+from .symbolic_range import Cause, Span, SymbolicRange, few, fitted, point_range, tied, unknown
 from .transfer import TRANSFER
 
 
@@ -25,7 +25,7 @@ class Integers:
 
     def __init__(self, func: Func, prover: Prover) -> None:
         self.prover = prover
-        self.known: dict[Value, Known] = {}
+        self.known: dict[Value, SymbolicRange] = {}
         """Of the first of equal values; what is not here is not known, or out of reach."""
         self.first: dict[Value, Value] = {}
         self.made: dict[tuple[object, ...], Value] = {}
@@ -36,13 +36,13 @@ class Integers:
         """All there are so far."""
         for spec, value in zip(func.signature.params, func.params, strict=True):
             if isinstance(spec, ScalarSpec) and spec.dtype.is_int:
-                self.known[value] = known_point(prover.algebra.of(("scalar", spec.name)))
+                self.known[value] = point_range(prover.algebra.of(("scalar", spec.name)))
 
-    def of(self, value: Value) -> Known:
+    def of(self, value: Value) -> SymbolicRange:
         """What is known of an integer."""
         return self.known.get(self.first.get(value, value)) or unknown(value.tile.dtype)
 
-    def note(self, value: Value, known: Known) -> None:
+    def note(self, value: Value, known: SymbolicRange) -> None:
         """Let this be known of an integer, to the end of the scope."""
         self.known[self.first.get(value, value)] = known
 
@@ -77,7 +77,7 @@ class Integers:
                 return
         self.known[op.result] = self.result(op)
 
-    def result(self, op: Op) -> Known:
+    def result(self, op: Op) -> SymbolicRange:
         """What is known of the integer that an op gives."""
         own = _PLACES.get(op.name)
         if own is not None:
@@ -92,12 +92,12 @@ class Integers:
         found = None if rule is None else rule(self.prover, op, operands)
         return unknown(dtype) if found is None else fitted(self.prover, dtype, found)
 
-    def below(self, count: Linear, varies: frozenset[Cause]) -> Known:
+    def below(self, count: Linear, varies: frozenset[Cause]) -> SymbolicRange:
         """Every number below a count, which is at least 1."""
         last = count.shifted(-1)
         if last == ZERO:
-            return known_point(ZERO)
-        return Known((ZERO,), (last,), Span(ZERO, last, varies=varies))
+            return point_range(ZERO)
+        return SymbolicRange((ZERO,), (last,), Span(ZERO, last, varies=varies))
 
     def along(self, what: Place, axis: int) -> frozenset[Cause]:
         """What makes the blocks of a grid, or the threads of a block, differ along an axis."""
@@ -105,19 +105,19 @@ class Integers:
             self.axes[what, axis] = self.cause()
         return self.axes[what, axis]
 
-    def block_id(self, op: Op) -> Known:
+    def block_id(self, op: Op) -> SymbolicRange:
         """The number of a block along an axis of the grid."""
         axis = int(op.attrs["axis"])
         return self.below(self.prover.algebra.of(("grid", axis)), self.along(Place.BLOCK, axis))
 
-    def place(self, op: Op) -> Known:
+    def place(self, op: Op) -> SymbolicRange:
         """A place or a size along an axis of threads."""
         what, axis = Place(op.attrs["what"]), int(op.attrs["axis"])
         if what in (Place.LANE, Place.WARP):
             return unknown(op.result.tile.dtype)
         size = self.sizes(axis)[what in (Place.BLOCK, Place.GRID_SIZE)]
         if what in (Place.BLOCK_SIZE, Place.GRID_SIZE):
-            return known_point(size)
+            return point_range(size)
         return self.below(size, self.along(what, axis))
 
     def sizes(self, axis: int) -> tuple[Linear, Linear]:
@@ -127,31 +127,33 @@ class Integers:
         blocks = self.prover.algebra.of(("grid_dim", axis)) if used else ONE
         return number(signature.block_dims[axis]), blocks
 
-    def index_1d(self, op: Op) -> Known:
+    def index_1d(self, op: Op) -> SymbolicRange:
         """The thread's number along x; the largest i32 in a launch of more axes."""
         if len(self.prover.signature.block or ()) > 1:
-            return Known((ZERO,), (number(LARGEST),))
+            return SymbolicRange((ZERO,), (number(LARGEST),))
         threads, blocks = self.sizes(0)
         last = self.prover.algebra.mul(threads, blocks).shifted(-1)
         high = self.prover.algebra.min(last, number(LARGEST))
         own = self.along(Place.THREAD, 0) | self.along(Place.BLOCK, 0)
-        return Known((ZERO,), (high, number(LARGEST)), Span(ZERO, high, varies=self.cause(own)))
+        return SymbolicRange(
+            (ZERO,), (high, number(LARGEST)), Span(ZERO, high, varies=self.cause(own))
+        )
 
-    def index_2d(self, op: Op) -> Known:
+    def index_2d(self, op: Op) -> SymbolicRange:
         """The number of a thread in rows of any width."""
-        return Known((ZERO,), (number(LARGEST),))
+        return SymbolicRange((ZERO,), (number(LARGEST),))
 
     def tile_index(self, op: Op) -> None:
         """The loop takes every number of a tile, so each index takes all its values.
 
         Whatever one index is, the others take all of theirs.
         """
-        starts = [self.of(v) for v in op.all("starts")] or [known_point(ZERO)] * len(op.results)
+        starts = [self.of(v) for v in op.all("starts")] or [point_range(ZERO)] * len(op.results)
         number = self.of(op.one("number")).span
         for k, (result, start) in enumerate(zip(op.results, starts, strict=True)):
             tiles = self.of(op.all("counts")[k])
             highs = few(a.plus(b).shifted(-1) for a in start.highs for b in tiles.highs)
-            self.known[result] = Known((*start.lows, ZERO), highs)
+            self.known[result] = SymbolicRange((*start.lows, ZERO), highs)
             first, total = start.point, tiles.point
             if first is not None and total is not None and number is not None:
                 last = first.plus(total).shifted(-1)
@@ -167,7 +169,7 @@ def is_index(value: Value) -> bool:
     )
 
 
-_PLACES: dict[str, Callable[[Integers, Op], Known]] = {
+_PLACES: dict[str, Callable[[Integers, Op], SymbolicRange]] = {
     "block_id": Integers.block_id, "place": Integers.place,
     "index_1d": Integers.index_1d, "index_2d": Integers.index_2d,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whether a number grows from block to block along an axis of the grid, as far as can be seen."""
+"""Monotonicity: whether an integer grows from block to block along an axis of the grid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .ranges import Ranges, ranges
 from .structure import LOOPS, Structure, structure
 
 
-class Growth(Enum):
+class Monotonicity(Enum):
     """How a number changes from one block to the next."""
 
     NONE = "none"
@@ -19,7 +19,7 @@ class Growth(Enum):
     UNKNOWN = "unknown"
 
 
-Rule: TypeAlias = "Callable[[_Finder, Op], Growth]"
+Rule: TypeAlias = "Callable[[_Finder, Op], Monotonicity]"
 
 
 def axis_of_growing_loops(func: Func) -> int | None:
@@ -29,7 +29,7 @@ def axis_of_growing_loops(func: Func) -> int | None:
     nesting, found = structure(func), ranges(func)
     for axis in reversed(axes):
         finder = _Finder(nesting, found, axis)
-        if any(finder.of(upper) is Growth.UP for upper in uppers):
+        if any(finder.of(upper) is Monotonicity.UP for upper in uppers):
             return int(axis)
     return None
 
@@ -39,47 +39,47 @@ class _Finder:
         self.nesting = nesting
         self.ranges = found
         self.axis = axis
-        self.known: dict[Value, Growth] = {}
+        self.known: dict[Value, Monotonicity] = {}
 
-    def of(self, value: Value) -> Growth:
+    def of(self, value: Value) -> Monotonicity:
         if value not in self.known:
             self.known[value] = self._of(value)
         return self.known[value]
 
-    def _of(self, value: Value) -> Growth:
+    def _of(self, value: Value) -> Monotonicity:
         owner = self.nesting.owner.get(value)
         if owner is None:
-            return Growth.NONE  # a parameter
+            return Monotonicity.NONE  # a parameter
         if owner.name in LOOPS or owner.regions or not owner.defn.pure:
-            return Growth.UNKNOWN
+            return Monotonicity.UNKNOWN
         if owner.name == "block_id":
-            return Growth.UP if owner.attrs["axis"] == self.axis else Growth.UNKNOWN
-        if all(self.of(v) is Growth.NONE for v in owner.operands):
-            return Growth.NONE
+            return Monotonicity.UP if owner.attrs["axis"] == self.axis else Monotonicity.UNKNOWN
+        if all(self.of(v) is Monotonicity.NONE for v in owner.operands):
+            return Monotonicity.NONE
         rule = RULES.get(owner.name)
-        return Growth.UNKNOWN if rule is None else rule(self, owner)
+        return Monotonicity.UNKNOWN if rule is None else rule(self, owner)
 
 
-def _all_up(finder: _Finder, op: Op) -> Growth:
+def _all_up(finder: _Finder, op: Op) -> Monotonicity:
     """A sum, or an extreme: it grows if nothing in it shrinks."""
-    known = all(finder.of(v) is not Growth.UNKNOWN for v in op.operands)
-    return Growth.UP if known else Growth.UNKNOWN
+    known = all(finder.of(v) is not Monotonicity.UNKNOWN for v in op.operands)
+    return Monotonicity.UP if known else Monotonicity.UNKNOWN
 
 
-def _first_up(finder: _Finder, op: Op, least: int | None = None) -> Growth:
+def _first_up(finder: _Finder, op: Op, least: int | None = None) -> Monotonicity:
     """What only the first operand makes grow; the second is at least so much."""
     first, second = op.operands
-    same = finder.of(second) is Growth.NONE
+    same = finder.of(second) is Monotonicity.NONE
     enough = least is None or finder.ranges.of(second).low >= least
-    return finder.of(first) if same and enough else Growth.UNKNOWN
+    return finder.of(first) if same and enough else Monotonicity.UNKNOWN
 
 
-def _product(finder: _Finder, op: Op) -> Growth:
+def _product(finder: _Finder, op: Op) -> Monotonicity:
     first, second = op.operands
-    other = second if finder.of(second) is Growth.NONE else first
+    other = second if finder.of(second) is Monotonicity.NONE else first
     grows = first if other is second else second
-    if finder.of(other) is not Growth.NONE or finder.ranges.of(other).low < 0:
-        return Growth.UNKNOWN
+    if finder.of(other) is not Monotonicity.NONE or finder.ranges.of(other).low < 0:
+        return Monotonicity.UNKNOWN
     return finder.of(grows)
 
 

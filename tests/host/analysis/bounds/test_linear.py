@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.launch_space import EXPRESSIONS, LEAF, X0, X1, M, N, form_value, value, where
-from tilewright.analysis.linear import ONE, PLAIN, ZERO, Algebra, Linear, atom, condition, number
+from tilewright.analysis.bounds.linear import (
+    ONE,
+    PLAIN,
+    ZERO,
+    Algebra,
+    Linear,
+    atom,
+    condition,
+    number,
+)
 from tilewright.ir.launch_expr import Expr
 
 FORMS = EXPRESSIONS.map(PLAIN.of)

@@ -1,6 +1,6 @@
-"""Decides where each check of a function goes: proved, checked at launch, or left in the kernel.
+"""Places each bounds check of a function: proved, evaluated at launch, or left in the kernel.
 
-The first rung that decides wins:
+The first stage that decides wins:
 
 1. Proved: bounds that hold in every launch put the index inside, for all blocks and rounds.
 2. Proved for launches whose numbers of threads do not wrap, which the host sees to: asked for only
@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir.core import Func, Op, Placement
-from ..ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
-from .known import Known, Span
+from ...ir.core import Func, Op, Placement
+from ...ir.launch_expr import COMPARISONS, Expr, LaunchCheck, LaunchFacts, evaluate, leaves, show
 from .linear import PLAIN, Linear, condition
-from .obligations import checked_place, named
 from .paths import Path
+from .placement_report import checked_place, named
 from .proofs import Prover
 from .symbolic import Checked, walk_checks
+from .symbolic_range import Span, SymbolicRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _decided(func: Func, prover: Prover) -> list[Decision]:
     decisions: list[Decision] = []
 
     def settle(check: Checked) -> bool:
-        decisions.append(_Rungs(prover, func, check).decide())
+        decisions.append(_Stages(prover, func, check).decide())
         return decisions[-1].placement in OUTSIDE
 
     walk_checks(func, prover, settle)
@@ -112,8 +112,8 @@ def _rests_on(alone: Decision, given: Decision, asked: Sequence[Linear]) -> Deci
     )
 
 
-class _Rungs:
-    """The rungs for one check."""
+class _Stages:
+    """The stages for one check."""
 
     def __init__(self, prover: Prover, func: Func, check: Checked) -> None:
         self.prover = prover
@@ -142,9 +142,11 @@ class _Rungs:
             return self.at_launch([count.shifted(-1)])
         return self.by_span(index.span, count)
 
-    # --- rung 1 ----------------------------------------------------------------------------------
+    # --- stage 1 ---------------------------------------------------------------------------------
 
-    def inside(self, index: Known, count: Linear, given: Sequence[Linear] = ()) -> Linear | None:
+    def inside(
+        self, index: SymbolicRange, count: Linear, given: Sequence[Linear] = ()
+    ) -> Linear | None:
         """An upper bound of an index that surely lies inside; None where that is not sure."""
         holds = self.prover.holds
         if not any(holds(low, given) for low in index.lows):
@@ -153,7 +155,7 @@ class _Rungs:
             (high for high in index.highs if holds(count.minus(high).shifted(-1), given)), None
         )
 
-    def proof(self, index: Known, bound: Linear, count: Linear) -> str:
+    def proof(self, index: SymbolicRange, bound: Linear, count: Linear) -> str:
         limit = show(count.expr())
         if index.point is not None and index.point.number is not None:
             text = f"{index.point.number} < {limit}"
@@ -169,7 +171,7 @@ class _Rungs:
         believed = [c.expr for c in self.func.launch_checks if leaf in leaves(c.expr)]
         return f", given {' and '.join(map(show, believed))}" if believed else ""
 
-    # --- rung 3 ----------------------------------------------------------------------------------
+    # --- stage 3 ---------------------------------------------------------------------------------
 
     def by_span(self, span: Span | None, count: Linear) -> Decision:
         if span is None:
@@ -214,7 +216,7 @@ class _Rungs:
         """Whether a goal may fail where a guard does not hold."""
         return not self.prover.always(goal, tuple(self.prover.forms(negated(guard))))
 
-    # --- rung 4 ----------------------------------------------------------------------------------
+    # --- stage 4 ---------------------------------------------------------------------------------
 
     def stays(self, reason: str, advice: str) -> Decision:
         if self.check.op.attrs.get("elements"):

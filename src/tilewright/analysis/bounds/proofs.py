@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import TypeAlias
 
-from ..base.dtypes import i32, int_range
-from ..ir.launch_expr import BINARY, LEAVES, Expr, LaunchCheck, leaves, parts
-from ..ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
+from ...base.dtypes import i32, int_range
+from ...ir.launch_expr import BINARY, LEAVES, Expr, LaunchCheck, leaves, parts
+from ...ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
 from .linear import PLAIN, Algebra, Linear, atom, number
 
 Bounds: TypeAlias = tuple[float, float]

@@ -7,28 +7,28 @@ from dataclasses import replace
 import pytest
 
 from support.ir import Kernel, span_of
-from tilewright.analysis.obligations import (
+from tilewright.analysis.bounds.placement_report import (
     BOUNDED,
     FORCED,
     SETTLED,
     bounded,
     checked_place,
+    final_placements,
     is_of_span,
     named,
-    settled,
     worse,
 )
 from tilewright.base.dtypes import f32, i32
-from tilewright.ir.core import Func, Obligation, Placement
+from tilewright.ir.core import BoundsCheck, Func, Placement
 
 LINE, OTHER = span_of(3), span_of(4)
 
 
-def obligation(placement: Placement, span=LINE, axis: int | None = 0) -> Obligation:
-    return Obligation(span, "x", axis, placement, "why", "how")
+def obligation(placement: Placement, span=LINE, axis: int | None = 0) -> BoundsCheck:
+    return BoundsCheck(span, "x", axis, placement, "why", "how")
 
 
-def checked(*obligations: Obligation, hoisted: bool = False) -> Func:
+def checked(*obligations: BoundsCheck, hoisted: bool = False) -> Func:
     """A function with one check of x on a line."""
     k = Kernel()
     k.tensor("x", f32, 1)
@@ -49,27 +49,29 @@ def test_of_two_the_one_that_costs_more_stays():
 
 @pytest.mark.parametrize("hoisted", [False, True])
 def test_a_check_that_is_left_says_where_it_is(hoisted):
-    (found,) = settled(checked(obligation(Placement.IN_PLACE), hoisted=hoisted))
+    (found,) = final_placements(checked(obligation(Placement.IN_PLACE), hoisted=hoisted))
     assert found.placement is (Placement.HOISTED if hoisted else Placement.IN_PLACE)
     assert (found.reason, found.advice) == ("why", "how")
 
 
 def test_a_check_that_nobody_decided_about_is_forced():
-    (found,) = settled(checked())
+    (found,) = final_placements(checked())
     assert (found.placement, found.reason, found.tensor) == (Placement.IN_PLACE, FORCED, "x")
 
 
 def test_a_check_that_is_gone_was_settled():
-    gone = settled(checked(obligation(Placement.IN_PLACE), obligation(Placement.IN_PLACE, OTHER)))
+    gone = final_placements(
+        checked(obligation(Placement.IN_PLACE), obligation(Placement.IN_PLACE, OTHER))
+    )
     assert [o.placement for o in gone] == [Placement.IN_PLACE, Placement.PROVED]
     assert (gone[1].reason, gone[1].advice) == (SETTLED, "")
     for placement in (Placement.PROVED, Placement.AT_LAUNCH):
         kept = obligation(placement, OTHER)
-        assert settled(checked(obligation(Placement.IN_PLACE), kept))[1] == kept
+        assert final_placements(checked(obligation(Placement.IN_PLACE), kept))[1] == kept
 
 
 def test_checks_of_other_axes_and_lines_are_others():
-    found = settled(checked(obligation(Placement.IN_PLACE, axis=1)))
+    found = final_placements(checked(obligation(Placement.IN_PLACE, axis=1)))
     assert [(o.axis, o.placement) for o in found] == [
         (1, Placement.PROVED), (0, Placement.IN_PLACE)
     ]  # fmt: skip
@@ -93,7 +95,7 @@ def test_spans_of_tiles_are_assertions_about_a_tensor():
     assert is_of_span(of_span)
     assert not is_of_span(k.op("check", k.i32(0), k.i32(1), tensor="x", axis=0))
     k.block.ops[-2].span = LINE
-    (found, *_) = [o for o in settled(k.finish()) if o.tensor == "z"]
+    (found, *_) = [o for o in final_placements(k.finish()) if o.tensor == "z"]
     assert (found.placement, found.axis) == (Placement.IN_PLACE, 0)
 
 

@@ -20,10 +20,10 @@ from support.straight import (
     assert_span,
     program,
 )
-from tilewright.analysis.integers import Integers, is_index
-from tilewright.analysis.known import Known
-from tilewright.analysis.linear import ZERO, atom, number
-from tilewright.analysis.proofs import Prover
+from tilewright.analysis.bounds.integers import Integers, is_index
+from tilewright.analysis.bounds.linear import ZERO, atom, number
+from tilewright.analysis.bounds.proofs import Prover
+from tilewright.analysis.bounds.symbolic_range import SymbolicRange
 from tilewright.base.dtypes import AnyDType, i8, i32
 from tilewright.ir.launch_expr import Expr, LaunchCheck
 
@@ -86,7 +86,7 @@ def test_operands_of_either_sign_that_cannot_wrap(name, way, assumed):
 # --- what must be known ---------------------------------------------------------------------------
 
 
-def last(steps: Sequence[Step], *assumed: Expr, dtype: AnyDType = i8) -> Known:
+def last(steps: Sequence[Step], *assumed: Expr, dtype: AnyDType = i8) -> SymbolicRange:
     found = program(steps, dtype)
     assert_known(found, assumed)
     return analyzed(found, assumed).of(found.values[-1])

@@ -1,4 +1,4 @@
-"""Every check of a function with what is known of its operands: the facts the proof ladder uses.
+"""Walks every check of a function with the symbolic ranges of its operands, for `check_placement`.
 
 One walk in program order. A value's facts hold wherever it is used (`integers`); in a branch on a
 comparison they are sharpened by what the comparison says (`conditions`). How surely a check runs is
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ..ir.core import Block, Func, Op
+from ...ir.core import Block, Func, Op
+from ..structure import Structure, structure
 from .conditions import Conditions, apart
 from .integers import Integers, is_index
-from .known import Known, Span, few
 from .linear import ONE, ZERO, Linear, condition
-from .obligations import CHECKS
 from .paths import Limit, Path, at_least_zero
+from .placement_report import CHECKS
 from .proofs import Prover
-from .structure import Structure, structure
+from .symbolic_range import Span, SymbolicRange, few
 from .transfer import union
 
 
@@ -28,8 +28,8 @@ class Checked:
     """One check, with what is known where it stands."""
 
     op: Op
-    index: Known
-    extent: Known
+    index: SymbolicRange
+    extent: SymbolicRange
     path: Path
 
 
@@ -49,7 +49,7 @@ class _Walk:
         self.nesting: Structure = structure(func)
         self.integers = Integers(func, prover)
         self.conditions = Conditions(self.integers, self.nesting)
-        self.passed: dict[Op, list[list[Known]]] = {}
+        self.passed: dict[Op, list[list[SymbolicRange]]] = {}
         """What the terminators of branches and scopes pass on."""
 
     def block(self, block: Block, path: Path) -> None:
@@ -132,7 +132,7 @@ class _Walk:
             self.prover.believe(apart(lower, upper, 1))
             self.block(op.regions[0], inner)
 
-    def entered(self, path: Path, lower: Known, upper: Known) -> Path:
+    def entered(self, path: Path, lower: SymbolicRange, upper: SymbolicRange) -> Path:
         """The path into a loop that runs if its bounds let it."""
         if any(self.prover.holds(b.minus(a).shifted(-1)) for a in lower.highs for b in upper.lows):
             return path
@@ -144,7 +144,7 @@ class _Walk:
             Limit((runs,), a.needs | b.needs, a.varies | b.varies), self.integers.causes
         )
 
-    def forward(self, path: Path, step: Known) -> Path:
+    def forward(self, path: Path, step: SymbolicRange) -> Path:
         """The path into a loop that runs only if its step is positive."""
         by = step.point
         if by is None:
@@ -155,10 +155,14 @@ class _Walk:
             else path.under(at_least_zero(by.shifted(-1)), ())
         )
 
-    def induction(self, op: Op, lower: Known, upper: Known, step: Known) -> Known:
+    def induction(
+        self, op: Op, lower: SymbolicRange, upper: SymbolicRange, step: SymbolicRange
+    ) -> SymbolicRange:
         """The variable runs from the lower bound to just below the upper one."""
         ends = [form.shifted(-1) for form in upper.highs]
-        found = Known(lower.lows, few((*ends[:1], *self.last(lower, upper, step), *ends[1:])))
+        found = SymbolicRange(
+            lower.lows, few((*ends[:1], *self.last(lower, upper, step), *ends[1:]))
+        )
         if lower.span is None or upper.span is None:
             return found
         span = lower.span.joined(upper.span, lower.span.low, upper.span.high.shifted(-1))
@@ -166,7 +170,7 @@ class _Walk:
         span = replace(span, dense=span.exact, varies=self.integers.cause(span.varies))
         return found.with_span(self.stepped(span, lower.span, upper.span, step))
 
-    def stepped(self, span: Span, lower: Span, upper: Span, step: Known) -> Span:
+    def stepped(self, span: Span, lower: Span, upper: Span, step: SymbolicRange) -> Span:
         """The range of a variable that does not take every number."""
         by = step.point
         if by == ONE:
@@ -183,7 +187,9 @@ class _Walk:
         rounds = self.prover.algebra.floordiv(end.minus(start), by)
         return start.plus(self.prover.algebra.mul(rounds, by))
 
-    def last(self, lower: Known, upper: Known, step: Known) -> Iterator[Linear]:
+    def last(
+        self, lower: SymbolicRange, upper: SymbolicRange, step: SymbolicRange
+    ) -> Iterator[Linear]:
         """The greatest number that a variable takes, which steps over some."""
         start, end, by = lower.point, upper.point, step.point
         if start is None or end is None or by is None or by == ONE or not self.prover.holds(by):
@@ -191,7 +197,7 @@ class _Walk:
         yield self.reached(start, end.shifted(-1), by)
 
 
-ANYTHING = Known((), ())
+ANYTHING = SymbolicRange((), ())
 """Stands for what is no integer."""
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from support.launch_space import SIGNATURE, X0, M, N
-from tilewright.analysis.known import (
+from tilewright.analysis.bounds.linear import ONE, ZERO, Linear, atom, number
+from tilewright.analysis.bounds.proofs import Prover
+from tilewright.analysis.bounds.symbolic_range import (
     MOST,
     Cause,
-    Known,
     Span,
+    SymbolicRange,
     depend,
     few,
     fitted,
-    known_point,
+    point_range,
     tied,
     unknown,
 )
-from tilewright.analysis.linear import ONE, ZERO, Linear, atom, number
-from tilewright.analysis.proofs import Prover
 from tilewright.base.dtypes import i8, i32, u8
 from tilewright.ir.launch_expr import LaunchCheck
 
@@ -66,9 +66,9 @@ def test_only_what_the_launch_decides_has_a_point():
     assert Span(C, C).point == C
     assert Span(ZERO, C).point is None
     assert varying(A, low=C).point is None
-    assert known_point(C).point == C
-    assert Known((C,), (C,)).point is None
-    assert known_point(C).with_span(Span(C, C, needs=frozenset((D,)))).point is None
+    assert point_range(C).point == C
+    assert SymbolicRange((C,), (C,)).point is None
+    assert point_range(C).with_span(Span(C, C, needs=frozenset((D,)))).point is None
 
 
 @pytest.mark.parametrize("other", [A, AB])
@@ -118,13 +118,13 @@ def test_the_first_few_different_bounds_are_kept():
 
 
 def test_what_is_unknown_has_the_range_of_its_type():
-    assert unknown(i8) == Known((number(-128),), (number(127),))
-    assert unknown(u8) == Known((ZERO,), (number(255),))
+    assert unknown(i8) == SymbolicRange((number(-128),), (number(127),))
+    assert unknown(u8) == SymbolicRange((ZERO,), (number(255),))
 
 
 def test_what_fits_keeps_its_bounds():
     prover = Prover(SIGNATURE)
-    exact = known_point(atom(N))
+    exact = point_range(atom(N))
     assert fitted(prover, i8, exact) == exact
     assert fitted(prover, i32, exact) == exact
 
@@ -139,7 +139,7 @@ def test_what_fits_keeps_its_bounds():
     ],
 )  # fmt: skip
 def test_what_may_wrap_has_a_range_with_conditions(form, needs):
-    found = fitted(Prover(SIGNATURE), i8, known_point(form))
+    found = fitted(Prover(SIGNATURE), i8, point_range(form))
     assert (found.lows, found.highs) == (unknown(i8).lows, unknown(i8).highs)
     assert found.span is not None
     assert found.span.needs == needs
@@ -148,8 +148,8 @@ def test_what_may_wrap_has_a_range_with_conditions(form, needs):
 
 def test_one_bound_of_each_side_that_fits_is_enough():
     prover = Prover(SIGNATURE, [LaunchCheck(("le", N, ("const", 5)), "", None)])
-    exact = Known((atom(N), number(-1000)), (number(1000), atom(N)))
+    exact = SymbolicRange((atom(N), number(-1000)), (number(1000), atom(N)))
     assert fitted(prover, i8, exact) == exact
-    wide = Known((number(-1000),), (atom(N),))
+    wide = SymbolicRange((number(-1000),), (atom(N),))
     assert fitted(prover, i8, wide) == unknown(i8)
-    assert fitted(prover, i8, Known((atom(N),), (atom(X0),))) == unknown(i8)
+    assert fitted(prover, i8, SymbolicRange((atom(N),), (atom(X0),))) == unknown(i8)

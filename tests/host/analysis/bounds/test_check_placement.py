@@ -1,10 +1,10 @@
-"""Random kernels: what the ladder takes out of a kernel never lets a failure pass.
+"""Random kernels: what check placement takes out of a kernel never lets a failure pass.
 
 A check that was taken out is replayed with its index wherever control gets to it; it never fails.
 
-Each kernel runs as it is, with all its checks, and again as the ladder leaves it, alone and with
-all other passes. Where the first fails the others fail too, at launch or in the kernel. Where it
-does not, the launch is refused only if index arithmetic would wrap, and writes the same bytes.
+Each kernel runs as it is, with all its checks, and again as check placement leaves it, alone and
+with all other passes. Where the first fails the others fail too, at launch or in the kernel. Where
+it does not, the launch is refused only if index arithmetic would wrap, and writes the same bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from support.ir import Kernel
 from support.recipes import draw_tiles
 from support.replay import campaign
 from support.thread_recipes import draw_threads
-from tilewright.analysis.ladder import decide
+from tilewright.analysis.bounds.check_placement import decide
 from tilewright.base.dtypes import f32
 from tilewright.compile.pipeline import PASSES
 from tilewright.ir.attrs import Place, Predicate
@@ -52,7 +52,7 @@ def agree(forced: Ended, placed: Ended) -> bool:
     return placed == forced or (forced.how == "ok" and "wraps around" in placed.how)
 
 
-@pytest.mark.parametrize("passes", [(prove_checks,), PASSES], ids=["ladder", "all"])
+@pytest.mark.parametrize("passes", [(prove_checks,), PASSES], ids=["proofs", "all"])
 def test_no_failure_passes_and_no_launch_is_refused_for_nothing(passes):
     seed = random.randrange(2**31)
     print(f"kernels from seed {seed}")
@@ -67,7 +67,7 @@ def test_no_failure_passes_and_no_launch_is_refused_for_nothing(passes):
             )
 
 
-def test_the_kernels_drawn_use_every_rung_and_end_in_every_way():
+def test_the_kernels_drawn_use_every_stage_and_end_in_every_way():
     placements: set[Placement] = set()
     ends: set[str] = set()
     for number in range(60):

@@ -1,11 +1,11 @@
-"""What has become of every obligation at the end: from a finished function to where checks are."""
+"""Reports where every bounds check of a finished function is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..ir.core import Func, Obligation, Op, Placement
+from ...ir.core import BoundsCheck, Func, Op, Placement
 
 RANK = {placement: number for number, placement in enumerate(Placement)}
 
@@ -17,9 +17,9 @@ BOUNDED = "rows and elements outside of the tensor load as padding and are not s
 FORCED = "all checks are forced"
 
 
-def settled(func: Func) -> tuple[Obligation, ...]:
+def final_placements(func: Func) -> tuple[BoundsCheck, ...]:
     """The obligations of a function, placed where its checks are now."""
-    left: dict[tuple[object, ...], Obligation] = {}
+    left: dict[tuple[object, ...], BoundsCheck] = {}
     for op in func.walk():
         if op.name in CHECKS or is_of_span(op):
             found = _of_check(op)
@@ -28,7 +28,7 @@ def settled(func: Func) -> tuple[Obligation, ...]:
     return (*placed, *left.values())
 
 
-def bounded(func: Func) -> Iterator[Obligation]:
+def bounded(func: Func) -> Iterator[BoundsCheck]:
     """Those of accesses through views of rows, which any index meets."""
     for op in func.walk():
         if op.name not in ("load_view", "store_view"):
@@ -38,10 +38,10 @@ def bounded(func: Func) -> Iterator[Obligation]:
             continue  # its index has checks of its own
         if view.sparse is not None and view.tensor.param is not None:
             for axis in view.dim_map:
-                yield Obligation(op.span, view.tensor.param, axis, Placement.PROVED, BOUNDED)
+                yield BoundsCheck(op.span, view.tensor.param, axis, Placement.PROVED, BOUNDED)
 
 
-def worse(old: Obligation | None, new: Obligation) -> Obligation:
+def worse(old: BoundsCheck | None, new: BoundsCheck) -> BoundsCheck:
     """Of two with one key, the one that costs more."""
     return new if old is None or RANK[old.placement] < RANK[new.placement] else old
 
@@ -63,12 +63,12 @@ def is_of_span(op: Op) -> bool:
     return op.name == "assert" and bool(op.attrs["tensor"])
 
 
-def _of_check(op: Op) -> Obligation:
+def _of_check(op: Op) -> BoundsCheck:
     placement = Placement.HOISTED if op.attrs.get("hoisted") else Placement.IN_PLACE
-    return Obligation(op.span, *checked_place(op), placement, FORCED)
+    return BoundsCheck(op.span, *checked_place(op), placement, FORCED)
 
 
-def _placed(decided: Obligation, left: Obligation | None) -> Obligation:
+def _placed(decided: BoundsCheck, left: BoundsCheck | None) -> BoundsCheck:
     if left is not None:
         return replace(decided, placement=left.placement)
     if decided.placement is Placement.IN_PLACE:
