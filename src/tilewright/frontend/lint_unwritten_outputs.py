@@ -1,4 +1,4 @@
-"""Outputs that a kernel never writes to: there one finds what was there before.
+"""Warns about outputs that a kernel never writes: they keep their old contents.
 
 Where a branch was left out while compiling nothing is said, since it may be for other constants;
 nor of kernels that print or assert and write nothing at all.
@@ -20,7 +20,7 @@ POINTERS = ("slice_pointer",)
 TELLING = ("print", "assert")
 
 
-def warn_of_unwritten(
+def warn_unwritten_outputs(
     it: Interpreter, kernel: KernelSource, body: Block, params: tuple[Value, ...]
 ) -> None:
     """Warn at the first output that is never written to, once for each kernel."""

@@ -1,4 +1,4 @@
-"""Finds the types of the names that a loop carries, and passes their values around it.
+"""Infers the types of loop-carried names by iteration to a fixpoint, and passes their values.
 
 A name that a loop assigns and that was bound before is carried. Its type at the head of the loop is
 found by trying: the body is compiled with what is known so far; where it ends with something else,
@@ -19,7 +19,7 @@ from .branches import fill
 from .describe import describe
 from .frame import assigned_names
 from .interpret import Exit, Interpreter, Target
-from .joins import Conflict, coerce, is_number, join_type, same_structure
+from .merge_values import Conflict, coerce, is_number, merge_type, same_structure
 from .promote import natural_dtype
 from .trees import leaves, replace_leaves
 
@@ -41,7 +41,7 @@ Head = dict[str, Any]
 Attempt = Callable[[Head], Trial]
 
 
-def settle(
+def infer_types(
     it: Interpreter, node: ast.AST, carried: list[str], attempt: Attempt
 ) -> tuple[Head, Trial]:
     """Compile a loop until the types at its head are right; give them and the result."""
@@ -123,7 +123,7 @@ def _widen_one(it: Interpreter, name: str, tree: Any, exit_: Exit) -> Any:
         _refuse(it, name, Conflict(Code.LOOP_TYPE, describe(_shown(tree)), describe(value)), exit_)
     flat = []
     for a, b in zip(leaves(tree), leaves(value), strict=True):
-        joined = join_type(a, b)
+        joined = merge_type(a, b)
         if isinstance(joined, Conflict):
             _refuse(it, name, joined, exit_)
         flat.append(a if joined is None else joined)

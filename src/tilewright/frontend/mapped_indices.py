@@ -1,4 +1,4 @@
-"""Loops over the tiles of mapped outputs: who visits which, and what may be done at an index.
+"""Owned indices: which tiles of mapped outputs a loop visits, and what an index permits.
 
 A block visits tile number `block`, `block + blocks`, and so on, of the tiles that a loop walks; so
 no two blocks visit the same tile, and every tile is visited. That holds for one set of tiles. A
@@ -19,9 +19,9 @@ from ..ir.types import TensorType
 from .access import make_view, tile_count
 from .describe import describe
 from .emit import Emitter
-from .launch_known import expression
+from .launch_expr_builder import expression
 from .rules.debug import ask_at_launch
-from .values import Extent, MappedRef, MintedIndex, Origin, Space
+from .values import Extent, MappedRef, Origin, OwnedIndex, Space
 
 REST = -1
 """The count that stands for all tiles that are left."""
@@ -243,21 +243,21 @@ def bounds_of(em: Emitter, indices: Indices) -> tuple[Value, Value, Value]:
     return em.emit("block_id", axis=0), indices.total, blocks
 
 
-def minted(em: Emitter, indices: Indices, number: Value) -> MintedIndex:
+def owned_index(em: Emitter, indices: Indices, number: Value) -> OwnedIndex:
     """The index of a tile by its number."""
     space = indices.origin.space
     assert space is not None, "a loop walks tiles"
     made = em.op("tile_index", number, indices.counts, indices.starts, groups=space.groups)
-    em.minted.update(dict.fromkeys(made.results, space))
+    em.owned.update(dict.fromkeys(made.results, space))
     output = indices.origin.outputs[0]
     is_whole = len(output.walked) == len(output.groups)
-    return MintedIndex.made(made.results, indices.origin, whole=is_whole)
+    return OwnedIndex.made(made.results, indices.origin, whole=is_whole)
 
 
 # --- loops that could meet ---------------------------------------------------------------------
 
 
-def refuse_meeting(em: Emitter, body: Block) -> None:
+def reject_overlapping_loops(em: Emitter, body: Block) -> None:
     """Refuse a kernel in which two blocks could be at one tile, by way of different loops."""
     used: dict[str, dict[Space, Op]] = {}
     for op, space in _accesses(em, body):
@@ -281,7 +281,7 @@ def refuse_meeting(em: Emitter, body: Block) -> None:
 def _accesses(em: Emitter, body: Block) -> Iterator[tuple[Op, Space]]:
     for op in body.walk():
         if op.name in ("load_view", "store_view") and op.one("view").view.tensor.mutable:
-            spaces = [em.minted[v] for v in op.all("index") if v in em.minted]
+            spaces = [em.owned[v] for v in op.all("index") if v in em.owned]
             yield from ((op, space) for space in spaces[:1])
 
 

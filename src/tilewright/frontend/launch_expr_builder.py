@@ -1,4 +1,4 @@
-"""Turns a value of the kernel into an expression over what the host knows before a launch."""
+"""Builds launch expressions: a value of the kernel over what the host knows before a launch."""
 
 from __future__ import annotations
 

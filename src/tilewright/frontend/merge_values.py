@@ -1,4 +1,4 @@
-"""Brings the values of one name from several paths together: at the end of branches and loops.
+"""Merges the values of one name from several paths, at the end of branches and loops (SSA phi).
 
 Values are trees, and only leaves are joined. A leaf that is the same static object on all paths
 stays static; numbers become dynamic; tensors must agree.
@@ -17,7 +17,7 @@ from . import promote
 from .describe import describe
 from .emit import Emitter
 from .trees import children
-from .values import MintedIndex
+from .values import OwnedIndex
 
 
 def same_structure(a: Any, b: Any) -> bool:
@@ -32,7 +32,7 @@ def same_structure(a: Any, b: Any) -> bool:
 
 def _kind(x: Any) -> type:
     """The class of a structured value; an index that is carried on is no more than a tuple."""
-    return tuple if isinstance(x, MintedIndex) else type(x)
+    return tuple if isinstance(x, OwnedIndex) else type(x)
 
 
 def is_number(x: Any) -> bool:
@@ -60,7 +60,7 @@ class Conflict:
     second: str
 
 
-def join_type(a: Any, b: Any) -> TileType | Conflict | None:
+def merge_type(a: Any, b: Any) -> TileType | Conflict | None:
     """The type of a leaf that is `a` on one path and `b` on another; None: the same static."""
     if same_static(a, b):
         return None
