@@ -79,7 +79,7 @@ def _ptx(made: Written, target: PtxTarget) -> bytes:
 def _of_threads(pair: tuple[Threads, str], cpu: CpuTarget) -> Artifact:
     plan, text = pair
     together = TOGETHER if plan.merged else 1
-    scratch = 0 if plan.meeting is None else plan.meeting.kept.scratch
+    scratch = 0 if plan.cooperation is None else plan.cooperation.live_values.scratch
     code = compile_module(text, cpu)
     return artifact(plan.func, cpu, code, scratch, together, plan.decisions)
 

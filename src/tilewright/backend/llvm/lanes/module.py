@@ -19,11 +19,11 @@ from ..functions.text import where
 from ..plan.nodes import Plan, Stmt
 from ..target import CpuTarget
 from . import access, control, numbers, pointers, report, shared, warps
-from .formation import each
+from .cooperative_block import write_cooperative_block
 from .machine import Lanes, Place, Write
-from .moving import attributes
+from .memory_bound import attributes
 from .plan import Threads, plan_threads, print_threads
-from .team import write_team
+from .thread_groups import each
 
 __all__ = ["Threads", "emit_threads", "plan_threads", "print_threads"]
 
@@ -88,8 +88,8 @@ class _Writer:
         body.label(inside)
         ids = grid.block_ids(emitter, number, sizes)[::-1]
         count = end - number if self.plan.merged else emitter.integer(1)
-        if self.plan.meeting is not None:
-            write_team(emitter, self.plan, TABLE, number, ids, sizes[::-1])
+        if self.plan.cooperation is not None:
+            write_cooperative_block(emitter, self.plan, TABLE, number, ids, sizes[::-1])
         else:
             self.block(number, ids, sizes[::-1], count, before)
         emitter.store(number + count, counter)

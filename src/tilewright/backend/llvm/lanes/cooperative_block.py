@@ -1,4 +1,4 @@
-"""Writes a block whose threads meet at barriers: phase by phase, each a loop over its groups."""
+"""Emits a block whose threads synchronize: phase by phase, each a loop over its SIMD groups."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from ..emit.emitter import Emitter
 from ..emit.types import register_type
 from ..functions.text import Value as Vec
 from ..functions.text import any_lane
+from .barrier_plan import CooperativePlan
 from .control import round_count, round_number
-from .formation import Formation
-from .homes import Homes
-from .keeping import Kind
+from .live_across_barriers import Kind
 from .machine import Lanes, Place, Write
-from .meeting import Meeting
 from .phases import Node, Phase, Together
 from .plan import Threads
-from .rounds import all_inside
+from .spill import SpillSlots
+from .thread_groups import ThreadGroups
+from .unmasked_loop import all_inside
 
 
-def write_team(
+def write_cooperative_block(
     emitter: Emitter, plan: Threads, table: dict[str, Write], number: Vec, ids: list[Vec],
     sizes: list[Vec],
 ) -> None:  # fmt: skip
     """Write one block: its number, its place and the sizes of the grid along x, y and z."""
-    assert plan.meeting is not None, "cooperating threads"
-    formation = Formation(emitter, plan, plan.meeting, number, ids, sizes)
-    _Team(emitter, plan, plan.meeting, table, formation).write()
+    assert plan.cooperation is not None, "cooperating threads"
+    thread_groups = ThreadGroups(emitter, plan, plan.cooperation, number, ids, sizes)
+    _CooperativeBlock(emitter, plan, plan.cooperation, table, thread_groups).write()
 
 
-class _Team:
+class _CooperativeBlock:
     """Writes the threads of one block."""
 
     def __init__(
-        self, emitter: Emitter, plan: Threads, meeting: Meeting, table: dict[str, Write],
-        formation: Formation,
+        self, emitter: Emitter, plan: Threads, cooperation: CooperativePlan,
+        table: dict[str, Write], thread_groups: ThreadGroups,
     ) -> None:  # fmt: skip
         self.emitter = emitter
         self.body = emitter.body
         self.plan = plan
-        self.meeting = meeting
-        self.kept = meeting.kept
+        self.cooperation = cooperation
+        self.live_values = cooperation.live_values
         self.table = table
-        self.formation = formation
-        self.homes = Homes(emitter, meeting)
+        self.thread_groups = thread_groups
+        self.spill_slots = SpillSlots(emitter, cooperation)
         self.scalars: dict[Value, Vec] = dict(emitter.names)
         """What is the same in all threads of the block."""
         self.known: dict[Value, bool] = {}
@@ -57,15 +57,15 @@ class _Team:
 
     def write(self) -> None:
         self.exits[None] = lambda _: self.body.jump(self.over)
-        if self.kept.alive is not None:
+        if self.live_values.alive is not None:
             self.groups(self.begin)
-        self.run(self.meeting.nodes)
+        self.run(self.cooperation.nodes)
         self.body.label(self.over)
 
     def begin(self, lanes: Lanes, group: Vec) -> None:
         """All threads of a group are alive."""
-        assert self.kept.alive is not None
-        self.emitter.store(lanes.mask(), self.homes.address(self.kept.alive, group))
+        assert self.live_values.alive is not None
+        self.emitter.store(lanes.mask(), self.spill_slots.address(self.live_values.alive, group))
 
     # Control flow of the block.
 
@@ -98,9 +98,9 @@ class _Team:
     def take(self, values: tuple[Value, ...]) -> None:
         """Read what was passed on and is the same in all threads."""
         for value in values:
-            if self.kept.homes[value].kind is Kind.BLOCK:
+            if self.live_values.spill_slots[value].kind is Kind.BLOCK:
                 kind = register_type(value.tile.elem)
-                self.scalars[value] = self.emitter.load(self.homes.slot(value), kind)
+                self.scalars[value] = self.emitter.load(self.spill_slots.slot(value), kind)
 
     def branch(self, node: Together) -> None:
         labels = [self.emitter.label(word) for word in ("then", "else")]
@@ -123,7 +123,7 @@ class _Team:
         head, inside, again, over, done = (
             emitter.label(word) for word in ("rounds", "round", "again", "over", "done")
         )
-        self.homes.hold(node)
+        self.spill_slots.hold(node)
         rounds = round_count(self.lead(), op) if op.name == "for" else None
         counter = emitter.slot("i64" if rounds is None else rounds.elem)
         if rounds is not None:
@@ -146,7 +146,7 @@ class _Team:
             self.phase(node.over)
             body.jump(done)
         body.label(done)
-        self.homes.release()
+        self.spill_slots.release()
 
     def next_round(self, op: Op, rounds: Vec, counter: Vec, inside: str, over: str) -> None:
         """Begin another round of a `for`, or leave it."""
@@ -160,7 +160,7 @@ class _Team:
         They are a loop of their own, so that nothing but what they carry is in its registers.
         """
         phase = node.sole_phase
-        if phase is None or not self.formation.is_one_row:
+        if phase is None or not self.thread_groups.is_one_row:
             return
         emitter, body = self.emitter, self.body
         head, look, inside = (emitter.label(word) for word in ("whole", "look", "all_inside"))
@@ -169,7 +169,7 @@ class _Team:
         self.next_round(node.op, rounds, counter, look, rest)
         self.take(arguments(node.op))
         self.early(phase)
-        found = all_inside(self.front(), phase.ops, self.meeting.length)
+        found = all_inside(self.front(), phase.ops, self.cooperation.length)
         if found is None:
             return
         emitter.branch(found[0], inside, rest)
@@ -188,8 +188,8 @@ class _Team:
         self.act(phase)
 
     def act(self, phase: Phase) -> None:
-        if self.meeting.acts(phase):
-            returns = phase.returns and self.kept.alive is not None
+        if self.cooperation.acts(phase):
+            returns = phase.returns and self.live_values.alive is not None
             if returns:
                 self.emitter.store(self.emitter.integer(0, "i1"), self.any_alive)
             self.groups(lambda lanes, group: self.group(phase, lanes, group))
@@ -201,7 +201,7 @@ class _Team:
     def early(self, phase: Phase) -> None:
         lead = self.lead()
         for op in phase.ops:
-            if op not in self.kept.early:
+            if op not in self.live_values.early:
                 continue
             if op.name == "check_index":
                 # Reported by the threads.
@@ -212,8 +212,8 @@ class _Team:
 
     def lead(self) -> Lanes:
         """Writes what is the same in all threads."""
-        lanes = Lanes(self.emitter, self.plan, self.table, self.meeting.of_block)
-        lanes.place = self.formation.front()
+        lanes = Lanes(self.emitter, self.plan, self.table, self.cooperation.of_block)
+        lanes.place = self.thread_groups.front()
         lanes.names = self.scalars
         return lanes
 
@@ -225,13 +225,13 @@ class _Team:
 
     def take_late(self, phase: Phase) -> None:
         for op in phase.ops:
-            self.take(tuple(r for r in op.results if r in self.kept.homes))
+            self.take(tuple(r for r in op.results if r in self.live_values.spill_slots))
 
     def pass_on(self, phase: Phase) -> None:
         """What all threads pass on alike."""
         for source, target in phase.moves:
-            if self.kept.homes[target].kind is Kind.BLOCK:
-                self.emitter.store(self.scalars[source], self.homes.slot(target))
+            if self.live_values.spill_slots[target].kind is Kind.BLOCK:
+                self.emitter.store(self.scalars[source], self.spill_slots.slot(target))
 
     def end_if_none_is_left(self) -> None:
         on = self.emitter.label("on")
@@ -249,13 +249,13 @@ class _Team:
             lanes.live, lanes.place = live, place
             act(lanes, place.group)
 
-        self.formation.each_group(begin, unrolled=bool(self.homes.held))
+        self.thread_groups.each_group(begin, unrolled=bool(self.spill_slots.held))
 
     def group(self, phase: Phase, lanes: Lanes, group: Vec) -> None:
         """A phase of one group."""
         emitter, body = self.emitter, self.body
         gone, after = emitter.label("gone"), emitter.label("next")
-        split, alive = None in lanes.facts.split, self.kept.alive
+        split, alive = None in lanes.facts.split, self.live_values.alive
 
         def leave(end: Op) -> bool:
             if split:
@@ -266,19 +266,19 @@ class _Team:
 
         lanes.exits[None] = leave
         if alive is not None:
-            lanes.live = emitter.load(self.homes.address(alive, group), "i1", lanes.width)
+            lanes.live = emitter.load(self.spill_slots.address(alive, group), "i1", lanes.width)
             self.skip_if_none(lanes, after)
-        for value in self.meeting.needed(phase):
+        for value in self.cooperation.needed(phase):
             self.bring(lanes, value, group)
         for op in phase.ops:
-            if op not in self.kept.early or op.name == "check_index":
+            if op not in self.live_values.early or op.name == "check_index":
                 self.table[op.name](lanes, op)
         self.store_results(phase, lanes, group)
         if alive is not None and phase.returns:
             self.still_alive(lanes, group)
             body.jump(after)
             body.label(gone)
-            emitter.store(lanes.none(), self.homes.address(alive, group))
+            emitter.store(lanes.none(), self.spill_slots.address(alive, group))
         body.jump(after)
         body.label(after)
 
@@ -288,8 +288,8 @@ class _Team:
         self.body.label(some)
 
     def still_alive(self, lanes: Lanes, group: Vec) -> None:
-        assert self.kept.alive is not None
-        self.emitter.store(lanes.mask(), self.homes.address(self.kept.alive, group))
+        assert self.live_values.alive is not None
+        self.emitter.store(lanes.mask(), self.spill_slots.address(self.live_values.alive, group))
         some = self.emitter.load(self.any_alive, "i1") | any_lane(lanes.mask())
         self.emitter.store(some, self.any_alive)
 
@@ -297,7 +297,7 @@ class _Team:
         """Make a value of another phase known in this one."""
         if value in lanes.names or value in self.emitter.tensors:
             return
-        made = self.kept.again.get(value)
+        made = self.live_values.rematerialized.get(value)
         if made is None:
             lanes.names[value] = self.load(lanes, value, group)
             return
@@ -307,17 +307,19 @@ class _Team:
 
     def load(self, lanes: Lanes, value: Value, group: Vec) -> Vec:
         kind = register_type(value.tile.elem)
-        address = self.homes.address(self.kept.homes[value], group)
+        address = self.spill_slots.address(self.live_values.spill_slots[value], group)
         return self.emitter.load(address, kind, lanes.lanes(value))
 
     def store_results(self, phase: Phase, lanes: Lanes, group: Vec) -> None:
         """What other phases use, and what is passed on; all is read before anything is written."""
-        results = [(r, r) for op in phase.ops for r in op.results if r in self.kept.homes]
+        results = [
+            (r, r) for op in phase.ops for r in op.results if r in self.live_values.spill_slots
+        ]
         for source, target in (*results, *phase.moves):
-            home = self.kept.homes[target]
-            if home.kind is not Kind.BLOCK:
-                width = lanes.width if home.kind is Kind.THREAD else 1
+            spill_slot = self.live_values.spill_slots[target]
+            if spill_slot.kind is not Kind.BLOCK:
+                width = lanes.width if spill_slot.kind is Kind.THREAD else 1
                 value = self.emitter.splat(lanes.get(source), width)
-                self.emitter.store(value, self.homes.address(home, group))
+                self.emitter.store(value, self.spill_slots.address(spill_slot, group))
             elif source is target:
-                self.emitter.store(lanes.scalar(source), self.homes.slot(target))
+                self.emitter.store(lanes.scalar(source), self.spill_slots.slot(target))

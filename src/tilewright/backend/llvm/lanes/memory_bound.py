@@ -1,4 +1,4 @@
-"""Whether the threads of a SIMT kernel do little but move memory, and in which vectors they do."""
+"""Detects memory-bound SIMT kernels, and selects the vector width for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ACCESSES = ("load_slice", "store_slice", "load_ptr", "store_ptr")
 LOOPS = ("for", "loop")
 
 
-def waits_for_memory(func: Func, facts: Uniformity) -> bool:
+def is_memory_bound(func: Func, facts: Uniformity) -> bool:
     """Whether each access, in the innermost loops that have any, comes with little arithmetic."""
     found = list(_with_depth(func.body, 0))
     depths = [depth for op, depth in found if op.name in ACCESSES]

@@ -1,4 +1,4 @@
-"""Branches that most groups take as a whole: a row of numbers is compared with one number.
+"""Uniform fast path: finds when all lanes of a group take one branch, to emit it without masks.
 
 Two scalars then say whether all lanes are inside, and whether the checks in there hold for all of
 them; code for that case needs neither masks nor checks.

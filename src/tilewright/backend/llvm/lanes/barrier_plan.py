@@ -1,4 +1,4 @@
-"""How the threads of a block that meet are run: in which groups, cut into which phases.
+"""Plans a block whose threads synchronize: SIMD groups, and loop fission at barriers (as in pocl).
 
 Warp ops need the 32 threads of a warp as one group, threads counted with x fastest. Where there
 are none, groups follow the rows of a block, so that what differs between rows alone is a scalar.
@@ -16,7 +16,7 @@ from ....base.shapes import ceil_div, size
 from ....ir.attrs import WARP_SIZE, Place
 from ....ir.core import Func, Op, Value
 from ....ir.opdef import Effect
-from .keeping import Groups, Kept, Kind, keep
+from .live_across_barriers import Groups, Kind, LiveValues, place_live_values
 from .phases import Node, Phase, cut, phases
 
 LEAST = 8
@@ -24,7 +24,7 @@ LEAST = 8
 
 
 @dataclass(slots=True)
-class Meeting:
+class CooperativePlan:
     """The plan of a kernel whose threads meet."""
 
     width: int
@@ -36,7 +36,7 @@ class Meeting:
     of_block: Uniformity
     of_group: Uniformity
     nodes: list[Node]
-    kept: Kept
+    live_values: LiveValues
 
     @property
     def groups(self) -> int:
@@ -46,23 +46,24 @@ class Meeting:
     @property
     def decisions(self) -> list[str]:
         """Lines for people."""
-        homes = sum(home.kind is not Kind.BLOCK for home in set(self.kept.homes.values()))
+        slots = set(self.live_values.spill_slots.values())
+        count = sum(slot.kind is not Kind.BLOCK for slot in slots)
         return [
             f"phases between barriers: {len(list(phases(self.nodes)))}",
-            f"values live across barriers: {homes}, spill slots: {self.kept.scratch} bytes",
+            f"values live across barriers: {count}, spill slots: {self.live_values.scratch} bytes",
         ]
 
     def acts(self, phase: Phase) -> bool:
         """Whether the groups have anything to do in a phase."""
         return any(self.is_done(op) for op in phase.ops) or any(
-            self.kept.homes[target].kind is not Kind.BLOCK for _, target in phase.moves
+            self.live_values.spill_slots[target].kind is not Kind.BLOCK for _, target in phase.moves
         )
 
     def is_done(self, op: Op) -> bool:
         """Whether an op is not for the sake of other ops of its phase alone."""
-        if op in self.kept.early:
+        if op in self.live_values.early:
             return op.name == "check_index"
-        return not op.defn.pure or any(r in self.kept.homes for r in op.results)
+        return not op.defn.pure or any(r in self.live_values.spill_slots for r in op.results)
 
     def needed(self, phase: Phase) -> list[Value]:
         """What a phase uses that it does not make itself."""
@@ -75,11 +76,11 @@ class Meeting:
         for op in phase.walk():
             yield from op.operands
         for source, target in phase.moves:
-            if self.kept.homes[target].kind is not Kind.BLOCK:
+            if self.live_values.spill_slots[target].kind is not Kind.BLOCK:
                 yield source
 
 
-def meeting_of(func: Func, nesting: Structure) -> Meeting | None:
+def plan_cooperation(func: Func, nesting: Structure) -> CooperativePlan | None:
     """How the threads of a kernel meet; None where they do not, and share no memory."""
     if not any(_meets(op) for op in func.walk()):
         return None
@@ -91,8 +92,10 @@ def meeting_of(func: Func, nesting: Structure) -> Meeting | None:
     of_group = uniformity(func, Over.ROW if by_rows else Over.WARP, in_step=True)
     groups = Groups(width, rows * ceil_div(length, width))
     nodes = cut(func, of_block, nesting, several=groups.count > 1)
-    kept = keep(nodes, of_block, of_group, nesting, groups, shared_layout(func).total)
-    return Meeting(width, by_rows, rows, length, of_block, of_group, nodes, kept)
+    live_values = place_live_values(
+        nodes, of_block, of_group, nesting, groups, shared_layout(func).total
+    )
+    return CooperativePlan(width, by_rows, rows, length, of_block, of_group, nodes, live_values)
 
 
 def _meets(op: Op) -> bool:

@@ -9,7 +9,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from tilewright import f32, simt
-from tilewright.backend.llvm.lanes import moving
+from tilewright.backend.llvm.lanes import memory_bound
 from tilewright.backend.llvm.target import host_target
 
 MOVES = "memory-bound: vectors of the width with the best bandwidth"
@@ -63,6 +63,6 @@ def test_machines_that_move_less_than_a_register_are_told_so():
     halves = replace(
         host_target(), name="znver4", features="+avx2,+avx512f,+avx512bw,+avx512dq,+avx512vl"
     )
-    assert '"prefer-vector-width"="256"' in moving.attributes(halves)
-    assert moving.attributes(replace(halves, name="sapphirerapids")) == ""
-    assert moving.attributes(replace(halves, features="+avx2")) == ""
+    assert '"prefer-vector-width"="256"' in memory_bound.attributes(halves)
+    assert memory_bound.attributes(replace(halves, name="sapphirerapids")) == ""
+    assert memory_bound.attributes(replace(halves, features="+avx2")) == ""

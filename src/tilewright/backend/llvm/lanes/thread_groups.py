@@ -1,4 +1,4 @@
-"""Loops over the groups of a block, and where the threads of each group stand."""
+"""Emits loops over the SIMD groups of a block, with the thread indices of each group."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeAlias
 from ....base.shapes import ceil_div
 from ..emit.emitter import Emitter
 from ..functions.text import Value as Vec
+from .barrier_plan import CooperativePlan
 from .machine import Place
-from .meeting import Meeting
 from .plan import Threads
 
 Act: TypeAlias = Callable[[Place, Vec | None], None]
@@ -22,17 +22,17 @@ Sums over memory took a fifth longer where one of eight groups was read before i
 """
 
 
-class Formation:
+class ThreadGroups:
     """The groups of one block: its number, its place and the sizes of the grid along x, y and z."""
 
     def __init__(
-        self, emitter: Emitter, plan: Threads, meeting: Meeting, number: Vec, ids: list[Vec],
-        sizes: list[Vec],
+        self, emitter: Emitter, plan: Threads, cooperation: CooperativePlan, number: Vec,
+        ids: list[Vec], sizes: list[Vec],
     ) -> None:  # fmt: skip
         self.emitter = emitter
         self.plan = plan
-        self.meeting = meeting
-        self.first = number * (meeting.rows * meeting.length)
+        self.cooperation = cooperation
+        self.first = number * (cooperation.rows * cooperation.length)
         """The number of the block's first thread in the whole launch."""
         self.ids = ids
         self.sizes = sizes
@@ -40,7 +40,10 @@ class Formation:
     @property
     def is_one_row(self) -> bool:
         """Whether the threads of the block follow each other along x."""
-        return self.plan.func.signature.block_dims[0] == self.meeting.rows * self.meeting.length
+        return (
+            self.plan.func.signature.block_dims[0]
+            == self.cooperation.rows * self.cooperation.length
+        )
 
     def front(self) -> Place:
         """Where the block's first group stands."""
@@ -49,7 +52,7 @@ class Formation:
 
     def each_group(self, act: Act, *, unrolled: bool) -> None:
         """Loops over the groups of a block: whole ones, then those at the ends of rows."""
-        rows, length, width = self.meeting.rows, self.meeting.length, self.plan.width
+        rows, length, width = self.cooperation.rows, self.cooperation.length, self.plan.width
         whole, all_ = length // width, ceil_div(length, width)
 
         def steps(count: int, per_row: int, first: int, live: Vec | None) -> None:
@@ -84,8 +87,8 @@ class Formation:
     def _place(self, row: Vec, along: Vec, group: Vec) -> Place:
         """Where the threads of a group stand; `along` is the first one's number in its row."""
         width, height, _ = self.plan.func.signature.block_dims
-        number = self.first + row * self.meeting.length + along
-        if self.meeting.by_rows:
+        number = self.first + row * self.cooperation.length + along
+        if self.cooperation.by_rows:
             thread = [along, row.binary("urem", height), row.binary("udiv", height)]
         else:
             thread = self._in_warp(along, width, height)
@@ -95,7 +98,7 @@ class Formation:
     def _in_warp(self, first: Vec, width: int, height: int) -> list[Vec]:
         """Where the threads of a warp stand: scalars if all are in one row, else one per lane."""
         lanes = self.plan.width
-        in_one_row = width % lanes == 0 or height == self.meeting.length // width == 1
+        in_one_row = width % lanes == 0 or height == self.cooperation.length // width == 1
         numbers = first
         if not in_one_row:
             numbers = self.emitter.splat(first, lanes) + self.emitter.lanes_of("i64", lanes)

@@ -1,4 +1,4 @@
-"""Rounds of a loop over memory in which no thread of the block is outside of anything.
+"""Unmasked loop iterations: those in which all threads of the block are in bounds.
 
 The threads of a block that is one row are compared with a number by two scalars, as those of a
 group are; what is known of all of them then needs no test in any group. The numbers they compare
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from ....ir.attrs import Place
 from ....ir.core import Op, Value
 from ..functions.text import Value as Vec
-from .keeping import AGAIN
+from .live_across_barriers import REMATERIALIZED
 from .machine import Lanes
-from .whole import check_tests, row_checks, wholly_inside
+from .uniform_fast_path import check_tests, row_checks, wholly_inside
 
 
 def all_inside(front: Lanes, ops: Sequence[Op], span: int) -> tuple[Vec, dict[Value, bool]] | None:
@@ -47,7 +47,7 @@ def _follows(front: Lanes, value: Value) -> bool:
     if value in front.names or value in front.emitter.tensors:
         return True
     made = front.nesting.definer(value)
-    if made is None or made.name not in AGAIN or _starts_again(made):
+    if made is None or made.name not in REMATERIALIZED or _starts_again(made):
         return False
     if not all(_follows(front, operand) for operand in made.operands):
         return False

@@ -1,4 +1,4 @@
-"""What the threads of a block keep from one phase to the next, and where.
+"""Live values across barriers: which are spilled, rematerialized, or scalars of the block.
 
 What is the same in all threads of a block is a scalar of the block. Of what else is used in another
 phase, cheap numbers that follow from where a thread stands are computed again, so that it stays
@@ -24,9 +24,9 @@ from .phases import Node, Phase, phases, togethers
 LINE = 64
 MATH = {op.name for op in FAMILIES["math"]}
 OF_BLOCK = ("constant", "place", "length", "shared", "dynamic_shared", "shared_length")
-AGAIN = ({*COMPUTE} - MATH) | {*OF_BLOCK, "index_1d", "index_2d"}
+REMATERIALIZED = ({*COMPUTE} - MATH) | {*OF_BLOCK, "index_1d", "index_2d"}
 """Ops that may be computed again in every phase."""
-MOST_AGAIN = 16
+MOST_REMATERIALIZED = 16
 """So many ops are computed again at most for one value."""
 EARLY = {*COMPUTE} | {*OF_BLOCK, "check_index"}
 """Ops that are computed once for the block, where all threads would compute the same."""
@@ -45,7 +45,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Home:
+class SpillSlot:
     """Where the values of all groups are: from an offset in scratch on, so many bytes apart."""
 
     kind: Kind
@@ -54,28 +54,28 @@ class Home:
 
 
 @dataclass(slots=True)
-class Kept:
+class LiveValues:
     """Homes of what is kept, by value; which ops are computed for the block; the scratch of it."""
 
-    homes: dict[Value, Home] = field(default_factory=dict[Value, Home])
+    spill_slots: dict[Value, SpillSlot] = field(default_factory=dict[Value, SpillSlot])
     early: set[Op] = field(default_factory=set[Op])
-    again: dict[Value, Op] = field(default_factory=dict[Value, Op])
+    rematerialized: dict[Value, Op] = field(default_factory=dict[Value, Op])
     """Values that are computed again where they are needed, by their op."""
-    alive: Home | None = None
+    alive: SpillSlot | None = None
     """The threads that have not returned, where some of them may."""
     scratch: int = 0
 
     def is_moved(self, source: Value, target: Value) -> bool:
         """Whether a value is not where it goes already."""
-        return self.homes.get(source) is not self.homes[target]
+        return self.spill_slots.get(source) is not self.spill_slots[target]
 
-    def room(self, kind: Kind, groups: int, nbytes: int) -> Home:
+    def room(self, kind: Kind, groups: int, nbytes: int) -> SpillSlot:
         """Take room in scratch."""
         stride = nbytes if kind is not Kind.THREAD else ceil_div(nbytes, LINE) * LINE
-        home = Home(kind, self.scratch, stride)
+        spill_slot = SpillSlot(kind, self.scratch, stride)
         if kind is not Kind.BLOCK:
             self.scratch += ceil_div(groups * stride, LINE) * LINE
-        return home
+        return spill_slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +86,15 @@ class Groups:
     count: int
 
 
-def keep(
+def place_live_values(
     nodes: Sequence[Node], of_block: Uniformity, of_group: Uniformity, nesting: Structure,
     groups: Groups, scratch: int,
-) -> Kept:  # fmt: skip
+) -> LiveValues:  # fmt: skip
     """Decide what is kept of a kernel whose shared memory takes so much scratch."""
-    return _Keeper(of_block, of_group, nesting, groups).keep(nodes, scratch)
+    return _Placer(of_block, of_group, nesting, groups).place(nodes, scratch)
 
 
-class _Keeper:
+class _Placer:
     """Decides what is kept, and where."""
 
     def __init__(
@@ -113,30 +113,32 @@ class _Keeper:
             return Kind.BLOCK
         return Kind.THREAD if self.of_group.varies(value) else Kind.GROUP
 
-    def keep(self, nodes: Sequence[Node], scratch: int) -> Kept:
+    def place(self, nodes: Sequence[Node], scratch: int) -> LiveValues:
         """Decide for a whole kernel whose shared memory takes so much scratch."""
-        kept = Kept(scratch=ceil_div(scratch, LINE) * LINE)
+        live_values = LiveValues(scratch=ceil_div(scratch, LINE) * LINE)
         for node in togethers(nodes):
-            self.passed(node.op, kept)
+            self.passed(node.op, live_values)
         for phase in phases(nodes):
-            kept.early.update(self.early(phase))
+            live_values.early.update(self.early(phase))
             self.made |= {r: phase for op in phase.ops for r in op.results}
         for user, value in self.uses(nodes):
             if self.made.get(value, user) is not user:
-                self.keep_one(value, kept)
+                self.place_one(value, live_values)
         for phase in phases(nodes):
-            phase.moves = [(a, b) for a, b in phase.moves if kept.is_moved(a, b)]
+            phase.moves = [(a, b) for a, b in phase.moves if live_values.is_moved(a, b)]
         if None in self.of_block.split:
-            kept.alive = kept.room(Kind.THREAD, self.groups.count, ceil_div(self.groups.width, 8))
-        return kept
+            live_values.alive = live_values.room(
+                Kind.THREAD, self.groups.count, ceil_div(self.groups.width, 8)
+            )
+        return live_values
 
-    def passed(self, op: Op, kept: Kept) -> None:
+    def passed(self, op: Op, live_values: LiveValues) -> None:
         """Results and arguments of control flow; one home for both where they are alike."""
         for value in (*arguments(op), *op.results):
-            kept.homes[value] = self.new_home(value, kept)
+            live_values.spill_slots[value] = self.new_slot(value, live_values)
         for arg, result in zip(arguments(op), op.results, strict=False):
             if self.kind(arg) is self.kind(result):
-                kept.homes[result] = kept.homes[arg]
+                live_values.spill_slots[result] = live_values.spill_slots[arg]
 
     def uses(self, nodes: Sequence[Node]) -> Iterator[tuple[Phase | None, Value]]:
         """All uses of values, with the phase that they are in."""
@@ -149,29 +151,29 @@ class _Keeper:
         for node in togethers(nodes):
             yield from ((None, v) for v in node.op.operands)
 
-    def keep_one(self, value: Value, kept: Kept) -> None:
+    def place_one(self, value: Value, live_values: LiveValues) -> None:
         """Something that is needed in another phase than its own."""
         made = self.nesting.definer(value)
-        if value not in self.made or made is None or made in kept.early:
+        if value not in self.made or made is None or made in live_values.early:
             return
-        if value in kept.homes or value in kept.again:
+        if value in live_values.spill_slots or value in live_values.rematerialized:
             return
         if isinstance(value.type, TileType) and not self.is_cheap(value):
-            kept.homes[value] = self.new_home(value, kept)
+            live_values.spill_slots[value] = self.new_slot(value, live_values)
             return
-        kept.again[value] = made
+        live_values.rematerialized[value] = made
         for operand in made.operands:
-            self.keep_one(operand, kept)
+            self.place_one(operand, live_values)
 
     def is_cheap(self, value: Value) -> bool:
-        return self.kind(value) is not Kind.BLOCK and 0 <= self.cost(value) <= MOST_AGAIN
+        return self.kind(value) is not Kind.BLOCK and 0 <= self.cost(value) <= MOST_REMATERIALIZED
 
     def cost(self, value: Value) -> int:
         """How many ops compute a value again; negative if that is not possible."""
         if self.kind(value) is Kind.BLOCK:
             return 0
         made = self.nesting.definer(value)
-        if made is None or made.name not in AGAIN:
+        if made is None or made.name not in REMATERIALIZED:
             return -1
         total = 1
         for operand in made.operands:
@@ -181,11 +183,11 @@ class _Keeper:
             total += part
         return total
 
-    def new_home(self, value: Value, kept: Kept) -> Home:
+    def new_slot(self, value: Value, live_values: LiveValues) -> SpillSlot:
         kind = self.kind(value)
         size = max(itemsize(value.tile.elem), 1)
         lanes = self.groups.width if kind is Kind.THREAD else 1
-        return kept.room(kind, self.groups.count, lanes * size)
+        return live_values.room(kind, self.groups.count, lanes * size)
 
     def early(self, phase: Phase) -> Iterator[Op]:
         """Ops of a phase that are computed once for the block, before it."""
