@@ -10,7 +10,7 @@ from __future__ import annotations
 from ....base.cpu_abi import LaunchWord
 from ....ir.core import Op, Value
 from ....ir.sites import reporting_ops
-from ..emit import grid, stream
+from ..emit import grid, nontemporal
 from ..emit.access import alignment
 from ..emit.emitter import Emitter
 from ..emit.kernel import module_text, read_parameters
@@ -62,7 +62,7 @@ class _Writer:
             word = emitter.load(grid.launch_word(emitter, LaunchWord.STREAM), "i64", align=8)
             emitter.cached = word.eq(0).cast("sext", "i64")
         self.blocks()
-        stream.end(emitter)
+        nontemporal.end(emitter)
         emitter.do("ret void")
         return module_text(emitter, attributes(emitter.cpu) if self.plan.moves else "")
 

@@ -1,11 +1,11 @@
-"""Stores that go past the caches, in launches whose outputs would not stay there anyway."""
+"""Emits non-temporal stores, in launches whose outputs do not fit the caches."""
 
 from __future__ import annotations
 
 from ....base.cpu_abi import LaunchWord
 from ....ir.types import Elem
 from ..functions.text import Value as Vec
-from ..plan.stream import LINE, streams
+from ..plan.nontemporal import LINE, nontemporal_stores
 from .access import alignment, perform_if, store_dense, to_memory
 from .emitter import Emitter
 from .grid import launch_word
@@ -17,12 +17,12 @@ X86_FENCE = "@llvm.x86.sse.sfence()"
 
 def begin(emitter: Emitter) -> None:
     """Ask the launch once, before all blocks."""
-    if streams(emitter.plan):
+    if nontemporal_stores(emitter.plan):
         word = emitter.load(launch_word(emitter, LaunchWord.STREAM), "i64", align=8)
         emitter.cached = word.eq(0).cast("sext", "i64")
 
 
-def is_past(emitter: Emitter, first: Vec, length: Vec, lanes: int, elem: Elem) -> Vec:
+def is_nontemporal(emitter: Emitter, first: Vec, length: Vec, lanes: int, elem: Elem) -> Vec:
     """Whether a row of neighbouring elements goes past the caches: a scalar.
 
     If the launch wants it, the row's vectors are aligned, and it fills its lines; one that is
@@ -37,7 +37,7 @@ def is_past(emitter: Emitter, first: Vec, length: Vec, lanes: int, elem: Elem) -
     return aligned & (((place | end) & (LINE - 1)).eq(0) | (length >= LONG // size))
 
 
-def store_streamed(emitter: Emitter, past: Vec, value: Vec, address: Vec, elem: Elem) -> None:
+def store_nontemporal(emitter: Emitter, past: Vec, value: Vec, address: Vec, elem: Elem) -> None:
     """Neighbouring elements, past the caches or through them."""
     stored = to_memory(value, elem)
     align = min(stored.lanes * alignment(elem), LINE)

@@ -10,7 +10,7 @@ from support.native import Dense
 from support.plans import AVX2, gemm
 from tilewright.backend.llvm.plan import build_plan
 from tilewright.backend.llvm.plan.nodes import Grouping, Shared, walk
-from tilewright.backend.llvm.plan.share import MAX_ROWS, SHARED_BYTES
+from tilewright.backend.llvm.plan.packed_tile_reuse import MAX_ROWS, SHARED_BYTES
 from tilewright.base.dtypes import f32, i32
 from tilewright.ir.types import TileType
 

@@ -1,4 +1,4 @@
-"""Which packed tiles neighbouring blocks share, and the order of blocks that makes them neighbours.
+"""Reuses packed tiles between adjacent blocks, and orders blocks (grouped rows) for that.
 
 A tile that is only loaded, and at most converted and turned, is the same in every block that asks
 for it by the same numbers. A worker that runs several blocks in a row keeps such tiles of a loop
@@ -22,7 +22,19 @@ from ....ir.core import Value
 from ....ir.types import Elem, PtrType
 from .facts import has_pointers
 from .index import Index, row_major
-from .nodes import For, Grouping, Matmul, Plan, Row, Shared, Stmt, Turn, reads_of, walk, writes_of
+from .nodes import (
+    For,
+    Grouping,
+    Matmul,
+    Plan,
+    Row,
+    Shared,
+    Stmt,
+    Transpose,
+    reads_of,
+    walk,
+    writes_of,
+)
 from .roots import Roots, is_constant, roots_of
 from .statements import Compute, Effect, Nest, Position, Read, ReadView, WriteBuffer, needed_reads
 from .values import Buffer, itemsize
@@ -55,7 +67,7 @@ class Candidate:
     """Rows of the product that it is multiplied in."""
 
 
-def share_tiles(plan: Plan, limit: int) -> None:
+def reuse_packed_tiles(plan: Plan, limit: int) -> None:
     """Let neighbouring blocks share what they can, in what `limit` leaves of the scratch."""
     if has_pointers(plan.func):
         return
@@ -98,7 +110,7 @@ def _packed(step: Stmt) -> list[Buffer]:
     match step:
         case Matmul():
             return [step.lhs, step.rhs]
-        case Turn():
+        case Transpose():
             return [step.source]
         case _:
             return []
@@ -156,7 +168,7 @@ def _makers(plan: Plan, loop: For, buffer: Buffer) -> list[Stmt]:
     if len(writers) != 1 or writers[0] not in loop.body:
         return []
     (writer,) = writers
-    if isinstance(writer, Turn):
+    if isinstance(writer, Transpose):
         users = [s for s in walk(plan.body) if writer.source in reads_of(s)]
         before = _makers(plan, loop, writer.source) if users == [writer] else []
         return [*before, writer] if len(before) == 1 else []

@@ -1,4 +1,4 @@
-"""Turning tiles: blocks are read along one axis and written along another, transposed in registers.
+"""Transposes tiles: squares are read along one axis, transposed in registers, and written.
 
 A block of B rows becomes its transpose by log2(B) rounds in which the first half of the rows is
 zipped with the second half.
@@ -12,7 +12,7 @@ from math import gcd
 
 from ....base.shapes import row_major_strides
 from ..functions.text import Value as Vec
-from ..plan.nodes import Turn
+from ..plan.nodes import Transpose
 from ..plan.values import itemsize
 from .access import mangled
 from .emitter import Emitter
@@ -46,10 +46,10 @@ class Shape:
         """The function's name."""
         axes = (self.rows, self.columns, *self.others)
         numbers = [f"{a.size}.{a.source_step}.{a.target_step}" for a in axes]
-        return f"@tw_turn_{mangled(self.kind, self.block)}_{'_'.join(numbers)}"
+        return f"@tw_transpose_{mangled(self.kind, self.block)}_{'_'.join(numbers)}"
 
 
-def shape_of(step: Turn, vector_bytes: int) -> Shape:
+def shape_of(step: Transpose, vector_bytes: int) -> Shape:
     """Take the loops apart: the last axis of the source, that of the target, and the rest."""
     shape = step.source.shape
     strides = row_major_strides(shape)
@@ -74,7 +74,7 @@ def shape_of(step: Turn, vector_bytes: int) -> Shape:
     return Shape(memory_type(step.source.elem), block, rows, columns, tuple(others))
 
 
-def turn(emitter: Emitter, step: Turn) -> None:
+def transpose(emitter: Emitter, step: Transpose) -> None:
     """Write the step: a call of the function for its shape."""
     shape = shape_of(step, emitter.cpu.vector_bytes)
     emitter.helper(shape.symbol, lambda: _function(shape))

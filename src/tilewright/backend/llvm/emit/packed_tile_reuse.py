@@ -1,4 +1,4 @@
-"""Tiles that neighbouring blocks share: filled by the first of them that a worker runs."""
+"""Emits packed tiles that adjacent blocks reuse: the first block that a worker runs fills them."""
 
 from __future__ import annotations
 

@@ -9,13 +9,13 @@ from support.ir import Kernel
 from support.native import Dense
 from support.plans import AVX2
 from tilewright.backend.llvm.plan import build_plan
-from tilewright.backend.llvm.plan.stream import streams
+from tilewright.backend.llvm.plan.nontemporal import nontemporal_stores
 from tilewright.base.dtypes import f16, f32, i8, i32, i64
 from tilewright.ir.attrs import Ordering
 
 
 def streamed(func):
-    return [write.access.view.tensor.param for write in streams(build_plan(func, AVX2))]
+    return [write.access.view.tensor.param for write in nontemporal_stores(build_plan(func, AVX2))]
 
 
 def copy(dtype, tile, kernel=Dense):

@@ -1,4 +1,4 @@
-"""Whether neighbouring blocks may run as one: kernels in which no element depends on its block.
+"""Block coarsening: runs adjacent blocks as one loop where no element depends on its block.
 
 Where all tensors are cut alike, the tiles of neighbouring blocks follow each other in memory, and
 what is done to an element does not depend on which block has it, several blocks are one longer
@@ -22,7 +22,7 @@ REACH = 64 << 10
 begun, and whole rows that follow each other are one long row."""
 
 
-def join_blocks(plan: Plan) -> None:
+def coarsen_blocks(plan: Plan) -> None:
     """Say along which axis of the grid blocks run together, if they may."""
     nests = [s for s in plan.body if isinstance(s, Nest)]
     if nests and all(map(_is_simple, plan.body)):

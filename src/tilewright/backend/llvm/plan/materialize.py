@@ -1,4 +1,4 @@
-"""Decides which lazy tiles of a scheduled segment are kept in memory.
+"""Decides which lazy tiles of a scheduled segment are materialized.
 
 A tile that later segments need, or that several nests would compute, gets a buffer unless computing
 it again is cheaper than reading it back. What a cheap tile is made of is then asked for instead.
@@ -19,7 +19,7 @@ def _needs_buffer(user: Op, value: Value) -> bool:
     return user.name == "print" or (user.name == "matmul" and value in user.operands[:2])
 
 
-def keep_tiles(segment: Segment) -> None:
+def materialize_tiles(segment: Segment) -> None:
     """Add the missing `Keep` sinks to a segment."""
     _keep_what_leaves(segment)
     _keep_what_is_shared(segment)

@@ -8,12 +8,14 @@ from support import plans
 from support.native import Dense
 from support.plans import AVX2, rows
 from tilewright.backend.llvm.plan import build_plan
-from tilewright.backend.llvm.plan.ahead import fetches
+from tilewright.backend.llvm.plan.prefetch import prefetched_reads
 from tilewright.base.dtypes import f32
 
 
 def fetched(func):
-    return [(r.access.view.tensor.param, r.ahead) for r in fetches(build_plan(func, AVX2))]
+    return [
+        (r.access.view.tensor.param, r.prefetch) for r in prefetched_reads(build_plan(func, AVX2))
+    ]
 
 
 def total(k, tile):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.ir import Kernel
-from tilewright.backend.llvm.plan.quotients import share_reciprocals
+from tilewright.backend.llvm.plan.reciprocal import share_reciprocals
 from tilewright.base.dtypes import bool_, f16, f32, f64
 from tilewright.ir.attrs import Rounding
 from tilewright.ir.printer import print_func

@@ -1,4 +1,4 @@
-"""Which tiles are fetched for the next block while this one is computed.
+"""Marks prefetches: tiles that are loaded for the next block while this one is computed.
 
 While a block computes from what is in its caches, memory is idle. So a loop that computes for long,
 or that reads a tile for the second time, asks for the same tile of the next block. A loop that
@@ -22,7 +22,7 @@ ROOM = 256 << 10
 """The most bytes of a tile that stay in a cache until the next block begins."""
 
 
-def fetch_ahead(plan: Plan) -> None:
+def mark_prefetches(plan: Plan) -> None:
     """Mark the loads whose next tile is fetched: one per tensor at most."""
     axes = _grid_axes(plan.body)
     read_before: set[Value] = set()
@@ -33,15 +33,15 @@ def fetch_ahead(plan: Plan) -> None:
             tensor = read.access.tensor
             in_cache = tensor in read_before or _cost(nest) >= HEAVY
             if in_cache and tensor not in marked:
-                read.ahead = _next_tile(read, axes)
+                read.prefetch = _next_tile(read, axes)
                 marked.add(tensor)
         read_before.update(read.access.tensor for read in loads)
 
 
-def fetches(plan: Plan) -> list[ReadView]:
+def prefetched_reads(plan: Plan) -> list[ReadView]:
     """The loads that are marked; they stand outside of loops."""
     nests = [s for s in plan.body if isinstance(s, Nest)]
-    return [r for n in nests for r in n.reads if isinstance(r, ReadView) and r.ahead is not None]
+    return [r for n in nests for r in n.reads if isinstance(r, ReadView) and r.prefetch is not None]
 
 
 def _plain_nests(body: Sequence[Stmt]) -> Iterator[Nest]:

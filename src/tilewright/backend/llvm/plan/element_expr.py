@@ -1,4 +1,4 @@
-"""Computes elements of lazy tiles inside a nest: what an element needs, then how it is made of it.
+"""Builds element expressions of lazy tiles in a nest: what an element needs, and how it is made.
 
 Layout ops only change the index on the way to what they need. Nothing here recurses, so chains of
 ops may be as long as a program makes them.
@@ -23,7 +23,7 @@ Element: TypeAlias = tuple[Value, Index]
 """One element of a tile (the index of a scalar is empty)."""
 
 
-class Puller:
+class ExprBuilder:
     """Gathers the reads of a nest. `key` tells which tiles are in their buffers already."""
 
     def __init__(self, state: State, kept: Mapping[Value, Key], key: Key) -> None:
@@ -134,47 +134,47 @@ def loops_of(given: Sequence[Operand | None]) -> frozenset[ix.Loop]:
 # What an element needs, by op; elementwise ops need the same element of every operand.
 
 
-def _nothing(puller: Puller, op: Op, index: Index) -> list[Element]:
+def _nothing(exprs: ExprBuilder, op: Op, index: Index) -> list[Element]:
     return []
 
 
-def _reshape(puller: Puller, op: Op, index: Index) -> list[Element]:
+def _reshape(exprs: ExprBuilder, op: Op, index: Index) -> list[Element]:
     (arg,) = op.operands
     return [(arg, ix.reshape(index, arg.tile.shape) if is_tile(arg) else ())]
 
 
-def _broadcast(puller: Puller, op: Op, index: Index) -> list[Element]:
+def _broadcast(exprs: ExprBuilder, op: Op, index: Index) -> list[Element]:
     (arg,) = op.operands
     return [(arg, ix.broadcast(index, arg.tile.shape))]
 
 
-def _permute(puller: Puller, op: Op, index: Index) -> list[Element]:
+def _permute(exprs: ExprBuilder, op: Op, index: Index) -> list[Element]:
     return [(op.operands[0], ix.permute(index, op.attrs["order"]))]
 
 
-def _extract(puller: Puller, op: Op, index: Index) -> list[Element]:
+def _extract(exprs: ExprBuilder, op: Op, index: Index) -> list[Element]:
     arg, *at = op.operands
     places: list[Value | int] = []
     for value in at:
-        known = puller.scalar(value)
+        known = exprs.scalar(value)
         places.append(int(known.value) if isinstance(known, Literal) else known)
     return [(arg, ix.extract(index, arg.tile.shape, op.attrs["shape"], places))]
 
 
-def _unpack(puller: Puller, op: Op, index: Index) -> list[Element]:
+def _unpack(exprs: ExprBuilder, op: Op, index: Index) -> list[Element]:
     pairs, _ = ix.cut(index[-1], 2)
     return [(op.operands[0], (*index[:-1], pairs))]
 
 
-def _pack(puller: Puller, op: Op, index: Index) -> list[Element]:
+def _pack(exprs: ExprBuilder, op: Op, index: Index) -> list[Element]:
     return [(op.operands[0], (*index[:-1], (*index[-1], Field(side, 2)))) for side in (0, 1)]
 
 
-def _view_rows(puller: Puller, op: Op, index: Index) -> list[Element]:
-    return puller.rows(op, index)
+def _view_rows(exprs: ExprBuilder, op: Op, index: Index) -> list[Element]:
+    return exprs.rows(op, index)
 
 
-NEEDS: dict[str, Callable[[Puller, Op, Index], list[Element]]] = {
+NEEDS: dict[str, Callable[[ExprBuilder, Op, Index], list[Element]]] = {
     "constant": _nothing, "iota": _nothing, "reshape": _reshape, "broadcast": _broadcast,
     "permute": _permute, "extract": _extract, "unpack": _unpack, "pack": _pack,
     "load_view": _view_rows,
@@ -184,46 +184,46 @@ NEEDS: dict[str, Callable[[Puller, Op, Index], list[Element]]] = {
 # How an element is made of what it needs, by op.
 
 
-def _same(puller: Puller, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
+def _same(exprs: ExprBuilder, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
     return given[0]
 
 
-def _constant(puller: Puller, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
+def _constant(exprs: ExprBuilder, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
     return Literal(op.attrs["dtype"], op.attrs["value"])
 
 
-def _iota(puller: Puller, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
-    return puller.position(index[0], op.attrs["dtype"])
+def _iota(exprs: ExprBuilder, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
+    return exprs.position(index[0], op.attrs["dtype"])
 
 
-def _half(puller: Puller, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
+def _half(exprs: ExprBuilder, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
     _, side = ix.cut(index[-1], 2)
-    return puller.apply(op, [*given, puller.position(side, op.operands[0].tile.elem)])
+    return exprs.apply(op, [*given, exprs.position(side, op.operands[0].tile.elem)])
 
 
-def _pair(puller: Puller, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
-    return puller.apply(op, given)
+def _pair(exprs: ExprBuilder, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
+    return exprs.apply(op, given)
 
 
-def _load_view(puller: Puller, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
+def _load_view(exprs: ExprBuilder, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
     result = Reg(op.result.tile.elem, ix.loops_in(index))
     row = given[0] if given else None
-    puller.reads.append(ReadView(result, puller.access(op), index, row))
+    exprs.reads.append(ReadView(result, exprs.access(op), index, row))
     return result
 
 
-def _load_ptr(puller: Puller, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
+def _load_ptr(exprs: ExprBuilder, op: Op, index: Index, given: Sequence[Operand]) -> Operand:
     address, *rest = given
     mask = rest.pop(0) if op.maybe("mask") is not None else None
     padding = rest.pop(0) if rest else None
     result = Reg(op.result.tile.elem, loops_of([address, mask, padding]))
     ordered = is_ordered(op)
-    puller.is_serial |= ordered
-    puller.reads.append(ReadPointer(result, address, mask, padding, ordered))
+    exprs.is_serial |= ordered
+    exprs.reads.append(ReadPointer(result, address, mask, padding, ordered))
     return result
 
 
-MAKES: dict[str, Callable[[Puller, Op, Index, Sequence[Operand]], Operand]] = {
+MAKES: dict[str, Callable[[ExprBuilder, Op, Index, Sequence[Operand]], Operand]] = {
     "constant": _constant, "iota": _iota, "reshape": _same, "broadcast": _same,
     "permute": _same, "extract": _same, "unpack": _half, "pack": _pair,
     "load_view": _load_view, "load_ptr": _load_ptr,

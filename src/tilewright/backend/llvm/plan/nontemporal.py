@@ -1,4 +1,4 @@
-"""Which stores may go past the caches: those that fill lines of tensors nobody reads.
+"""Marks non-temporal stores: those that fill whole cache lines of tensors that are never read.
 
 A store through the caches reads the line first. Where outputs are larger than the caches, that
 doubles what goes over the bus, and throws out what others could use.
@@ -22,24 +22,24 @@ VECTOR = 32
 """The least bytes of one store."""
 
 
-def mark_streams(plan: Plan) -> None:
+def mark_nontemporal_stores(plan: Plan) -> None:
     """Mark the stores of a plan that may be streamed."""
     reads = [location_of(op) for op in plan.func.walk() if _lets_read(op)]
     for nest in walk(plan.body):
         if isinstance(nest, Nest):
             for effect in nest.effects:
                 if isinstance(effect, WriteView):
-                    effect.streamed = _is_unread(effect, reads) and _fills_lines(nest, effect)
+                    effect.nontemporal = _is_unread(effect, reads) and _fills_lines(nest, effect)
 
 
-def streams(plan: Plan) -> list[WriteView]:
+def nontemporal_stores(plan: Plan) -> list[WriteView]:
     """The stores that may be streamed, in order."""
     return [
         effect
         for nest in walk(plan.body)
         if isinstance(nest, Nest)
         for effect in nest.effects
-        if isinstance(effect, WriteView) and effect.streamed
+        if isinstance(effect, WriteView) and effect.nontemporal
     ]
 
 

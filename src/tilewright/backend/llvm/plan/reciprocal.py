@@ -1,4 +1,4 @@
-"""IR to IR: rows of f32 numbers divided by one each are multiplied by its reciprocal, made once.
+"""IR to IR: replaces division of f32 rows by one divisor with multiplication by its reciprocal.
 
 Only divisions that may be wrong by 2 ulp are rewritten: the reciprocal and the product are rounded
 once each, which makes 1.5 at most. The reciprocal of a divisor near an end of the range is no
