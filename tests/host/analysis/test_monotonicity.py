@@ -40,7 +40,7 @@ return
         ("%u = addi %i, %j", None),
     ],
 )
-def test_growth(text, axis):
+def test_monotonicity(text, axis):
     assert axis_of_growing_loops(parse(kernel(KERNEL.format(text=text)))) == axis
 
 
