@@ -34,7 +34,7 @@ def keeping_for(tool: Toolchain) -> Keeping:
 def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
     """The artifact of a kernel, from its cubin; `careful` if its assembler needed that."""
     func = made.func
-    hints = made.choices.hints.get(made.target.arch, {})
+    hints = made.decisions.hints.get(made.target.arch, {})
     return Artifact(
         name=symbol(func.name),
         target=made.target.arch,
@@ -44,8 +44,8 @@ def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
         sites=sites_of(func),
         occupancy=int(hints.get("occupancy", 1)),
         cluster=int(hints.get("num_cta_in_cga", 1)),
-        turned=made.choices.turned,
-        decisions=(*made.choices.lines, *([CAREFUL] if careful else []), *_spilling(cubin)),
+        turned=made.decisions.turned,
+        decisions=(*made.decisions.lines, *([CAREFUL] if careful else []), *_spilling(cubin)),
     )
 
 

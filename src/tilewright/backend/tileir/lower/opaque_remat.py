@@ -1,4 +1,4 @@
-"""Conversions that `rematerialize` has made again behind a reduction, kept apart from the first.
+"""Opaque rematerialization: keeps the assembler from merging rematerialized conversions (CSE).
 
 An assembler takes two conversions of one tile for one, and keeps the wide result in registers,
 unless the second is of something else, and not to be had before the reduction. So it is of the

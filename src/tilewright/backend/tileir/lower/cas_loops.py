@@ -1,4 +1,4 @@
-"""Atomics that Tile IR does not have, by trying again until nobody was faster.
+"""Emulates atomics that Tile IR does not have with compare-and-swap loops.
 
 Elements smaller than 32 bits are changed inside the 32-bit word that holds them.
 """
@@ -32,7 +32,7 @@ class _Words:
     word: Tile
 
 
-def swap_until_done(
+def cas_loop(
     em: Emitter,
     mode: AtomicMode | None,
     pointers: Val,

@@ -13,19 +13,19 @@ from support.cuda import cuda_ir, lowered
 from tilewright.backend.tileir.program.text import program_text
 
 
-def rows(tile, length, kernel=kernels.softmax, dtype=tw.bf16, **wishes):
+def rows(tile, length, kernel=kernels.softmax, dtype=tw.bf16, **codegen_hints):
     x = tw.meta((1000, length), dtype)
     out = tw.meta((1000, length), dtype).partition_mut(tile)
-    return lowered(cuda_ir(kernel, out, x), **wishes)
+    return lowered(cuda_ir(kernel, out, x), **codegen_hints)
 
 
 @pytest.mark.parametrize("length", [8192, 16384, 32768])
 def test_one_question_for_all_tiles(length):
     made = rows((1, length), length)
     text = program_text(made.program)
-    assert made.choices.asks_once
+    assert made.decisions.multiversioned
     said = "multi-versioned: one bounds test per block selects the version for full tiles"
-    assert said in made.choices.lines
+    assert said in made.decisions.lines
     branches = [
         line for line in text.splitlines() if " if " in line or line.strip().startswith("if")
     ]
@@ -39,8 +39,8 @@ def test_one_question_for_all_tiles(length):
 )
 def test_other_rows_ask_for_each_tile(tile, length):
     made = rows(tile, length)
-    assert not made.choices.asks_once
-    assert all(a.whole_first for op, a in made.choices.accesses.items() if op.name == "load_view")
+    assert not made.decisions.multiversioned
+    assert all(a.whole_first for op, a in made.decisions.accesses.items() if op.name == "load_view")
 
 
 def sums(size, length):
@@ -53,7 +53,7 @@ def sums(size, length):
 )
 def test_so_is_what_is_taken_element_by_element(size, length):
     made = sums(size, length)
-    assert made.choices.asks_once
+    assert made.decisions.multiversioned
     whole, other, asked = ways(made)
     for way in (whole, other):
         assert way.count("load_view_tko") == 2 and way.count("store_view_tko") == 1
@@ -63,20 +63,20 @@ def test_so_is_what_is_taken_element_by_element(size, length):
 @pytest.mark.parametrize("size", [1, 16, 1024, 4096])
 def test_short_rows_of_whole_vectors_ask_for_each_vector(size):
     made = sums(size, 1000)
-    assert not made.choices.asks_once
-    assert not any(access.whole_first for access in made.choices.accesses.values())
+    assert not made.decisions.multiversioned
+    assert not any(access.whole_first for access in made.decisions.accesses.values())
     assert program_text(made.program).count("load_view_tko") == 2
 
 
 def test_what_has_several_rows_asks_for_each_tile():
     x = tw.meta((1000, 64), tw.f32)
     made = lowered(cuda_ir(kernels.add, x.partition_mut((16, 64)), x, x))
-    assert not made.choices.asks_once
+    assert not made.decisions.multiversioned
 
 
 def test_a_wish_goes_first():
     made = rows((1, 8192), 8192, whole_first=False)
-    assert not made.choices.asks_once
+    assert not made.decisions.multiversioned
     assert program_text(made.program).count("load_view_tko") == 1
 
 
@@ -113,7 +113,7 @@ def in_halves(out: tl.TensorMut) -> None:
 
 def test_tiles_of_a_blocks_own_region_are_asked_for_where_they_lie():
     made = lowered(cuda_ir(in_halves, tw.meta((63, 16384)).partition_mut((1, 16384))))
-    assert made.choices.asks_once
+    assert made.decisions.multiversioned
     _, _, asked = ways(made)
     row, column, *_ = re.findall(r"cmpi (%\d+),", asked)
     x, y = re.findall(r"(%\d+), (%\d+), %\d+ = get_tile_block_id", asked)[0]

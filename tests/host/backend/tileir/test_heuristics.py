@@ -1,4 +1,4 @@
-"""Decisions: by the tables, overridden by wishes, each a line."""
+"""Decisions: by the tables, overridden by hints, each a line."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def total(z: tl.TensorMut, x: tl.Tensor) -> None:
 )
 def test_large_rows_leave_room_for_others(tile, hints):
     z = tw.meta((64, 16384))
-    assert lowered(cuda_ir(total, z.partition_mut(tile), z)).choices.hints["sm_90"] == hints
+    assert lowered(cuda_ir(total, z.partition_mut(tile), z)).decisions.hints["sm_90"] == hints
 
 
 def hints(kernel, *args, **constants):
-    return lowered(cuda_ir(kernel, *args, **constants)).choices.hints["sm_90"]
+    return lowered(cuda_ir(kernel, *args, **constants)).decisions.hints["sm_90"]
 
 
 def test_rows_that_are_reduced_twice_or_read_again():
@@ -113,7 +113,7 @@ def test_accumulators_beyond_the_registers_of_a_block_are_divided():
     assert found == {"num_cta_in_cga": 2, "num_worker_warps_per_cta": 8}
     found = hints(kernels.persistent_gemm, out.map((4, 1), 66), z, z)
     assert found == {"num_cta_in_cga": 2, "occupancy": 1, "num_worker_warps_per_cta": 8}
-    older = lowered(cuda_ir(kernels.gemm, out, z, z), arch="sm_80").choices.hints["sm_80"]
+    older = lowered(cuda_ir(kernels.gemm, out, z, z), arch="sm_80").decisions.hints["sm_80"]
     assert "num_cta_in_cga" not in older, "it has no clusters"
 
 
@@ -122,8 +122,8 @@ def test_blocks_with_longer_loops_run_first(causal):
     heads = tw.meta((8, 1024, 64), tw.bf16)
     out = tw.meta((8, 1024, 64), tw.bf16).partition_mut((1, 64, 64))
     func = cuda_ir(kernels.attention, out, heads, heads, heads, 0.1, CAUSAL=causal)
-    assert lowered(func).choices.from_last == (1 if causal else None)
-    assert lowered(func, block_group=1).choices.from_last is None
+    assert lowered(func).decisions.reversed_axis == (1 if causal else None)
+    assert lowered(func, block_group=1).decisions.reversed_axis is None
 
 
 def test_products_run_in_groups():
@@ -142,17 +142,17 @@ def test_tiles_for_small_matrices_are_alone_on_a_processor():
 def test_grids_are_turned_where_blocks_in_a_row_share_tiles():
     heads = tw.meta((8, 1024, 64), tw.bf16)
     func = cuda_ir(kernels.attention, heads.partition_mut((1, 64, 64)), heads, heads, heads, 0.1)
-    assert lowered(func).choices.turned
-    assert not lowered(func, block_group=1).choices.turned
+    assert lowered(func).decisions.turned
+    assert not lowered(func, block_group=1).decisions.turned
     x = tw.meta((1024, 1024))
-    assert lowered(cuda_ir(kernels.transpose, x.partition_mut((64, 64)), x)).choices.turned
-    assert not lowered(cuda_ir(kernels.transpose, x.partition_mut((8, 8)), x)).choices.turned
+    assert lowered(cuda_ir(kernels.transpose, x.partition_mut((64, 64)), x)).decisions.turned
+    assert not lowered(cuda_ir(kernels.transpose, x.partition_mut((8, 8)), x)).decisions.turned
     assert not product((16, 16)).turned
 
 
 def explained(kernel, *args, **constants):
     """The decisions about a kernel, without the folders of its file."""
-    lines = lowered(cuda_ir(kernel, *args, **constants)).choices.lines
+    lines = lowered(cuda_ir(kernel, *args, **constants)).decisions.lines
     return (
         "\n".join(re.sub(r"\([^()]*?(\w+\.py):\d+:\d+\)", r"(\1)", line) for line in lines) + "\n"
     )
@@ -209,10 +209,10 @@ def test_plain_kernels(name, golden):
 
 def test_exponentials_as_asked_for():
     out, x = outputs((64, 1024), (1, 1024), tw.f32), whole(64, 1024, dtype=tw.f32)
-    assert not lowered(cuda_ir(kernels.softmax, out, x)).choices.scaled
-    assert len(lowered(cuda_ir(kernels.softmax, out, x), scaled_exp=True).choices.scaled) == 1
+    assert not lowered(cuda_ir(kernels.softmax, out, x)).decisions.scaled
+    assert len(lowered(cuda_ir(kernels.softmax, out, x), scaled_exp=True).decisions.scaled) == 1
     out, x = outputs((64, 1024), (1, 1024)), whole(64, 1024)
-    assert not lowered(cuda_ir(kernels.softmax, out, x), scaled_exp=False).choices.scaled
+    assert not lowered(cuda_ir(kernels.softmax, out, x), scaled_exp=False).decisions.scaled
 
 
 def test_every_decision_is_a_line():

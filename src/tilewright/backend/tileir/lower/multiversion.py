@@ -1,4 +1,4 @@
-"""The body of a kernel twice: for blocks whose tiles all lie inside, and for the others.
+"""Multi-versions the body of a kernel: for blocks whose tiles are all in bounds, and for others.
 
 Where each load asks for itself, what it loads must be complete before the next load is begun. One
 question before all of them lets the assembler load, compute and store as it sees fit. Where tiles
@@ -13,7 +13,7 @@ from .emitter import Emitter
 from .memory import is_whole, place_of
 
 
-def body_either_way(em: Emitter) -> None:
+def multiversioned_body(em: Emitter) -> None:
     """The whole body behind one question."""
     em.either(_all_whole(em), (lambda: _body(em, whole=True), lambda: _body(em, whole=False)))
 
@@ -29,7 +29,7 @@ def _body(em: Emitter, *, whole: bool) -> tuple[Val, ...]:
 def _least(em: Emitter) -> dict[tuple[Value, int], int]:
     """What the extents of tensors are at least where the tiles that were asked for lie inside."""
     found: dict[tuple[Value, int], int] = {}
-    for op, access in em.choices.accesses.items():
+    for op, access in em.decisions.accesses.items():
         if not access.whole_first or access.view is None:
             continue
         for axis, length, index in zip(
@@ -51,7 +51,7 @@ def _all_whole(em: Emitter) -> Val:
     """Whether all tiles lie inside that are loaded in a way of their own then."""
     made: set[Value] = set()
     asked: dict[tuple[object, ...], Val] = {}
-    for op, access in em.choices.accesses.items():
+    for op, access in em.decisions.accesses.items():
         index = op.all("index")
         if not access.whole_first or access.view is None:
             continue

@@ -1,8 +1,8 @@
-"""Decides what the language leaves open, by the tables of `policy`.
+"""Heuristics: decides what the language leaves open, by the tables of `policy`.
 
 How blocks share a multiprocessor, their order, the forms of functions; how memory is reached is
 decided in `accesses`. Results stay within the bounds that the language gives. Every decision is a
-line of `kernel.explain()`, and a wish of the caller goes before the table.
+line of `kernel.explain()`, and a hint of the caller overrides the table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...base.source import where
 from ...ir.core import Func, Op, Value
 from ...ir.sites import reporting_ops
 from .accesses import Access, choose_accesses
-from .policy import Policy, Share, found, policy_for
+from .policy import OccupancyConfig, Policy, found, policy_for
 from .program.core import Hints
 from .program.types import PartitionView, StridedView
 from .target import TileTarget
@@ -26,7 +26,7 @@ from .traits import Traits
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class Decisions:
     """All decisions about one kernel."""
 
     accesses: Mapping[Op, Access]
@@ -38,9 +38,9 @@ class Choices:
     the order of launch."""
     turned: bool
     """Whether the launch counts the last grid axis up first, instead of the first one."""
-    from_last: int | None
+    reversed_axis: int | None
     """The grid axis along which the last blocks run first, if any."""
-    asks_once: bool
+    multiversioned: bool
     """Whether one question decides for all tiles that are read in a way of their own."""
     lines: tuple[str, ...]
 
@@ -50,15 +50,19 @@ class Choices:
         return list(dict.fromkeys(v for v in found if v is not None))
 
 
-def choose(func: Func, target: TileTarget) -> Choices:
+def decide(func: Func, target: TileTarget) -> Decisions:
     """Decide everything about one kernel."""
     traits, policy = Traits(func), policy_for(target)
-    chooser = _Chooser(traits, target, policy)
-    share, reason = chooser.share()
-    accesses = choose_accesses(traits, target, policy, share.latency)
-    scaled = chooser.scaled()
-    hints = dict(chooser.hints(share, reason))
-    order, turned, from_last = chooser.order(), chooser.turned(), chooser.from_last()
+    heuristics = _Heuristics(traits, target, policy)
+    config, reason = heuristics.config()
+    accesses = choose_accesses(traits, target, policy, config.latency)
+    scaled = heuristics.scaled()
+    hints = dict(heuristics.hints(config, reason))
+    order, turned, reversed_axis = (
+        heuristics.order(),
+        heuristics.turned(),
+        heuristics.reversed_axis(),
+    )
     lines = accesses.lines()
     lines += [_scaled_line(op) for op in scaled]
     lines += [f"hint {name} = {value}: {why}" for name, (value, why) in hints.items()]
@@ -66,23 +70,23 @@ def choose(func: Func, target: TileTarget) -> Choices:
         lines.append(_order_line(order))
     if turned:
         lines.append("blocks run along the last grid axis first, for cache reuse")
-    if from_last is not None:
+    if reversed_axis is not None:
         lines.append(
-            f"the last blocks of grid axis {from_last} run first: they have the longest loops"
+            f"the last blocks of grid axis {reversed_axis} run first: they have the longest loops"
         )
-    if accesses.asks_once:
+    if accesses.multiversioned:
         lines.append(
             "multi-versioned: one bounds test per block selects the version for full tiles"
         )
     numbers = {name: value for name, (value, _) in hints.items()}
-    return Choices(
+    return Decisions(
         accesses=accesses.by_op,
         scaled=frozenset(scaled),
         hints={target.arch: numbers} if numbers else {},
         order=order,
         turned=turned,
-        from_last=from_last,
-        asks_once=accesses.asks_once,
+        reversed_axis=reversed_axis,
+        multiversioned=accesses.multiversioned,
         lines=tuple(lines),
     )
 
@@ -98,11 +102,11 @@ def _scaled_line(op: Op) -> str:
     return f"{op.name} of {shape} {how}, only 16 bits of it are used{where(op.span)}"
 
 
-class _Chooser:
+class _Heuristics:
     def __init__(self, traits: Traits, target: TileTarget, policy: Policy) -> None:
         self.traits = traits
         self.func = traits.func
-        self.wishes = target.wishes
+        self.codegen_hints = target.codegen_hints
         self.policy = policy
 
     # --- functions -----------------------------------------------------------------------------
@@ -114,8 +118,8 @@ class _Chooser:
             for op in self.func.walk()
             if op.name in ("exp", "exp2") and op.result.tile.dtype is f32
         ]
-        if self.wishes.scaled_exp is not None:
-            return exponentials if self.wishes.scaled_exp else []
+        if self.codegen_hints.scaled_exp is not None:
+            return exponentials if self.codegen_hints.scaled_exp else []
         if not exponentials:
             return []
         in_full = observed_in_full(self.func)
@@ -123,25 +127,25 @@ class _Chooser:
 
     # --- how blocks share a multiprocessor -----------------------------------------------------
 
-    def hints(self, share: Share, why: str) -> Iterator[tuple[str, tuple[int, str]]]:
+    def hints(self, config: OccupancyConfig, why: str) -> Iterator[tuple[str, tuple[int, str]]]:
         """The hints on the kernel: name, value, and why."""
         chosen = {
-            "num_cta_in_cga": share.cluster,
-            "occupancy": share.blocks,
-            "num_worker_warps_per_cta": share.warps,
+            "num_cta_in_cga": config.cluster,
+            "occupancy": config.blocks,
+            "num_worker_warps_per_cta": config.warps,
         }
         for name, number in chosen.items():
-            wished: int | None = getattr(self.wishes, name)
-            if wished is not None:
-                yield name, (wished, "requested")
+            hinted: int | None = getattr(self.codegen_hints, name)
+            if hinted is not None:
+                yield name, (hinted, "requested")
             elif number is not None:
                 yield name, (number, why)
 
-    def share(self) -> tuple[Share, str]:
+    def config(self) -> tuple[OccupancyConfig, str]:
         """The row of the table for the kernel, and why."""
-        return self.share_of_products() if self.traits.products else self.share_of_tiles()
+        return self.config_of_products() if self.traits.products else self.config_of_tiles()
 
-    def share_of_tiles(self) -> tuple[Share, str]:
+    def config_of_tiles(self) -> tuple[OccupancyConfig, str]:
         """How blocks without products share a multiprocessor, and why."""
         most, reduces = self.traits.largest_tile, self.traits.reductions
         remade = reduces > 0 and self.traits.remakes
@@ -157,7 +161,7 @@ class _Chooser:
             return replace(row, blocks=row.blocks_rows), f"{why}, several rows each"
         return row, why
 
-    def share_of_products(self) -> tuple[Share, str]:
+    def config_of_products(self) -> tuple[OccupancyConfig, str]:
         """How blocks with products do, and why."""
         chain = self.traits.chain
         if not chain:
@@ -170,7 +174,7 @@ class _Chooser:
         warps = 8 if height >= self.policy.tall else 4
         return replace(row, warps=warps), f"chained products of {chain} elements, {height} rows"
 
-    def kind_of_product(self) -> tuple[Sequence[Share], str]:
+    def kind_of_product(self) -> tuple[Sequence[OccupancyConfig], str]:
         """The table for blocks with one product, and what it is called."""
         if any(op.one("lhs").tile.dtype in (f32, f64) for op in self.traits.products):
             return self.policy.by_hand, " without tensor cores"
@@ -188,8 +192,8 @@ class _Chooser:
         """The order of blocks, in groups of those that share tiles, close to each other."""
         if not self.is_ordered() or not self.traits.loops_around_products or self.traits.chain:
             return None
-        wished = self.wishes.block_group
-        group = self.policy.group if wished is None else wished
+        hinted = self.codegen_hints.block_group
+        group = self.policy.group if hinted is None else hinted
         grouped: dict[Shape, Shape] = {(0, 1): (group, 1), (0, 1, 2): (1, group, 1)}
         return grouped.get(self.traits.block_axes) if group > 1 else None
 
@@ -202,7 +206,7 @@ class _Chooser:
         turns = any(op.name == "permute" for op in self.func.walk())
         return turns and self.traits.largest_tile >= self.policy.page
 
-    def from_last(self) -> int | None:
+    def reversed_axis(self) -> int | None:
         """The grid axis whose last blocks run first: those with most to do must not begin last."""
         return None if self.keeps_order() else axis_of_growing_loops(self.func)
 
@@ -212,4 +216,4 @@ class _Chooser:
 
     def keeps_order(self) -> bool:
         """Whether blocks must run in the order of launch, or are asked to."""
-        return self.func.signature.folded or self.wishes.block_group == 1
+        return self.func.signature.folded or self.codegen_hints.block_group == 1

@@ -8,7 +8,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
 from support.numbers import fresh_rng
-from tilewright.backend.tileir.lower.quotients import LARGE
+from tilewright.backend.tileir.lower.reciprocal import LARGE
 from tilewright.backend.tileir.program.text import program_text
 
 
