@@ -12,9 +12,9 @@ from typing import Any
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
+from .artifact_codec import CAREFUL, artifact, codec_for
 from .assembler import Defeat, Job, attempt
 from .heuristics import decide
-from .keeping import CAREFUL, artifact, keeping_for
 from .lower.entry import lower
 from .lowered import Lowered
 from .program.core import Program
@@ -36,7 +36,7 @@ def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
     """The steps from typed IR, as `insert_tokens` gives it, to an artifact."""
     return (
         Stage("tile_ir", lambda func: lowered(func, target), _text),
-        Stage("cubin", lambda made: _artifact(made, tool), _summary, keeping_for(tool)),
+        Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool)),
     )
 
 

@@ -10,15 +10,15 @@ import time
 
 import pytest
 
-from tilewright.base.stage import Keeping, Saved
-from tilewright.compile.kept import ask
+from tilewright.base.stage import ArtifactCodec, Saved
+from tilewright.compile.cached_stage import look_up
 from tilewright.compile.store import Store
 
 SCRIPT = """
 import sys, time
 from pathlib import Path
 from tilewright.base.config import Config
-from tilewright.base.stage import Keeping, Saved, Stage
+from tilewright.base.stage import ArtifactCodec, Saved, Stage
 from tilewright.compile.runner import Runner
 from tilewright.compile.store import Store
 
@@ -30,12 +30,14 @@ def make(x):
     time.sleep(float(seconds))
     return b"code"
 
-keeping = Keeping(lambda x: {"kernel": "k"}, lambda x, code: Saved({}, code), lambda x, s: s.code)
+codec = ArtifactCodec(
+    lambda x: {"kernel": "k"}, lambda x, code: Saved({}, code), lambda x, s: s.code
+)
 store = Store(root / "cache", 1 << 20)
 print("ready", flush=True)
 time.sleep(max(0.0, begin - time.time()))
 run = Runner("k", Config(), store=store)
-assert run.stages((Stage("make", make, str, keeping),), 1) == b"code"
+assert run.stages((Stage("make", make, str, codec),), 1) == b"code"
 print(store.stats.hits, store.stats.misses, store.stats.puts, flush=True)
 """
 
@@ -90,22 +92,22 @@ def test_a_process_that_dies_while_making_it_holds_nobody_up(tmp_path):
 @pytest.mark.parametrize("facts", [{"kernel": "k"}, None])
 def test_nothing_is_asked_without_store_or_facts(tmp_path, facts):
     asked_for = []
-    keeping = Keeping(
+    codec = ArtifactCodec(
         lambda x: asked_for.append(x) or facts, lambda x, r: Saved({}, r), lambda x, s: s.code
     )
-    assert ask(None, keeping, 5) is None
+    assert look_up(None, codec, 5) is None
     assert asked_for == []
-    asked = ask(Store(tmp_path / "cache", 1 << 20), keeping, 5)
+    asked = look_up(Store(tmp_path / "cache", 1 << 20), codec, 5)
     assert asked_for == [5]
     assert (asked is None) == (facts is None)
 
 
 def test_one_question(tmp_path):
-    keeping = Keeping(
+    codec = ArtifactCodec(
         lambda x: {"kernel": x}, lambda x, r: Saved({"x": x}, r), lambda x, s: (x, s.code)
     )
     store = Store(tmp_path / "cache", 1 << 20)
-    asked = ask(store, keeping, "k")
+    asked = look_up(store, codec, "k")
     assert asked.find() is None
     assert store.stats.misses == 0
     assert asked.get() is None
@@ -113,4 +115,4 @@ def test_one_question(tmp_path):
     with asked.alone():
         asked.put(b"code")
     assert asked.get() == asked.find() == ("k", b"code")
-    assert ask(store, keeping, "other").get() is None
+    assert look_up(store, codec, "other").get() is None

@@ -1,4 +1,4 @@
-"""How cubins are kept on disk: what they depend on, what is saved, how they come back.
+"""Encodes cubins for the disk cache: what they depend on, what is saved, how they are restored.
 
 The bytecode says all there is to know of a kernel, so nothing else of this compiler, of Python or
 of the machine is part of the name: what was compiled elsewhere is found here.
@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from ...base.config import current
 from ...base.cubin import architecture
-from ...base.stage import Facts, Keeping, Saved
+from ...base.stage import ArtifactCodec, Facts, Saved
 from ...ir.artifact import Artifact
 from ...ir.sites import sites_of
 from .abi import symbol
@@ -26,9 +26,9 @@ WORTH_SAYING = 64
 CAREFUL = "branches use the alternative lowering: the assembler failed on the default one"
 
 
-def keeping_for(tool: Toolchain) -> Keeping:
+def codec_for(tool: Toolchain) -> ArtifactCodec:
     """How cubins of one assembler are kept."""
-    return Keeping(facts=lambda made: facts(made, tool), save=save, restore=restore)
+    return ArtifactCodec(facts=lambda made: facts(made, tool), save=save, restore=restore)
 
 
 def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:

@@ -1,4 +1,4 @@
-"""How PTX is kept on disk: what it depends on, what is saved of it, how it comes back.
+"""Encodes PTX for the disk cache: what it depends on, what is saved, how it is restored.
 
 The LLVM text says all there is to know of a kernel, and with LLVM and libdevice gives it its name.
 """
@@ -13,7 +13,7 @@ import llvmlite
 import llvmlite.binding
 
 from ....base.cuda_abi import symbol
-from ....base.stage import Facts, Keeping, Saved
+from ....base.stage import ArtifactCodec, Facts, Saved
 from ....ir.artifact import Artifact
 from ....ir.sites import sites_of
 from .code import PtxTarget
@@ -23,9 +23,9 @@ llvm: Any = llvmlite.binding
 """Ships no types."""
 
 
-def keeping_for(target: PtxTarget) -> Keeping:
+def codec_for(target: PtxTarget) -> ArtifactCodec:
     """How PTX for one architecture is kept."""
-    return Keeping(
+    return ArtifactCodec(
         facts=lambda made: facts(made, target),
         save=lambda made, kept: Saved({"symbol": kept.name, "arch": kept.target}, kept.code),
         restore=lambda made, saved: restore(made, target, saved),

@@ -1,4 +1,4 @@
-"""One process at a time: a lock file that dies with its holder, awaited for a limited time."""
+"""A lock file: one process at a time, released when its holder dies, awaited for a limited time."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.compile.store.flight import acquire
+from tilewright.compile.store.lock import acquire
 
 HOLD = """
 import os, sys, time
-from tilewright.compile.store.flight import acquire
+from tilewright.compile.store.lock import acquire
 lock = acquire(os.open(sys.argv[1], os.O_RDONLY), "a.lock", 10.0)
 print("held", flush=True)
 time.sleep(60)

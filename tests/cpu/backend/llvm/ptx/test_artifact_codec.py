@@ -10,7 +10,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.ir import Kernel
 from tilewright import f32, simt
-from tilewright.backend.llvm.ptx import PtxTarget, Written, keeping
+from tilewright.backend.llvm.ptx import PtxTarget, Written, artifact_codec
 from tilewright.base.config import override
 from tilewright.base.stage import Saved
 from tilewright.compile.store import current_store, stats
@@ -86,4 +86,4 @@ MADE = Written(Kernel("waves").finish(), "")
 def test_what_is_not_its_code_is_refused(change, said):
     saved = Saved({"symbol": "waves", "arch": "sm_90"}, b".target sm_90\n.visible .entry waves(\n)")
     with pytest.raises(ValueError, match=said):
-        keeping.restore(MADE, PtxTarget("sm_90"), replace(saved, **change))
+        artifact_codec.restore(MADE, PtxTarget("sm_90"), replace(saved, **change))

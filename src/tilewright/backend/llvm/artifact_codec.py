@@ -1,4 +1,4 @@
-"""How native code is kept on disk: what it depends on, what is saved of it, how it comes back."""
+"""Encodes native code for the disk cache: what it depends on, what is saved, how it is restored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from ...base.fingerprint import source_hash
-from ...base.stage import Fact, Facts, Keeping, Saved
+from ...base.stage import ArtifactCodec, Fact, Facts, Saved
 from ...ir.artifact import Artifact
 from ...ir.core import Func
 from ...ir.exact import NotExactError, exact_text
@@ -28,9 +28,9 @@ llvm: Any = llvmlite.binding
 """Ships no types."""
 
 
-def keeping_for(cpu: CpuTarget) -> Keeping:
+def codec_for(cpu: CpuTarget) -> ArtifactCodec:
     """How code for one CPU is kept."""
-    return Keeping(
+    return ArtifactCodec(
         facts=lambda func: facts(func, cpu),
         save=save,
         restore=lambda func, saved: restore(func, cpu, saved),
