@@ -184,8 +184,8 @@ def _hears_interrupts() -> Iterator[None]:
 @pytest.fixture
 def sources_count_as_old(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Code is kept though a source was changed just now, or is while tests run."""
-    keeping = importlib.import_module("tilewright.backend.llvm.keeping")
-    known = (fingerprint.source_hash, keeping._fixed)
+    codec = importlib.import_module("tilewright.backend.llvm.artifact_codec")
+    known = (fingerprint.source_hash, codec._fixed)
     monkeypatch.setattr(fingerprint, "IMPORTED", math.inf)
     for each in known:
         each.cache_clear()

@@ -70,7 +70,7 @@ LOADED_LATER: dict[str, tuple[str, ...]] = {
         "compile.checks", "frontend.capture", "launch.exporting", "launch.inspection",
     ),
     "launch.kernel": ("launch.run",),
-    "launch.report": ("analysis.ladder",),
+    "launch.report": ("analysis.bounds.check_placement",),
     "launch.run": ("backend.reference.interpreter",),
     "op.core": ("op.picture",),
 }  # fmt: skip
@@ -226,7 +226,7 @@ def _mirrored_tests() -> list[str]:
 
 @for_each(_mirrored_tests())
 def test_tests_mirror_sources(path):
-    """tests/host/passes/test_hoist.py tests src/tilewright/passes/hoist.py.
+    """tests/host/passes/test_licm.py tests src/tilewright/passes/licm.py.
 
     And tests/cpu/launch/test_core_entry.py tests native/python/entry.cpp.
     """

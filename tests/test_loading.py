@@ -107,7 +107,7 @@ def test_an_import_loads_few_modules(loaded):
 
 
 def test_the_first_launch_loads_the_compiler(loaded):
-    names = ("compile.pipeline", "backend.llvm.stages", "passes.hoist", "frontend.rules")
+    names = ("compile.pipeline", "backend.llvm.stages", "passes.licm", "frontend.rules")
     assert {f"{PACKAGE}.{name}" for name in names} <= loaded["launch"]
     assert "llvmlite.binding" in loaded["launch"]
 

@@ -1,7 +1,7 @@
 """Mutation testing: puts one small mistake at a time into the sources, and sees which tests notice.
 
     python tools/mutants.py --sample 60 --jobs 2        so many of each package, always the same
-    python tools/mutants.py --only src/tilewright/analysis/proofs.py --sample 0    all of a file
+    python tools/mutants.py --only src/tilewright/analysis/bounds/proofs.py --sample 0   one file
     python tools/mutants.py --again                     those that no test noticed the last time
 
 Nothing is written to the sources: a process is forked for each mutant, before the package is

@@ -25,11 +25,11 @@ from support.straight import (
     program,
     scalars,
 )
-from tilewright.analysis.known import Known
-from tilewright.analysis.linear import Linear
-from tilewright.analysis.paths import Path
-from tilewright.analysis.proofs import Prover
-from tilewright.analysis.symbolic import Checked, walk_checks
+from tilewright.analysis.bounds.linear import Linear
+from tilewright.analysis.bounds.paths import Path
+from tilewright.analysis.bounds.proofs import Prover
+from tilewright.analysis.bounds.symbolic import Checked, walk_checks
+from tilewright.analysis.bounds.symbolic_range import SymbolicRange
 from tilewright.base.dtypes import bool_, i32
 from tilewright.ir.attrs import Predicate
 from tilewright.ir.core import Value
@@ -158,7 +158,7 @@ class Branches:
 class Found(NamedTuple):
     """What is claimed of a check."""
 
-    index: Known
+    index: SymbolicRange
     path: Path
     here: tuple[Linear, ...]
 

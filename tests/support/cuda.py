@@ -7,7 +7,7 @@ from typing import Any
 from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.encoding.versions import NEWEST, Version
 from tilewright.backend.tileir.lowered import Lowered
-from tilewright.backend.tileir.target import TileTarget, Wishes
+from tilewright.backend.tileir.target import CodegenHints, TileTarget
 from tilewright.compile.pipeline import CUDA_PASSES, PASSES
 from tilewright.frontend.build import build
 from tilewright.ir.core import Func
@@ -29,5 +29,7 @@ def prepared(func: Func) -> Func:
     return func
 
 
-def lowered(func: Func, version: Version = NEWEST, arch: str = "sm_90", **wishes: Any) -> Lowered:
-    return tileir.lowered(func, TileTarget(arch, version, Wishes(**wishes)))
+def lowered(
+    func: Func, version: Version = NEWEST, arch: str = "sm_90", **codegen_hints: Any
+) -> Lowered:
+    return tileir.lowered(func, TileTarget(arch, version, CodegenHints(**codegen_hints)))

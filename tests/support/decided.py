@@ -7,7 +7,7 @@ from typing import Any
 import tilewright as tw
 import tilewright.lang as tl
 from support.cuda import cuda_ir, lowered
-from tilewright.backend.tileir.choose import Choices
+from tilewright.backend.tileir.heuristics import Decisions
 from tilewright.base.shapes import Shape
 
 
@@ -27,12 +27,12 @@ def gemm(z: tl.TensorMut, x: tl.Tensor, y: tl.Tensor) -> None:
     z.store(acc)
 
 
-def copied(tile: Shape, arch: str = "sm_90", **wishes: Any) -> Choices:
+def copied(tile: Shape, arch: str = "sm_90", **codegen_hints: Any) -> Decisions:
     z = tw.meta((4096, 4096))
-    return lowered(cuda_ir(copy, z.partition_mut(tile), z), arch=arch, **wishes).choices
+    return lowered(cuda_ir(copy, z.partition_mut(tile), z), arch=arch, **codegen_hints).decisions
 
 
-def product(tile: Shape, arch: str = "sm_90", **wishes: Any) -> Choices:
+def product(tile: Shape, arch: str = "sm_90", **codegen_hints: Any) -> Decisions:
     z = tw.meta((4096, 4096), tw.bf16)
     func = cuda_ir(gemm, tw.meta((4096, 4096)).partition_mut(tile), z, z)
-    return lowered(func, arch=arch, **wishes).choices
+    return lowered(func, arch=arch, **codegen_hints).decisions

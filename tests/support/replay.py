@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 
 from support.indexing import TooLongError, counting
-from tilewright.analysis.ladder import OUTSIDE, decide
+from tilewright.analysis.bounds.check_placement import OUTSIDE, decide
 from tilewright.backend.reference.interpreter import RULES, run
 from tilewright.backend.reference.machine import Frame, Rule
 from tilewright.ir.core import Func, Op, Placement
@@ -60,7 +60,7 @@ def _replaying(outside: Collection[Op], wrong: list[str], tally: Tally) -> Rule:
 
 
 def replay(func: Func, launches: Sequence[Launch], tally: Tally) -> None:
-    """Fail if a check that the ladder took out of a kernel fails in a launch that is accepted."""
+    """Fail if a check that was taken out of a kernel fails in a launch that is accepted."""
     decisions = decide(func)
     tally.kernels += 1
     for d in decisions:

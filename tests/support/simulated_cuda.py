@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from support.fake_cuda import FakeCuda
-from tilewright.backend.tileir import keeping
+from tilewright.backend.tileir import artifact_codec
 from tilewright.backend.tileir import stages as tileir
 from tilewright.backend.tileir.abi import Slot, slots
 from tilewright.backend.tileir.encoding.reader import read
@@ -274,14 +274,14 @@ def _small(word: int, narrow: bool) -> int:
 
 def note_what_is_made(patch: Patch = setattr) -> None:
     """Let cubins be known by what they were made of."""
-    make = keeping.artifact
+    make = artifact_codec.artifact
 
     def artifact(made: Lowered, cubin: bytes, *, careful: bool = False) -> Artifact:
         assembled = tileir._with_care(made) if careful else made
         MADE[sha256(cubin).digest()] = Made(made.func, assembled.bytecode())
         return make(made, cubin, careful=careful)
 
-    patch(keeping, "artifact", artifact)
+    patch(artifact_codec, "artifact", artifact)
     patch(tileir, "artifact", artifact)
 
 
@@ -289,7 +289,7 @@ def do_without_assembler(patch: Patch = setattr) -> None:
     """Let bytecode, behind the first bytes of a cubin, stand for one, also without an assembler."""
     patch(tileir, "find_toolchain", lambda: Toolchain("", "simulated", NEWEST, 0, is_here=False))
     patch(tileir, "_artifact", lambda made, tool: tileir.artifact(made, MAGIC + made.bytecode()))
-    patch(keeping, "_spilling", lambda cubin: ())
+    patch(artifact_codec, "_spilling", lambda cubin: ())
 
 
 def install(arch: str, *, assemble: bool = False, patch: Patch = setattr) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from support.ir import Kernel, checked, poisoned
 from support.launch_space import GRID, SPACE, TILE, X0, X1, M, N, Z, form_value
-from tilewright.analysis.known import Known, Span
-from tilewright.analysis.linear import Linear
+from tilewright.analysis.bounds.linear import Linear
+from tilewright.analysis.bounds.symbolic_range import Span, SymbolicRange
 from tilewright.base.dtypes import AnyDType, f32, i8, i16, i32, u8
 from tilewright.ir.attrs import Predicate, Rounding
 from tilewright.ir.core import Func, Value
@@ -159,7 +159,7 @@ def of_launches(form: Linear) -> Array:
     return form_value(form)[CHOSEN][:, None]
 
 
-def assert_bounds(known: Known, computed: Array, runs: Array) -> None:
+def assert_bounds(known: SymbolicRange, computed: Array, runs: Array) -> None:
     """Each bound of a value holds wherever it `runs`."""
     for low in known.lows:
         assert np.all((of_launches(low) <= computed) | ~runs), f"{low} is no lower bound"
@@ -171,7 +171,7 @@ def assert_span(span: Span, computed: Array, runs: Array, *, occurs: bool = True
     """A range holds wherever what it needs does; ends that are exact occur in every launch."""
     for need in span.needs:
         runs = runs & (of_launches(need) >= 0)
-    assert_bounds(Known((span.low,), (span.high,)), computed, runs)
+    assert_bounds(SymbolicRange((span.low,), (span.high,)), computed, runs)
     if span.point is not None:
         assert np.all((of_launches(span.point) == computed) | ~runs), "it is another number"
     if not occurs:

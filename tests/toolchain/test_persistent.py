@@ -93,7 +93,7 @@ def remarks_of(made, tool, folder):
 def test_bulk_copies_tensor_cores_and_no_spilling(name, tool, tmp_path):
     made = lowered(PROGRAMS[name]())
     remarks = remarks_of(made, tool, tmp_path)
-    assert len(re.findall("TMA (?:Load|Store)", remarks)) >= len(made.choices.accesses) == 3
+    assert len(re.findall("TMA (?:Load|Store)", remarks)) >= len(made.decisions.accesses) == 3
     assert "Tensor-core SM90" in remarks
     assert "remark[failed]" not in remarks
     assert "remark[missed]" not in remarks

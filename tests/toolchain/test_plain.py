@@ -67,7 +67,7 @@ def test_explain_and_inspect_show_another_target(tool):
     text = add.explain(z.partition_mut((16, 16)), z, z, device="sm_90", options=options)
     assert "bulk copies allowed" in text and "hint occupancy = 4: requested" in text
     stages = add.inspect(z.partition_mut((16, 16)), z, z, device="sm_90")
-    assert "entry @add(" in stages["tile_ir"] and "order_memory" in stages
+    assert "entry @add(" in stages["tile_ir"] and "insert_tokens" in stages
 
 
 def test_targets_that_are_not():

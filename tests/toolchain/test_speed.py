@@ -88,7 +88,7 @@ def test_bulk_copies_and_tensor_cores(name, tool, tmp_path):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     remarks = done.stdout + done.stderr
-    accesses = len(made.choices.accesses)
+    accesses = len(made.decisions.accesses)
     assert len(re.findall("TMA (?:Load|Store)", remarks)) >= accesses
     assert "Tensor-core SM90" in remarks
     assert "kernels.py" in remarks, "remarks point at lines of Python"

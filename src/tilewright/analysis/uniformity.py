@@ -20,7 +20,7 @@ from ..ir.core import Block, Func, Op, Value
 from ..ir.opdef import Effect
 from ..ir.types import TensorType
 from .constants import constants
-from .settled import settled_reads
+from .shared_uniformity import uniform_shared_reads
 from .structure import LOOPS, Structure, structure
 
 WARP_OPS = ("shuffle", "vote", "ballot", "match")
@@ -95,7 +95,7 @@ class _Sources:
         self.in_step = in_step
         self.numbers = constants(func) if over is Over.WARP else {}
         self.nesting = nesting
-        self.settled = settled_reads(func, nesting)
+        self.settled = uniform_shared_reads(func, nesting)
         signature = func.signature
         # Code for GPUs may be launched in other blocks, unless the kernel says which.
         fixed = in_step or signature.exact_block

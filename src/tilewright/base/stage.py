@@ -20,7 +20,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class ArtifactCodec:
     """How the result of a stage and of all after it is kept on disk, between processes."""
 
     facts: Callable[[Any], Facts | None]
@@ -39,5 +39,5 @@ class Stage:
     name: str
     run: Callable[[Any], Any]
     show: Callable[[Any], str]
-    keeping: Keeping | None = None
+    codec: ArtifactCodec | None = None
     """Where given, this stage and all after it are skipped when the result is found on disk."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, NoReturn
 
-from ..analysis.ladder import constant_bound, never_holds
-from ..analysis.obligations import named, settled
+from ..analysis.bounds.check_placement import constant_bound, never_holds
+from ..analysis.bounds.placement_report import final_placements, named
 from ..base.errors import Code, CompileError
 from ..base.source import Span
 from ..frontend.sources import KernelSource
-from ..ir.core import Func, Obligation, Placement
+from ..ir.core import BoundsCheck, Func, Placement
 from ..ir.launch_expr import LaunchCheck
 
 IN_KERNEL = (Placement.HOISTED, Placement.IN_PLACE)
@@ -27,7 +27,7 @@ class Checks(NamedTuple):
     in_place: int = 0
 
     @classmethod
-    def of(cls, obligations: Sequence[Obligation]) -> Checks:
+    def of(cls, obligations: Sequence[BoundsCheck]) -> Checks:
         """Count them."""
         found = Counter(o.placement for o in obligations)
         return cls(*(found[placement] for placement in Placement))
@@ -42,7 +42,7 @@ class Checks(NamedTuple):
         return "  ".join(f"{placement.value}: {number}" for placement, number in pairs)
 
 
-def lines(obligations: Sequence[Obligation]) -> Iterator[str]:
+def lines(obligations: Sequence[BoundsCheck]) -> Iterator[str]:
     """Every access, where each of its checks went and why, and the totals."""
     for span, group in groupby(obligations, key=lambda o: o.span):
         yield f"access {_place(span)}"
@@ -69,12 +69,12 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 """The passes that each way to place checks does without."""
 
 
-def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[Obligation, ...]:
+def accepted(kernel: KernelSource, func: Func, checks: str) -> tuple[BoundsCheck, ...]:
     """Where all checks are in the end; raises if one always fails, or is left but denied."""
     doomed = next((c for c in func.launch_checks if c.of_blocks and never_holds(c)), None)
     if doomed is not None:
         _refuse(kernel, doomed)
-    obligations = settled(func)
+    obligations = final_placements(func)
     if kernel.terms.deny_in_kernel_checks and checks == "placed":
         for o in obligations:
             if o.placement in IN_KERNEL:
@@ -94,7 +94,7 @@ def _refuse(kernel: KernelSource, check: LaunchCheck) -> NoReturn:
     )
 
 
-def _deny(kernel: str, o: Obligation) -> NoReturn:
+def _deny(kernel: str, o: BoundsCheck) -> NoReturn:
     raise CompileError(
         f"`{kernel}` denies checks in the kernel, but {named(o.tensor, o.axis)} needs one here",
         code=Code.INDEX,

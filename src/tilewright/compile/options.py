@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..backend.tileir.target import Wishes
+from ..backend.tileir.target import CodegenHints
 from ..base.config import CHECKS
 from ..base.numbers import number_text
 
 
 @dataclass(frozen=True, slots=True)
-class CompileOptions(Wishes):
+class CompileOptions(CodegenHints):
     """Hints for the code generator, most of them for CUDA; None leaves the decision to it.
 
     `occupancy`, `num_cta_in_cga` and `num_worker_warps_per_cta` are hints on the kernel;
@@ -54,9 +54,9 @@ class CompileOptions(Wishes):
         return replace(other, **self.given)
 
     @property
-    def wishes(self) -> Wishes:
+    def codegen_hints(self) -> CodegenHints:
         """The same for the backend, which knows no options."""
-        return Wishes(**{k: v for k, v in asdict(self).items() if k != "checks"})
+        return CodegenHints(**{k: v for k, v in asdict(self).items() if k != "checks"})
 
 
 def _check(name: str, value: int | None, allowed: tuple[int, ...]) -> None:
@@ -66,4 +66,4 @@ def _check(name: str, value: int | None, allowed: tuple[int, ...]) -> None:
 
 
 PLAIN = CompileOptions()
-"""No wishes."""
+"""No hints."""

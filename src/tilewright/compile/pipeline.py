@@ -10,15 +10,15 @@ from ..frontend.sources import KernelSource
 from ..ir.artifact import Artifact
 from ..ir.signature import Signature
 from ..passes.canonicalize import canonicalize
-from ..passes.contract import contract
 from ..passes.cse import cse
 from ..passes.dce import dce
-from ..passes.desugar import desugar
-from ..passes.hoist import hoist
-from ..passes.order_memory import order_memory
+from ..passes.fma_contraction import fma_contraction
+from ..passes.insert_tokens import insert_tokens
+from ..passes.licm import licm
+from ..passes.lower_control_flow import lower_control_flow
 from ..passes.place_checks import place_checks
 from ..passes.prove_checks import prove_checks
-from ..passes.remake_tiles import remake_tiles
+from ..passes.rematerialize import rematerialize
 from ..passes.split_loops import split_loops
 from .checks import LEFT_OUT, accepted
 from .nesting import tells_depth
@@ -32,7 +32,7 @@ PASSES = (
     prove_checks,
     canonicalize,
     cse,
-    hoist,
+    licm,
     split_loops,
     # What hoisting has moved lets more checks move.
     place_checks,
@@ -41,11 +41,11 @@ PASSES = (
     cse,
     dce,
     # Last, so that every backend multiplies and adds in the very same places.
-    contract,
+    fma_contraction,
     dce,
 )
 
-CUDA_PASSES = (desugar, canonicalize, cse, dce, remake_tiles, dce, order_memory)
+CUDA_PASSES = (lower_control_flow, canonicalize, cse, dce, rematerialize, dce, insert_tokens)
 """What follows for CUDA: Tile IR has less control flow, and no order of accesses but by tokens."""
 
 

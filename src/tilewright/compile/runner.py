@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ..base.config import Config, current
-from ..base.stage import Keeping, Stage
+from ..base.stage import ArtifactCodec, Stage
 from ..ir.core import Func
 from ..ir.printer import print_func
 from ..ir.verify import verify
-from .kept import Asked, ask
+from .cached_stage import Lookup, look_up
 from .store import Keeper, current_store
 
 
@@ -73,27 +73,27 @@ class Runner:
         """Run the stages of a backend in a row; those whose result is on disk are skipped."""
         for number, stage in enumerate(stages):
             rest = stages[number:]
-            if stage.keeping is not None and not any(self.wanted(s.name) for s in rest):
-                return self.kept(stage.keeping, argument, partial(self._run, rest, argument))
+            if stage.codec is not None and not any(self.wanted(s.name) for s in rest):
+                return self.cached(stage.codec, argument, partial(self._run, rest, argument))
             argument = self.stage(stage, argument)
         return argument
 
-    def kept(self, keeping: Keeping, argument: Any, make: Callable[[], Any]) -> Any:
+    def cached(self, codec: ArtifactCodec, argument: Any, make: Callable[[], Any]) -> Any:
         """The result that is kept on disk; made, and kept from now on, where there is none."""
-        asked = self.step("disk", partial(ask, self.store, keeping), argument)
-        if asked is None:
+        lookup = self.step("disk", partial(look_up, self.store, codec), argument)
+        if lookup is None:
             return make()
         if self.fresh:
-            self.step("disk", Asked.forget, asked)
-        elif (found := self.step("disk", Asked.find, asked)) is not None:
+            self.step("disk", Lookup.forget, lookup)
+        elif (found := self.step("disk", Lookup.find, lookup)) is not None:
             return found
-        with asked.alone():
+        with lookup.alone():
             # Somebody else may have made it while this one waited.
-            found = None if self.fresh else self.step("disk", Asked.get, asked)
+            found = None if self.fresh else self.step("disk", Lookup.get, lookup)
             if found is not None:
                 return found
             result = make()
-            self.step("disk", asked.put, result)
+            self.step("disk", lookup.put, result)
             return result
 
     def _run(self, stages: Sequence[Stage], argument: Any) -> Any:

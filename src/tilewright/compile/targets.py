@@ -21,4 +21,4 @@ def stages(
         return llvm.simt_stages(target) if dialect == "simt" else llvm.stages()
     from ..backend.tileir import stages as tileir
 
-    return tileir.stages_for(target, options.wishes)
+    return tileir.stages_for(target, options.codegen_hints)

@@ -11,7 +11,7 @@ from ..ir.core import Block, Value
 from ..ir.types import I1, TileType
 from .describe import describe
 from .interpret import Flow, Interpreter
-from .joins import Conflict, coerce, join_type, same_structure
+from .merge_values import Conflict, coerce, merge_type, same_structure
 from .trees import leaves, replace_leaves
 from .values import Memory
 
@@ -149,7 +149,7 @@ def _join(it: Interpreter, what: str, values: list[Any]) -> Any:
         if a is b and _is_tile(a):
             flat.append(a)  # untouched by both branches: no result needed
             continue
-        joined = join_type(a, b)
+        joined = merge_type(a, b)
         if isinstance(joined, Conflict):
             _refuse(it, what, joined)
         flat.append(a if joined is None else joined)

@@ -28,14 +28,14 @@ from .emit import Emitter
 from .expressions import EXPRESSIONS
 from .frame import Frame
 from .interpret import Flow, Interpreter
-from .minted import refuse_meeting
+from .lint_unwritten_outputs import warn_unwritten_outputs
+from .mapped_indices import reject_overlapping_loops
 from .named_dims import bind_extents
 from .preconditions import require
 from .shared import refuse_large_shared
 from .sources import KernelSource
 from .statements import STATEMENTS
 from .threads import refuse_tiles
-from .unwritten import warn_of_unwritten
 from .values import MappedRef, OutputRef, SliceRef, TensorRef
 
 
@@ -78,8 +78,8 @@ def build_captured(kernel: KernelSource, signature: Signature) -> Built:
     if _run(it, node.body) is Flow.NEXT:
         it.mark(node)
         em.op("return")
-    refuse_meeting(em, body)
-    warn_of_unwritten(it, kernel, body, params)
+    reject_overlapping_loops(em, body)
+    warn_unwritten_outputs(it, kernel, body, params)
     if em.is_simt:
         refuse_tiles(em, body)
         refuse_large_shared(em, body)

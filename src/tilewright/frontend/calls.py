@@ -21,8 +21,8 @@ from .describe import describe
 from .frame import Closure
 from .inline import call_function, inline, watch_part
 from .interpret import Interpreter
-from .joins import is_number
 from .loops import RangeOf
+from .merge_values import is_number
 from .rules import RULES
 from .trees import is_record, leaves
 from .values import Memory

@@ -11,7 +11,7 @@ from ..base.errors import Code, CompileError, PaddingWarning, render
 from ..base.shapes import MAX_TILE_ELEMENTS, Shape, broadcast, is_power_of_two, size
 from ..base.source import Span
 from ..ir.builder import Builder, Given
-from ..ir.core import Block, Obligation, Op, Value
+from ..ir.core import Block, BoundsCheck, Op, Value
 from ..ir.launch_expr import Expr, LaunchCheck
 from ..ir.signature import GlobalSpec, Signature
 from ..ir.types import TileType
@@ -33,7 +33,7 @@ class Emitter(Builder):
     Accesses are `checked` unless the kernel has said that they shall not be; `obligations` has the
     checks that were placed already: of spans.
     `scalars` names the scalar parameters; `defining` has the op that made each value;
-    `unchecked` has the tiles that were loaded from an index nobody checked; `minted` says of the
+    `unchecked` has the tiles that were loaded from an index nobody checked; `owned` says of the
     numbers of an index of a mapped output which tiles its loop visits. `hidden` has a
     parameter for the memory of each global in use; `global_names` says how globals were found.
     `witnesses` has the values that are a thread's own index, with the width of those in two
@@ -54,12 +54,12 @@ class Emitter(Builder):
         self.left = False
         self.left_out = False
         self.launch_checks: list[LaunchCheck] = []
-        self.obligations: list[Obligation] = []
+        self.obligations: list[BoundsCheck] = []
         self.warned: set[str] = set()
         self.scalars: dict[Value, str] = {}
         self.defining: dict[Value, Op] = {}
         self.unchecked: set[Value] = set()
-        self.minted: dict[Value, Space] = {}
+        self.owned: dict[Value, Space] = {}
         self.hidden: dict[object, tuple[GlobalSpec, Value]] = {}
         self.global_names: dict[Global[Any], str] = {}
         self.witnesses: dict[Value, Expr | None] = {}

@@ -27,7 +27,7 @@ from .interpret import Evaluate, Interpreter, suggestion
 from .loops import RangeOf
 from .rules import PROPERTIES, RULES
 from .trees import leaves, part_names
-from .values import FormatString, Indexed, MintedIndex, receiver_class
+from .values import FormatString, Indexed, OwnedIndex, receiver_class
 
 BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -125,7 +125,7 @@ def _attribute(it: Interpreter, node: ast.Attribute) -> Any:
     if isinstance(owner, DType):  # a typed scalar from outside has what scalars have
         owner = it.em.number(owner)
     # An index is a tuple in all but its attributes.
-    cls = "PartitionIndex" if isinstance(owner, MintedIndex) else receiver_class(owner)
+    cls = "PartitionIndex" if isinstance(owner, OwnedIndex) else receiver_class(owner)
     if isinstance(owner, Value) and owner in it.em.witnesses and f"Index.{node.attr}" in RULES:
         cls = "Index"
     if cls is not None:

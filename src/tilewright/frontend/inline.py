@@ -16,7 +16,7 @@ from .branches import fill
 from .describe import describe
 from .frame import Frame
 from .interpret import MAX_DEPTH, Exit, Flow, Interpreter, Target
-from .joins import Conflict, coerce, join_type, same_structure
+from .merge_values import Conflict, coerce, merge_type, same_structure
 from .sources import FunctionNode, FunctionSource, function_source
 from .trees import leaves, replace_leaves
 
@@ -166,7 +166,7 @@ def _join_all(it: Interpreter, node: ast.FunctionDef, exits: list[Exit]) -> Any:
             _differ(it, node, describe(first), describe(exit_.values), exit_)
         flat = []
         for a, b in zip(leaves(template), leaves(exit_.values), strict=True):
-            joined = join_type(a, b)
+            joined = merge_type(a, b)
             if isinstance(joined, Conflict):
                 _differ(it, node, joined.first, joined.second, exit_)
             flat.append(a if joined is None else joined)

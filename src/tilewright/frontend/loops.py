@@ -12,7 +12,9 @@ from ..ir.attrs import Predicate, Rounding
 from ..ir.core import Block, Value
 from .assign import assign
 from .branches import truth
-from .carried import (
+from .describe import describe
+from .interpret import Flow, Interpreter, Target
+from .loop_types import (
     Attempt,
     Head,
     Trial,
@@ -20,13 +22,11 @@ from .carried import (
     carried_names,
     close,
     finish,
+    infer_types,
     leave,
-    settle,
     values,
 )
-from .describe import describe
-from .interpret import Flow, Interpreter, Target
-from .minted import Indices, bounds_of, minted
+from .mapped_indices import Indices, bounds_of, owned_index
 from .rules.debug import assert_condition
 
 
@@ -57,7 +57,7 @@ def run_while(it: Interpreter, node: ast.While) -> Flow:
     """`while cond: ...`."""
     _no_else(it, node)
     carried = carried_names(it, node)
-    head, trial = settle(it, node, carried, lambda h: _try_while(it, node, h))
+    head, trial = infer_types(it, node, carried, lambda h: _try_while(it, node, h))
     if trial.skipped:
         return Flow.NEXT
     it.mark(node)
@@ -125,7 +125,7 @@ def _run_range(it: Interpreter, node: ast.For, over: RangeOf) -> Flow:
 
 def _run_indices(it: Interpreter, node: ast.For, over: Indices) -> Flow:
     """A loop over the tiles of a mapped output that belong to this block."""
-    return _run_counted(it, node, bounds_of(it.em, over), lambda n: minted(it.em, over, n))
+    return _run_counted(it, node, bounds_of(it.em, over), lambda n: owned_index(it.em, over, n))
 
 
 def _run_counted(
@@ -134,7 +134,7 @@ def _run_counted(
     """A loop that counts; `item` makes what the loop variable stands for from the counter."""
     carried = carried_names(it, node)
     attempt: Attempt = lambda h: _try_for(it, node, h, bounds[0], item)  # noqa: E731
-    head, trial = settle(it, node, carried, attempt)
+    head, trial = infer_types(it, node, carried, attempt)
     it.mark(node)
     init = values(it, head, it.frame.names)
     close(it, head, trial)

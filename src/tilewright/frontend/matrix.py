@@ -10,7 +10,7 @@ from ..ir.attrs import Place, Rounding
 from ..ir.core import Value
 from .describe import describe
 from .emit import Emitter
-from .launch_known import expression
+from .launch_expr_builder import expression
 from .operands import parts
 from .values import TileRef, TilesRef
 

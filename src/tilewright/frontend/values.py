@@ -114,7 +114,7 @@ class Origin:
     space: Space | None
 
 
-class MintedIndex(tuple[Any, ...]):  # noqa: SLOT001 - a tuple can have no slots
+class OwnedIndex(tuple[Any, ...]):  # noqa: SLOT001 - a tuple can have no slots
     """An index that a loop over a mapped output made: a tuple that knows its origin.
 
     It has a number for each axis that is walked; once `whole`, for each axis of the output. What is
@@ -125,7 +125,7 @@ class MintedIndex(tuple[Any, ...]):  # noqa: SLOT001 - a tuple can have no slots
     whole: bool
 
     @classmethod
-    def made(cls, numbers: Sequence[Any], origin: Origin, *, whole: bool) -> MintedIndex:
+    def made(cls, numbers: Sequence[Any], origin: Origin, *, whole: bool) -> OwnedIndex:
         """An index of these numbers."""
         index = cls(numbers)
         index.origin = origin

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..base.source import Span
-    from .core import Func, Obligation
+    from .core import BoundsCheck, Func
     from .launch_expr import LaunchCheck
     from .signature import Signature
     from .types import TileType
@@ -72,7 +72,7 @@ class Artifact:
     cluster: int = 1
     turned: bool = False
     decisions: tuple[str, ...] = ()
-    obligations: tuple[Obligation, ...] = ()
+    obligations: tuple[BoundsCheck, ...] = ()
 
     def resident(self, processors: int) -> int:
         """How many blocks so many processors run at once."""

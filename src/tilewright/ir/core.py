@@ -121,7 +121,7 @@ class Placement(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Obligation:
+class BoundsCheck:
     """That an access must lie inside of a tensor along one axis, and what has become of it.
 
     Slices have no axes. `reason` says why its check is where it is, `advice` how to get rid of it.
@@ -144,7 +144,7 @@ class Obligation:
 class Func:
     """One kernel for one signature: parameters in order, a body, what to check before a launch.
 
-    `obligations` are those of all accesses, once the ladder has placed them.
+    `obligations` are those of all accesses, once `prove_checks` has placed them.
     """
 
     name: str
@@ -152,7 +152,7 @@ class Func:
     params: tuple[Value, ...]
     body: Block
     launch_checks: tuple[LaunchCheck, ...] = ()
-    obligations: tuple[Obligation, ...] = ()
+    obligations: tuple[BoundsCheck, ...] = ()
 
     def walk(self) -> Iterator[Op]:
         """All ops of the body in order."""

@@ -141,7 +141,7 @@ class ViewType:
 
 @dataclass(frozen=True, slots=True)
 class TokenType:
-    """Orders memory operations; made by the order_memory pass only."""
+    """Orders memory operations; made by the insert_tokens pass only."""
 
     def __str__(self) -> str:
         return "token"

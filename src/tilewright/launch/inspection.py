@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import compile as compiler
-from ..analysis.ladder import shown
+from ..analysis.bounds.check_placement import shown
 from ..backend.tileir.target import ARCHITECTURES, is_architecture
 from ..base.errors import ContextError
 from ..base.shapes import Shape

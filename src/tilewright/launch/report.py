@@ -94,7 +94,7 @@ def check_launch(kernel: str, checks: Sequence[LaunchCheck], facts: LaunchFacts)
         expected = show(check.expr)
         got = ", ".join(_known(part, facts) for part in _parts(check.expr))
         if check.of_blocks and not got:  # the index is a constant
-            from ..analysis.ladder import constant_bound
+            from ..analysis.bounds.check_placement import constant_bound
 
             expected, got = constant_bound(check)
         raise LaunchError(

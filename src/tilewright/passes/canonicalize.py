@@ -4,7 +4,7 @@ Goals: fold what is known, apply identities that hold for every operand to the l
 branches whose condition is known, and drop what control cannot reach. Sweeps until nothing changes
 (each sweep keeps the meaning, so that a limit on their number is harmless).
 
-Non-goals: removing what is merely unused (`dce`), merging equal ops (`cse`), moving ops (`hoist`);
+Non-goals: removing what is merely unused (`dce`), merging equal ops (`cse`), moving ops (`licm`);
 identities that are true of numbers but not of floats (x + 0.0, x - x, x * 0.0, reassociation);
 checks (`prove_checks`).
 

@@ -23,8 +23,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from ..analysis.bounds.placement_report import CHECKS
 from ..analysis.effects import Memory, memory_of, memory_of_all, place_of
-from ..analysis.obligations import CHECKS
 from ..ir.core import Block, Func, Op, Value
 from ..ir.printer import attr_text
 from ..ir.rewrite import Rewriter, rewrite

@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..analysis.bounds.placement_report import CHECKS
 from ..analysis.constants import Constants, constants
-from ..analysis.obligations import CHECKS
 from ..analysis.structure import Structure, structure
 from ..base.dtypes import bool_
 from ..ir.attrs import Predicate

@@ -1,8 +1,8 @@
 """Takes checks out of a kernel that are proved, or that the host can make once for all blocks.
 
 Goals: a kernel whose accesses follow from its loops and its grid has no check in it; what it must
-be launched with is known before it runs. `analysis.ladder` decides; this only carries it out.
-To be run first, so that every access of the source is seen, and noted as an obligation.
+be launched with is known before it runs. `check_placement` decides; this only carries it out. To be
+run first, so that every access of the source is seen, and noted as a bounds check.
 
 Non-goals: moving what is left (`place_checks`), conditions that the user wrote.
 
@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..analysis.ladder import OUTSIDE, Decision, decide
-from ..analysis.obligations import bounded, checked_place, worse
+from ..analysis.bounds.check_placement import OUTSIDE, Decision, decide
+from ..analysis.bounds.placement_report import bounded, checked_place, worse
 from ..base.dtypes import bool_
-from ..ir.core import Func, Obligation, Op, Value
+from ..ir.core import BoundsCheck, Func, Op, Value
 from ..ir.launch_expr import LaunchCheck
 from ..ir.rewrite import Rewriter, rewrite
 
@@ -49,10 +49,10 @@ def _distinct(known: Sequence[LaunchCheck], found: Sequence[Decision]) -> tuple[
     return tuple(checks.values())
 
 
-def _obligations(decisions: Sequence[Decision]) -> tuple[Obligation, ...]:
+def _obligations(decisions: Sequence[Decision]) -> tuple[BoundsCheck, ...]:
     """One per access and axis; a loop that was unrolled has several checks for each."""
-    found: dict[tuple[object, ...], Obligation] = {}
+    found: dict[tuple[object, ...], BoundsCheck] = {}
     for d in decisions:
-        new = Obligation(d.op.span, *checked_place(d.op), d.placement, d.reason, d.advice)
+        new = BoundsCheck(d.op.span, *checked_place(d.op), d.placement, d.reason, d.advice)
         found[new.key] = worse(found.get(new.key), new)
     return tuple(found.values())

@@ -15,7 +15,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from source_tree import ROOT
 from tilewright import LaunchError, f32
-from tilewright.backend.llvm import keeping
+from tilewright.backend.llvm import artifact_codec
 from tilewright.backend.llvm import target as target_module
 from tilewright.backend.llvm.target import host_target
 from tilewright.base import fingerprint
@@ -117,8 +117,8 @@ def test_another_scratch_limit_is_another_entry(store):
 
 def test_other_sources_are_another_entry(store, monkeypatch):
     compiled(fresh(), store)
-    monkeypatch.setattr(keeping, "source_hash", lambda *folders: "0" * 64)
-    keeping._fixed.cache_clear()
+    monkeypatch.setattr(artifact_codec, "source_hash", lambda *folders: "0" * 64)
+    artifact_codec._fixed.cache_clear()
     compiled(fresh(), store)
     assert counts(store) == (0, 2, 2)
 

@@ -270,7 +270,7 @@ def test_dumps(tmp_path):
     kept = process(TILEWRIGHT_DUMP="all", TILEWRIGHT_DUMP_DIR=str(folder))
     assert kept.stderr == "" and kept.stdout == shown.stdout
     names = {p.name for p in folder.iterdir()}
-    assert {"shown.frontend.txt", "shown.passes.txt", "shown.contract.txt"} <= names
+    assert {"shown.frontend.txt", "shown.passes.txt", "shown.fma_contraction.txt"} <= names
     assert all(p.read_text() for p in folder.iterdir())
 
 

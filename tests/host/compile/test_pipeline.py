@@ -68,7 +68,7 @@ def test_an_error_of_the_kernel_comes_out():
 
 
 def test_the_reference_is_never_kept(tmp_path):
-    assert [s.keeping for s in stages("reference")] == [None]
+    assert [s.codec for s in stages("reference")] == [None]
     with override(cache_dir=str(tmp_path / "cache")):
         compile_kernel(capture(scale), SIGNATURE, "reference")
     assert list(tmp_path.iterdir()) == []
@@ -77,7 +77,7 @@ def test_the_reference_is_never_kept(tmp_path):
 def test_the_stages_of_the_cpu():
     found = stages("cpu")
     assert [s.name for s in found] == ["plan", "llvm", "object"]
-    assert [s.keeping is not None for s in found] == [True, False, False]
+    assert [s.codec is not None for s in found] == [True, False, False]
 
 
 def test_settings_reach_the_target():

@@ -7,7 +7,7 @@ import pytest
 from support.ir import Kernel
 from tilewright.base.config import Config
 from tilewright.base.dtypes import f32
-from tilewright.base.stage import Keeping, Saved, Stage
+from tilewright.base.stage import ArtifactCodec, Saved, Stage
 from tilewright.compile.runner import Runner
 from tilewright.compile.store import Store
 from tilewright.ir.core import Func
@@ -123,10 +123,10 @@ class Backend:
     def __init__(self, facts=lambda x: {"kernel": "k", "argument": x}):
         self.ran = []
         self.restored = []
-        keeping = Keeping(facts, self.save, self.restore)
+        codec = ArtifactCodec(facts, self.save, self.restore)
         self.stages = (
             Stage("increment", self.doing("increment", lambda x: x + 1), str),
-            Stage("double", self.doing("double", lambda x: 2 * x), str, keeping),
+            Stage("double", self.doing("double", lambda x: 2 * x), str, codec),
             Stage("text", self.doing("text", lambda x: f"made {x}"), str),
         )
 

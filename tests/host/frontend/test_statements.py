@@ -16,7 +16,7 @@ from tilewright.base.errors import Code, CompileError
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import cse
 from tilewright.passes.dce import dce
-from tilewright.passes.hoist import hoist
+from tilewright.passes.licm import licm
 
 
 def if_else(n, m):
@@ -294,7 +294,7 @@ def kernel_for(function: Callable[[int, int], int]) -> Callable[..., None]:
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_agrees_with_python(function):
     func = ir_of(kernel_for(function), out((1,), i32), scalar(i32), scalar(i32))
-    optimized = dce(cse(hoist(canonicalize(func))))
+    optimized = dce(cse(licm(canonicalize(func))))
     for n in range(-2, 8):
         for m in range(8):
             expected = function(n, m)

@@ -182,9 +182,9 @@ def test_a_store_to_a_read_only_tensor():
 def test_the_message_names_the_stage_and_shows_the_ir():
     made: Func = func(lambda b, x: b.op("addf", x, Value(tile(8))), x=tile(8))
     with pytest.raises(InvalidIR) as caught:
-        verify(made, "hoist")
+        verify(made, "licm")
     text = str(caught.value)
-    assert text.startswith("invalid IR after hoist: addf uses")
+    assert text.startswith("invalid IR after licm: addf uses")
     assert "kernel test(%x: tile<8xf32>)" in text
 
 

@@ -14,7 +14,7 @@ from tilewright.base.dtypes import f32, i32
 from tilewright.ir.core import Func
 from tilewright.passes.canonicalize import canonicalize
 from tilewright.passes.cse import cse
-from tilewright.passes.hoist import hoist
+from tilewright.passes.licm import licm
 from tilewright.passes.place_checks import place_checks
 
 
@@ -263,7 +263,7 @@ def run(func: Func, rows: int, first: int, columns: int, shape: tuple[int, int])
 @pytest.mark.parametrize("columns", [-1, 0, 1, 2, 5, 6, 9])
 def test_fails_if_and_only_if_it_failed(rows, first, columns):
     before = ir_of(walk, out((2, 4)), tensor(2), *[scalar(i32)] * 3)
-    after = place_checks(hoist(cse(canonicalize(before))))
+    after = place_checks(licm(cse(canonicalize(before))))
     assert all(op.attrs["hoisted"] for op in after.walk() if op.name == "check")
     shape = (7, 19)  # 4 x 5 tiles
     expected, failed = run(before, rows, first, columns, shape)

@@ -7,7 +7,7 @@ import pytest
 import tilewright.lang as tl
 from ir_text import apply, expect, kernel, parse
 from support.kernels import ir_of, out, scalar, tensor
-from tilewright.analysis.ladder import shown
+from tilewright.analysis.bounds.check_placement import shown
 from tilewright.base.dtypes import f32, i32
 from tilewright.ir.core import Func, Placement
 from tilewright.passes.canonicalize import canonicalize

@@ -11,12 +11,12 @@ from typing import Any
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
+from .artifact_codec import artifact, codec_for
 from .emit import emit_module
-from .keeping import artifact, keeping_for
 from .lanes import Threads, emit_threads, plan_threads, print_threads
 from .object import compile_module
 from .plan import Plan, build_plan, print_plan
-from .ptx import PtxTarget, Written, compile_ptx, keeping_ptx, ptx_artifact, write_ptx
+from .ptx import PtxTarget, Written, compile_ptx, ptx_artifact, ptx_codec_for, write_ptx
 from .target import CpuTarget, host_target
 
 TOGETHER = 64
@@ -35,7 +35,7 @@ def stages(target: CpuTarget | None = None) -> tuple[Stage, ...]:
     """The steps from typed IR to an artifact, for this machine's CPU where none is named."""
     cpu = target or host_target()
     return (
-        Stage("plan", lambda func: build_plan(func, cpu), print_plan, keeping_for(cpu)),
+        Stage("plan", lambda func: build_plan(func, cpu), print_plan, codec_for(cpu)),
         Stage("llvm", lambda plan: Module(plan, emit_module(plan, cpu)), lambda m: str(m.text)),
         Stage("object", lambda module: _artifact(module, cpu), _summary),
     )
@@ -48,7 +48,7 @@ def simt_stages(target: str) -> tuple[Stage, ...]:
 
 def _thread_stages(cpu: CpuTarget) -> tuple[Stage, ...]:
     return (
-        Stage("plan", lambda func: plan_threads(func, cpu), print_threads, keeping_for(cpu)),
+        Stage("plan", lambda func: plan_threads(func, cpu), print_threads, codec_for(cpu)),
         Stage("llvm", lambda plan: (plan, emit_threads(plan, cpu)), _second),
         Stage("object", lambda pair: _of_threads(pair, cpu), _summary),
     )
@@ -63,7 +63,7 @@ def _ptx_stages(arch: str) -> tuple[Stage, ...]:
             "ptx",
             lambda made: ptx_artifact(made, target, _ptx(made, target)),
             lambda made: str(made.code.decode()),
-            keeping_ptx(target),
+            ptx_codec_for(target),
         ),
     )
 
@@ -79,7 +79,7 @@ def _ptx(made: Written, target: PtxTarget) -> bytes:
 def _of_threads(pair: tuple[Threads, str], cpu: CpuTarget) -> Artifact:
     plan, text = pair
     together = TOGETHER if plan.merged else 1
-    scratch = 0 if plan.meeting is None else plan.meeting.kept.scratch
+    scratch = 0 if plan.cooperation is None else plan.cooperation.live_values.scratch
     code = compile_module(text, cpu)
     return artifact(plan.func, cpu, code, scratch, together, plan.decisions)
 

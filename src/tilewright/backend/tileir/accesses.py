@@ -62,7 +62,7 @@ class Accesses:
     """How all memory of a kernel is reached."""
 
     by_op: Mapping[Op, Access]
-    asks_once: bool
+    multiversioned: bool
     """Whether one question decides for all tiles that are read in a way of their own."""
 
     def lines(self) -> list[str]:
@@ -76,10 +76,12 @@ def choose_accesses(
     """Decide about every access; `ahead` is how far loads are begun early, if nobody says so."""
     chooser = _Chooser(traits, target, policy, ahead)
     found = {op: chooser.access(op) for op in traits.accesses}
-    asks_once = chooser.asks_once([op for op, access in found.items() if access.whole_first])
-    if asks_once:
+    multiversioned = chooser.multiversioned(
+        [op for op, access in found.items() if access.whole_first]
+    )
+    if multiversioned:
         found |= chooser.whole_stores(found)
-    return Accesses(found, asks_once)
+    return Accesses(found, multiversioned)
 
 
 def _line(op: Op, access: Access) -> str:
@@ -106,7 +108,7 @@ class _Chooser:
         self.traits = traits
         self.func = traits.func
         self.target = target
-        self.wishes = target.wishes
+        self.codegen_hints = target.codegen_hints
         self.policy = policy
         self.ahead = ahead
         self.ranges: Ranges = ranges(traits.func)
@@ -125,8 +127,8 @@ class _Chooser:
 
     def latency(self, op: Op) -> int | None:
         given: int | None = op.attrs.get("latency")
-        if given is not None or self.wishes.latency is not None:
-            return self.wishes.latency if given is None else given
+        if given is not None or self.codegen_hints.latency is not None:
+            return self.codegen_hints.latency if given is None else given
         return self.ahead if plain(op) == "load_view" else None
 
     # --- as tiles, or element by element -------------------------------------------------------
@@ -166,7 +168,7 @@ class _Chooser:
         copied in bulk: see `loops_over_addresses`.
         """
         traits = self.traits
-        if not traits.products or traits.chain or self.wishes.whole_first is not None:
+        if not traits.products or traits.chain or self.codegen_hints.whole_first is not None:
             return False
         is_load = plain(op) == "load_view" and isinstance(view, PartitionView)
         is_near = is_load and self.is_near(op)
@@ -207,8 +209,8 @@ class _Chooser:
             return None
         if op.attrs["allow_tma"] is not None:
             return bool(op.attrs["allow_tma"])
-        if self.wishes.allow_tma is not None:
-            return self.wishes.allow_tma
+        if self.codegen_hints.allow_tma is not None:
+            return self.codegen_hints.allow_tma
         # Without products to overlap with, bulk copies only add their latency.
         return None if self.traits.products and not self.loops_over_addresses() else False
 
@@ -241,8 +243,8 @@ class _Chooser:
             return False
         if self.target.version < V13_4:  # cannot promise that a tile lies inside
             return False
-        if self.wishes.whole_first is not None:
-            return self.wishes.whole_first
+        if self.codegen_hints.whole_first is not None:
+            return self.codegen_hints.whole_first
         traits = self.traits
         return not self.is_short_copy(op) and (not traits.products or not traits.is_bulk)
 
@@ -261,7 +263,7 @@ class _Chooser:
             and op in self.func.body.ops
         )
 
-    def asks_once(self, loads: Sequence[Op]) -> bool:
+    def multiversioned(self, loads: Sequence[Op]) -> bool:
         """Whether a kernel of rows is there twice, for blocks whose tiles are whole and for others.
 
         All that is asked must be known at its beginning.

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from ...base.errors import Code, CompileError
 from ...ir.core import Func
-from .choose import Choices
 from .encoding.tables import TooOldError
 from .encoding.versions import version_text
 from .encoding.writer import write
+from .heuristics import Decisions
 from .program.core import Program
 from .target import TileTarget
 
@@ -20,7 +20,7 @@ class Lowered:
 
     func: Func
     target: TileTarget
-    choices: Choices
+    decisions: Decisions
     program: Program
 
     def bytecode(self, *, places: bool = True) -> bytes:

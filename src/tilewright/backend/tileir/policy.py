@@ -1,4 +1,4 @@
-"""The numbers by which `choose` decides, for architectures alike: found by trying on an H200."""
+"""The tables of `heuristics`, for architectures alike: thresholds that were measured on an H200."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .target import TileTarget
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class OccupancyConfig:
     """How blocks up to a size share a multiprocessor; None leaves it to the assembler."""
 
     elements: int
@@ -31,25 +31,25 @@ class Policy:
 
     since: int
     """The first architecture these hold for, as a number."""
-    copies: Sequence[Share]
+    copies: Sequence[OccupancyConfig]
     """Blocks that take every element by itself, by the elements of their largest tile."""
-    rows: Sequence[Share]
+    rows: Sequence[OccupancyConfig]
     """Blocks that reduce what they hold."""
-    remade: Sequence[Share]
+    remade: Sequence[OccupancyConfig]
     """Those that make their tiles again after a reduction."""
-    products: Sequence[Share]
+    products: Sequence[OccupancyConfig]
     """Blocks with products, by the elements of one accumulator."""
-    visits: Sequence[Share]
+    visits: Sequence[OccupancyConfig]
     """Those that visit many tiles, and fetch for the next one while they finish the last."""
-    checked: Sequence[Share]
+    checked: Sequence[OccupancyConfig]
     """Those of the latter that check what they do, and need registers to tell of it."""
-    by_hand: Sequence[Share]
+    by_hand: Sequence[OccupancyConfig]
     """Those whose products have no tensor cores: f32 and f64."""
-    gathers: Sequence[Share]
+    gathers: Sequence[OccupancyConfig]
     """Those whose tiles bulk copies cannot bring, because rows are not aligned."""
-    chains: Sequence[Share]
+    chains: Sequence[OccupancyConfig]
     """Blocks that feed one product into another, by the elements of all results of one round."""
-    flat_chains: Sequence[Share]
+    flat_chains: Sequence[OccupancyConfig]
     """Those with fewer rows than a group of four warps multiplies at once."""
     flat: int
     """Up to so many rows, exclusive, chained products are flat."""
@@ -70,49 +70,53 @@ class Policy:
     """Whether there are bulk copies of tiles (TMA)."""
 
 
-def found(table: Sequence[Share], elements: int) -> Share:
+def found(table: Sequence[OccupancyConfig], elements: int) -> OccupancyConfig:
     """The row of a table for a size: the first that is large enough, else the last."""
     return next((row for row in table if elements <= row.elements), table[-1])
 
 
-def _without_clusters(table: Sequence[Share]) -> tuple[Share, ...]:
+def _without_clusters(table: Sequence[OccupancyConfig]) -> tuple[OccupancyConfig, ...]:
     return tuple(replace(row, cluster=None) for row in table)
 
 
 HOPPER = Policy(
     since=90,
-    copies=(Share(2047), Share(1 << 24, warps=8)),
+    copies=(OccupancyConfig(2047), OccupancyConfig(1 << 24, warps=8)),
     rows=(
-        Share(2048, warps=4),
-        Share(4096, warps=4, blocks=7, blocks_rows=8),
-        Share(8192, warps=8, blocks=4),
-        Share(16384, warps=8, blocks=3, blocks_once=2),
-        Share(1 << 24, warps=8, blocks=1),
+        OccupancyConfig(2048, warps=4),
+        OccupancyConfig(4096, warps=4, blocks=7, blocks_rows=8),
+        OccupancyConfig(8192, warps=8, blocks=4),
+        OccupancyConfig(16384, warps=8, blocks=3, blocks_once=2),
+        OccupancyConfig(1 << 24, warps=8, blocks=1),
     ),
-    remade=(Share(16384, warps=8, blocks=3), Share(1 << 24, warps=8, blocks=2)),
+    remade=(OccupancyConfig(16384, warps=8, blocks=3), OccupancyConfig(1 << 24, warps=8, blocks=2)),
     products=(
-        Share(2048, blocks=2),
-        Share(4096),
+        OccupancyConfig(2048, blocks=2),
+        OccupancyConfig(4096),
         # Tiles like these are for small matrices: few blocks, each with much of what it needs.
-        Share(8192, warps=4, blocks=1),
-        Share(16384, warps=4, blocks=2),
+        OccupancyConfig(8192, warps=4, blocks=1),
+        OccupancyConfig(16384, warps=4, blocks=2),
         # Four warps would not have the registers for such an accumulator.
-        Share(32768, warps=8),
+        OccupancyConfig(32768, warps=8),
         # Nor would eight.
-        Share(1 << 24, warps=8, cluster=2),
+        OccupancyConfig(1 << 24, warps=8, cluster=2),
     ),
     # What is left of the shared memory when one block has all of it holds loads of more steps.
     visits=(
-        Share(16384, warps=4, blocks=1, latency=6),
-        Share(32768, warps=8, blocks=1, latency=6),
-        Share(1 << 24, warps=8, blocks=1, latency=6, cluster=2),
+        OccupancyConfig(16384, warps=4, blocks=1, latency=6),
+        OccupancyConfig(32768, warps=8, blocks=1, latency=6),
+        OccupancyConfig(1 << 24, warps=8, blocks=1, latency=6, cluster=2),
     ),
-    checked=(Share(8192, warps=4, blocks=1), Share(1 << 24, warps=8, blocks=1)),
-    by_hand=(Share(1 << 24, warps=8, blocks=1),),
-    gathers=(Share(8192), Share(1 << 24, warps=8)),
+    checked=(OccupancyConfig(8192, warps=4, blocks=1), OccupancyConfig(1 << 24, warps=8, blocks=1)),
+    by_hand=(OccupancyConfig(1 << 24, warps=8, blocks=1),),
+    gathers=(OccupancyConfig(8192), OccupancyConfig(1 << 24, warps=8)),
     # While one block waits for a product, the others compute: as many as registers are left for.
-    chains=(Share(8192, blocks=4), Share(24576, blocks=2), Share(1 << 24, blocks=1)),
-    flat_chains=(Share(1 << 24, blocks=2),),
+    chains=(
+        OccupancyConfig(8192, blocks=4),
+        OccupancyConfig(24576, blocks=2),
+        OccupancyConfig(1 << 24, blocks=1),
+    ),
+    flat_chains=(OccupancyConfig(1 << 24, blocks=2),),
     flat=64,
     tall=128,
     page=2048,
@@ -130,7 +134,7 @@ HOPPER = Policy(
 AMPERE = replace(
     HOPPER,
     since=80,
-    copies=(Share(4095), Share(1 << 24, warps=8)),
+    copies=(OccupancyConfig(4095), OccupancyConfig(1 << 24, warps=8)),
     products=_without_clusters(HOPPER.products),
     visits=_without_clusters(HOPPER.visits),
     bulk_copies=False,

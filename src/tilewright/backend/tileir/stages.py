@@ -12,40 +12,40 @@ from typing import Any
 from ...base.stage import Stage
 from ...ir.artifact import Artifact
 from ...ir.core import Func
+from .artifact_codec import CAREFUL, artifact, codec_for
 from .assembler import Defeat, Job, attempt
-from .choose import choose
-from .keeping import CAREFUL, artifact, keeping_for
+from .heuristics import decide
 from .lower.entry import lower
 from .lowered import Lowered
 from .program.core import Program
 from .program.text import program_text
 from .refuse import refuse_unknown
-from .target import TileTarget, Wishes
+from .target import CodegenHints, TileTarget
 from .toolchain import Toolchain, find_toolchain
 
 PRODUCER = "tilewright"
 
 
-def stages_for(arch: str, wishes: Wishes) -> tuple[Stage, ...]:
+def stages_for(arch: str, codegen_hints: CodegenHints) -> tuple[Stage, ...]:
     """The steps for an architecture, with the assembler that is installed and its bytecode."""
     tool = find_toolchain()
-    return stages(TileTarget(arch, tool.version, wishes), tool)
+    return stages(TileTarget(arch, tool.version, codegen_hints), tool)
 
 
 def stages(target: TileTarget, tool: Toolchain) -> tuple[Stage, ...]:
-    """The steps from typed IR, as `order_memory` gives it, to an artifact."""
+    """The steps from typed IR, as `insert_tokens` gives it, to an artifact."""
     return (
         Stage("tile_ir", lambda func: lowered(func, target), _text),
-        Stage("cubin", lambda made: _artifact(made, tool), _summary, keeping_for(tool)),
+        Stage("cubin", lambda made: _artifact(made, tool), _summary, codec_for(tool)),
     )
 
 
 def lowered(func: Func, target: TileTarget) -> Lowered:
     """Decide, and lower."""
     refuse_unknown(func, target)
-    choices = choose(func, target)
-    kernel = lower(func, target, choices)
-    return Lowered(func, target, choices, Program((kernel,), PRODUCER))
+    decisions = decide(func, target)
+    kernel = lower(func, target, decisions)
+    return Lowered(func, target, decisions, Program((kernel,), PRODUCER))
 
 
 def _text(made: Lowered) -> str:
@@ -83,10 +83,12 @@ def _summary(made: Artifact) -> str:
     return "\n".join([head, *made.decisions]) + "\n"
 
 
-def compile_func(func: Func, arch: str = "sm_90", wishes: Wishes | None = None) -> Artifact:
-    """Run all stages on one function that `order_memory` has given."""
+def compile_func(
+    func: Func, arch: str = "sm_90", codegen_hints: CodegenHints | None = None
+) -> Artifact:
+    """Run all stages on one function that `insert_tokens` has given."""
     result: Any = func
-    for stage in stages_for(arch, wishes or Wishes()):
+    for stage in stages_for(arch, codegen_hints or CodegenHints()):
         result = stage.run(result)
     assert isinstance(result, Artifact), "the last stage gives an artifact"
     return result

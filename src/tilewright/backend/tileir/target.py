@@ -23,7 +23,7 @@ OPS_SINCE: dict[str, tuple[int, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class CodegenHints:
     """What the caller wants decided in a certain way; None leaves it to the compiler."""
 
     occupancy: int | None = None
@@ -43,7 +43,7 @@ class TileTarget:
 
     arch: str
     version: Version = NEWEST
-    wishes: Wishes = Wishes()
+    codegen_hints: CodegenHints = CodegenHints()
     careful: bool = False
     """Whether to write what assemblers have failed on in other words; see `lower.control`."""
 

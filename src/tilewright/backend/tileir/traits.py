@@ -72,7 +72,7 @@ class Traits:
 
     @cached_property
     def remakes(self) -> bool:
-        """Whether a tile is loaded or converted more than once, as `remake_tiles` makes it."""
+        """Whether a tile is loaded or converted more than once, as `rematerialize` makes it."""
         ops = [op for op in self.func.body.ops if plain(op) in ("load_view", "ftof", "itof")]
         made = [(op.operands[0], op.all("index") if len(op.operands) > 1 else ()) for op in ops]
         return len(set(made)) < len(made)

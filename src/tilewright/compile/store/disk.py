@@ -14,8 +14,8 @@ from ...base.private_directory import WRITE, RefusedError, opened, remove, write
 from ...base.stage import Saved
 from .entry import InvalidEntryError, check, decode, encode, parts
 from .evict import LOW, File, evict, files, path_of
-from .flight import Lock, acquire
 from .keeper import LARGEST, Keeper
+from .lock import Lock, acquire
 from .record import Record, differences, facts_of
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ...base.private_directory import remove
-from .flight import acquire
+from .lock import acquire
 from .record import is_name
 
 SUFFIX = ".tw"

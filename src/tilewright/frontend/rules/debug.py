@@ -12,7 +12,7 @@ from ...ir.launch_expr import Expr, LaunchCheck, show
 from ...ir.types import TileType
 from ..describe import describe
 from ..emit import Emitter
-from ..launch_known import expression
+from ..launch_expr_builder import expression
 from ..operands import parts
 from ..values import FormatString, Memory
 from .reduction import reduce_all

@@ -16,8 +16,8 @@ from ...ir.launch_expr import LaunchCheck
 from ..access import access_hints, checked_part, load, make_view, store
 from ..describe import describe
 from ..emit import Emitter
-from ..minted import Indices, whole, within
-from ..values import MappedRef, MintedIndex, Origin
+from ..mapped_indices import Indices, whole, within
+from ..values import MappedRef, Origin, OwnedIndex
 
 # --- which tiles -------------------------------------------------------------------------------
 
@@ -119,10 +119,10 @@ def _place(
     return tuple(em.index(part) for part in found), guard
 
 
-def _own_index(em: Emitter, output: MappedRef, index: Any) -> MintedIndex:
-    if not isinstance(index, MintedIndex):
+def _own_index(em: Emitter, output: MappedRef, index: Any) -> OwnedIndex:
+    if not isinstance(index, OwnedIndex):
         rebuilt = isinstance(index, tuple | list) and any(
-            isinstance(part, Value) and part in em.minted for part in index
+            isinstance(part, Value) and part in em.owned for part in index
         )
         em.fail(
             Code.MINTED,
@@ -147,7 +147,7 @@ def _own_index(em: Emitter, output: MappedRef, index: Any) -> MintedIndex:
     return index
 
 
-def _at(em: Emitter, self: Any, *numbers: Any) -> MintedIndex:
+def _at(em: Emitter, self: Any, *numbers: Any) -> OwnedIndex:
     output = self.origin.outputs[0]
     owned = len(output.groups) - len(output.walked)
     if self.whole or len(numbers) != owned:
@@ -157,12 +157,12 @@ def _at(em: Emitter, self: Any, *numbers: Any) -> MintedIndex:
             expected=f"{0 if self.whole else owned} numbers",
             got=describe(tuple(numbers)),
         )
-    given, minted = iter(numbers), iter(self)
-    parts = [next(minted) if k in output.walked else next(given) for k in range(len(output.groups))]
-    return MintedIndex.made(parts, self.origin, whole=True)
+    given, visits = iter(numbers), iter(self)
+    parts = [next(visits) if k in output.walked else next(given) for k in range(len(output.groups))]
+    return OwnedIndex.made(parts, self.origin, whole=True)
 
 
-def _index(em: Emitter, self: Any, *numbers: Any) -> MintedIndex:
+def _index(em: Emitter, self: Any, *numbers: Any) -> OwnedIndex:
     em.require_unsafe("`index`")
     if len(numbers) != len(self.groups):
         em.fail(
@@ -171,7 +171,7 @@ def _index(em: Emitter, self: Any, *numbers: Any) -> MintedIndex:
             expected=f"{len(self.groups)} tile numbers",
             got=describe(tuple(numbers)),
         )
-    return MintedIndex.made([em.index(n) for n in numbers], Origin((self,), None), whole=True)
+    return OwnedIndex.made([em.index(n) for n in numbers], Origin((self,), None), whole=True)
 
 
 # --- what a mapped output is -------------------------------------------------------------------

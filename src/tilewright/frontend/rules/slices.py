@@ -12,7 +12,7 @@ from ...ir.launch_expr import show
 from ..describe import describe
 from ..elements import inside, place_in_run, run_at, stored_element
 from ..emit import Emitter
-from ..launch_known import expression
+from ..launch_expr_builder import expression
 from ..matrix import place_in_tile, tile_at, tile_by_number, tiles_across, width_expression
 from ..operands import parts
 from ..values import Cut, ElementRef, ElementsRef, RunRef, RunsRef, SliceRef, TileRef, TilesRef

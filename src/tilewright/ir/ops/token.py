@@ -1,4 +1,4 @@
-"""Memory order made explicit: ops that take and give tokens, made by order_memory only."""
+"""Memory order made explicit: ops that take and give tokens, made by insert_tokens only."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def test_old_architectures_have_none():
 def test_visits_load_far_ahead():
     z = tw.meta((4096, 4096), tw.bf16)
     func = cuda_ir(kernels.persistent_gemm, z.partition_mut((128, 256)).map((8, 1), 132), z, z)
-    for wishes, expected in (({}, 6), ({"latency": 2}, 2)):
-        accesses = lowered(func, **wishes).choices.accesses
+    for codegen_hints, expected in (({}, 6), ({"latency": 2}, 2)):
+        accesses = lowered(func, **codegen_hints).decisions.accesses
         assert {a.latency for op, a in accesses.items() if op.name == "load_view"} == {expected}
     assert {a.latency for a in product((16, 16)).accesses.values()} == {None}
 
@@ -36,13 +36,13 @@ def test_visits_load_far_ahead():
 def test_rows_that_begin_anywhere_are_read_under_a_mask():
     odd, even = tw.meta((4095, 4095), tw.bf16), tw.meta((4095, 4096), tw.bf16)
     func = cuda_ir(kernels.gemm, even.partition_mut((128, 256)), odd, odd)
-    found = lowered(func).choices.accesses
+    found = lowered(func).decisions.accesses
     assert [(op.one("view").view.tensor.param, a.masked) for op, a in found.items()] == [
         ("x", True), ("y", True), ("z", False)
     ]  # fmt: skip
-    assert not any(a.masked for a in lowered(func, whole_first=True).choices.accesses.values())
+    assert not any(a.masked for a in lowered(func, whole_first=True).decisions.accesses.values())
     beside_bulk_copies = cuda_ir(kernels.gemm, even.partition_mut((128, 256)), odd, even)
-    assert not any(a.masked for a in lowered(beside_bulk_copies).choices.accesses.values())
+    assert not any(a.masked for a in lowered(beside_bulk_copies).decisions.accesses.values())
 
 
 @tw.entry(unsafe=True)
@@ -60,7 +60,7 @@ def test_loops_that_load_by_addresses_have_no_bulk_copies():
     z, x = tw.meta((64, 32)), tw.meta((64, 64))
     with tw.unsafe():
         func = cuda_ir(by_pointers, z.partition_mut((32, 32)), x, z.device_pointer())
-    found = lowered(func).choices.accesses
+    found = lowered(func).decisions.accesses
     loads = [a for op, a in found.items() if op.name.startswith("load_view")]
     assert [a.allow_tma for a in loads] == [False]
 
@@ -77,13 +77,13 @@ def reshaped(
     z.store(acc)
 
 
-def read(dtype, a, b, arch="sm_90", *, wishes=None, **constants):
+def read(dtype, a, b, arch="sm_90", *, codegen_hints=None, **constants):
     """How two reshaped factors are read: by addresses or not, in bulk or not."""
     size = int((a[0] * a[1]) ** 0.5)
     x, y = tw.meta((64, 64), dtype), tw.meta((64, 64), dtype)
     z = tw.meta((size, size), tw.i32 if dtype is tw.i8 else f32).partition_mut((size, size))
     func = cuda_ir(reshaped, z, x, y, A=a, B=b, **constants)
-    found = lowered(func, arch=arch, **(wishes or {})).choices.accesses
+    found = lowered(func, arch=arch, **(codegen_hints or {})).decisions.accesses
     return [(c.masked, c.allow_tma) for op, c in found.items() if op.name == "load_view"]
 
 
@@ -95,7 +95,7 @@ def test_reshaped_factors_are_read_by_address_where_they_are_not_copied_in_bulk(
     assert read(tw.f16, (2, 8), (8, 2)) == [in_bulk, by_address]
     assert read(f32, (2, 8), (1, 16)) == [in_bulk] * 2
     assert read(f32, (2, 8), (1, 16), "sm_80") == [by_address] * 2
-    assert read(f32, (2, 8), (1, 16), wishes={"allow_tma": False}) == [by_address] * 2
+    assert read(f32, (2, 8), (1, 16), codegen_hints={"allow_tma": False}) == [by_address] * 2
 
 
 def test_a_loop_that_reads_one_reshaped_factor_by_address_reads_all_so():
@@ -108,7 +108,7 @@ def test_offsets_of_very_large_tensors_have_no_mask():
     func = cuda_ir(
         kernels.gemm, z.partition_mut((128, 256)), tw.meta((1 << 17, (1 << 15) + 1), tw.bf16), y
     )
-    found = lowered(func).choices.accesses
+    found = lowered(func).decisions.accesses
     assert [a.masked for op, a in found.items() if op.name == "load_view"] == [False, True]
 
 
@@ -121,14 +121,14 @@ def test_whole_tiles_as_asked_for():
 def test_stores_are_whole_where_one_question_is_asked_for_all():
     for length, expected in ((8192, [True, True]), (4096, [True, False])):
         x = tw.meta((64, length), tw.bf16)
-        found = lowered(cuda_ir(kernels.softmax, x.partition_mut((1, length)), x)).choices
+        found = lowered(cuda_ir(kernels.softmax, x.partition_mut((1, length)), x)).decisions
         assert [a.whole_first for a in found.accesses.values()] == expected
 
 
 def test_older_assemblers_cannot_promise_whole_tiles():
     z = tw.meta((4096, 4096))
     made = lowered(cuda_ir(copy, z.partition_mut((4, 64)), z), version=V13_3)
-    assert not any(a.whole_first for a in made.choices.accesses.values())
+    assert not any(a.whole_first for a in made.decisions.accesses.values())
 
 
 @tw.entry(unsafe=True)
@@ -143,5 +143,5 @@ def test_what_nobody_checked_is_accessed_element_by_element():
     z = tw.meta((64,))
     with tw.unsafe():
         func = cuda_ir(reckless, z.partition_mut((8,)), z, 3)
-    load, outside, inside = lowered(func).choices.accesses.values()
+    load, outside, inside = lowered(func).decisions.accesses.values()
     assert load.view is None and outside.view is None and inside.view is not None

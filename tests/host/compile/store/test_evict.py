@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tilewright.compile.store.evict import LOCK, evict, files, path_of
-from tilewright.compile.store.flight import acquire
+from tilewright.compile.store.lock import acquire
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from ....base.tables import merged
 from ....ir.core import Op, Value
 from ....ir.types import PtrType, TensorType, TileType
 from ..functions.text import Value as Vec
-from ..plan.ahead import fetches
 from ..plan.nodes import (
     For,
     Get,
@@ -24,8 +23,9 @@ from ..plan.nodes import (
     Scope,
     Shared,
     Stmt,
-    Turn,
+    Transpose,
 )
+from ..plan.prefetch import prefetched_reads
 from ..plan.statements import Nest
 from ..target import CpuTarget
 from . import (
@@ -43,12 +43,12 @@ from . import (
     math,
     matmul,
     memory,
+    nontemporal,
+    packed_tile_reuse,
     pointer,
     reduction,
-    share,
     shared,
     slices,
-    stream,
     threads,
     warps,
 )  # fmt: skip
@@ -56,7 +56,7 @@ from .access import from_memory
 from .emitter import Compute, Emitter, Tensor
 from .nest import NestWriter
 from .reduction import Reducer
-from .turn import turn
+from .transpose import transpose
 from .types import memory_type
 
 COMPUTE: dict[str, Compute] = {
@@ -105,10 +105,10 @@ def run(emitter: Emitter, statement: Stmt) -> None:
             emitter.names[statement.result] = emitter.get(statement.variable)
         case Matmul():
             TABLE["mmaf"](emitter, statement)
-        case Turn():
-            turn(emitter, statement)
+        case Transpose():
+            transpose(emitter, statement)
         case Shared():
-            share.shared(emitter, statement)
+            packed_tile_reuse.shared(emitter, statement)
         case For() | Repeat() | If() | Scope() | Jump() | Print():
             TABLE[_word(statement)](emitter, statement)
 
@@ -142,8 +142,8 @@ def _prologue(emitter: Emitter) -> None:
     for buffer, at in emitter.plan.offsets.items():
         emitter.buffers[buffer] = emitter.shifted(scratch, emitter.integer(at), "i8")
     emitter.tiles = dict(emitter.buffers)
-    stream.begin(emitter)
-    share.begin(emitter)
+    nontemporal.begin(emitter)
+    packed_tile_reuse.begin(emitter)
 
 
 def read_parameters(emitter: Emitter) -> None:
@@ -199,7 +199,7 @@ def _blocks(emitter: Emitter) -> None:
     emitter.branch(cancelled.eq(0), inside, done)
     body.label(inside)
     emitter.linear_block, emitter.block_ids = grid.place(emitter, number, sizes)
-    if fetches(emitter.plan):
+    if prefetched_reads(emitter.plan):
         _, following = grid.place(emitter, number + 1, sizes)
         emitter.to_next = [b - a for a, b in zip(emitter.block_ids, following, strict=True)]
     if emitter.plan.joined is not None:
@@ -209,7 +209,7 @@ def _blocks(emitter: Emitter) -> None:
     emitter.store(emitter.load(counter, "i64") + emitter.blocks, counter)
     body.jump(head)
     body.label(done)
-    stream.end(emitter)
+    nontemporal.end(emitter)
     emitter.do("ret void")
 
 
@@ -225,4 +225,4 @@ def module_text(emitter: Emitter, attributes: str = "") -> str:
         "}",
     ]
     parts = [*declarations, emitter.library.definitions(), *emitter.helpers.values()]
-    return "\n".join([*parts, *kernel, *stream.metadata(emitter), ""])
+    return "\n".join([*parts, *kernel, *nontemporal.metadata(emitter), ""])

@@ -16,12 +16,12 @@ from ..plan.index import Index, loops_in, terms
 from ..plan.statements import AtomicView, ReadView, WriteView
 from ..plan.values import Access
 from . import access as lanes_access
-from .ahead import distance, fetch
 from .atomics import update
 from .debug import report
 from .emitter import Emitter, Tensor
 from .frame import Frame, Window
-from .stream import store_streamed
+from .nontemporal import store_nontemporal
+from .prefetch import distance, prefetch
 from .types import literal, memory_type
 
 # Scalars.
@@ -252,9 +252,9 @@ def _load_view(frame: Frame, read: ReadView) -> None:
     element = element_of(frame, read)
     lanes = frame.lanes(read.result)
     frame.registers[read.result] = load(frame.emitter, element, lanes)
-    if read.ahead is not None and element.is_dense():
+    if read.prefetch is not None and element.is_dense():
         away = distance(frame.emitter, read, frame.windows[read.access])
-        fetch(frame.emitter, element.first(), away, element.view.tensor.dtype, lanes)
+        prefetch(frame.emitter, element.first(), away, element.view.tensor.dtype, lanes)
 
 
 def _load_whole(emitter: Emitter, element: Element, lanes: int) -> Vec:
@@ -286,7 +286,7 @@ def _store_view(frame: Frame, write: WriteView) -> None:
     value = frame.value(write.value, lanes)
     if write in frame.past and not frame.edge:
         dtype = element.view.tensor.dtype
-        store_streamed(frame.emitter, frame.past[write], value, element.first(), dtype)
+        store_nontemporal(frame.emitter, frame.past[write], value, element.first(), dtype)
     else:
         store(frame.emitter, element, value)
 

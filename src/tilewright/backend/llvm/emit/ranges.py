@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from ..functions.text import Value as Vec
 from ..plan.index import Axis, Field, Loop
+from ..plan.nontemporal import LINE
 from ..plan.statements import Effect, ReadBuffer, ReadView, WriteView
-from ..plan.stream import LINE
 from ..plan.values import itemsize
 from .frame import Frame
 from .memory import Element, element_of
-from .stream import is_past
+from .nontemporal import is_nontemporal
 
 
 class Range(NamedTuple):
@@ -48,7 +48,7 @@ def _start(frame: Frame, begin: Vec) -> Vec:
     buffer has nothing before it.
     """
     nest, emitter = frame.nest, frame.emitter
-    writes = [e for e in nest.effects if isinstance(e, WriteView) and e.streamed]
+    writes = [e for e in nest.effects if isinstance(e, WriteView) and e.nontemporal]
     if not writes or any(isinstance(read, ReadBuffer) for read in nest.reads):
         return begin & -nest.lanes
     (element,) = _at_start(frame, [writes[0]])
@@ -109,9 +109,9 @@ def _walks(element: Element) -> bool:
 def choose_past(frame: Frame, steps: Range) -> None:
     """Decide for each store of a row whether it goes past the caches."""
     for write in frame.nest.effects:
-        if isinstance(write, WriteView) and write.streamed:
+        if isinstance(write, WriteView) and write.nontemporal:
             (element,) = _at_start(frame, [write])
             elem = write.access.view.tensor.dtype
             first = frame.emitter.shifted(element.first(), steps.begin, element.kind)
             length = steps.end - steps.begin
-            frame.past[write] = is_past(frame.emitter, first, length, frame.nest.lanes, elem)
+            frame.past[write] = is_nontemporal(frame.emitter, first, length, frame.nest.lanes, elem)

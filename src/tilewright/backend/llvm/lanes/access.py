@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....ir.core import Op
 from ..emit import access
-from ..emit.stream import store_streamed
+from ..emit.nontemporal import store_nontemporal
 from ..functions.text import Value as Vec
 from .machine import Lanes, Write
 from .memory import load_one, load_row, store_row
@@ -75,7 +75,7 @@ def _store_slice(lanes: Lanes, op: Op) -> None:
     if mask is not None:
         store_row(emitter, access.to_memory(value, elem), address, mask, elem)
     elif lanes.past is not None:
-        store_streamed(emitter, lanes.past, value, address, elem)
+        store_nontemporal(emitter, lanes.past, value, address, elem)
     else:
         access.store_dense(emitter, value, address, elem)
 

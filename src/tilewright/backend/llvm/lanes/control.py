@@ -10,7 +10,7 @@ from ..emit.polling import Rounds, enter, look_up, most_rounds
 from ..functions.text import Value as Vec
 from ..functions.text import any_lane, where
 from .machine import Lanes, Write
-from .whole import wholly_inside
+from .uniform_fast_path import wholly_inside
 
 LIGHT = 24
 """So many cheap ops are rather computed for nothing than jumped over."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ....base.cpu_abi import LaunchWord
 from ....ir.core import Op, Value
 from ....ir.sites import reporting_ops
-from ..emit import grid, stream
+from ..emit import grid, nontemporal
 from ..emit.access import alignment
 from ..emit.emitter import Emitter
 from ..emit.kernel import module_text, read_parameters
@@ -19,11 +19,11 @@ from ..functions.text import where
 from ..plan.nodes import Plan, Stmt
 from ..target import CpuTarget
 from . import access, control, numbers, pointers, report, shared, warps
-from .formation import each
+from .cooperative_block import write_cooperative_block
 from .machine import Lanes, Place, Write
-from .moving import attributes
+from .memory_bound import attributes
 from .plan import Threads, plan_threads, print_threads
-from .team import write_team
+from .thread_groups import each
 
 __all__ = ["Threads", "emit_threads", "plan_threads", "print_threads"]
 
@@ -62,7 +62,7 @@ class _Writer:
             word = emitter.load(grid.launch_word(emitter, LaunchWord.STREAM), "i64", align=8)
             emitter.cached = word.eq(0).cast("sext", "i64")
         self.blocks()
-        stream.end(emitter)
+        nontemporal.end(emitter)
         emitter.do("ret void")
         return module_text(emitter, attributes(emitter.cpu) if self.plan.moves else "")
 
@@ -88,8 +88,8 @@ class _Writer:
         body.label(inside)
         ids = grid.block_ids(emitter, number, sizes)[::-1]
         count = end - number if self.plan.merged else emitter.integer(1)
-        if self.plan.meeting is not None:
-            write_team(emitter, self.plan, TABLE, number, ids, sizes[::-1])
+        if self.plan.cooperation is not None:
+            write_cooperative_block(emitter, self.plan, TABLE, number, ids, sizes[::-1])
         else:
             self.block(number, ids, sizes[::-1], count, before)
         emitter.store(number + count, counter)

@@ -18,8 +18,8 @@ from ....ir.attrs import WARP_SIZE
 from ....ir.core import Func, Op, Value
 from ..emit.kernel import COMPUTE
 from ..target import CpuTarget
-from .meeting import Meeting, meeting_of
-from .moving import waits_for_memory
+from .barrier_plan import CooperativePlan, plan_cooperation
+from .memory_bound import is_memory_bound
 
 LANES = WARP_SIZE
 """Threads of a group: those of a warp."""
@@ -36,7 +36,7 @@ class Threads:
     facts: Uniformity
     """About the threads of a group."""
     nesting: Structure
-    meeting: Meeting | None = None
+    cooperation: CooperativePlan | None = None
     """How the threads of a block meet; None where they never do."""
     numbers: Constants = field(default_factory=dict["Value", "Number"])
     """Values that are known numbers."""
@@ -57,8 +57,8 @@ class Threads:
     def decisions(self) -> list[str]:
         """Lines for people."""
         lines = [f"SIMD groups of {self.width} threads"]
-        if self.meeting is not None:
-            lines += self.meeting.decisions
+        if self.cooperation is not None:
+            lines += self.cooperation.decisions
         if self.merged:
             lines.append("adjacent blocks are coarsened into one loop")
         if self.moves:
@@ -74,17 +74,23 @@ class Threads:
 def plan_threads(func: Func, cpu: CpuTarget) -> Threads:
     """Decide how the threads run."""
     nesting = structure(func)
-    meeting = meeting_of(func, nesting)
-    if meeting is not None:
+    cooperation = plan_cooperation(func, nesting)
+    if cooperation is not None:
         used = {v for op in func.walk() for v in op.operands}
         plan = Threads(
-            func, meeting.width, meeting.of_group, nesting, meeting, constants(func), used
+            func,
+            cooperation.width,
+            cooperation.of_group,
+            nesting,
+            cooperation,
+            constants(func),
+            used,
         )
-        plan.moves = waits_for_memory(func, plan.facts)
+        plan.moves = is_memory_bound(func, plan.facts)
         return plan
     facts = uniformity(func, Over.ROW, in_step=True)
     plan = Threads(func, LANES, facts, nesting)
-    plan.moves = waits_for_memory(func, facts)
+    plan.moves = is_memory_bound(func, facts)
     plan.merged = len(func.signature.block or ()) == 1 and not _has(func, "place")
     _find_limits(plan, nesting)
     rows = {op.result for op in func.walk() if op.name == "index_1d"}

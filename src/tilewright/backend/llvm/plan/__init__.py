@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from ....ir.core import Func
 from ..target import CpuTarget
-from .ahead import fetch_ahead
 from .arena import place_buffers
+from .block_coarsening import coarsen_blocks
 from .decisions import decisions
 from .jam import jam_reductions
-from .join import join_blocks
 from .lower import lower
 from .nodes import Plan
+from .nontemporal import mark_nontemporal_stores
+from .packed_tile_reuse import reuse_packed_tiles
+from .prefetch import mark_prefetches
 from .printer import print_plan
-from .share import share_tiles
-from .stream import mark_streams
 from .verify import InvalidPlan, verify_plan
 from .width import narrow_streams
 
@@ -24,12 +24,12 @@ def build_plan(func: Func, cpu: CpuTarget) -> Plan:
     """Plan a kernel for a CPU: what is computed in which loop, and where tiles live."""
     plan = lower(func, cpu.lane_bytes, cpu.vector_bytes)
     place_buffers(plan, cpu.scratch_limit)
-    share_tiles(plan, cpu.scratch_limit)
-    mark_streams(plan)
+    reuse_packed_tiles(plan, cpu.scratch_limit)
+    mark_nontemporal_stores(plan)
     narrow_streams(plan, cpu)
     jam_reductions(plan)
-    fetch_ahead(plan)
-    join_blocks(plan)
+    mark_prefetches(plan)
+    coarsen_blocks(plan)
     verify_plan(plan)
     plan.decisions = decisions(plan, cpu)
     return plan

@@ -7,7 +7,7 @@ from ....base.errors import Code, CompileError
 from ....base.shapes import ceil_div, shape_text
 from ....base.source import where
 from .liveness import Graph, copied_from, interference
-from .nodes import Matmul, Plan, Print, Stmt, Turn, bodies, buffers_of, walk
+from .nodes import Matmul, Plan, Print, Stmt, Transpose, bodies, buffers_of, walk
 from .statements import AtomicPointer, Combine, Nest, ReadBuffer, WriteBuffer, needed_reads
 from .values import Buffer, Variable
 
@@ -138,7 +138,7 @@ def _rename(statement: Stmt, old: Buffer, new: Buffer) -> None:
         case Matmul():
             statement.lhs, statement.rhs = swap(statement.lhs), swap(statement.rhs)
             statement.result = swap(statement.result)
-        case Turn():
+        case Transpose():
             statement.source, statement.target = swap(statement.source), swap(statement.target)
         case Print():
             args = statement.args

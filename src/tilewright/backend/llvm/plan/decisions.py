@@ -5,9 +5,10 @@ from __future__ import annotations
 from ....base.shapes import shape_text
 from ....base.source import where
 from ..target import CpuTarget
-from .ahead import fetches
 from .blocking import block_of
-from .nodes import Matmul, Plan, Shared, Turn, buffers_of, walk
+from .nodes import Matmul, Plan, Shared, Transpose, buffers_of, walk
+from .nontemporal import nontemporal_stores
+from .prefetch import prefetched_reads
 from .statements import (
     AtomicPointer,
     AtomicView,
@@ -21,7 +22,6 @@ from .statements import (
     WritePointer,
     WriteView,
 )
-from .stream import streams
 
 SHOWN = 12
 """How many ops of a nest are named."""
@@ -38,7 +38,7 @@ def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
                 lines.append(_matmul(statement, cpu))
             case Shared():
                 lines.append(_shared(statement))
-            case Turn():
+            case Transpose():
                 lines.append(f"transpose {shape_text(statement.source.shape)} by {statement.order}")
             case _:
                 pass
@@ -47,9 +47,9 @@ def decisions(plan: Plan, cpu: CpuTarget) -> list[str]:
         lines.append(
             f"materialize {shape} in {buffer.bytes} bytes: {buffer.why}{where(buffer.span)}"
         )
-    for name in dict.fromkeys(write.access.view.tensor.param for write in streams(plan)):
+    for name in dict.fromkeys(write.access.view.tensor.param for write in nontemporal_stores(plan)):
         lines.append(f"non-temporal stores to {name} if outputs are large")
-    for name in dict.fromkeys(read.access.view.tensor.param for read in fetches(plan)):
+    for name in dict.fromkeys(read.access.view.tensor.param for read in prefetched_reads(plan)):
         lines.append(f"prefetch {name} for the next block")
     if plan.grouping is not None:
         lines.append(f"order blocks in groups of {plan.grouping.rows} rows, column by column")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .nodes import For, If, Jump, Repeat, Scope, Shared, Stmt, Turn, reads_of, writes_of
+from .nodes import For, If, Jump, Repeat, Scope, Shared, Stmt, Transpose, reads_of, writes_of
 from .statements import AtomicPointer, Combine, Nest, ReadBuffer, WriteBuffer
 from .values import Buffer
 
@@ -84,7 +84,7 @@ class Liveness:
 
 def kills(statement: Stmt) -> list[Buffer]:
     """The buffers whose old contents a statement ends: those it writes from their start."""
-    if isinstance(statement, Turn):
+    if isinstance(statement, Transpose):
         return [statement.target]
     if not isinstance(statement, Nest):
         return []

@@ -8,14 +8,14 @@ from ....base.errors import InternalError
 from ....ir.core import Block, Func, Op, Value
 from ....ir.ops import FAMILIES
 from ....ir.sites import reporting_ops
-from .demand import keep_tiles
 from .drafts import NestDraft, StepDraft
 from .facts import REGIONS, Facts, collect, is_tile
 from .index import Layout, panels
 from .legalize import legalize
+from .materialize import materialize_tiles
 from .nest import build_nest, build_scalar, needs_nest
-from .nodes import For, Get, If, Jump, Matmul, Plan, Print, Repeat, Scalar, Scope, Stmt, Turn
-from .quotients import share_reciprocals
+from .nodes import For, Get, If, Jump, Matmul, Plan, Print, Repeat, Scalar, Scope, Stmt, Transpose
+from .reciprocal import share_reciprocals
 from .schedule import Segment, State
 from .values import Buffer, Variable
 
@@ -67,7 +67,7 @@ class Lowering:
 
     def finish(self, segment: Segment) -> list[Stmt]:
         """The statements of a scheduled segment."""
-        keep_tiles(segment)
+        materialize_tiles(segment)
         body: list[Stmt] = []
         for number in range(len(segment.steps) + 1):
             for op in segment.early[number]:
@@ -95,7 +95,7 @@ class Lowering:
             return [Print(step.op, tuple(buffers.get(v, v) for v in step.args))]
         if step.op.name == "permute":
             source, target = (buffers[v] for v in step.args)
-            return [Turn(source, target, step.op.attrs["order"])]
+            return [Transpose(source, target, step.op.attrs["order"])]
         lhs, rhs, result = (buffers[v] for v in step.args)
         return [Matmul(lhs, rhs, result, step.op.span)]
 

@@ -12,10 +12,10 @@ from ....base.shapes import Shape
 from ....ir.core import Op, Value
 from . import index as ix
 from .drafts import Assign, CatPart, Keep, Key, NestDraft, Run, Sink, sink_shape
+from .element_expr import ExprBuilder
 from .facts import is_ordered, is_regroupable, is_scalar, is_tile
 from .index import Axis, Field, Index, Loop, NeedSplit
 from .nodes import Get, Stmt
-from .pull import Puller
 from .schedule import State
 from .statements import (
     AtomicPointer,
@@ -34,7 +34,7 @@ from .width import lane_width
 MAX_LANES = 64
 
 
-class NestBuilder(Puller):
+class NestBuilder(ExprBuilder):
     """Builds one nest."""
 
     def __init__(

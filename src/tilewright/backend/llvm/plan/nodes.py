@@ -37,7 +37,7 @@ class Matmul:
 
 
 @dataclass(eq=False, slots=True)
-class Turn:
+class Transpose:
     """target = source with its axes in another order, the last one too; source is row-major."""
 
     source: Buffer
@@ -150,7 +150,7 @@ class Grouping:
     rows: int
 
 
-Step: TypeAlias = Scalar | Nest | Matmul | Turn | Print | Put | Get
+Step: TypeAlias = Scalar | Nest | Matmul | Transpose | Print | Put | Get
 Stmt: TypeAlias = Step | For | Repeat | If | Scope | Shared | Jump
 
 
@@ -222,7 +222,7 @@ def reads_of(statement: Stmt) -> list[Buffer]:
             return [s.buffer for s in statement.reads if isinstance(s, ReadBuffer)]
         case Matmul():
             return [statement.lhs, statement.rhs, statement.result]
-        case Turn():
+        case Transpose():
             return [statement.source]
         case Print():
             return [a for a in statement.args if isinstance(a, Buffer)]
@@ -239,7 +239,7 @@ def writes_of(statement: Stmt) -> list[Buffer]:
             return [b for effect in statement.effects for b in targets_of(effect)]
         case Matmul():
             return [statement.result]
-        case Turn():
+        case Transpose():
             return [statement.target]
         case Shared():
             return [statement.tags]

@@ -21,7 +21,7 @@ from .nodes import (
     Scope,
     Shared,
     Stmt,
-    Turn,
+    Transpose,
     buffers_of,
 )
 from .statements import (
@@ -168,7 +168,7 @@ class _Printer:
             case _:
                 self.line(depth, self.simple(statement))
 
-    def simple(self, statement: Scalar | Matmul | Turn | Print | Put | Get | Jump) -> str:
+    def simple(self, statement: Scalar | Matmul | Transpose | Print | Put | Get | Jump) -> str:
         match statement:
             case Scalar(op):
                 operands = ", ".join(map(self.name, op.operands))
@@ -177,7 +177,7 @@ class _Printer:
                 return head + (f" {operands}" if operands else "") + _attrs(op)
             case Matmul():
                 return f"{statement.result.name} += {statement.lhs.name} @ {statement.rhs.name}"
-            case Turn():
+            case Transpose():
                 return f"{statement.target.name} = {statement.source.name} turned {statement.order}"
             case Print():
                 return f"print {self.operands(statement.args)}{_attrs(statement.op)}"
@@ -209,7 +209,7 @@ class _Printer:
             case ReadBuffer():
                 return f"{read.buffer.name}{self.index(read.index)}"
             case ReadView():
-                more = ", the next block's too" if read.ahead is not None else ""
+                more = ", the next block's too" if read.prefetch is not None else ""
                 return f"load {self.access(read.access, read.row)} {self.index(read.index)}{more}"
             case ReadPointer():
                 return f"load at {self.operand(read.address)} if {self.operand(read.mask)}"
@@ -222,7 +222,7 @@ class _Printer:
                 return f"{place} = {self.operand(effect.value)}"
             case WriteView():
                 place = f"{self.access(effect.access, effect.row)} {self.index(effect.index)}"
-                word = "stream" if effect.streamed else "store"
+                word = "stream" if effect.nontemporal else "store"
                 return f"{word} {place} = {self.operand(effect.value)}"
             case WritePointer():
                 value = self.operand(effect.value)

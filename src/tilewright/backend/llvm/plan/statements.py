@@ -48,7 +48,7 @@ class ReadBuffer:
 class ReadView:
     """An element of a tensor, or padding; `row` is the coordinate along a sparse axis.
 
-    Where `ahead` says by which axis of the grid each index of the tile moves (None: by none), the
+    Where `prefetch` says by which axis of the grid each index of the tile moves (None: none), the
     next block's tile is fetched as well.
     """
 
@@ -56,7 +56,7 @@ class ReadView:
     access: Access
     index: Index
     row: Operand | None = None
-    ahead: tuple[int | None, ...] | None = None
+    prefetch: tuple[int | None, ...] | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -107,7 +107,7 @@ class WriteView:
     index: Index
     value: Operand
     row: Operand | None = None
-    streamed: bool = False
+    nontemporal: bool = False
 
 
 @dataclass(eq=False, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .index import Index, Layout, Loop, check_sizes, offset, row_major
 from .liveness import interference
-from .nodes import Matmul, Plan, Shared, Turn, walk, writes_of
+from .nodes import Matmul, Plan, Shared, Transpose, walk, writes_of
 from .statements import (
     AtomicPointer,
     Combine,
@@ -32,8 +32,8 @@ def verify_plan(plan: Plan) -> None:
                 _nest(statement)
             case Matmul():
                 _matmul(statement)
-            case Turn():
-                _turn(statement)
+            case Transpose():
+                _transpose(statement)
             case Shared():
                 _shared(statement)
             case _:
@@ -100,7 +100,7 @@ def _matmul(step: Matmul) -> None:
     _need(result.shape == wanted, f"a multiply into {result.shape}, expected {wanted}")
 
 
-def _turn(step: Turn) -> None:
+def _transpose(step: Transpose) -> None:
     source, target = step.source, step.target
     _need(source.layout == row_major(source.shape), "a tile that is turned is not row-major")
     wanted = tuple(source.shape[k] for k in step.order)

@@ -16,6 +16,7 @@ from ..target import CpuTarget
 from .facts import FOREVER, WEIGHTS
 from .index import Loop
 from .nodes import Plan, walk
+from .nontemporal import VECTOR
 from .statements import (
     Compute,
     Effect,
@@ -27,7 +28,6 @@ from .statements import (
     WriteBuffer,
     WriteView,
 )
-from .stream import VECTOR
 from .values import itemsize
 
 LIGHT = 12
@@ -59,10 +59,10 @@ def narrow_streams(plan: Plan, cpu: CpuTarget) -> None:
 
 def _narrow_lanes(nest: Nest, nbytes: int) -> int:
     """The lanes of a vector of so many bytes; but what goes past the caches is not cut smaller."""
-    streamed = [
-        e.access.view.tensor for e in nest.effects if isinstance(e, WriteView) and e.streamed
+    nontemporal = [
+        e.access.view.tensor for e in nest.effects if isinstance(e, WriteView) and e.nontemporal
     ]
-    least = [VECTOR // itemsize(tensor.dtype) for tensor in streamed]
+    least = [VECTOR // itemsize(tensor.dtype) for tensor in nontemporal]
     return max(nbytes // lane_width(nest.loops[-1], nest.reads, nest.effects), *least, 1)
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from .artifact_codec import artifact as ptx_artifact
+from .artifact_codec import codec_for as ptx_codec_for
 from .code import PtxTarget, compile_ptx
-from .keeping import artifact as ptx_artifact
-from .keeping import keeping_for as keeping_ptx
 from .libdevice import Libdevice, find_libdevice
 from .module import Written, write_ptx
 
 __all__ = [
-    "Libdevice", "PtxTarget", "Written", "compile_ptx", "find_libdevice", "keeping_ptx",
-    "ptx_artifact", "write_ptx",
+    "Libdevice",
+    "PtxTarget",
+    "Written",
+    "compile_ptx",
+    "find_libdevice",
+    "ptx_artifact",
+    "ptx_codec_for",
+    "write_ptx",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ....analysis.ladder import shown
+from ....analysis.bounds.check_placement import shown
 from ....base.cuda_abi import LAUNCH_WORDS, MAX_BLOCKS, MAX_GRID, LaunchWord
 from ....ir.artifact import Artifact
 from ....ir.launch_expr import show

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from ....analysis.ladder import shown
+from ....analysis.bounds.check_placement import shown
 from ....base.cuda_abi import LAUNCH_WORDS, MAX_GRID, MAX_INDEX, LaunchWord
 from ....base.dtypes import AnyDType
 from ....ir.artifact import Artifact

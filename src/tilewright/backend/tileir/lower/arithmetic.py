@@ -14,7 +14,7 @@ from ..program.core import Val
 from ..program.types import I1
 from .accurate import in_f64
 from .emitter import Emitter, Rule, tile
-from .quotients import multiplied, shared_divisor
+from .reciprocal import multiplied, shared_divisor
 
 ROUNDINGS: dict[Rounding, enums.Rounding] = {
     Rounding.NEAREST_EVEN: enums.Rounding.NEAREST_EVEN,

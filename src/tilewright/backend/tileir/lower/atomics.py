@@ -11,9 +11,9 @@ from ....ir.core import Op
 from ..encoding import enums
 from ..program.core import Val
 from ..program.types import BF16, F16, F32, F64, I32, I64, TOKEN, Scalar, tile_of
+from .cas_loops import cas_loop
 from .emitter import Emitter, Rule, tile
 from .pointer import order_of
-from .swapping import swap_until_done
 
 BITS: dict[AtomicMode, enums.AtomicMode] = {
     AtomicMode.AND: enums.AtomicMode.AND, AtomicMode.OR: enums.AtomicMode.OR,
@@ -64,7 +64,7 @@ def combine(
     """Combine values into memory; gives the old ones and a token."""
     mode = mode_of(em, op.attrs["mode"], dtype, tile(value).scalar)
     if mode is None:
-        return swap_until_done(em, op.attrs["mode"], pointers, value, mask, token, dtype)
+        return cas_loop(em, op.attrs["mode"], pointers, value, mask, token, dtype)
     old, done = em.op(
         "atomic_rmw_tko", [value.kind, TOKEN], pointers, value, mask, token,
         **atomic_order(op), mode=mode,
@@ -92,7 +92,7 @@ def _cas(em: Emitter, op: Op) -> Sequence[Val]:
     kind = tile_of(op.results[0].type)
     target, compare, value = (em.get(op.one(n)) for n in ("target", "compare", "value"))
     if kind.elem not in SWAPPED:
-        return swap_until_done(
+        return cas_loop(
             em, None, target, value, mask, em.token_of(op), op.one("value").tile.dtype, compare
         )
     return em.op(

@@ -137,7 +137,7 @@ def _return(em: Emitter, op: Op) -> Sequence[Val]:
 
 
 def _desugared(em: Emitter, op: Op) -> Sequence[Val]:
-    raise AssertionError(f"{op.name} is left: desugar comes before this backend")
+    raise AssertionError(f"{op.name} is left: lower_control_flow comes before this backend")
 
 
 RULES: dict[str, Rule] = {

@@ -30,9 +30,9 @@ from ..program.types import (
     Tile,
     tile_of,
 )  # fmt: skip
-from .again import converted
 from .arithmetic import OVERFLOWS, is_signed
 from .emitter import Emitter, Rule, tile
+from .opaque_remat import converted
 
 
 def _ftof(em: Emitter, op: Op) -> Sequence[Val]:

@@ -14,10 +14,10 @@ from ....base.errors import Code, CompileError
 from ....base.shapes import Shape
 from ....base.source import Span
 from ....ir.core import Block, Func, Op, Value
-from ..choose import Choices
 from ..encoding.enums import Comparison
 from ..encoding.opcodes import OPCODES
 from ..encoding.versions import Version, version_text
+from ..heuristics import Decisions
 from ..program.core import Identity, Instr, Region, Val
 from ..program.types import I1, I64, INDEX, TOKEN, Kind, Scalar, Tile, kind_of
 from ..target import TileTarget
@@ -50,11 +50,11 @@ class Emitter:
     """One function on its way to Tile IR."""
 
     def __init__(
-        self, func: Func, target: TileTarget, choices: Choices, rules: Mapping[str, Rule]
+        self, func: Func, target: TileTarget, decisions: Decisions, rules: Mapping[str, Rule]
     ) -> None:
         self.func = func
         self.target = target
-        self.choices = choices
+        self.decisions = decisions
         self.known: Constants = constants(func)
         self.ranges: Ranges = ranges(func, self.known)
         self.nesting: Structure = structure(func)
@@ -66,7 +66,7 @@ class Emitter:
         """Views of Tile IR, by what they are a view of and their type."""
         self.tensor_of: dict[Value, Value] = {}
         """The tensor of each view."""
-        self.viewed = {self._tensor(op) for op, a in choices.accesses.items() if a.view}
+        self.viewed = {self._tensor(op) for op, a in decisions.accesses.items() if a.view}
         """The tensors that need a view of Tile IR."""
         self.block: tuple[Val, ...] = ()
         """This block's logical index."""

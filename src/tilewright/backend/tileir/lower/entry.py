@@ -12,9 +12,9 @@ from ....ir.signature import MemoryFacts, OutputSpec, TensorSpec
 from ....ir.sites import reporting_ops
 from ....ir.types import TensorType
 from .. import abi
-from ..choose import Choices
 from ..encoding.enums import Comparison, Rounding, Signedness
 from ..encoding.versions import V13_3
+from ..heuristics import Decisions
 from ..program.core import Bounded, DivBy, Kernel, Region, Val
 from ..program.types import I32, I64, INDEX, SCALAR_OF, Pointer, Tile
 from ..target import TileTarget
@@ -22,14 +22,14 @@ from . import RULES
 from .emitter import Emitter, Memory, tile
 from .grid import numbers
 from .memory import whole_view
-from .ways import body_either_way
+from .multiversion import multiversioned_body
 
 LARGEST = (1 << 31) - 1
 
 
-def lower(func: Func, target: TileTarget, choices: Choices) -> Kernel:
+def lower(func: Func, target: TileTarget, decisions: Decisions) -> Kernel:
     """The kernel of a function."""
-    em = Emitter(func, target, choices, RULES)
+    em = Emitter(func, target, decisions, RULES)
     reports = bool(reporting_ops(func))
     slots = abi.slots(func.signature, reports=reports)
     body = Region(tuple(Val(_kind(slot)) for slot in slots))
@@ -44,12 +44,12 @@ def lower(func: Func, target: TileTarget, choices: Choices) -> Kernel:
     span = next((op.span for op in func.walk() if op.span is not None), None)
     while span is not None and span.caller is not None:
         span = span.caller
-    return Kernel(abi.symbol(func.name), body, choices.hints, span)
+    return Kernel(abi.symbol(func.name), body, decisions.hints, span)
 
 
 def _body(em: Emitter) -> None:
-    if em.choices.asks_once:
-        body_either_way(em)
+    if em.decisions.multiversioned:
+        multiversioned_body(em)
     else:
         em.ops(em.func.body.ops)
     em.span = None
@@ -80,7 +80,7 @@ def _memory(
     em: Emitter, param: Value, facts: MemoryFacts, own: dict[tuple[str, int], Val]
 ) -> Memory:
     kind = param.tensor
-    most = em.target.wishes.max_divisibility or POINTER_ALIGNMENT
+    most = em.target.codegen_hints.max_divisibility or POINTER_ALIGNMENT
     base = _divided(em, own["address", 0], min(facts.alignment, most))
     extents = _dims(em, kind, "extent", facts, own, most)
     strides = _dims(em, kind, "stride", facts, own, most)
@@ -132,11 +132,11 @@ def _grid(em: Emitter, lengths: Sequence[Val]) -> None:
     assert rank == HARDWARE_RANK, "grids of more axes are folded"
     ids = em.op("get_tile_block_id", [INDEX] * HARDWARE_RANK)
     em.grid = em.op("get_num_tile_blocks", [INDEX] * HARDWARE_RANK)
-    if em.choices.turned:
+    if em.decisions.turned:
         ids, em.grid = ids[::-1], em.grid[::-1]
-    order = em.choices.order
+    order = em.decisions.order
     block = list(ids if order is None else _ordered(em, ids, order))
-    axis = em.choices.from_last
+    axis = em.decisions.reversed_axis
     if axis is not None:
         last = em.same("subi", em.grid[axis], em.index(1))
         block[axis] = em.same("subi", last, block[axis])
@@ -146,7 +146,7 @@ def _grid(em: Emitter, lengths: Sequence[Val]) -> None:
 def _asks_for_blocks(em: Emitter) -> bool:
     """Whether anything in the kernel depends on where the block stands."""
     names = {op.name for op in em.func.walk()}
-    framed = any(a.view is not None for a in em.choices.accesses.values())
+    framed = any(a.view is not None for a in em.decisions.accesses.values())
     return (
         bool(names & {"block_id", "num_blocks"})
         or framed

@@ -25,7 +25,7 @@ def _flushing(em: Emitter, op: Op) -> Sequence[Val]:
 
 
 def _exp(em: Emitter, op: Op) -> Sequence[Val]:
-    if op not in em.choices.scaled:
+    if op not in em.decisions.scaled:
         return _how(em, op)
     (arg,) = em.all(op)
     factor = em.number(math.log2(math.e), tile(arg))
@@ -37,7 +37,7 @@ def _exp2(em: Emitter, op: Op) -> Sequence[Val]:
     (arg,) = em.all(op)
     if op.operands[0].tile.dtype is not f32:
         return (em.same("exp2", arg),)
-    if op not in em.choices.scaled:
+    if op not in em.decisions.scaled:
         return (power_of_two(em, arg),)
     return (em.same("exp2", arg, flush_to_zero=True),)
 

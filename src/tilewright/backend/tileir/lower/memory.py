@@ -69,7 +69,7 @@ def _make_view(em: Emitter, op: Op) -> Sequence[Val]:
     em.memory[op.result] = em.memory[op.one("tensor")]
     em.tensor_of[op.result] = op.one("tensor")
     if em.version >= V13_3:
-        for kind in em.choices.views_of(op.result):
+        for kind in em.decisions.views_of(op.result):
             em.views[op.result, kind] = _view(em, op.result, kind)
     return ()
 
@@ -146,7 +146,7 @@ def hints_of(em: Emitter, access: Access) -> Hints | None:
 
 
 def _load(em: Emitter, op: Op) -> Sequence[Val]:
-    access = em.choices.accesses[op]
+    access = em.decisions.accesses[op]
     if access.view is None:
         return _load_elements(em, op, elements(em, op), hints_of(em, access))
     index = place_of(em, op)
@@ -198,7 +198,7 @@ def _load_tile(
     return em.op(
         "load_view_tko", [tile_of(op.results[0].type), TOKEN], view, index, token,
         memory_ordering_semantics=MemoryOrdering.WEAK,
-        optimization_hints=hints_of(em, em.choices.accesses[op]),
+        optimization_hints=hints_of(em, em.decisions.accesses[op]),
         inbounds=(1,) * len(index) if inside else None,
     )  # fmt: skip
 
@@ -251,7 +251,7 @@ def is_whole(
 
 
 def _store(em: Emitter, op: Op) -> Sequence[Val]:
-    access, token = em.choices.accesses[op], em.token_of(op)
+    access, token = em.decisions.accesses[op], em.token_of(op)
     value, hints = em.get(op.one("value")), hints_of(em, access)
     if access.view is None:
         pointers, mask = elements(em, op)

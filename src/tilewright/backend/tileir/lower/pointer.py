@@ -34,7 +34,7 @@ def order_of(op: Op) -> dict[str, Any]:
 
 def _hints(em: Emitter, op: Op) -> Hints | None:
     latency: int | None = op.attrs["latency"]
-    latency = em.target.wishes.latency if latency is None else latency
+    latency = em.target.codegen_hints.latency if latency is None else latency
     return None if latency is None else {em.target.arch: {"latency": latency}}
 
 

@@ -9,9 +9,9 @@ from ....analysis.neutral import identities_of
 from ....ir.core import Op
 from ..program.core import Identity, Region, Val
 from ..program.types import tile_of
-from .again import note_reduction
 from .bits import number_bits
 from .emitter import Emitter, Rule
+from .opaque_remat import note_reduction
 
 
 def _identities(op: Op) -> tuple[Identity, ...]:

@@ -31,8 +31,8 @@ def guarded(z: tl.TensorMut, x: tl.Tensor, where: tl.Tensor[tw.i32]) -> None:
     z.store(x.partition((8,)).load([where.load_tile((1,), 0).item()]))
 
 
-def text(func, **wishes) -> str:
-    return program_text(lowered(func, **wishes).program)
+def text(func, **codegen_hints) -> str:
+    return program_text(lowered(func, **codegen_hints).program)
 
 
 def aligned(x) -> str:
@@ -80,9 +80,9 @@ def test_outputs_go_through_the_view_of_the_whole():
 # --- block numbers, by an interpreter of the few instructions they are made of -------------------
 
 
-def blocks(func, grid, launched, shapes=(), **wishes):
+def blocks(func, grid, launched, shapes=(), **codegen_hints):
     """The logical blocks that the blocks of a launch think they are, in the order of launch."""
-    kernel = lowered(func, **wishes).program.kernels[0]
+    kernel = lowered(func, **codegen_hints).program.kernels[0]
     known = {"grid": lambda slot: grid[slot.axis], "extent": lambda s: shapes[s.param][s.axis]}
     values = {
         arg: known[slot.what](slot)
@@ -141,7 +141,7 @@ def tiles(shape):
     return tuple(-(-n // t) for n, t in zip(shape, TILE, strict=True))
 
 
-def product(shape, cut=lambda partition: partition, **wishes):
+def product(shape, cut=lambda partition: partition, **codegen_hints):
     """A product of matrices, and the tensors it is given."""
     m, n = shape
     x, y = tw.meta((m, 64), tw.f16), tw.meta((64, n), tw.f16)

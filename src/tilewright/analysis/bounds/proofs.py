@@ -1,0 +1,396 @@
+"""Proofs about integers known at launch: is a linear form surely not negative?
+
+What is believed is what every launch checks before anything runs: asserted and declared conditions
+on extents and numbers, and the bounds of leaves (`atom_bounds`). A proof that is not found in a few
+steps is not found: the caller then checks at launch, or in the kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import TypeAlias
+
+from ...base.dtypes import i32, int_range
+from ...ir.launch_expr import BINARY, LEAVES, Expr, LaunchCheck, leaves, parts
+from ...ir.signature import OutputSpec, ScalarSpec, Signature, TensorSpec
+from .linear import PLAIN, Algebra, Linear, atom, number
+
+Bounds: TypeAlias = tuple[float, float]
+"""The least and greatest value; infinite where unknown."""
+
+EVERYTHING: Bounds = (-math.inf, math.inf)
+LARGEST = int_range(i32)[1]
+
+MAX_DEPTH = 6
+"""Steps in a row of one proof; each eliminates an atom or uses a fact."""
+
+MAX_STEPS = 150
+"""Steps of one proof in all, those that led nowhere included."""
+
+MOST_BLOCKS = (LARGEST, 65535, 65535)
+"""Along x, y and z, in every launch of a SIMT kernel."""
+
+HUGE = 1 << 200
+"""Products beyond this count as infinite."""
+
+
+class Prover:
+    """What may be believed of a launch, and what follows from it."""
+
+    def __init__(self, signature: Signature, checks: Sequence[LaunchCheck] = ()) -> None:
+        self.signature = signature
+        self.scalars = {s.name: s.dtype for s in signature.params if isinstance(s, ScalarSpec)}
+        self.algebra = Algebra(*_equalities(signature, checks))
+        self.facts = tuple(
+            fact for check in checks if not check.where for fact in self.forms(check.expr)
+        )
+        self.facts += tuple(f for f in self._about_grid(signature) if f.terms)
+        self.here: tuple[Linear, ...] = ()
+        """What holds besides where control is."""
+        self.asked: list[Linear] | None = None
+        """What launches are asked for so that numbers of threads do not wrap; None: nothing."""
+
+    # --- what is believed ------------------------------------------------------------------------
+
+    def _about_grid(self, signature: Signature) -> Iterator[Linear]:
+        """What launches see to, and that a block that runs is one of at least one."""
+        of = self.algebra.of
+        for axis in range(signature.grid_rank):
+            yield of(("grid", axis)).shifted(-1)
+        for spec in signature.params:
+            if not isinstance(spec, OutputSpec):
+                continue
+            if spec.partial:
+                for axis in range(len(spec.tile)):
+                    yield of(("sub", _tiles(spec, axis), ("grid", axis)))
+            elif spec.groups is not None:
+                walked = [_tiles(spec, k) for k, group in enumerate(spec.groups) if group]
+                total = reduce(lambda a, b: ("mul", a, b), walked)
+                yield number(LARGEST).minus(of(total))
+
+    def forms(self, expr: Expr) -> Iterator[Linear]:
+        """Forms that are not negative where a condition holds."""
+        if expr[0] == "and":
+            yield from self.forms(expr[1])
+            yield from self.forms(expr[2])
+        elif expr[0] in _NOT_NEGATIVE and _is_integral(expr[1]) and _is_integral(expr[2]):
+            a, b = self.algebra.of(expr[1]), self.algebra.of(expr[2])
+            yield from (f for f in _NOT_NEGATIVE[expr[0]](a, b) if f.terms)
+
+    def bounds(self, form: Linear) -> Bounds:
+        """The bounds of a form from those of its atoms, each taken for itself."""
+        low: float = form.constant
+        high: float = form.constant
+        for part, factor in form.terms:
+            a, b = (factor * x for x in self.atom_bounds(part))
+            low, high = low + min(a, b), high + max(a, b)
+        return low, high
+
+    def atom_bounds(self, part: Expr) -> Bounds:
+        """The bounds of one atom."""
+        rule = _ATOMS.get(part[0])
+        if rule is not None:
+            return rule(*(self.bounds(self.algebra.of(e)) for e in part[1:]))
+        return _LEAVES[part[0]](self, part)
+
+    def least(self, a: Linear, b: Linear) -> Linear:
+        """The least of some forms, without those that are never less than another."""
+        kept: list[Linear] = []
+        for form in (*_alternatives(a), *_alternatives(b)):
+            if not any(self.holds(form.minus(other)) for other in kept):
+                kept = [k for k in kept if not self.holds(k.minus(form))] + [form]
+        return reduce(self.algebra.min, kept)
+
+    # --- proofs ----------------------------------------------------------------------------------
+
+    def holds(self, form: Linear, given: Sequence[Linear] = ()) -> bool:
+        """Whether a form surely is 0 or more at this place, where those that are `given` are."""
+        return self.always(form, (*given, *self.here))
+
+    def always(self, form: Linear, given: Sequence[Linear] = ()) -> bool:
+        """Whether a form surely is 0 or more at any place, where those that are `given` are."""
+        return self._search(form, (*given, *self.facts), MAX_DEPTH, set())
+
+    def believe(self, forms: Iterable[Linear]) -> None:
+        """Let forms be 0 or more `here`, where control gets to only if they are."""
+        new = (f for f in forms if f.terms and f not in self.here and self.bounds(f)[0] < 0)
+        self.here = (*self.here, *new)
+
+    def granted(self, form: Linear) -> bool:
+        """Whether a form holds, or may be asked of every launch, since only the grid decides it."""
+        if self.holds(form):
+            return True
+        if self.asked is None or any(leaf[0] != "grid_dim" for leaf in leaves(form.expr())):
+            return False
+        self.asked.append(form)
+        self.facts += (form,)
+        return True
+
+    def _search(self, form: Linear, facts: Sequence[Linear], depth: int, seen: set[Linear]) -> bool:
+        if self.bounds(form)[0] >= 0:
+            return True
+        if not depth or not form.terms or form in seen or len(seen) >= MAX_STEPS:
+            return False
+        seen.add(form)
+        helpful = [fact for fact in facts if any(t in form.terms for t in fact.terms)]
+        return any(self._search(form.minus(f), facts, depth - 1, seen) for f in helpful) or any(
+            all(self._search(case, facts, depth - 1, seen) for case in cases)
+            for cases in self._reasons(form)
+        )
+
+    def _reasons(self, form: Linear) -> Iterator[Sequence[Linear]]:
+        """Ways to prove a form: for each, forms of which all must hold."""
+        for part, factor in form.terms:
+            rest = form.plus(atom(part), -factor)
+            if part[0] in ("min", "max"):
+                yield from self._extreme(part, factor, rest)
+            elif part[0] in ("floordiv", "ceildiv"):
+                yield from self._quotient(part, factor, rest)
+            elif part[0] == "mod" and factor < 0:
+                yield from self._remainder(part, factor, rest)
+            elif part[0] == "mul":
+                yield from (self._multiple if factor > 0 else self._shared)(part, factor, form)
+
+    def _multiple(self, part: Expr, factor: int, form: Linear) -> Iterator[Sequence[Linear]]:
+        """A product less multiples of one of its factors, or of none: n x y - m y = (n x - m) y."""
+        for one, other in (part[1:], part[:0:-1]):
+            less = dict(form.terms).get(one, 0)
+            if less <= 0:
+                apart = form.plus(atom(part), -factor).plus(atom(one), -less)
+                # A factor may be a sum, which is no atom.
+                rest = self.algebra.of(other).times(factor).shifted(less)
+                yield self.algebra.of(one), rest, apart
+
+    def _shared(self, part: Expr, factor: int, form: Linear) -> Iterator[Sequence[Linear]]:
+        """A quotient times no more than what was divided by: no more than what was divided."""
+        for quotient, other in (part[1:], part[:0:-1]):
+            times = self.algebra.of(other)  # perhaps a sum, which is no atom
+            while quotient[0] == "floordiv":
+                top, by = self.algebra.of(quotient[1]), self.algebra.of(quotient[2])
+                apart = form.plus(atom(part), -factor).plus(top, factor)
+                yield apart, by.minus(times), times, top
+                quotient = quotient[1]
+
+    def _extreme(self, part: Expr, factor: int, rest: Linear) -> Iterator[Sequence[Linear]]:
+        cases = [rest.plus(self.algebra.of(e), factor) for e in part[1:]]
+        if (part[0] == "min") == (factor > 0):
+            yield cases
+        else:
+            yield from ((case,) for case in cases)
+
+    def _quotient(self, part: Expr, factor: int, rest: Linear) -> Iterator[Sequence[Linear]]:
+        """A quotient by a positive number, in terms of what is divided."""
+        top, by = self.algebra.of(part[1]), self.algebra.of(part[2])
+        if by.number is None:
+            # A quotient is no farther from 0 than what is divided; divisors of 0 give 0.
+            if factor < 0 and self.bounds(by)[0] >= 0 and self.bounds(top)[0] >= 0:
+                yield (rest.plus(top, factor),)
+            return
+        divisor = by.number
+        if divisor < 1:
+            return
+        if part[0] == "ceildiv":
+            top = top.shifted(divisor - 1)
+        yield from self._paired(top, divisor, factor, rest)
+        # divisor * quotient lies in top - (divisor - 1) .. top.
+        least = top.shifted(1 - divisor) if factor > 0 else top
+        yield (rest.times(divisor).plus(least, factor).shifted(divisor - 1),)
+
+    def _paired(
+        self, top: Linear, divisor: int, factor: int, rest: Linear
+    ) -> Iterator[Sequence[Linear]]:
+        """A quotient less another by the same divisor: one of more is not less."""
+        if factor < 0:
+            return
+        for part, other in rest.terms:
+            if part[0] not in ("floordiv", "ceildiv") or other != -factor:
+                continue
+            if self.algebra.of(part[2]).number == divisor:
+                less = self.algebra.of(part[1])
+                less = less.shifted(divisor - 1) if part[0] == "ceildiv" else less
+                yield (top.minus(less), rest.plus(atom(part), factor))
+
+    def _remainder(self, part: Expr, factor: int, rest: Linear) -> Iterator[Sequence[Linear]]:
+        top, by = self.algebra.of(part[1]), self.algebra.of(part[2])
+        if self.bounds(by)[0] >= 1:
+            yield (rest.plus(by.shifted(-1), factor),)
+            if self.bounds(top)[0] >= 0:
+                yield (rest.plus(top, factor),)
+
+
+def _alternatives(form: Linear) -> Iterator[Linear]:
+    """The forms that a form is the least of."""
+    parts_of_one = [part for part, factor in form.terms if factor == 1 and part[0] == "min"]
+    if len(form.terms) != 1 or not parts_of_one:
+        yield form
+        return
+    for part in parts_of_one[0][1:]:
+        yield from _alternatives(PLAIN.of(part).shifted(form.constant))
+
+
+# --- conditions as forms -------------------------------------------------------------------------
+
+_NOT_NEGATIVE: dict[str, Callable[[Linear, Linear], Sequence[Linear]]] = {
+    "ge": lambda a, b: (a.minus(b),),
+    "le": lambda a, b: (b.minus(a),),
+    "gt": lambda a, b: (a.minus(b).shifted(-1),),
+    "lt": lambda a, b: (b.minus(a).shifted(-1),),
+    "eq": lambda a, b: (a.minus(b), b.minus(a)),
+}
+"""The forms that are not negative where a comparison holds."""
+
+GIVEN = ("extent", "length", "scalar")
+"""Leaves that are arguments."""
+
+_INTEGRAL = frozenset(
+    ("const", *LEAVES, "add", "sub", "mul", "floordiv", "mod", "ceildiv", "min", "max")
+)  # fmt: skip
+
+
+def _is_integral(expr: Expr) -> bool:
+    if expr[0] not in _INTEGRAL:
+        return False
+    if expr[0] == "const":
+        return type(expr[1]) is int
+    return all(map(_is_integral, parts(expr)))
+
+
+def _equalities(
+    signature: Signature, checks: Sequence[LaunchCheck]
+) -> tuple[dict[Expr, Linear], dict[Expr, int]]:
+    """Leaves that equal other forms, and numbers that divide leaves."""
+    equal = _fixed(signature)
+    divisors: dict[Expr, int] = {}
+    believed = [check.expr for check in checks if not check.where]
+    for expr in (part for whole in believed for part in _conjuncts(whole)):
+        if expr[0] != "eq" or not (_is_integral(expr[1]) and _is_integral(expr[2])):
+            continue
+        algebra = Algebra(equal, divisors)
+        form = algebra.of(("sub", expr[1], expr[2]))
+        if not _note_divisor(form, divisors):
+            _note_equal(form, equal, divisors)
+    # What was written before the last condition was known is written by all of them.
+    final = Algebra(equal, divisors)
+    return {leaf: final.of(form.expr()) for leaf, form in equal.items()}, divisors
+
+
+def _fixed(signature: Signature) -> dict[Expr, Linear]:
+    """What the signature says of extents and of the grid, which is that of every output."""
+    fixed: dict[Expr, Linear] = {}
+    for spec in signature.params:
+        if isinstance(spec, TensorSpec | OutputSpec):
+            known = [(axis, n) for axis, n in enumerate(spec.shape) if n is not None]
+            fixed.update({("extent", spec.name, axis): number(n) for axis, n in known})
+    algebra = Algebra(fixed)
+    sizes = {axis: _size(signature, axis) for axis in range(signature.grid_rank)}
+    for axis, size in sizes.items():
+        if size is not None:
+            fixed[("grid", axis)] = algebra.of(size)
+    return fixed
+
+
+def _size(signature: Signature, axis: int) -> Expr | None:
+    """The size of the grid along an axis: that of an output which has a block for each tile."""
+    if signature.grid is not None:
+        return ("const", signature.grid[axis] if axis < len(signature.grid) else 1)
+    outputs = [s for s in signature.params if isinstance(s, OutputSpec) and not s.partial]
+    plain = [spec for spec in outputs if spec.groups is None]
+    if plain:
+        return _tiles(plain[0], axis)
+    # The blocks of a mapped output stand in one row.
+    return ("const", 1) if outputs and axis else None
+
+
+def _tiles(output: OutputSpec, axis: int) -> Expr:
+    if axis >= len(output.tile):
+        return ("const", 1)
+    return ("ceildiv", ("extent", output.name, axis), ("const", output.tile[axis]))
+
+
+def _conjuncts(expr: Expr) -> Iterator[Expr]:
+    if expr[0] == "and":
+        yield from _conjuncts(expr[1])
+        yield from _conjuncts(expr[2])
+    else:
+        yield expr
+
+
+def _note_divisor(form: Linear, divisors: dict[Expr, int]) -> bool:
+    """`leaf % d == 0`."""
+    terms = list(form.terms)
+    if form.constant or len(terms) != 1 or terms[0][0][0] != "mod":
+        return False
+    _, leaf, by = terms[0][0]
+    if leaf[0] not in GIVEN or by[0] != "const" or by[1] < 1:
+        return False
+    divisors[leaf] = math.lcm(divisors.get(leaf, 1), by[1])
+    return True
+
+
+def _note_equal(form: Linear, equal: dict[Expr, Linear], divisors: dict[Expr, int]) -> None:
+    """Let a leaf that stands alone be written as the rest, everywhere."""
+    for leaf, factor in sorted(form.terms, key=repr):
+        if leaf[0] not in GIVEN or abs(factor) != 1 or leaf in divisors:
+            continue
+        rest = form.plus(atom(leaf), -factor).times(-factor)
+        if any(leaf in leaves(part) for part, _ in rest.terms):
+            continue
+        replaced = Algebra({leaf: rest}, divisors)
+        for known, other in equal.items():
+            equal[known] = replaced.of(other.expr())
+        equal[leaf] = rest
+        return
+
+
+# --- bounds of atoms -----------------------------------------------------------------------------
+
+
+def _product(a: Bounds, b: Bounds) -> Bounds:
+    corners = [_times(x, y) for x in a for y in b]
+    least, most = min(corners), max(corners)
+    return (least if least > -HUGE else -math.inf, most if most < HUGE else math.inf)
+
+
+def _times(x: float, y: float) -> float:
+    # Infinity times nothing is nothing: the bound is of finite numbers.
+    return 0 if not x or not y else x * y
+
+
+def _quotient(name: str) -> Callable[[Bounds, Bounds], Bounds]:
+    divide = BINARY[name][1]
+
+    def bounds(a: Bounds, b: Bounds) -> Bounds:
+        if b[0] < 0:
+            return EVERYTHING
+        if b[0] < 1 or b[1] != b[0] or math.inf in (-a[0], a[1]):
+            # Whatever the divisor is, the quotient lies between 0 and what is divided.
+            return min(a[0], 0), max(a[1], 0)
+        return divide(a[0], b[0]), divide(a[1], b[0])
+
+    return bounds
+
+
+def _remainder(a: Bounds, b: Bounds) -> Bounds:
+    if b[0] < 1:
+        return EVERYTHING
+    return 0, min(b[1] - 1, a[1]) if a[0] >= 0 else b[1] - 1
+
+
+_LEAVES: dict[str, Callable[[Prover, Expr], Bounds]] = {
+    "extent": lambda prover, leaf: (0, LARGEST),
+    "length": lambda prover, leaf: (0, LARGEST),
+    "grid": lambda prover, leaf: (1, LARGEST),
+    "grid_dim": lambda prover, leaf: (1, MOST_BLOCKS[int(leaf[1])]),
+    "scalar": lambda prover, leaf: int_range(prover.scalars[leaf[1]]),
+    "given": lambda prover, leaf: (leaf[2], leaf[2]),
+}
+"""The bounds of leaves; sums have none of their own, for they are no atoms."""
+
+_ATOMS: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
+    "mul": _product, "mod": _remainder,
+    "floordiv": _quotient("floordiv"), "ceildiv": _quotient("ceildiv"),
+    "min": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "max": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+}  # fmt: skip

@@ -1,0 +1,219 @@
+"""Heuristics: decides what the language leaves open, by the tables of `policy`.
+
+How blocks share a multiprocessor, their order, the forms of functions; how memory is reached is
+decided in `accesses`. Results stay within the bounds that the language gives. Every decision is a
+line of `kernel.explain()`, and a hint of the caller overrides the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...analysis.monotonicity import axis_of_growing_loops
+from ...analysis.observed_precision import observed_in_full
+from ...base.dtypes import f32, f64
+from ...base.shapes import Shape, shape_text
+from ...base.source import where
+from ...ir.core import Func, Op, Value
+from ...ir.sites import reporting_ops
+from .accesses import Access, choose_accesses
+from .policy import OccupancyConfig, Policy, found, policy_for
+from .program.core import Hints
+from .program.types import PartitionView, StridedView
+from .target import TileTarget
+from .traits import Traits
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """All decisions about one kernel."""
+
+    accesses: Mapping[Op, Access]
+    scaled: frozenset[Op]
+    """Exponentials that are the GPU's own power of two, of a scaled argument."""
+    hints: Hints
+    order: Shape | None
+    """Blocks run in groups of this shape, as `tile_index` goes, along as many grid axes; None is
+    the order of launch."""
+    turned: bool
+    """Whether the launch counts the last grid axis up first, instead of the first one."""
+    reversed_axis: int | None
+    """The grid axis along which the last blocks run first, if any."""
+    multiversioned: bool
+    """Whether one question decides for all tiles that are read in a way of their own."""
+    lines: tuple[str, ...]
+
+    def views_of(self, value: Value) -> list[PartitionView | StridedView]:
+        """The views of Tile IR that the accesses of one view need, each once."""
+        found = [a.view for op, a in self.accesses.items() if op.one("view") is value]
+        return list(dict.fromkeys(v for v in found if v is not None))
+
+
+def decide(func: Func, target: TileTarget) -> Decisions:
+    """Decide everything about one kernel."""
+    traits, policy = Traits(func), policy_for(target)
+    heuristics = _Heuristics(traits, target, policy)
+    config, reason = heuristics.config()
+    accesses = choose_accesses(traits, target, policy, config.latency)
+    scaled = heuristics.scaled()
+    hints = dict(heuristics.hints(config, reason))
+    order, turned, reversed_axis = (
+        heuristics.order(),
+        heuristics.turned(),
+        heuristics.reversed_axis(),
+    )
+    lines = accesses.lines()
+    lines += [_scaled_line(op) for op in scaled]
+    lines += [f"hint {name} = {value}: {why}" for name, (value, why) in hints.items()]
+    if order is not None:
+        lines.append(_order_line(order))
+    if turned:
+        lines.append("blocks run along the last grid axis first, for cache reuse")
+    if reversed_axis is not None:
+        lines.append(
+            f"the last blocks of grid axis {reversed_axis} run first: they have the longest loops"
+        )
+    if accesses.multiversioned:
+        lines.append(
+            "multi-versioned: one bounds test per block selects the version for full tiles"
+        )
+    numbers = {name: value for name, (value, _) in hints.items()}
+    return Decisions(
+        accesses=accesses.by_op,
+        scaled=frozenset(scaled),
+        hints={target.arch: numbers} if numbers else {},
+        order=order,
+        turned=turned,
+        reversed_axis=reversed_axis,
+        multiversioned=accesses.multiversioned,
+        lines=tuple(lines),
+    )
+
+
+def _order_line(order: Shape) -> str:
+    most = max(order)
+    return f"blocks run in groups of {most} along grid axis {order.index(most)}, for cache reuse"
+
+
+def _scaled_line(op: Op) -> str:
+    shape = shape_text(op.result.tile.shape) or "one element"
+    how = "as exp2" if op.name == "exp" else "as one instruction"
+    return f"{op.name} of {shape} {how}, only 16 bits of it are used{where(op.span)}"
+
+
+class _Heuristics:
+    def __init__(self, traits: Traits, target: TileTarget, policy: Policy) -> None:
+        self.traits = traits
+        self.func = traits.func
+        self.codegen_hints = target.codegen_hints
+        self.policy = policy
+
+    # --- functions -----------------------------------------------------------------------------
+
+    def scaled(self) -> list[Op]:
+        """The exponentials whose last bits nobody sees."""
+        exponentials = [
+            op
+            for op in self.func.walk()
+            if op.name in ("exp", "exp2") and op.result.tile.dtype is f32
+        ]
+        if self.codegen_hints.scaled_exp is not None:
+            return exponentials if self.codegen_hints.scaled_exp else []
+        if not exponentials:
+            return []
+        in_full = observed_in_full(self.func)
+        return [op for op in exponentials if op.result not in in_full]
+
+    # --- how blocks share a multiprocessor -----------------------------------------------------
+
+    def hints(self, config: OccupancyConfig, why: str) -> Iterator[tuple[str, tuple[int, str]]]:
+        """The hints on the kernel: name, value, and why."""
+        chosen = {
+            "num_cta_in_cga": config.cluster,
+            "occupancy": config.blocks,
+            "num_worker_warps_per_cta": config.warps,
+        }
+        for name, number in chosen.items():
+            hinted: int | None = getattr(self.codegen_hints, name)
+            if hinted is not None:
+                yield name, (hinted, "requested")
+            elif number is not None:
+                yield name, (number, why)
+
+    def config(self) -> tuple[OccupancyConfig, str]:
+        """The row of the table for the kernel, and why."""
+        return self.config_of_products() if self.traits.products else self.config_of_tiles()
+
+    def config_of_tiles(self) -> tuple[OccupancyConfig, str]:
+        """How blocks without products share a multiprocessor, and why."""
+        most, reduces = self.traits.largest_tile, self.traits.reductions
+        remade = reduces > 0 and self.traits.remakes
+        table = self.policy.remade if remade else self.policy.rows
+        row = found(table if reduces else self.policy.copies, most)
+        how = (
+            " are rematerialized after a reduction" if remade else " are reduced" if reduces else ""
+        )
+        why = f"tiles of {most} elements{how}"
+        if reduces == 1 and row.blocks_once is not None:
+            return replace(row, blocks=row.blocks_once), f"{why} once"
+        if row.blocks_rows is not None and self.traits.has_rows:
+            return replace(row, blocks=row.blocks_rows), f"{why}, several rows each"
+        return row, why
+
+    def config_of_products(self) -> tuple[OccupancyConfig, str]:
+        """How blocks with products do, and why."""
+        chain = self.traits.chain
+        if not chain:
+            most = self.traits.accumulator
+            table, how = self.kind_of_product()
+            return found(table, most), f"an accumulator of {most} elements{how}"
+        height = max(op.result.tile.shape[-2] for op in self.traits.products)
+        is_flat = height < self.policy.flat
+        row = found(self.policy.flat_chains if is_flat else self.policy.chains, chain)
+        warps = 8 if height >= self.policy.tall else 4
+        return replace(row, warps=warps), f"chained products of {chain} elements, {height} rows"
+
+    def kind_of_product(self) -> tuple[Sequence[OccupancyConfig], str]:
+        """The table for blocks with one product, and what it is called."""
+        if any(op.one("lhs").tile.dtype in (f32, f64) for op in self.traits.products):
+            return self.policy.by_hand, " without tensor cores"
+        if not self.traits.is_bulk:
+            return self.policy.gathers, ", loaded by its warps"
+        if self.traits.loops_around_products <= 1:
+            return self.policy.products, ""
+        if reporting_ops(self.func):
+            return self.policy.checked, " per visit, with checks"
+        return self.policy.visits, " per visit"
+
+    # --- the order of blocks -------------------------------------------------------------------
+
+    def order(self) -> Shape | None:
+        """The order of blocks, in groups of those that share tiles, close to each other."""
+        if not self.is_ordered() or not self.traits.loops_around_products or self.traits.chain:
+            return None
+        hinted = self.codegen_hints.block_group
+        group = self.policy.group if hinted is None else hinted
+        grouped: dict[Shape, Shape] = {(0, 1): (group, 1), (0, 1, 2): (1, group, 1)}
+        return grouped.get(self.traits.block_axes) if group > 1 else None
+
+    def turned(self) -> bool:
+        """Whether blocks that share tiles, or pages of memory, lie along the last grid axis."""
+        if not self.is_ordered():
+            return False
+        if self.traits.products:
+            return self.traits.loops_around_products > 0 and self.traits.chain > 0
+        turns = any(op.name == "permute" for op in self.func.walk())
+        return turns and self.traits.largest_tile >= self.policy.page
+
+    def reversed_axis(self) -> int | None:
+        """The grid axis whose last blocks run first: those with most to do must not begin last."""
+        return None if self.keeps_order() else axis_of_growing_loops(self.func)
+
+    def is_ordered(self) -> bool:
+        """Whether another order than that of launch is possible, and not unwanted."""
+        return not self.keeps_order() and len(self.traits.block_axes) > 1
+
+    def keeps_order(self) -> bool:
+        """Whether blocks must run in the order of launch, or are asked to."""
+        return self.func.signature.folded or self.codegen_hints.block_group == 1
