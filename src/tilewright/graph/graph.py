@@ -144,7 +144,7 @@ class CudaGraph(NativeGraph, Generic[T]):
             raise BorrowError(
                 f"the output of the graph of `{self.name}` was taken already",
                 places=(("here", place_of(here())), ("taken", place_of(self._taken))),
-                hint="keep what take_output() gave",
+                hint="store the result of take_output()",
             )
         self._is_taken, self._taken = True, here()
         return self._output

@@ -87,7 +87,7 @@ class CudaShot(PlainShot):
 
     def refuse(self, held: Held, put: int) -> NoReturn:
         """Raise for a launch that the driver did not take: minus why."""
-        raise self.context.failure(f"to launch {self(held)}", -put)
+        raise self.context.failure(f"the launch of {self(held)}", -put)
 
     def __call__(self, held: Held) -> str:
         """A launch in words, for its stream."""

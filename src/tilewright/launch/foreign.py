@@ -336,7 +336,7 @@ class ForeignEntry:
     def __init__(self, declaration: Declaration, maker: Maker) -> None:
         if not unsafe_allowed():
             raise LaunchError(
-                f"`{declaration.name}` is code that nothing here can look into; it is wrapped"
+                f"`{declaration.name}` is foreign code, which cannot be checked; wrap it"
                 " inside `tw.unsafe()`",
                 places=(("here", place_of(here())),),
                 hint="write `with tw.unsafe():` around it, if it reads and writes nothing but what"

@@ -200,7 +200,7 @@ class Kernel(NativeKernel):
             return Program(compiled, load(compiled.artifact, hidden))
         except RefusedCodeError as error:
             options = self.options(target, request)
-            why = f"{device.name} refused the code: {error.message}"
+            why = f"{device.name} rejected the code: {error.message}"
             fresh = compiler.remake(self.source, signature, target, options, why)
             if fresh.artifact.code == compiled.artifact.code:
                 raise

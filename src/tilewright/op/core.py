@@ -258,11 +258,11 @@ class DeviceOp(ResultMethods[T_co]):
             count = self.result_count
         if count is None:
             raise TypeError(
-                f"how many results `{self.name}` gives is not known before it runs;"
-                " say it: .unzip(2)"
+                f"the number of results of `{self.name}` is unknown before it runs;"
+                " pass it: .unzip(2)"
             )
         if self.result_count not in (None, count):
-            raise TypeError(f"`{self.name}` gives {self.result_count} results, not {count}")
+            raise TypeError(f"`{self.name}` has {self.result_count} results, not {count}")
         return count
 
     def _repr_html_(self) -> str:

@@ -62,7 +62,7 @@ class Outcome:
     def __del__(self) -> None:
         error = getattr(self, "error", None)  # an interrupt may have come before it had any
         if error is not None and not self.observed:
-            report_unobserved(error, f"nobody looked at the outcome of `{self.name}`")
+            report_unobserved(error, f"the exception of the op `{self.name}` was never retrieved")
 
 
 def note_once(error: BaseException, note: str) -> None:

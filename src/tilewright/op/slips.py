@@ -59,12 +59,12 @@ class Slips(WithoutOperators):
             raise _not_run(self, "call .sync() before indexing its result")
 
         def __len__(self) -> NoReturn:
-            raise _not_run(self, "call .sync() before asking for the length of its result")
+            raise _not_run(self, "call .sync() before taking the length of its result")
 
         def __bool__(self) -> bool:
             if sys._getframe(1).f_globals.get("__name__") in SHOWING_TASKS:
                 return True
-            raise _not_run(self, "call .sync() before asking for the truth of its result")
+            raise _not_run(self, "call .sync() before testing the truth value of its result")
 
         def __float__(self) -> NoReturn:
             raise _not_run(self, "call .sync() before making a number of its result")

@@ -285,7 +285,7 @@ class Arc(Ours, Generic[E]):
         """The tensor itself, if this is its only owner; uses the Arc up."""
         with LOCK:
             self._refuse_others("unwrap_arc()")
-            hint = "use the tensor that unwrap_arc() gave"
+            hint = "use the tensor that unwrap_arc() returned"
             title, _ = self._hand_over("unwrap_arc()", hint)
         return Tensor(self._core.tensor.region, title)
 

@@ -125,9 +125,9 @@ class Flight:
         """Raise if this very thread is about to put it there: this is the handler of a signal."""
         if not self.is_put and self._starter == threading.get_ident():
             raise ContextError(
-                "work is being started by this very thread, which a signal has interrupted",
+                "a signal interrupted this thread while it was starting work",
                 expected="work to have been started before its memory is waited for",
-                hint="in the handler of a signal note what is to be done, and do it afterwards",
+                hint="in a signal handler, set a flag and do the work afterwards",
             )
 
     def follows(self, other: Flight) -> bool:

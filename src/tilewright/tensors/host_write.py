@@ -94,11 +94,10 @@ class HostWrite:
             region.storage.state.exclude(use, region.part, standing)
         if not is_over and error is None:
             raise BorrowError(
-                "the array, or something made of it, is kept after the `with` block in which it"
-                " could be written",
+                "the array, or an object derived from it, outlives the `with` block",
                 places=(("here", place_of(here())), ("lent", place_of(self._spot))),
-                hint="copy what you want to keep: a[1:].copy(); the tensor can be used when what"
-                " was made of the array is gone",
+                hint="copy the data: a[1:].copy(); the tensor is usable when all derived objects"
+                " are deleted",
             )
 
 

@@ -38,7 +38,7 @@ VIEW = Kind(
     "a NumPy view of it is alive",
     "view",
     f"use .to_numpy() for a copy, or delete the view {_MAY_HOLD};"
-    " t = t.dup().sync() goes on without it",
+    " t = t.dup().sync() continues with a copy",
     frozenset({Act.WRITE}),
 )
 """Read-only, so reading goes on; whoever takes the tensor over cannot write it either."""
@@ -53,7 +53,7 @@ HOST_WRITE = Kind(
 EXPORT = Kind(
     "another library uses it through DLPack",
     "exported",
-    f"delete what the other library made of it {_MAY_HOLD}, or give it a copy: t.dup()",
+    f"delete the object of the other library {_MAY_HOLD}, or give it a copy: t.dup()",
     frozenset({Act.WRITE, Act.TAKE}),
 )
 """The other library may write, whatever it was told; so nobody may rely on what is there."""

@@ -168,9 +168,9 @@ class Handle(NativeHandle, Ours):
             self._come_back(self._moved)
         if self._title is not None and self._title.revoked:
             raise BorrowError(
-                "this tensor went back to the variable it came from",
+                "this tensor was returned to its former owner",
                 places=(("here", place_of(here())),),
-                hint="an op that was given it was refused or failed; use that variable",
+                hint="the op that took it was rejected or failed; use the former variable",
             )
         if self._view is not None and (ender := self._view.ended_by()) is not None:
             thing = "part" if self._view.exclusive else "view"
@@ -195,20 +195,20 @@ class Handle(NativeHandle, Ours):
         self.check_usable()
         if self._view is not None and not self._view.exclusive:
             raise BorrowError(
-                "a view cannot be written or given away: it is a shared borrow of its tensor",
+                "a view cannot be written or moved: it is a shared borrow of its tensor",
                 places=(("here", place_of(here())), ("taken", place_of(self._view.use.spot))),
                 hint="use the tensor itself; a part of it is written through"
                 " z.borrow_mut()[...].partition(tile_shape)",
             )
         if self._owners is not None:
             raise BorrowError(
-                "this tensor is the content of an Arc and cannot be written or given away",
+                "this tensor is the content of an Arc and cannot be written or moved",
                 places=(("here", place_of(here())),),
                 hint="call try_partition(tile_shape) on the Arc's only handle",
             )
         if self.region.storage.readonly:
             raise BorrowError(
-                "this tensor is read only: it aliases an array that must not be written",
+                "this tensor is read-only: it aliases an array that must not be written",
                 places=(("here", place_of(here())),),
                 hint="copy the array: tw.from_numpy(a)",
             )
@@ -218,9 +218,9 @@ class Handle(NativeHandle, Ours):
         self.check_writable()
         if self._view is not None:
             raise BorrowError(
-                "a part cannot be given away: it is borrowed from its tensor",
+                "a part cannot be moved: it is borrowed from its tensor",
                 places=(("here", place_of(here())), ("taken", place_of(self._view.use.spot))),
-                hint="give the whole tensor away, or write the part in place",
+                hint="move the whole tensor, or write the part in place",
             )
         self.refuse_kept(what)
 
@@ -375,7 +375,7 @@ def refuse_captured(storage: Storage, what: str, thing: str) -> None:
     graphs = storage.writers_to_come()
     if graphs:
         raise BorrowError(
-            f"{what} would take {thing} over, which the graph of `{graphs[0].name}` writes",
+            f"{what} would move {thing}, which the graph of `{graphs[0].name}` writes",
             places=(("here", place_of(here())),),
             hint="read it or copy it (t.dup()); or drop the graph first",
         )
@@ -393,5 +393,6 @@ def refuse_unreadable(region: Region, reader: str, thing: object) -> None:
         raise BorrowError(
             f"{reader} would read {thing}, which nothing has written",
             places=(("here", place_of(here())),),
-            hint="tw.empty(...) gives memory that a kernel must write first; or use tw.zeros(...)",
+            hint="tw.empty(...) is uninitialized: a kernel must write it first;"
+            " or use tw.zeros(...)",
         )

@@ -200,10 +200,10 @@ def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None
         )
     if not any(groups):
         raise ShapeError(
-            "a mapped partition must have an axis that is walked",
+            "a mapped partition needs an axis that is not owned",
             expected="a group of 1 or more along one axis at least",
             got=f"{groups}: every axis is owned",
-            hint="a plain partition gives each block one tile: t.partition_mut(tile)",
+            hint="a plain partition assigns one tile to each block: t.partition_mut(tile)",
         )
     if num_tile_blocks is not None and num_tile_blocks < 1:
         raise ShapeError(

@@ -68,7 +68,7 @@ def _gpu(x: object, ordinal: int) -> CudaDevice:
     devices = gpus()
     if not 0 <= ordinal < len(devices):
         raise ContextError(
-            f"this {type(x).__name__} says that it is on a GPU that is not there",
+            f"this {type(x).__name__} is on a GPU that does not exist",
             expected=f"one of {len(devices)}",
             got=f"cuda:{ordinal}",
             device_id=ordinal,

@@ -224,7 +224,7 @@ class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
         return self
 
     def _into(self, region: Region, what: str) -> Tensor[Any]:
-        hint = f"use the tensor that {what}(...) gave"
+        hint = f"use the tensor that {what}(...) returned"
         title, _ = self.take_over(f"{what}({region.shape})", hint)
         return Tensor(region, title)
 
@@ -415,7 +415,7 @@ set_tensor_classes(
 
 def move(tensor: Tensor[E]) -> Tensor[E]:
     """Take a tensor over into a new variable; using the old one then raises and says so."""
-    title, _ = tensor.take_over("tw.move()", "use the tensor that tw.move(...) gave")
+    title, _ = tensor.take_over("tw.move()", "use the tensor that tw.move(...) returned")
     return Tensor(tensor.region, title)
 
 

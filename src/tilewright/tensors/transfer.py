@@ -238,7 +238,7 @@ def _refuse_misfit(name: str, target: Region, shape: tuple[int, ...], dtype: Any
             f"`{name}` copies between equal shapes",
             expected=str(target.shape),
             got=str(shape),
-            hint="bring the source into that shape: x.reshape(...)"
+            hint="reshape the source: x.reshape(...)"
             if size(shape) == size(target.shape) else None,
         )  # fmt: skip
 

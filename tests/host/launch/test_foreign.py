@@ -218,7 +218,7 @@ def test_the_grid_may_follow_from_the_arguments(load, fake_gpu, fake_cuda):
 
 
 def test_it_is_wrapped_inside_unsafe(load):
-    with pytest.raises(tw.LaunchError, match=r"it is wrapped inside `tw.unsafe\(\)`"):
+    with pytest.raises(tw.LaunchError, match=r"wrap it inside `tw.unsafe\(\)`"):
 
         @cuda.kernel(load())
         def scale(out: simt.DisjointSlice[f32]) -> None: ...
@@ -295,7 +295,7 @@ def test_strided_tensors_where_they_are_declared(load, fake_gpu, fake_cuda):
 def test_a_failure_gives_everything_back(scale, fake_gpu, fake_cuda):
     x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
     fake_cuda.fail("launch", 1)
-    with pytest.raises(tw.DriverError, match="refused to launch `scale`"):
+    with pytest.raises(tw.DriverError, match="rejected the launch of `scale`"):
         scale(tw.move(z), x, 300, 2.0).sync()
     assert not z.to_numpy().any(), "the tensor is back"
 

@@ -235,7 +235,7 @@ def test_memory_is_let_go_of_after_a_refusal(scale, fake_gpus, fake_cuda):
 
 def test_ptx_that_is_not_valid(fake_cuda, fake_gpu):
     fake_cuda.fail("load_module", INVALID_PTX)
-    with pytest.raises(tw.DriverError, match="refused load_module") as caught:
+    with pytest.raises(tw.DriverError, match="rejected load_module") as caught:
         tw.load_module_from_ptx(PTX)
     assert "the PTX is not valid" in str(caught.value)
     with pytest.raises(tw.DriverError, match="expected: a cubin, a fatbin or PTX"):

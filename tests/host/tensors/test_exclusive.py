@@ -115,7 +115,7 @@ def test_the_content_of_an_arc_and_what_is_read_only_is_refused(borrowed, tensor
     array = np.zeros(4, np.float32)
     array.flags.writeable = False
     fixed = tw.asarray(array)
-    with pytest.raises(tw.BorrowError, match="read only"):
+    with pytest.raises(tw.BorrowError, match="read-only"):
         fixed.borrow_mut()
 
 

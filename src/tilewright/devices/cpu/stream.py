@@ -234,7 +234,7 @@ class CpuStream(Capturing[Node], JobStream):
     def _refuse(self, status: int) -> None:
         if status == FORKED:
             self._pool.refuse()
-        raise DriverError("out of memory: work could not be put on a stream")
+        raise DriverError("out of memory: work could not be enqueued on a stream")
 
     # Running work on the calling thread
 

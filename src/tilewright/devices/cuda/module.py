@@ -61,7 +61,7 @@ class CudaModule:
             f"the module has no kernel `{name}`",
             expected=", ".join(sorted(names)) or "none: the module has no kernels",
             got=name,
-            hint='kernels of CUDA C++ keep their names when declared extern "C"',
+            hint='CUDA C++ kernels keep their names if declared extern "C"',
         )
 
     def load_function(self, name: str) -> CudaFunction:
@@ -156,7 +156,7 @@ class CudaFunction:
             stream.keep(label, (self, keep))
             raise
         if put < 0:
-            raise context.failure(f"to launch {label}", -put)
+            raise context.failure(f"the launch of {label}", -put)
 
     def words(self, slots: Sequence[int]) -> list[int]:
         """The arguments of a launch as words of its record, if there are as many as it takes."""

@@ -211,7 +211,7 @@ def _of_context(stream: Stream, context: Context) -> CudaStream:
     if getattr(stream, "context", None) is context:
         return cast("CudaStream", stream)
     raise ContextError(
-        f"work recorded on {context.name} cannot be put on a stream of another device",
+        f"work recorded on {context.name} cannot be enqueued on a stream of another device",
         expected=f"a stream of {context.name}",
         got=repr(stream),
         device_id=context.ordinal,

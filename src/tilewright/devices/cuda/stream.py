@@ -231,7 +231,7 @@ class CudaStream:
                         self.kept.append((label, keep))
                         self._waiting.add(self)
             if status != SUCCESS:
-                raise context.failure(f"to launch {in_words(label, keep)}", status)
+                raise context.failure(f"the launch of {in_words(label, keep)}", status)
             if len(self.kept) >= MANY:
                 self.tend()
             return None
@@ -247,7 +247,7 @@ class CudaStream:
             if status == SUCCESS:
                 nodes.append(node)
         if status != SUCCESS:
-            raise context.failure(f"to launch {in_words(label, keep)}", status)
+            raise context.failure(f"the launch of {in_words(label, keep)}", status)
         node.handle = context.call(context.calls.last_node, self.handle)
         return node
 

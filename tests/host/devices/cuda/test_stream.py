@@ -143,7 +143,7 @@ def test_a_stream_is_full_when_much_waits(device, fake):
 def test_a_refused_launch_is_an_error_with_its_reason(device, fake):
     stream = device.new_stream()
     fake.fail("launch", 701)
-    with pytest.raises(DriverError, match="refused to launch `work`") as caught:
+    with pytest.raises(DriverError, match="rejected the launch of `work`") as caught:
         stream.launch(record_of(device, fake), "`work`")
     assert "701" in caught.value.got
     assert "smaller blocks" in caught.value.hint

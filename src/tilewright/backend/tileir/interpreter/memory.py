@@ -151,7 +151,7 @@ def store(pieces: Sequence[Piece], kind: Scalar, values: Array) -> None:
 def stored(kind: Scalar) -> DType:
     """The NumPy type of an element in memory; any byte but 0 is true."""
     if kind in (F4E2M1FN, I4):
-        raise UndefinedError(f"{kind} has no address of its own")
+        raise UndefinedError(f"{kind} has no separate address")
     return np.dtype(np.uint8) if kind is I1 else ELEMENTS[kind]
 
 
@@ -173,4 +173,4 @@ def _check_written(piece: Piece) -> None:
     known = written[piece.offsets] | written[ends]
     if not known.all():
         at = piece.offsets[np.flatnonzero(~known)[0]]
-        raise UndefinedError(f"byte {at} of an allocation is read, but nobody has written it")
+        raise UndefinedError(f"byte {at} of an allocation is read, but was never written")
