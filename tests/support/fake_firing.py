@@ -7,12 +7,18 @@ from struct import unpack
 from typing import Any
 
 from support.records import TENSOR_WORDS, TensorWord
-from tilewright._core import CUDA_STATUS_BITS
+from tilewright._core import CUDA_STATUS_BITS, note_passed, reborrow, reserve
 from tilewright.devices.cuda.record import HEAD_WORDS
 from tilewright.devices.lane import PUT, UNPUT
-from tilewright.devices.stub.calls import stub
-from tilewright.devices.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
-from tilewright.devices.stub.words import LANE_WORDS, MEMORY_WORDS, LaneWord, MemoryWord
+from tilewright.devices.native_records import (
+    IN_SLOT,
+    PLAN_WORDS,
+    REPLAY_WORDS,
+    TIMELINE_WORDS,
+    PlanWord,
+    ReplayWord,
+    TimelineWord,
+)
 from tilewright.op.place import here
 from tilewright.tensors.borrow import LOCK, Use
 
@@ -31,25 +37,25 @@ class Firing:
         self, shot: int, uses: list[Any] | None, user: str, up: int, row: bytes, numbers: bytes,
         lane: int, stream: int, budget: int,
     ) -> int:  # fmt: skip
-        words = (ctypes.c_int64 * SHOT_WORDS).from_address(shot)
+        words = (ctypes.c_int64 * PLAN_WORDS).from_address(shot)
         if uses or not _unchanged(words):
             return 0
         with LOCK:
-            begun = stub().reserve(row, words[ShotWord.WRITTEN], words[ShotWord.TENSORS], lane, 0)
+            begun = reserve(row, words[PlanWord.WRITTEN], words[PlanWord.TENSORS], lane, 0)
         if begun < 0:
             return 0
         if uses is not None:
             uses.append((user, here(up)))
-        count = words[ShotWord.SLOTS]
+        count = words[PlanWord.SLOTS]
         first = HEAD_WORDS + count + 1
-        record = (ctypes.c_int64 * (first + count)).from_address(words[ShotWord.RECORD])
+        record = (ctypes.c_int64 * (first + count)).from_address(words[PlanWord.RECORD])
         values = list(record[first:])
-        tensors, given = words[ShotWord.TENSORS], words[ShotWord.NUMBERS]
-        for i, at in enumerate(_words(words[ShotWord.TENSOR_PLACES], tensors)):
+        tensors, given = words[PlanWord.TENSORS], words[PlanWord.NUMBERS]
+        for i, at in enumerate(_words(words[PlanWord.TENSOR_PLACES], tensors)):
             tensor = int.from_bytes(row[8 * i : 8 * i + 8], "little")
             values[at - first] = _words(tensor, TENSOR_WORDS)[TensorWord.ADDRESS]
         for number, at in zip(
-            unpack(f"{given}q", numbers), _words(words[ShotWord.NUMBER_PLACES], given), strict=True
+            unpack(f"{given}q", numbers), _words(words[PlanWord.NUMBER_PLACES], given), strict=True
         ):
             values[at - first] = number
         put = self._counted(lane, self._launch(record, values, stream))
@@ -61,11 +67,11 @@ class Firing:
         return put << CUDA_STATUS_BITS | (self._see_through(lane, stream, budget) if budget else 0)
 
     def _see_through(self, lane: int, stream: int, budget: int) -> int:
-        words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)
-        unput, issued = words[LaneWord.UNPUT], words[LaneWord.ISSUED]
+        words = (ctypes.c_int64 * TIMELINE_WORDS).from_address(lane)
+        unput, issued = words[TimelineWord.UNPUT], words[TimelineWord.ISSUED]
         status = self.drain(0, stream, budget)
         if not status and not unput:
-            stub().passed(lane, issued)
+            note_passed(lane, issued)
         return status
 
     def shoot(self, record: int, lane: int, stream: int, unput: int) -> int:
@@ -75,14 +81,14 @@ class Firing:
         self, context: int, record: int, executable: int, memory: int, uses: list[Any] | None,
         user: str, up: int, built: Any, lane: int, stream: int, budget: int,
     ) -> int:  # fmt: skip
-        words = (ctypes.c_int64 * MEMORY_WORDS).from_address(memory)
+        words = (ctypes.c_int64 * REPLAY_WORDS).from_address(memory)
         row, count, written = words[:3]
         with LOCK:
-            if uses or stub().claim(row, written, count, lane) < 0:
+            if uses or reborrow(row, written, count, lane) < 0:
                 return 0
             for tensor in _words(row, written):
                 state = _object(_words(tensor, TENSOR_WORDS)[TensorWord.STATE])
-                state.last_write = Use(_object(words[MemoryWord.WHAT]), built)
+                state.last_write = Use(_object(words[ReplayWord.WHAT]), built)
         if uses is not None:
             uses.append((user, here(up)))
         if record:
@@ -96,7 +102,7 @@ class Firing:
 
     def _counted(self, lane: int, status: int, unput: int = 0) -> int:
         """As native code does: no interrupt comes between one count and another."""
-        words = (ctypes.c_int64 * LANE_WORDS).from_address(lane)
+        words = (ctypes.c_int64 * TIMELINE_WORDS).from_address(lane)
         begun = (ctypes.c_int64 * 1).from_address(unput) if unput else [0]
         words[UNPUT] -= 1
         begun[0] = 0
@@ -112,7 +118,7 @@ def _words(address: int, count: int) -> list[int]:
 
 def _unchanged(shot: Any) -> bool:
     """Whether all that a shot watches is what it was."""
-    watches = _words(shot[ShotWord.WATCHES], 3 * shot[ShotWord.WATCHED])
+    watches = _words(shot[PlanWord.WATCHES], 3 * shot[PlanWord.WATCHED])
     each = (watches[i : i + 3] for i in range(0, len(watches), 3))
     return all(_is_still(*watch) for watch in each)
 

@@ -12,8 +12,7 @@ from support.records import ALL_BYTES, TENSOR_WORDS, storage_words
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
 from tilewright.devices.lane import Lane
-from tilewright.devices.stub.shots import SHOT_WORDS
-from tilewright.devices.stub.words import MEMORY_WORDS, new_words
+from tilewright.devices.native_records import PLAN_WORDS, REPLAY_WORDS, new_words
 from tilewright.op.place import here
 from tilewright.tensors.borrow import BorrowState
 
@@ -96,7 +95,7 @@ class Plain:
         self.watches = (ctypes.c_int64 * 6)(
             id(self.read), 0, id(one[1]), id(self.world), id(self.other), id(other[1])
         )
-        self.shot = (ctypes.c_int64 * SHOT_WORDS)(
+        self.shot = (ctypes.c_int64 * PLAN_WORDS)(
             self.record.address, 4, 2, tensors, 1, numbers, 1,
             2, ctypes.addressof(self.watches), 0,
         )  # fmt: skip
@@ -125,7 +124,7 @@ class Recorded:
         self.row = new_words(6)
         self.row[:2] = [ctypes.addressof(each) for each in self.tensors]
         self.what, self.built, self.record = "written by a graph", here(), record
-        self.words = (ctypes.c_int64 * MEMORY_WORDS)(
+        self.words = (ctypes.c_int64 * REPLAY_WORDS)(
             ctypes.addressof(self.row), 2, 1, id(self.what)
         )  # fmt: skip
         self.lane, self.uses = Lane(), []

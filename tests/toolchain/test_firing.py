@@ -326,7 +326,7 @@ def test_an_op_is_used_once(warm):
 def test_a_refused_launch_leaves_all_usable(fake, warm):
     p, x, stream = warm
     fake.fail("launch", 701)
-    with pytest.raises(tw.DriverError, match=r"to launch `double`, launched at .*test_firing"):
+    with pytest.raises(tw.DriverError, match=r"the launch of `double`, launched at .*test_firing"):
         double(p, x).start_on(stream)
     double(p, x).sync_on(stream)
     assert stream.lane.all_put() is not None

@@ -7,16 +7,16 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
 
-from .stub.calls import stub
-from .stub.words import LANE_WORDS, LaneWord, new_words
+from .._core import note_passed, reap
+from .native_records import TIMELINE_WORDS, TimelineWord, new_words
 
 if TYPE_CHECKING:
+    from .native_records import Words
     from .protocol import Stream
-    from .stub.words import Words
 
-ISSUED, OVER, UNPUT = int(LaneWord.ISSUED), int(LaneWord.OVER), int(LaneWord.UNPUT)
-PUT, LISTED, LATEST = int(LaneWord.PUT), int(LaneWord.LISTED), int(LaneWord.LATEST)
-QUEUE, DOMAIN = int(LaneWord.QUEUE), int(LaneWord.DOMAIN)
+ISSUED, OVER, UNPUT = int(TimelineWord.ISSUED), int(TimelineWord.OVER), int(TimelineWord.UNPUT)
+PUT, LISTED, LATEST = int(TimelineWord.PUT), int(TimelineWord.LISTED), int(TimelineWord.LATEST)
+QUEUE, DOMAIN = int(TimelineWord.QUEUE), int(TimelineWord.DOMAIN)
 
 
 class Lane:
@@ -34,7 +34,7 @@ class Lane:
 
     def __init__(self, stream: Stream | None = None) -> None:
         self._stream = None if stream is None else ref(stream)
-        self.words: Words = new_words(LANE_WORDS)
+        self.words: Words = new_words(TIMELINE_WORDS)
         self.address = ctypes.addressof(self.words)
         self.flights: dict[int, Any] = {}
         """Those that somebody may have to know of, by number."""
@@ -81,7 +81,7 @@ class Lane:
         flights = self.flights
         flights.pop(number, None)
         self.words[LISTED] = next(iter(flights), 0)
-        stub().settle(self.address)
+        reap(self.address)
 
     def all_put(self) -> int | None:
         """The number of the last one, if all have been put on the stream."""
@@ -91,7 +91,7 @@ class Lane:
 
     def passed(self, number: int) -> None:
         """All that were put on the stream up to this number are over."""
-        stub().passed(self.address, number)
+        note_passed(self.address, number)
 
 
 class Lanes:

@@ -114,8 +114,8 @@ class ForeignOnGpu(Foreign):
 
 Held: TypeAlias = "tuple[Any, ...]"
 """What native code gives for tensors that need no closer look, once they are borrowed: their
-records, which keep their memory; the use that borrowed them; their row, see `devices.stub`; and the
-`Known` of their kinds."""
+records, which keep their memory; the use that borrowed them; their row; and the `Known` of their
+kinds."""
 
 
 class Bound:

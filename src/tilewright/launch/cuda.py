@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from .._core import write_addresses
 from ..backend.tileir.abi import Slot, slots
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.dtypes import AnyDType
@@ -18,7 +19,6 @@ from ..devices.cuda.memory import DeviceMemory
 from ..devices.cuda.record import REPORT_BYTES, PinnedReport, Record, first_slot
 from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import Block, Device, Stream
-from ..devices.stub.calls import stub
 from ..ir.artifact import Artifact
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
@@ -82,7 +82,6 @@ class CudaRun:
         self._memory = (ctypes.c_int64 * self._count)(*[memory[i] for i in range(self._count)])
         """Which words of a record are the addresses of the launch's memory."""
         self._memory_at = ctypes.addressof(self._memory)
-        self._address = stub().address
         self._hardware, self._block = _hardware(artifact, grid)
         self._idle: list[Record] = []
         quiet = not (self._reports or self._pointers)
@@ -116,7 +115,7 @@ class CudaRun:
         """Write what differs between launches alike; lists memory that was made for this one."""
         words = record.words
         if bound.held is not None:
-            self._address(bound.held[-2], self._count, record.address, self._memory_at)
+            write_addresses(bound.held[-2], self._count, record.address, self._memory_at)
         else:
             addresses = self._staged(bound, stream, staged)
             for place, address in zip(self._memory, addresses, strict=True):

@@ -14,8 +14,8 @@ from ..base.dtypes import AnyDType
 from ..devices.cuda.context import Context
 from ..devices.cuda.record import Record
 from ..devices.cuda.stream import CudaStream
+from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
-from ..devices.stub.shots import ShotWord
 from ..op.place import Spot, place_of
 from ..tensors.flight import PUTS, tell_put
 from ..tensors.order import regions_of, tidy
@@ -51,9 +51,9 @@ class CudaShot(PlainShot):
         self.context, self._label = context, label
         self._fire = context.calls.fire
         words = self._words
-        words[ShotWord.RECORD] = record.address
-        words[ShotWord.SLOTS] = len(record.words) - record.slots
-        words[ShotWord.DRIVER] = context.calls.native_driver
+        words[PlanWord.RECORD] = record.address
+        words[PlanWord.SLOTS] = len(record.words) - record.slots
+        words[PlanWord.DRIVER] = context.calls.native_driver
 
     def fire(
         self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool

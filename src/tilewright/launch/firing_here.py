@@ -16,8 +16,8 @@ from ..devices.cpu.run import QUIET as NOTHING_SAID
 from ..devices.cpu.run import Launcher, RawReport
 from ..devices.cpu.stream import CpuStream
 from ..devices.lane import Lane
+from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
-from ..devices.stub.shots import ShotWord
 from ..op.outcome import Outcome
 from ..tensors.flight import fail_unlisted
 from ..tensors.order import regions_of
@@ -72,7 +72,7 @@ class CpuShot(PlainShot):
         except Exception as error:  # all is being stopped: it was not run
             outcome = Outcome(((self._kernel, held[-3].spot),))
             outcome.settle(error)
-            memory, written = regions_of(held), self._words[ShotWord.WRITTEN]
+            memory, written = regions_of(held), self._words[PlanWord.WRITTEN]
             fail_unlisted(lane, number, outcome, memory[:written], memory[written:])
 
     def _tell_of(self, report: RawReport) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from .._core import write_addresses
 from ..base.shapes import Shape, size
 from ..devices.cpu.native import load
 from ..devices.cpu.record import SLOTS, Record
@@ -14,7 +15,6 @@ from ..devices.cpu.run import QUIET as DRIVER_QUIET
 from ..devices.cpu.run import Launcher, RawReport
 from ..devices.cpu.stream import CpuStream
 from ..devices.protocol import Stream
-from ..devices.stub.calls import stub
 from ..ir.artifact import Artifact
 from ..ir.signature import ScalarSpec
 from ..tensors.region import Region
@@ -66,7 +66,6 @@ class NativeRun:
         self._count = len(memory)
         self._memory = (ctypes.c_int64 * self._count)(*memory)
         self._memory_at = ctypes.addressof(self._memory)
-        self._address = stub().address
         self._pointers = places[PointerArg]
         dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
         self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
@@ -125,7 +124,7 @@ class NativeRun:
     def _fill(self, record: Record, bound: Bound) -> None:
         words = record.words
         if bound.held is not None:
-            self._address(bound.held[-2], self._count, record.address, self._memory_at)
+            write_addresses(bound.held[-2], self._count, record.address, self._memory_at)
         else:
             for place, region in zip(self._memory, bound.memory, strict=True):
                 words[place] = region.address

@@ -12,8 +12,8 @@ import numpy as np
 from ..base.dtypes import AnyDType, DType, as_dtype
 from ..base.errors import DriverError, LaunchError
 from ..devices.cuda.module import CudaFunction
+from ..devices.native_records import new_words
 from ..devices.protocol import Device, FirstUse, Function, FunctionRun, LaunchConfig, Module, Stream
-from ..devices.stub.words import new_words
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp

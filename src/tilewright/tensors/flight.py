@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from .._core import set_process
+from .._core import note_submitted, set_process
 from ..base.errors import ContextError
 from ..base.shield import listen
 from ..devices.lane import OVER, Lane
-from ..devices.stub.calls import stub
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
 from .borrow import LOCK
@@ -73,11 +72,11 @@ class Flight:
         if lane is None:
             self.is_put = True
         else:
-            note_put, address = stub().put, lane.address
+            address = lane.address
             with LOCK:
                 if not self.is_put:
                     self.is_put = True  # no interrupt is raised between this and the call
-                    note_put(address)
+                    note_submitted(address)
                 if event is None:
                     lane.end(self.number)
         tell_put()

@@ -15,10 +15,10 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
-from .._core import BEHIND_REGIONS, FOLLOWING, LISTED
+from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK
+from .._core import reserve as reserve_in_core
 from ..devices.lane import LATEST, OVER, Lane
-from ..devices.stub.calls import stub
-from ..devices.stub.words import ACCOUNT, Look
+from ..devices.native_records import SlowPath
 from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK, BorrowState
 from .flight import Flight, Numbered, tell_put
@@ -91,7 +91,7 @@ class Order:
 
     def mark(self) -> None:
         """Tell launches whether this must be looked through."""
-        self.state.mark(Look.FLIGHTS, self.is_listing())
+        self.state.mark(SlowPath.FLIGHTS, self.is_listing())
 
     def is_listing(self) -> bool:
         """Whether launches must look through this."""
@@ -279,16 +279,16 @@ def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False)
     """
     regions = regions_of(held)
     row, count, address = held[-2], len(regions), lane.address
-    reserve, how = stub().reserve, LISTED if listed else 0
+    how = LISTED if listed else 0
     with LOCK:
-        number = reserve(row, written, count, address, how)
-        if number == ACCOUNT:
+        number = reserve_in_core(row, written, count, address, how)
+        if number == PENDING_WORK:
             orders = [region.storage.order for region in regions]
             for order in orders:
                 order.tidy()
             if _are_followed(orders, lane.stream):
                 how |= FOLLOWING
-            number = reserve(row, written, count, address, how)
+            number = reserve_in_core(row, written, count, address, how)
     return number
 
 

@@ -10,10 +10,10 @@ from functools import partial
 from struct import pack
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._core import note_submitted
 from ..base.errors import DeviceError
 from ..base.shield import shielded
 from ..devices.lane import ISSUED
-from ..devices.stub.calls import stub
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_end, trace_put
@@ -24,8 +24,8 @@ from .recording import Node
 
 if TYPE_CHECKING:
     from ..devices.lane import Lane
+    from ..devices.native_records import Words
     from ..devices.protocol import Stream
-    from ..devices.stub.words import Words
     from ..op.core import DeviceOp
     from .region import Region
 
@@ -105,7 +105,7 @@ def leave_unput(lane: Lane, unput: Words) -> None:
     """Tell who waits for work that `begin_raw` has begun, if it was not put on its stream."""
     if unput[0]:
         unput[0] = 0
-        stub().put(lane.address)
+        note_submitted(lane.address)
     tell_put()
 
 

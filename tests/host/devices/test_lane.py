@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tilewright._core import note_submitted, reserve
 from tilewright.devices.lane import ISSUED, LATEST, LISTED, OVER, UNPUT, Lane, Lanes
-from tilewright.devices.stub.calls import stub
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_those_before_the_first_that_is_under_way_are_over(lane, ended, over):
 
 
 def put(lane):
-    stub().put(lane.address)
+    note_submitted(lane.address)
 
 
 def test_what_is_put_is_counted(lane):
@@ -57,7 +57,7 @@ def test_memory_finds_lanes_by_their_address(lane):
 def issued(lane, *listed):
     """Give numbers out, to work that is listed or not."""
     for is_listed in listed:
-        number = stub().reserve(b"", 0, 0, lane.address, is_listed)
+        number = reserve(b"", 0, 0, lane.address, is_listed)
         if is_listed:
             lane.flights[number] = object()
 

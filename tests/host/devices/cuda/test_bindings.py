@@ -16,8 +16,7 @@ from tilewright.devices.cuda.bindings import SINCE, Bindings
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
 from tilewright.devices.lane import ISSUED, OVER, PUT, UNPUT, Lane
-from tilewright.devices.stub.shots import ShotWord
-from tilewright.devices.stub.words import Look
+from tilewright.devices.native_records import PlanWord, SlowPath
 from tilewright.op.place import here
 from tilewright.tensors.borrow import BORROWING, Use
 
@@ -79,7 +78,7 @@ def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
 
 def test_a_plain_launch_that_cannot_begin_is_no_use(native):
     plain = Plain()
-    plain.memory[0][StorageWord.LOOK] = Look.FLIGHTS
+    plain.memory[0][StorageWord.LOOK] = SlowPath.FLIGHTS
     assert plain.fire(native) == 0 and plain.uses == []
 
 
@@ -174,7 +173,7 @@ def test_a_graph_borrows_its_memory_and_notes_who_did(native):
 
 def test_a_graph_whose_memory_is_not_plain_is_not_put_anywhere(driver, native):
     graph = Recorded()
-    graph.memory[0][StorageWord.LOOK] = Look.LEASES
+    graph.memory[0][StorageWord.LOOK] = SlowPath.LEASES
     assert graph.fire(native) == 0
     assert driver.log == graph.uses == [] and graph.states[0].last_write is None
 
@@ -251,7 +250,7 @@ def submit(plain, native, user, spot, budget=0):
 def test_kernels_have_any_number_of_parameters(driver, native, count):
     record = Record(77, 88, (1, 1, 1), (1, 1, 1), 0, range(count))
     plain, driver.parameters = Plain(), count
-    plain.shot[ShotWord.RECORD], plain.shot[ShotWord.SLOTS] = record.address, count
+    plain.shot[PlanWord.RECORD], plain.shot[PlanWord.SLOTS] = record.address, count
     first, places = record.slots, plain.places
     places[0][:], places[1][:] = [first, first + count - 1], [first + 1]
     assert plain.fire(native) == 1 << CUDA_STATUS_BITS

@@ -18,10 +18,19 @@ from support.records import (
     TensorWord,
     storage_words,
 )
-from tilewright._core import FOLLOWING, LISTED, slot_offset
+from tilewright import _core
+from tilewright._core import (
+    FOLLOWING,
+    LISTED,
+    PENDING_WORK,
+    SLOW_PATH,
+    bind_tensors,
+    reborrow,
+    slot_offset,
+    write_addresses,
+)
 from tilewright.devices.lane import ISSUED, OVER, UNPUT, Lane
-from tilewright.devices.stub.calls import stub
-from tilewright.devices.stub.words import ACCOUNT, CALL_WORDS, CLOSER, LaneWord, Look, new_words
+from tilewright.devices.native_records import BIND_WORDS, SlowPath, TimelineWord, new_words
 from tilewright.op.place import here, place_of
 from tilewright.tensors.arc import Core
 from tilewright.tensors.borrow import BorrowState, Use
@@ -66,7 +75,7 @@ def row(tensors, written, epochs=None, owner=0):
 
 def reserve(tensors, written=0, lane=None, epochs=None, listed=True, owner=0):
     lane, told = lane or Lane(), row(tensors, written, epochs, owner)
-    return stub().reserve(told, written, len(tensors), lane.address, listed)
+    return _core.reserve(told, written, len(tensors), lane.address, listed)
 
 
 def tensor(*, shape=(4,), look=0):
@@ -92,7 +101,7 @@ class Call:
         self.found = new_words(count + written)
         self.places = (ctypes.c_int64 * count)(*(places or range(count)))
         self.known, self.kinds = object(), (ctypes.c_int64 * (count + written))(*(kinds or ()))
-        self.words = new_words(CALL_WORDS)
+        self.words = new_words(BIND_WORDS)
         self.words[:] = [
             count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
@@ -101,7 +110,7 @@ class Call:
         ]  # fmt: skip
 
     def bind(self, *arguments):
-        return stub().bind(ctypes.addressof(self.words), arguments, 1)
+        return bind_tensors(ctypes.addressof(self.words), arguments, 1)
 
 
 def busy_lane(issued=5, over=0, unput=0):
@@ -256,16 +265,16 @@ def test_a_part_that_is_written_and_read_is_looked_at():
 @pytest.mark.parametrize(
     ("look", "writes", "is_plain"),
     [
-        (Look.EXCLUSIVE, True, True),
-        (Look.WRITERS, False, False),
-        (Look.WRITERS, True, False),
-        (Look.NEIGHBOURS, False, False),
-        (Look.NEIGHBOURS, True, False),
-        (Look.READERS, False, True),
-        (Look.READERS, True, False),
-        (Look.LEASES, False, True),
-        (Look.UNWRITTEN, False, True),
-        (Look.FLIGHTS, False, True),
+        (SlowPath.EXCLUSIVE, True, True),
+        (SlowPath.WRITERS, False, False),
+        (SlowPath.WRITERS, True, False),
+        (SlowPath.NEIGHBOURS, False, False),
+        (SlowPath.NEIGHBOURS, True, False),
+        (SlowPath.READERS, False, True),
+        (SlowPath.READERS, True, False),
+        (SlowPath.LEASES, False, True),
+        (SlowPath.UNWRITTEN, False, True),
+        (SlowPath.FLIGHTS, False, True),
     ],
 )
 def test_what_building_a_launch_asks_of_memory(look, writes, is_plain):
@@ -285,27 +294,27 @@ def test_a_read_ends_an_exclusive_borrow():
 def test_claiming_moves_epochs_on():
     z, x = Tensor(epoch=4), Tensor(epoch=7)
     words = (ctypes.c_int64 * 6).from_buffer_copy(row([z, x], 1))
-    assert stub().claim(ctypes.addressof(words), 1, 2, Lane().address) == 1
+    assert reborrow(ctypes.addressof(words), 1, 2, Lane().address) == 1
     assert z.storage[StorageWord.EPOCH] == 5 and x.storage[StorageWord.EPOCH] == 7
     assert words[2:4] == [5, 7]
-    z.storage[StorageWord.LOOK] = Look.EXCLUSIVE
-    assert stub().claim(ctypes.addressof(words), 1, 2, Lane().address) == CLOSER
+    z.storage[StorageWord.LOOK] = SlowPath.EXCLUSIVE
+    assert reborrow(ctypes.addressof(words), 1, 2, Lane().address) == SLOW_PATH
     assert z.storage[StorageWord.EPOCH] == 5
 
 
 RUNNING = {
-    Look.EXCLUSIVE: (CLOSER, 1),
-    Look.WRITERS: (CLOSER, CLOSER),
-    Look.NEIGHBOURS: (CLOSER, CLOSER),
-    Look.LEASES: (CLOSER, CLOSER),
-    Look.UNWRITTEN: (CLOSER, 1),
-    Look.META: (CLOSER, CLOSER),
-    Look.FLIGHTS: (ACCOUNT, ACCOUNT),
-    Look.READERS: (1, 1),
+    SlowPath.EXCLUSIVE: (SLOW_PATH, 1),
+    SlowPath.WRITERS: (SLOW_PATH, SLOW_PATH),
+    SlowPath.NEIGHBOURS: (SLOW_PATH, SLOW_PATH),
+    SlowPath.LEASES: (SLOW_PATH, SLOW_PATH),
+    SlowPath.UNWRITTEN: (SLOW_PATH, 1),
+    SlowPath.META: (SLOW_PATH, SLOW_PATH),
+    SlowPath.FLIGHTS: (PENDING_WORK, PENDING_WORK),
+    SlowPath.READERS: (1, 1),
 }
 
 
-@pytest.mark.parametrize("look", Look)
+@pytest.mark.parametrize("look", SlowPath)
 @pytest.mark.parametrize("writes", [False, True])
 def test_what_running_a_launch_asks_of_memory(look, writes):
     tensors = [Tensor(), Tensor(look=look)]
@@ -314,18 +323,21 @@ def test_what_running_a_launch_asks_of_memory(look, writes):
 
 @pytest.mark.parametrize("how", [FOLLOWING, FOLLOWING | LISTED])
 def test_work_that_follows_what_is_listed_needs_no_closer_look_for_that(how):
-    tensor, lane = Tensor(look=Look.FLIGHTS), Lane()
+    tensor, lane = Tensor(look=SlowPath.FLIGHTS), Lane()
     assert reserve([tensor], written=1, lane=lane, listed=how) == 1
-    assert tensor.storage[StorageWord.LOOK] == Look.FLIGHTS, "others still look"
-    assert (lane.words[LaneWord.LISTED] == 1) == bool(how & LISTED)
-    assert reserve([Tensor(look=Look.FLIGHTS | Look.LEASES)], written=1, listed=how) == CLOSER
+    assert tensor.storage[StorageWord.LOOK] == SlowPath.FLIGHTS, "others still look"
+    assert (lane.words[TimelineWord.LISTED] == 1) == bool(how & LISTED)
+    assert (
+        reserve([Tensor(look=SlowPath.FLIGHTS | SlowPath.LEASES)], written=1, listed=how)
+        == SLOW_PATH
+    )
 
 
 def test_a_read_whose_epoch_has_passed_is_looked_at():
     read = Tensor(epoch=4)
-    assert reserve([read], epochs=[3]) == CLOSER
+    assert reserve([read], epochs=[3]) == SLOW_PATH
     assert reserve([read], epochs=[4]) == 1
-    assert reserve([read], written=1, epochs=[3]) == CLOSER
+    assert reserve([read], written=1, epochs=[3]) == SLOW_PATH
     assert reserve([Tensor(epoch=3)], written=1, epochs=[3]) == 1
 
 
@@ -333,13 +345,13 @@ def test_a_write_whose_borrow_has_ended_is_looked_at():
     written = Tensor()
     written.storage[StorageWord.OWNER] = 5
     assert reserve([written], written=1, owner=5) == 1
-    assert reserve([written], written=1, owner=6) == CLOSER
+    assert reserve([written], written=1, owner=6) == SLOW_PATH
 
 
 @pytest.mark.parametrize("listed", [False, True])
 def test_what_was_never_written_can_be_written(listed):
-    assert reserve([Tensor(look=Look.UNWRITTEN)], written=1, listed=listed) == 1
-    assert reserve([Tensor(look=Look.UNWRITTEN)], written=0, listed=listed) == CLOSER
+    assert reserve([Tensor(look=SlowPath.UNWRITTEN)], written=1, listed=listed) == 1
+    assert reserve([Tensor(look=SlowPath.UNWRITTEN)], written=0, listed=listed) == SLOW_PATH
 
 
 def test_launches_are_numbered_and_noted():
@@ -351,8 +363,8 @@ def test_launches_are_numbered_and_noted():
 
 
 def test_a_refused_launch_leaves_no_trace():
-    lane, good, bad = busy_lane(), Tensor(), Tensor(look=Look.LEASES)
-    assert reserve([good, bad], 1, lane) == CLOSER
+    lane, good, bad = busy_lane(), Tensor(), Tensor(look=SlowPath.LEASES)
+    assert reserve([good, bad], 1, lane) == SLOW_PATH
     assert not any(good.noted()) and lane.words[ISSUED] == 5 and lane.words[UNPUT] == 0
 
 
@@ -366,16 +378,16 @@ def test_who_must_wait_for_whom(before, after, whose):
     (memory.reads if before == "read" else memory.wrote)(its, 5)
     waits = whose in ("own, not put", "other's") and "write" in (before, after)
     answer = reserve([memory], after == "write", mine)
-    assert answer == (CLOSER if waits else 6)
+    assert answer == (SLOW_PATH if waits else 6)
 
 
 def test_several_streams_may_read_at_once():
     memory, lanes = Tensor(), [busy_lane() for _ in range(MARKS + 1)]
-    assert [reserve([memory], 0, lane) for lane in lanes] == [6] * MARKS + [CLOSER]
+    assert [reserve([memory], 0, lane) for lane in lanes] == [6] * MARKS + [SLOW_PATH]
     for lane in lanes[:MARKS]:
         lane.words[UNPUT] = 0
         assert reserve([memory], 0, lane) == 7
-    assert reserve([memory], 1, lanes[0]) == CLOSER
+    assert reserve([memory], 1, lanes[0]) == SLOW_PATH
 
 
 def test_what_a_launch_reads_twice_needs_one_place():
@@ -383,13 +395,13 @@ def test_what_a_launch_reads_twice_needs_one_place():
     for _ in range(MARKS - 1):
         memory.reads(busy_lane(), 5)
     assert reserve([memory, memory], 0, lane) == 6
-    assert reserve([memory], 0, busy_lane()) == CLOSER
+    assert reserve([memory], 0, busy_lane()) == SLOW_PATH
 
 
 def test_addresses_go_where_they_belong():
     slots, places = new_words(6), (ctypes.c_int64 * 2)(4, 1)
     tensors = [Tensor(address=100), Tensor(address=200)]
-    stub().address(row(tensors, 0), 2, ctypes.addressof(slots), ctypes.addressof(places))
+    write_addresses(row(tensors, 0), 2, ctypes.addressof(slots), ctypes.addressof(places))
     assert slots[:] == [0, 200, 0, 0, 100, 0]
 
 
@@ -402,36 +414,36 @@ def test_an_op_noted_for_writing_is_the_same_at_one_place():
 
 
 WRONG: list[tuple[str, tuple[object, ...]]] = [
-    ("bind", ()),
-    ("bind", ("address", (), 0)),
-    ("bind", (0, [], 0)),
+    ("bind_tensors", ()),
+    ("bind_tensors", ("address", (), 0)),
+    ("bind_tensors", (0, [], 0)),
     ("reserve", ("row", 0, 0, 0, 0)),
     ("reserve", (bytes(8 * 4), 1, 2, 0, 0)),
     ("reserve", (bytes(80), 2, 1, 0, 0)),
     ("reserve", (bytes(80), -1, 1, 0, 0)),
     ("reserve", (bytes(80), 0, 1 << 62, 0, 0)),
     ("reserve", (b"", 0, 0, 0.5, 0)),
-    ("claim", (0, "1", 0, 0)),
-    ("address", (bytes(8), 2, 0, 0)),
-    ("put", (None,)),
-    ("passed", (0, "1")),
-    ("settle", ()),
+    ("reborrow", (0, "1", 0, 0)),
+    ("write_addresses", (bytes(8), 2, 0, 0)),
+    ("note_submitted", (None,)),
+    ("note_passed", (0, "1")),
+    ("reap", ()),
 ]
 
 
 @pytest.mark.parametrize(("name", "arguments"), WRONG)
 def test_wrong_arguments_are_refused(name, arguments):
     with pytest.raises(TypeError):
-        getattr(stub(), name)(*arguments)
+        getattr(_core, name)(*arguments)
 
 
 @pytest.mark.parametrize("known", ["text", None, 0.5])
 def test_a_program_stands_so_many_calls_away_or_somewhere(known):
     call = Call(1, 0)
     with pytest.raises(TypeError, match="location"):
-        stub().bind(ctypes.addressof(call.words), (tensor(),), known)
+        bind_tensors(ctypes.addressof(call.words), (tensor(),), known)
     spot = here()
-    held = stub().bind(ctypes.addressof(call.words), (tensor(),), spot)
+    held = bind_tensors(ctypes.addressof(call.words), (tensor(),), spot)
     assert held[-3].spot is spot
 
 
