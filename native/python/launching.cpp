@@ -22,13 +22,13 @@ struct LaunchClasses {
   int64_t home = 0;               // the device of the tensors
   int64_t latest = 0;             // what was last asked for, its code, and how it is submitted
   int64_t ranges = 0;
-  PyTypeObject* cpu_plan = nullptr;  // launch.firing_here.CpuShot
+  PyTypeObject* cpu_plan = nullptr;  // launch.cpu_plan.CpuPlan
   int64_t cpu_address = 0;           // of its `LaunchPlan`
   int64_t cpu_packing = 0;
   int64_t launcher = 0;
   int64_t idle = 0;    // a list of records that are as good as new
   int64_t starts = 0;  // whether launches that nobody waits for report nothing
-  PyTypeObject* cuda_plan = nullptr;  // launch.firing.CudaShot
+  PyTypeObject* cuda_plan = nullptr;  // launch.cuda_plan.CudaPlan
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
   int64_t context = 0;
@@ -75,7 +75,7 @@ bool name_all() {
 struct Prepared {
   Owned held;
   Owned code;
-  Owned plan;     // a `CpuShot` or a `CudaShot`
+  Owned plan;     // a `CpuPlan` or a `CudaPlan`
   Owned numbers;  // those of the launch, as they were accepted
   Owned packed;   // bytes, where native code could not pack the numbers
   int64_t words[kMostPacked];  // the numbers as parameters
@@ -444,12 +444,12 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
   found.known = setup.type("Known", {{"home", &found.home},
                                      {"latest", &found.latest},
                                      {"ranges", &found.ranges}});
-  found.cpu_plan = setup.type("CpuShot", {{"given", &found.cpu_address},
+  found.cpu_plan = setup.type("CpuPlan", {{"given", &found.cpu_address},
                                           {"packing", &found.cpu_packing},
                                           {"_launcher", &found.launcher},
                                           {"_idle", &found.idle},
                                           {"starts", &found.starts}});
-  found.cuda_plan = setup.type("CudaShot", {{"given", &found.cuda_address},
+  found.cuda_plan = setup.type("CudaPlan", {{"given", &found.cuda_address},
                                             {"packing", &found.cuda_packing},
                                             {"context", &found.context}});
   setup.type("Context", {{"is_fine", &found.is_fine}});

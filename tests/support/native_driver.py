@@ -95,20 +95,20 @@ class Plain:
         self.watches = (ctypes.c_int64 * 6)(
             id(self.read), 0, id(one[1]), id(self.world), id(self.other), id(other[1])
         )
-        self.shot = (ctypes.c_int64 * PLAN_WORDS)(
+        self.plan = (ctypes.c_int64 * PLAN_WORDS)(
             self.record.address, 4, 2, tensors, 1, numbers, 1,
             2, ctypes.addressof(self.watches), 0,
         )  # fmt: skip
         self.lane, self.uses = Lane(), []
 
-    def fire(self, native, budget=0):
+    def submit(self, native, budget=0):
         self.uses = []
-        return self.fire_again(native, budget)
+        return self.submit_again(native, budget)
 
-    def fire_again(self, native, budget=0):
-        shot, lane = ctypes.addressof(self.shot), self.lane.address
+    def submit_again(self, native, budget=0):
+        plan, lane = ctypes.addressof(self.plan), self.lane.address
         row, numbers = self.row, pack("q", -5)
-        return native.submit_launch(shot, self.uses, "fire()", 0, row, numbers, lane, 11, budget)
+        return native.submit_launch(plan, self.uses, "submit()", 0, row, numbers, lane, 11, budget)
 
 
 class Recorded:
@@ -129,12 +129,12 @@ class Recorded:
         )  # fmt: skip
         self.lane, self.uses = Lane(), []
 
-    def fire(self, native, budget=0):
+    def submit(self, native, budget=0):
         self.uses = []
-        return self.fire_again(native, budget)
+        return self.submit_again(native, budget)
 
-    def fire_again(self, native, budget=0):
+    def submit_again(self, native, budget=0):
         return native.submit_graph(
-            77, self.record, 5, ctypes.addressof(self.words), self.uses, "fire()", 0, self.built,
+            77, self.record, 5, ctypes.addressof(self.words), self.uses, "submit()", 0, self.built,
             self.lane.address, 11, budget,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, TypeVar, TypeVarTuple
 
 from .blocks import copy_on_host, fill_on_host
-from .capturing import Capturing, Unfired
+from .capturing import Capturing, NoFastPath
 from .lane import Lanes
 from .protocol import Block, Event, Stream
 
@@ -112,7 +112,7 @@ class ImmediateStream(Capturing[Callable[[], object]]):
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-class ImmediateReplay(Unfired):
+class ImmediateReplay(NoFastPath):
     """Recorded work, done again each time it is put on a stream."""
 
     __slots__ = ("_nodes",)

@@ -181,8 +181,8 @@ class ReplayRun(Protocol):
 
 
 FirstUse: TypeAlias = "tuple[list[tuple[str, Spot]], str, int]"
-"""How an op notes that it is used when it is fired: in the list of its uses, which must be empty,
-by whom, and how many calls up the program stands, or further."""
+"""How an op notes that it is used when it is submitted: in the list of its uses, which must be
+empty, by whom, and how many calls up the program stands, or further."""
 
 AnyUse: TypeAlias = "FirstUse | tuple[None, str, int]"
 """The same; or, without a list, that this was noted before."""
@@ -198,7 +198,7 @@ class Replay(Protocol):
 
     @property
     def starts(self) -> bool:
-        """Whether it can be fired where nobody waits for it."""
+        """Whether it can be submitted where nobody waits for it."""
         ...
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
@@ -208,7 +208,7 @@ class Replay(Protocol):
         """
         ...
 
-    def fire(
+    def submit(
         self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool, /
     ) -> ReplayRun | bool:
         """Borrow memory, as the words at an address say, and put it on a stream as numbered work.

@@ -166,17 +166,17 @@ class CudaGraph(NativeGraph, Generic[T]):
                 storage.graphs = tuple([known for known in storage.graphs if known() is not self])
             self._gather()
 
-    def fire(self, stream: Stream, use: FirstUse, built: Spot, waits: bool) -> bool:
+    def submit(self, stream: Stream, use: FirstUse, built: Spot, waits: bool) -> bool:
         """Put one replay on a stream, where memory and stream allow that without a closer look."""
         memory, replay = self._memory, self._replay
         if memory is None or self.prepared or not (waits or replay.starts):
             return False
-        fired = replay.fire(stream, memory.address, use, built, memory, waits)
-        if fired is False:
-            return tidy(memory.records) and self.fire(stream, use, built, waits)
+        submitted = replay.submit(stream, memory.address, use, built, memory, waits)
+        if submitted is False:
+            return tidy(memory.records) and self.submit(stream, use, built, waits)
         if PUTS.waiting:
             tell_put()
-        if fired is not True and (error := self.read(fired)) is not None:
+        if submitted is not True and (error := self.read(submitted)) is not None:
             raise error
         return True
 

@@ -70,7 +70,7 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         if self.spent or Tracing.active is not None or stream.device is not self._home:
             return NOT_RUN
         try:
-            if not self._graph.fire(stream, use, self._built, waits):
+            if not self._graph.submit(stream, use, self._built, waits):
                 return NOT_RUN
         except BaseException as error:
             if self._uses:
@@ -145,7 +145,7 @@ def _unfinished(
     upto: int,
     answer: int,
 ) -> None:
-    """As `CudaReplay.fire` goes on where a run was refused, or is not over yet."""
+    """As `CudaReplay.submit` goes on where a run was refused, or is not over yet."""
     if answer < 0:
         keep[0].refuse(answer)
     stream.waited((others, kept, upto), answer, label, keep)

@@ -23,7 +23,7 @@ from ..ir.artifact import Artifact
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Lending, Recorded, RunOver
-from .firing import CudaShot, label_of
+from .cuda_plan import CudaPlan, label_of
 from .records import print_room, report_of
 from .report import QUIET, Report
 from .scalars import slot_of
@@ -85,16 +85,16 @@ class CudaRun:
         self._hardware, self._block = _hardware(artifact, grid)
         self._idle: list[Record] = []
         quiet = not (self._reports or self._pointers)
-        self.shot = self._new_shot() if quiet else None
+        self.plan = self._new_plan() if quiet else None
 
     @property
     def lending(self) -> Lending | None:
         """How launches run whose memory is known to nobody here."""
-        return None if self.shot is None or self._loaded.hidden else self._lend
+        return None if self.plan is None or self._loaded.hidden else self._lend
 
-    def _new_shot(self) -> CudaShot:
+    def _new_plan(self) -> CudaPlan:
         written = sum(isinstance(arg, OutputArg) for arg in self._args)
-        return CudaShot(
+        return CudaPlan(
             self._loaded.device.context, self._new_record(), self._memory, written, self._numbers,
             partial(label_of, self._name), self._loaded,
         )  # fmt: skip

@@ -142,7 +142,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
             if uses[0] is not mine or not begin_raw(stream.lane, records, unput):
                 uses.remove(mine)
                 return NOT_RUN
-            function.shoot(stream, record, addressof(unput), records, waits)
+            function.submit_begun(stream, record, addressof(unput), records, waits)
         finally:
             leave_unput(stream.lane, unput)
         self.spend()

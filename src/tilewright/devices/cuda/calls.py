@@ -20,7 +20,7 @@ class PoolNumbers(NamedTuple):
     reserved_high: int
 
 
-class Shot(NamedTuple):
+class KernelNode(NamedTuple):
     """A kernel launch in a graph: what is launched, over how much, with which parameters."""
 
     function: int
@@ -246,7 +246,7 @@ class Calls(Protocol):
         """Put a graph on a stream."""
         ...
 
-    def set_node(self, executable: int, node: int, shot: Shot) -> None:
+    def set_node(self, executable: int, node: int, kernel: KernelNode) -> None:
         """Give a kernel node other parameters."""
         ...
 
@@ -271,11 +271,11 @@ class Calls(Protocol):
         """Launch what the words at an address say."""
         ...
 
-    def fire(
-        self, shot: int, uses: list[tuple[str, Spot]] | None, user: str, up: int, row: bytes,
+    def submit_launch(
+        self, plan: int, uses: list[tuple[str, Spot]] | None, user: str, up: int, row: bytes,
         numbers: bytes, lane: int, stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
-        """Begin a plain launch on the tensors of a row, as the words of a shot say, and launch.
+        """Begin a plain launch on the tensors of a row, as the words of a plan say, and launch.
 
         `uses` says who has used its op, which must be nobody; `user` does now, so many calls up.
         None: that was noted before.
@@ -286,7 +286,7 @@ class Calls(Protocol):
         """
         ...
 
-    def shoot(self, record: int, lane: int, stream: int, unput: int, /) -> int:
+    def submit_begun(self, record: int, lane: int, stream: int, unput: int, /) -> int:
         """Launch what the words at an address say, as work of a lane that was begun.
 
         Gives how many pieces of work were put on its stream so, or minus the status. The word at
@@ -302,7 +302,7 @@ class Calls(Protocol):
         """Borrow memory, as the words at an address say, and put a graph on a stream.
 
         If there is a `record`, the graph consists of that kernel. `built` says where the op was
-        built; the rest, and what is given, is as with `fire`.
+        built; the rest, and what is given, is as with `submit_launch`.
         """
         ...
 

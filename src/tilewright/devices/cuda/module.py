@@ -140,7 +140,7 @@ class CudaFunction:
         shared = config.shared_mem_bytes
         return Record(self.context.handle, self._handle, grid, block, shared, words)
 
-    def shoot(
+    def submit_begun(
         self, stream: CudaStream, record: Record, unput: int, keep: object, waits: bool
     ) -> None:
         """Launch what a record says, as work that its lane numbers, and wait if asked to.
@@ -149,7 +149,9 @@ class CudaFunction:
         """
         context, label = self.context, f"`{self.name}`"
         try:
-            put = context.calls.shoot(record.address, stream.lane.address, stream.handle, unput)
+            put = context.calls.submit_begun(
+                record.address, stream.lane.address, stream.handle, unput
+            )
             if put > 0:
                 (stream.drain if waits else stream.keep)(label, (self, keep))
         except BaseException:  # an interrupt: it may be there

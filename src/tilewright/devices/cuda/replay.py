@@ -149,7 +149,7 @@ class CudaReplay:
             self._last = self._ran_on.record()
         return self._last
 
-    def fire(
+    def submit(
         self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool
     ) -> bool:
         """Work that the host has no part in needs no event, if the last run is over, or there.
@@ -201,7 +201,7 @@ class CudaReplay:
     def set_node(self, node: int, record: Record) -> None:
         """Give a kernel node the parameters of a record; no run is under way."""
         context = self.context
-        context.call(context.calls.set_node, self._executable, node, record.shot())
+        context.call(context.calls.set_node, self._executable, node, record.kernel_node())
 
     def __del__(self) -> None:
         self.context.leave(self.context.calls.destroy_graph, self._graph, self._executable)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..blocks import check_element
-from ..capturing import Capturing, Unfired
+from ..capturing import Capturing, NoFastPath
 from ..dues import Dues
 from ..lane import Lane
 from ..protocol import Block, Event, Stream
@@ -193,7 +193,7 @@ class NullStream(Capturing[NullNode]):
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-class NullReplay(Unfired):
+class NullReplay(NoFastPath):
     """What was recorded on a null stream; each run is noted as one entry."""
 
     __slots__ = ("_last", "_turn", "entries")

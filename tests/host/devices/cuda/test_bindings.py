@@ -42,17 +42,17 @@ def test_refusals_are_told(driver, native, record, call):
 
 def test_a_plain_launch_has_its_parameters_filled_in(driver, native):
     plain, driver.parameters = Plain(), 4
-    assert plain.fire(native) == 1 << CUDA_STATUS_BITS
+    assert plain.submit(native) == 1 << CUDA_STATUS_BITS
     assert driver.read == [4096, 6, -5, 8192]
     assert list(plain.record.words[plain.record.slots :]) == [0, 6, 0, 0]  # for the next one
     assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 1
-    assert plain.fire(native) == 2 << CUDA_STATUS_BITS
+    assert plain.submit(native) == 2 << CUDA_STATUS_BITS
 
 
 def test_a_plain_launch_notes_its_number_with_its_memory(native):
     plain = Plain()
-    plain.fire(native)
-    plain.fire(native)
+    plain.submit(native)
+    plain.submit(native)
     written, read = plain.memory
     for memory, writes in ((written, 1), (read, 0)):
         mark = memory[StorageWord.MARKS : StorageWord.MARKS + MARK_WORDS]
@@ -63,23 +63,23 @@ def test_a_plain_launch_notes_its_number_with_its_memory(native):
 def test_a_plain_launch_that_cannot_begin_is_not_put_anywhere(driver, native, which):
     plain = Plain()
     plain.memory[which][StorageWord.EPOCH] = 1  # somebody has borrowed it since
-    assert plain.fire(native) == 0
+    assert plain.submit(native) == 0
     assert driver.log == [] and not any(plain.lane.words)
 
 
 def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
     plain = Plain()
-    plain.fire(native)
+    plain.submit(native)
     ((user, spot),) = plain.uses
-    assert user == "fire()" and spot[0] is Plain.fire_again.__code__
-    assert plain.fire_again(native) == 0
+    assert user == "submit()" and spot[0] is Plain.submit_again.__code__
+    assert plain.submit_again(native) == 0
     assert len(plain.uses) == len(driver.log) // 3 == plain.lane.words[PUT] == 1
 
 
 def test_a_plain_launch_that_cannot_begin_is_no_use(native):
     plain = Plain()
     plain.memory[0][StorageWord.LOOK] = SlowPath.FLIGHTS
-    assert plain.fire(native) == 0 and plain.uses == []
+    assert plain.submit(native) == 0 and plain.uses == []
 
 
 @pytest.mark.parametrize("name", ["one", "other"])
@@ -87,14 +87,14 @@ def test_a_plain_launch_that_cannot_begin_is_no_use(native):
 def test_code_that_was_made_for_other_values_is_not_launched(driver, native, name, change):
     plain = Plain()
     change(plain.world, name)
-    assert plain.fire(native) == 0
+    assert plain.submit(native) == 0
     assert driver.log == [] and plain.uses == [] and not any(plain.lane.words)
 
 
 def test_a_plain_launch_that_is_refused_is_not_counted(driver, native):
     plain = Plain()
     driver.answers["cuLaunchKernel"] = 701
-    assert plain.fire(native) == -701
+    assert plain.submit(native) == -701
     assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 0
 
 
@@ -113,13 +113,13 @@ def test_work_that_was_begun_is_no_longer_about_to_be_put_there(
 
 def test_a_plain_launch_can_be_waited_for(driver, native):
     plain = Plain()
-    assert plain.fire(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
+    assert plain.submit(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
     assert plain.lane.words[OVER] == 0
     driver.passed.add(11)
-    assert plain.fire(native, 1 << 60) == 2 << CUDA_STATUS_BITS
+    assert plain.submit(native, 1 << 60) == 2 << CUDA_STATUS_BITS
     assert plain.lane.words[OVER] == 2
     driver.answers["cuEventQuery"] = 719
-    assert plain.fire(native, 1 << 60) == 3 << CUDA_STATUS_BITS | 719
+    assert plain.submit(native, 1 << 60) == 3 << CUDA_STATUS_BITS | 719
     assert plain.lane.words[OVER] == 2
 
 
@@ -127,7 +127,7 @@ def test_what_others_are_about_to_put_there_is_not_over(driver, native):
     plain = Plain()
     plain.lane.words[UNPUT] = plain.lane.words[ISSUED] = 1
     driver.passed.add(11)
-    plain.fire(native, 1 << 60)
+    plain.submit(native, 1 << 60)
     assert plain.lane.words[OVER] == 0
 
 
@@ -139,7 +139,7 @@ def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, nativ
     set_borrowing({**BORROWING, "acquire": interrupted, "holds": 0})
     try:
         with pytest.raises(KeyboardInterrupt):
-            plain.fire(native)
+            plain.submit(native)
     finally:
         set_borrowing(dict(BORROWING))
     assert driver.log == []
@@ -147,42 +147,42 @@ def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, nativ
 
 def test_graphs(driver, native):
     graph = Recorded()
-    assert graph.fire(native) == 1 << CUDA_STATUS_BITS
+    assert graph.submit(native) == 1 << CUDA_STATUS_BITS
     assert driver.log == [("push", 77), ("graph", 5, 11), ("pop",)]
     driver.answers["cuGraphLaunch"] = 9
-    assert graph.fire(native) == -9
+    assert graph.submit(native) == -9
     assert graph.lane.words[UNPUT] == 0 and graph.lane.words[PUT] == 1
 
 
 def test_a_graph_of_one_kernel_is_a_launch(driver, native, record):
-    assert Recorded(ctypes.addressof(record)).fire(native) == 1 << CUDA_STATUS_BITS
+    assert Recorded(ctypes.addressof(record)).submit(native) == 1 << CUDA_STATUS_BITS
     assert [entry[0] for entry in driver.log] == ["push", "launch", "pop"]
 
 
 def test_a_graph_borrows_its_memory_and_notes_who_did(native):
     graph = Recorded()
-    graph.fire(native)
+    graph.submit(native)
     written, read = graph.memory
     assert (written[StorageWord.EPOCH], read[StorageWord.EPOCH]) == (1, 0)
     assert graph.states[0].last_write == Use(graph.what, graph.built)
     assert graph.states[1].last_write is None
     ((user, spot),) = graph.uses
-    assert user == "fire()" and spot[0] is Recorded.fire_again.__code__
-    assert graph.fire_again(native) == 0 and len(graph.uses) == 1
+    assert user == "submit()" and spot[0] is Recorded.submit_again.__code__
+    assert graph.submit_again(native) == 0 and len(graph.uses) == 1
 
 
 def test_a_graph_whose_memory_is_not_plain_is_not_put_anywhere(driver, native):
     graph = Recorded()
     graph.memory[0][StorageWord.LOOK] = SlowPath.LEASES
-    assert graph.fire(native) == 0
+    assert graph.submit(native) == 0
     assert driver.log == graph.uses == [] and graph.states[0].last_write is None
 
 
 def test_a_graph_can_be_waited_for(driver, native):
     graph = Recorded()
-    assert graph.fire(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
+    assert graph.submit(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
     driver.passed.add(11)
-    assert graph.fire(native, 1 << 60) == 2 << CUDA_STATUS_BITS
+    assert graph.submit(native, 1 << 60) == 2 << CUDA_STATUS_BITS
     assert graph.lane.words[OVER] == 2
 
 
@@ -228,7 +228,7 @@ def test_launches_leave_no_references_behind(driver, native):
             driver.answers["cuLaunchKernel"] = driver.answers["cuGraphLaunch"] = status
             for budget in (0, 1):
                 submit(plain, native, user, spot, budget)
-                graph.fire(native, budget)
+                graph.submit(native, budget)
         plain.memory[0][StorageWord.EPOCH] += 1  # now it cannot begin
         assert submit(plain, native, user, spot) == 0
         plain.memory[0][StorageWord.EPOCH] -= 1
@@ -241,7 +241,7 @@ def test_launches_leave_no_references_behind(driver, native):
 def submit(plain, native, user, spot, budget=0):
     """Launch at a spot that is said."""
     return native.submit_launch(
-        ctypes.addressof(plain.shot), [], user, spot, plain.row, pack("q", 1), plain.lane.address,
+        ctypes.addressof(plain.plan), [], user, spot, plain.row, pack("q", 1), plain.lane.address,
         11, budget,
     )  # fmt: skip
 
@@ -250,10 +250,10 @@ def submit(plain, native, user, spot, budget=0):
 def test_kernels_have_any_number_of_parameters(driver, native, count):
     record = Record(77, 88, (1, 1, 1), (1, 1, 1), 0, range(count))
     plain, driver.parameters = Plain(), count
-    plain.shot[PlanWord.RECORD], plain.shot[PlanWord.SLOTS] = record.address, count
+    plain.plan[PlanWord.RECORD], plain.plan[PlanWord.SLOTS] = record.address, count
     first, places = record.slots, plain.places
     places[0][:], places[1][:] = [first, first + count - 1], [first + 1]
-    assert plain.fire(native) == 1 << CUDA_STATUS_BITS
+    assert plain.submit(native) == 1 << CUDA_STATUS_BITS
     assert driver.read == [4096, -5, *range(2, count - 1), 8192]
 
 

@@ -120,7 +120,7 @@ PLAIN, GRAPH = [], []
 def right_launch():
     PLAIN.append(plain := Plain())
     return (
-        ctypes.addressof(plain.shot), [], "fire()", 0, plain.row, pack("q", -5),
+        ctypes.addressof(plain.plan), [], "submit()", 0, plain.row, pack("q", -5),
         plain.lane.address, 11, 0,
     )  # fmt: skip
 
@@ -128,7 +128,7 @@ def right_launch():
 def right_graph():
     GRAPH.append(graph := Recorded())
     return (
-        77, 0, 5, ctypes.addressof(graph.words), [], "fire()", 0, graph.built, graph.lane.address,
+        77, 0, 5, ctypes.addressof(graph.words), [], "submit()", 0, graph.built, graph.lane.address,
         11, 0,
     )  # fmt: skip
 

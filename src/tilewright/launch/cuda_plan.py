@@ -20,7 +20,7 @@ from ..op.place import Spot, place_of
 from ..tensors.flight import PUTS, tell_put
 from ..tensors.order import regions_of, tidy
 from .arguments import Held
-from .shots import Places, PlainShot
+from .launch_plan import LaunchPlan, Places
 
 
 def label_of(kernel: str, spot: Spot) -> str:
@@ -28,10 +28,10 @@ def label_of(kernel: str, spot: Spot) -> str:
     return f"`{kernel}`, launched at {place_of(spot)},"
 
 
-class CudaShot(PlainShot):
+class CudaPlan(LaunchPlan):
     """Launches of one kernel over one grid on CUDA."""
 
-    __slots__ = ("_fire", "_label", "context")
+    __slots__ = ("_label", "_submit", "context")
 
     starts = True
     runs_here = False
@@ -46,21 +46,21 @@ class CudaShot(PlainShot):
         label: Callable[[Spot], str],
         keep: object = None,
     ) -> None:
-        """The record has the parameters that are always the same; the rest is as for all shots."""
+        """The record has the parameters that are always the same; the rest is as for all plans."""
         super().__init__(places, written, numbers, (record, keep))
         self.context, self._label = context, label
-        self._fire = context.calls.fire
+        self._submit = context.calls.submit_launch
         words = self._words
         words[PlanWord.RECORD] = record.address
         words[PlanWord.SLOTS] = len(record.words) - record.slots
         words[PlanWord.DRIVER] = context.calls.native_driver
 
-    def fire(
+    def submit(
         self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
     ) -> bool:
         """Put one on a stream, and wait for it if asked to; False: it needs a closer look.
 
-        `launch.quick` does the same in native code.
+        `_core` does the same in native code.
         """
         context, lane, (uses, user, up) = self.context, stream.lane.address, use
         if not context.is_fine:
@@ -68,7 +68,7 @@ class CudaShot(PlainShot):
         given = self.packed(numbers) if numbers else b""
         before = stream.point() if waits else None
         try:
-            put = self._fire(
+            put = self._submit(
                 self.given, uses, user, up, held[-2], given, lane, stream.handle,
                 CUDA_EAGER if waits else 0,
             )  # fmt: skip
@@ -80,7 +80,7 @@ class CudaShot(PlainShot):
             stream.keep(self, held)
             raise
         if put == 0:  # memory may have an account of work that is over
-            return tidy(regions_of(held)) and self.fire(held, numbers, stream, use, waits)
+            return tidy(regions_of(held)) and self.submit(held, numbers, stream, use, waits)
         if put < 0:
             self.refuse(held, put)
         return True

@@ -22,10 +22,10 @@ from ..op.outcome import Outcome
 from ..tensors.flight import fail_unlisted
 from ..tensors.order import regions_of
 from .arguments import Held
-from .shots import Places, PlainShot
+from .launch_plan import LaunchPlan, Places
 
 
-class CpuShot(PlainShot):
+class CpuPlan(LaunchPlan):
     """Launches of one kernel over one grid on the CPU."""
 
     __slots__ = ("_idle", "_kernel", "_launcher", "_tell", "starts")
@@ -52,7 +52,7 @@ class CpuShot(PlainShot):
         self._idle = launcher.idle
         self.starts = quiet
 
-    def fire(
+    def submit(
         self, held: Held, numbers: Sequence[Any], stream: CpuStream, use: AnyUse, waits: bool
     ) -> bool:
         """Leave it to the slow path: what comes here the core could not run."""

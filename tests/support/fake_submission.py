@@ -23,7 +23,7 @@ from tilewright.op.place import here
 from tilewright.tensors.borrow import LOCK, Use
 
 
-class Firing:
+class FakeSubmission:
     """See `tilewright.devices.cuda.calls.Calls`."""
 
     native_driver = 0
@@ -33,11 +33,11 @@ class Firing:
     _launch: Any
     _status: Any
 
-    def fire(
-        self, shot: int, uses: list[Any] | None, user: str, up: int, row: bytes, numbers: bytes,
+    def submit_launch(
+        self, plan: int, uses: list[Any] | None, user: str, up: int, row: bytes, numbers: bytes,
         lane: int, stream: int, budget: int,
     ) -> int:  # fmt: skip
-        words = (ctypes.c_int64 * PLAN_WORDS).from_address(shot)
+        words = (ctypes.c_int64 * PLAN_WORDS).from_address(plan)
         if uses or not _unchanged(words):
             return 0
         with LOCK:
@@ -74,7 +74,7 @@ class Firing:
             note_passed(lane, issued)
         return status
 
-    def shoot(self, record: int, lane: int, stream: int, unput: int) -> int:
+    def submit_begun(self, record: int, lane: int, stream: int, unput: int) -> int:
         return self._counted(lane, self.launch(record, stream), unput)
 
     def replay(
@@ -116,9 +116,9 @@ def _words(address: int, count: int) -> list[int]:
     return list((ctypes.c_int64 * count).from_address(address))
 
 
-def _unchanged(shot: Any) -> bool:
-    """Whether all that a shot watches is what it was."""
-    watches = _words(shot[PlanWord.WATCHES], 3 * shot[PlanWord.WATCHED])
+def _unchanged(plan: Any) -> bool:
+    """Whether all that a plan watches is what it was."""
+    watches = _words(plan[PlanWord.WATCHES], 3 * plan[PlanWord.WATCHED])
     each = (watches[i : i + 3] for i in range(0, len(watches), 3))
     return all(_is_still(*watch) for watch in each)
 

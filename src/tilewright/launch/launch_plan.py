@@ -19,7 +19,7 @@ from .scalars import packing_of, slot_of
 Places = ctypes.Array[ctypes.c_int64]
 
 
-class PlainShot:
+class LaunchPlan:
     """Launches of one kernel over one grid: addresses and numbers go in."""
 
     __slots__ = ("_dtypes", "_kept", "_pack", "_watches", "_words", "given", "packing")
@@ -53,7 +53,7 @@ class PlainShot:
         self._watches: tuple[object, Words] = (), new_words(0)
 
     def watch(self, captured: Sequence[Captured]) -> None:
-        """Fire only while names that the kernel captured are what they were."""
+        """Submit only while names that the kernel captured are what they were."""
         watches = new_words(3 * len(captured))
         watches[:] = [word for one in captured for word in _words_of(one)]
         self._watches = captured, watches

@@ -13,7 +13,7 @@ from support.leaks import assert_none_left
 from tilewright.devices.cuda.device import CudaDevice
 from tilewright.tensors.flight import PUTS
 
-from .test_firing import device, double, fake, filled, tensors, warm
+from .test_submission import device, double, fake, filled, tensors, warm
 
 __all__ = ["device", "fake", "tensors", "warm"]
 
