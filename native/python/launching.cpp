@@ -198,7 +198,7 @@ struct StartedObject {
   PyObject* plan;
   PyObject* record;  // null: it was given back
   PyObject* held;
-  PyObject* lane;
+  PyObject* timeline_object;
 };
 
 using StartedFields = Fields<StartedObject, NoFields, offsetof(StartedObject, plan)>;
@@ -213,7 +213,8 @@ PyObject* call_started(PyObject* self, PyObject*, PyObject*) {
   if (started.record != nullptr) {
     if (started.job->has_report()) {
       const Owned number(PyLong_FromLongLong(started.number));
-      PyObject* given[] = {started.plan, started.record, started.held, started.lane, number.get()};
+      PyObject* given[] = {started.plan, started.record, started.held,
+                           started.timeline_object, number.get()};
       const Owned heard(number ? PyObject_VectorcallMethod(names.hear_started, given, 5, nullptr)
                                : nullptr);
       if (!heard) return nullptr;
@@ -248,7 +249,7 @@ Owned new_started(const CpuQueue& queue, const Prepared& prepared, const RunMemo
   set_field(started.plan, prepared.plan.get());
   set_field(started.record, memory.record());
   set_field(started.held, prepared.held.get());
-  set_field(started.lane, queue.lane);
+  set_field(started.timeline_object, queue.timeline_object);
   return made;
 }
 

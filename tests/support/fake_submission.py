@@ -9,7 +9,6 @@ from typing import Any
 from support.records import TENSOR_WORDS, TensorWord
 from tilewright._core import CUDA_STATUS_BITS, note_passed, reborrow, reserve
 from tilewright.devices.cuda.record import HEAD_WORDS
-from tilewright.devices.lane import PUT, UNPUT
 from tilewright.devices.native_records import (
     IN_SLOT,
     PLAN_WORDS,
@@ -19,6 +18,7 @@ from tilewright.devices.native_records import (
     ReplayWord,
     TimelineWord,
 )
+from tilewright.devices.timeline import PUT, UNPUT
 from tilewright.op.place import here
 from tilewright.tensors.borrow import LOCK, Use
 
@@ -35,13 +35,13 @@ class FakeSubmission:
 
     def submit_launch(
         self, plan: int, uses: list[Any] | None, user: str, up: int, row: bytes, numbers: bytes,
-        lane: int, stream: int, budget: int,
+        timeline: int, stream: int, budget: int,
     ) -> int:  # fmt: skip
         words = (ctypes.c_int64 * PLAN_WORDS).from_address(plan)
         if uses or not _unchanged(words):
             return 0
         with LOCK:
-            begun = reserve(row, words[PlanWord.WRITTEN], words[PlanWord.TENSORS], lane, 0)
+            begun = reserve(row, words[PlanWord.WRITTEN], words[PlanWord.TENSORS], timeline, 0)
         if begun < 0:
             return 0
         if uses is not None:
@@ -58,33 +58,35 @@ class FakeSubmission:
             unpack(f"{given}q", numbers), _words(words[PlanWord.NUMBER_PLACES], given), strict=True
         ):
             values[at - first] = number
-        put = self._counted(lane, self._launch(record, values, stream))
-        return self._seen(put, lane, stream, budget)
+        put = self._counted(timeline, self._launch(record, values, stream))
+        return self._seen(put, timeline, stream, budget)
 
-    def _seen(self, put: int, lane: int, stream: int, budget: int) -> int:
+    def _seen(self, put: int, timeline: int, stream: int, budget: int) -> int:
         if put < 0:
             return put
-        return put << CUDA_STATUS_BITS | (self._see_through(lane, stream, budget) if budget else 0)
+        return put << CUDA_STATUS_BITS | (
+            self._see_through(timeline, stream, budget) if budget else 0
+        )
 
-    def _see_through(self, lane: int, stream: int, budget: int) -> int:
-        words = (ctypes.c_int64 * TIMELINE_WORDS).from_address(lane)
+    def _see_through(self, timeline: int, stream: int, budget: int) -> int:
+        words = (ctypes.c_int64 * TIMELINE_WORDS).from_address(timeline)
         unput, issued = words[TimelineWord.UNPUT], words[TimelineWord.ISSUED]
         status = self.drain(0, stream, budget)
         if not status and not unput:
-            note_passed(lane, issued)
+            note_passed(timeline, issued)
         return status
 
-    def submit_begun(self, record: int, lane: int, stream: int, unput: int) -> int:
-        return self._counted(lane, self.launch(record, stream), unput)
+    def submit_begun(self, record: int, timeline: int, stream: int, unput: int) -> int:
+        return self._counted(timeline, self.launch(record, stream), unput)
 
     def replay(
         self, context: int, record: int, executable: int, memory: int, uses: list[Any] | None,
-        user: str, up: int, built: Any, lane: int, stream: int, budget: int,
+        user: str, up: int, built: Any, timeline: int, stream: int, budget: int,
     ) -> int:  # fmt: skip
         words = (ctypes.c_int64 * REPLAY_WORDS).from_address(memory)
         row, count, written = words[:3]
         with LOCK:
-            if uses or reborrow(row, written, count, lane) < 0:
+            if uses or reborrow(row, written, count, timeline) < 0:
                 return 0
             for tensor in _words(row, written):
                 state = _object(_words(tensor, TENSOR_WORDS)[TensorWord.STATE])
@@ -92,17 +94,17 @@ class FakeSubmission:
         if uses is not None:
             uses.append((user, here(up)))
         if record:
-            put = self._counted(lane, self.launch(record, stream))
+            put = self._counted(timeline, self.launch(record, stream))
         else:
             status = self._status("replay")
             if not status:
                 self.launch_graph(executable, stream)
-            put = self._counted(lane, status)
-        return self._seen(put, lane, stream, budget)
+            put = self._counted(timeline, status)
+        return self._seen(put, timeline, stream, budget)
 
-    def _counted(self, lane: int, status: int, unput: int = 0) -> int:
+    def _counted(self, timeline: int, status: int, unput: int = 0) -> int:
         """As native code does: no interrupt comes between one count and another."""
-        words = (ctypes.c_int64 * TIMELINE_WORDS).from_address(lane)
+        words = (ctypes.c_int64 * TIMELINE_WORDS).from_address(timeline)
         begun = (ctypes.c_int64 * 1).from_address(unput) if unput else [0]
         words[UNPUT] -= 1
         begun[0] = 0

@@ -11,8 +11,8 @@ from struct import pack
 from support.records import ALL_BYTES, TENSOR_WORDS, storage_words
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
-from tilewright.devices.lane import Lane
 from tilewright.devices.native_records import PLAN_WORDS, REPLAY_WORDS, new_words
+from tilewright.devices.timeline import Timeline
 from tilewright.op.place import here
 from tilewright.tensors.borrow import BorrowState
 
@@ -99,16 +99,18 @@ class Plain:
             self.record.address, 4, 2, tensors, 1, numbers, 1,
             2, ctypes.addressof(self.watches), 0,
         )  # fmt: skip
-        self.lane, self.uses = Lane(), []
+        self.timeline, self.uses = Timeline(), []
 
     def submit(self, native, budget=0):
         self.uses = []
         return self.submit_again(native, budget)
 
     def submit_again(self, native, budget=0):
-        plan, lane = ctypes.addressof(self.plan), self.lane.address
+        plan, timeline = ctypes.addressof(self.plan), self.timeline.address
         row, numbers = self.row, pack("q", -5)
-        return native.submit_launch(plan, self.uses, "submit()", 0, row, numbers, lane, 11, budget)
+        return native.submit_launch(
+            plan, self.uses, "submit()", 0, row, numbers, timeline, 11, budget
+        )
 
 
 class Recorded:
@@ -127,7 +129,7 @@ class Recorded:
         self.words = (ctypes.c_int64 * REPLAY_WORDS)(
             ctypes.addressof(self.row), 2, 1, id(self.what)
         )  # fmt: skip
-        self.lane, self.uses = Lane(), []
+        self.timeline, self.uses = Timeline(), []
 
     def submit(self, native, budget=0):
         self.uses = []
@@ -136,5 +138,5 @@ class Recorded:
     def submit_again(self, native, budget=0):
         return native.submit_graph(
             77, self.record, 5, ctypes.addressof(self.words), self.uses, "submit()", 0, self.built,
-            self.lane.address, 11, budget,
+            self.timeline.address, 11, budget,
         )  # fmt: skip

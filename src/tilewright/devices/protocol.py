@@ -17,7 +17,7 @@ from ..base.shapes import Shape
 
 if TYPE_CHECKING:
     from ..base.spot import Spot
-    from .lane import Lane
+    from .timeline import Timeline
 
 
 class Memory(Protocol):
@@ -83,8 +83,8 @@ class Stream(Protocol):
         ...
 
     @property
-    def lane(self) -> Lane:
-        """By which memory names its work: a `Lane` of its own."""
+    def timeline(self) -> Timeline:
+        """By which memory names its work: a `Timeline` of its own."""
         ...
 
     @property

@@ -15,9 +15,9 @@ from ..devices.cpu.record import Record
 from ..devices.cpu.run import QUIET as NOTHING_SAID
 from ..devices.cpu.run import Launcher, RawReport
 from ..devices.cpu.stream import CpuStream
-from ..devices.lane import Lane
 from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
+from ..devices.timeline import Timeline
 from ..op.outcome import Outcome
 from ..tensors.flight import fail_unlisted
 from ..tensors.order import regions_of
@@ -62,7 +62,7 @@ class CpuPlan(LaunchPlan):
         """Tell what a launch that is over reported, if it was anything."""
         self._tell_of(self._launcher.report(record))
 
-    def hear_started(self, record: Record, held: Held, lane: Lane, number: int) -> None:
+    def hear_started(self, record: Record, held: Held, timeline: Timeline, number: int) -> None:
         """Hear what one that was put on its stream reported; that may be heard again.
 
         Its memory was kept until now.
@@ -73,7 +73,7 @@ class CpuPlan(LaunchPlan):
             outcome = Outcome(((self._kernel, held[-3].spot),))
             outcome.settle(error)
             memory, written = regions_of(held), self._words[PlanWord.WRITTEN]
-            fail_unlisted(lane, number, outcome, memory[:written], memory[written:])
+            fail_unlisted(timeline, number, outcome, memory[:written], memory[written:])
 
     def _tell_of(self, report: RawReport) -> None:
         if report is not NOTHING_SAID:

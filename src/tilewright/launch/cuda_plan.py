@@ -62,14 +62,14 @@ class CudaPlan(LaunchPlan):
 
         `_core` does the same in native code.
         """
-        context, lane, (uses, user, up) = self.context, stream.lane.address, use
+        context, timeline, (uses, user, up) = self.context, stream.timeline.address, use
         if not context.is_fine:
             return False
         given = self.packed(numbers) if numbers else b""
         before = stream.point() if waits else None
         try:
             put = self._submit(
-                self.given, uses, user, up, held[-2], given, lane, stream.handle,
+                self.given, uses, user, up, held[-2], given, timeline, stream.handle,
                 CUDA_EAGER if waits else 0,
             )  # fmt: skip
             if PUTS.waiting:

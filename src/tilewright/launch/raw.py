@@ -139,12 +139,12 @@ class AsyncKernelLaunch(DeviceOp[None]):
         uses.append(mine)
         record, unput = function.record(config, self._slots), new_words(1)
         try:
-            if uses[0] is not mine or not begin_raw(stream.lane, records, unput):
+            if uses[0] is not mine or not begin_raw(stream.timeline, records, unput):
                 uses.remove(mine)
                 return NOT_RUN
             function.submit_begun(stream, record, addressof(unput), records, waits)
         finally:
-            leave_unput(stream.lane, unput)
+            leave_unput(stream.timeline, unput)
         self.spend()
         return None
 

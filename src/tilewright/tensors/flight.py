@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .._core import note_submitted, set_process
 from ..base.errors import ContextError
 from ..base.shield import listen
-from ..devices.lane import OVER, Lane
+from ..devices.timeline import OVER, Timeline
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
 from .borrow import LOCK
@@ -40,16 +40,26 @@ class Flight:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
     __slots__ = (
-        "_event", "_starter", "begun", "is_over", "is_put", "lane", "number", "outcome", "stream",
+        "_event",
+        "_starter",
+        "begun",
+        "is_over",
+        "is_put",
+        "number",
+        "outcome",
+        "stream",
+        "timeline",
     )  # fmt: skip
 
     begun: Stamp | None
     """When the device began with it; there while a trace is recorded."""
 
-    def __init__(self, stream: Stream | None, lane: Lane | None = None, number: int = 0) -> None:
+    def __init__(
+        self, stream: Stream | None, timeline: Timeline | None = None, number: int = 0
+    ) -> None:
         self.stream = stream
         """None: it is the host's own work."""
-        self.lane = lane
+        self.timeline = timeline
         self.number = number
         """Where its memory says to find it, if it is not listed there."""
         self.outcome: Outcome | None = None
@@ -68,17 +78,17 @@ class Flight:
         """
         self._event = event
         self.is_over = event is None
-        lane = self.lane
-        if lane is None:
+        timeline = self.timeline
+        if timeline is None:
             self.is_put = True
         else:
-            address = lane.address
+            address = timeline.address
             with LOCK:
                 if not self.is_put:
                     self.is_put = True  # no interrupt is raised between this and the call
                     note_submitted(address)
                 if event is None:
-                    lane.end(self.number)
+                    timeline.end(self.number)
         tell_put()
 
     def end(self) -> None:
@@ -88,7 +98,7 @@ class Flight:
 
     def fail(self, writes: Iterable[Region], reads: Iterable[Region]) -> None:
         """The device has passed it, and it has failed: whoever looks at its memory shall hear."""
-        if self.lane is not None:
+        if self.timeline is not None:
             with LOCK:
                 for region in writes:
                     region.storage.order.root().add((self, region.start, region.end, True))
@@ -97,9 +107,9 @@ class Flight:
             self._leave()
 
     def _leave(self) -> None:
-        if self.lane is not None:
+        if self.timeline is not None:
             with LOCK:
-                self.lane.end(self.number)
+                self.timeline.end(self.number)
 
     def over(self) -> bool:
         """Whether nothing that follows needs to know of it."""
@@ -147,7 +157,11 @@ class Flight:
     def precedes(self, other: Flight) -> bool:
         """Whether it is passed before the other, of which alone their memory may have a note; or
         is the same work, which was listed since."""
-        return self.lane is not None and self.lane is other.lane and self.number <= other.number
+        return (
+            self.timeline is not None
+            and self.timeline is other.timeline
+            and self.number <= other.number
+        )
 
     def check(self) -> None:
         """Raise if work that the device has passed has failed."""
@@ -156,39 +170,43 @@ class Flight:
 
 
 class Numbered(Flight):
-    """A plain launch that is not listed: of these no more is known than how far their lane is."""
+    """A plain launch that is not listed: all that is known is how far its timeline is."""
 
     __slots__ = ()
 
     def over(self) -> bool:
         """Whether its stream has passed it."""
-        lane = self.lane
-        assert lane is not None
+        timeline = self.timeline
+        assert timeline is not None
         if not self.is_over:
-            self.is_over = lane.words[OVER] >= self.number or (
-                lane.all_put() is not None and self.stream is not None and self.stream.idle()
+            self.is_over = timeline.words[OVER] >= self.number or (
+                timeline.all_put() is not None and self.stream is not None and self.stream.idle()
             )
         return self.is_over
 
     def event(self) -> Event | None:
         """A point behind it, made now."""
-        lane = self.lane
-        assert lane is not None
+        timeline = self.timeline
+        assert timeline is not None
         assert self.stream is not None
         if self._event is None:
-            if lane.all_put() is None:
-                for flight in tuple(lane.flights.values()):
+            if timeline.all_put() is None:
+                for flight in tuple(timeline.flights.values()):
                     flight.refuse_own()
-                _wait_until(lambda: lane.all_put() is not None)
+                _wait_until(lambda: timeline.all_put() is not None)
             self._event = self.stream.record()
         return self._event
 
 
 def fail_unlisted(
-    lane: Lane, number: int, outcome: Outcome, writes: Iterable[Region], reads: Iterable[Region]
+    timeline: Timeline,
+    number: int,
+    outcome: Outcome,
+    writes: Iterable[Region],
+    reads: Iterable[Region],
 ) -> None:
     """Work that was no more than numbered has failed: whoever looks at its memory shall hear."""
-    flight = Flight(lane.stream, lane, number)
+    flight = Flight(timeline.stream, timeline, number)
     flight.outcome, flight.is_put = outcome, True
     flight.fail(writes, reads)
 

@@ -5,7 +5,7 @@ put on its stream until the device has passed it. Work that conflicts waits: on 
 event, on the host by blocking. So streams cannot race, whatever the policy that chose them.
 
 Of a launch whose tensors are plain, and which need not wait, the memory itself notes no more than
-its number in the lane of its stream: `begin`, one native call. All other work is listed.
+its number in the timeline of its stream: `begin`, one native call. All other work is listed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
 from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK
 from .._core import reserve as reserve_in_core
-from ..devices.lane import LATEST, OVER, Lane
 from ..devices.native_records import SlowPath
+from ..devices.timeline import LATEST, OVER, Timeline
 from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK, BorrowState
 from .flight import Flight, Numbered, tell_put
@@ -259,26 +259,30 @@ def _not_over(spans: Iterable[Span]) -> list[Span]:
 
 
 def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
-    """The flights that memory has noted, as lanes and numbers, and that are not over."""
+    """The flights that memory has noted, as timelines and numbers, and that are not over."""
     found: list[Span] = []
     for address, number, *span in work:
-        lane = Lane.by_address[address]
-        flight = lane.flights.get(number)
-        if flight is None and number > lane.words[OVER] and (stream := lane.stream) is not None:
-            flight = Numbered(stream, lane, number)
+        timeline = Timeline.by_address[address]
+        flight = timeline.flights.get(number)
+        if (
+            flight is None
+            and number > timeline.words[OVER]
+            and (stream := timeline.stream) is not None
+        ):
+            flight = Numbered(stream, timeline, number)
         if flight is not None:
             found.append((flight, *span))
     return found
 
 
-def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False) -> int:
-    """The number in its lane of work whose borrows stand, if their epochs are the same.
+def begin(timeline: Timeline, held: tuple[Any, ...], written: int, listed: bool = False) -> int:
+    """The number in its timeline of work whose borrows stand, if their epochs are the same.
 
     `held` is as `_core.bind_tensors` gives it. Below 0: something needs a closer look, and nothing
     was begun.
     """
     regions = regions_of(held)
-    row, count, address = held[-2], len(regions), lane.address
+    row, count, address = held[-2], len(regions), timeline.address
     how = LISTED if listed else 0
     with LOCK:
         number = reserve_in_core(row, written, count, address, how)
@@ -286,7 +290,7 @@ def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False)
             orders = [region.storage.order for region in regions]
             for order in orders:
                 order.tidy()
-            if _are_followed(orders, lane.stream):
+            if _are_followed(orders, timeline.stream):
                 how |= FOLLOWING
             number = reserve_in_core(row, written, count, address, how)
     return number
@@ -320,17 +324,17 @@ def reserve_held(
     """As `reserve`, for what native code held; False: look closer, and nothing was reserved."""
     if held is None:
         return False
-    lane = stream.lane
-    words = lane.words
+    timeline = stream.timeline
+    words = timeline.words
     with LOCK:
         before = words[LATEST]
         try:
-            begin(lane, held, written, listed=True)
+            begin(timeline, held, written, listed=True)
         finally:  # an interrupt may be raised when native code has begun it
             number = words[LATEST]
             if number != before:
-                flight.lane, flight.number = lane, number
-                lane.flights[number] = flight
+                flight.timeline, flight.number = timeline, number
+                timeline.flights[number] = flight
     if number != before and Tracing.active is not None:
         flight.begun = trace_begin(stream)
     return number != before
@@ -447,7 +451,8 @@ def check_flights(
 ) -> None:
     """Raise the first error of work that a reader of memory, or a writer, came after.
 
-    Those before the last one on a lane were not found; if they failed, the memory lists them now.
+    Those before the last one on a timeline were not found; if they failed, the memory lists them
+    now.
     """
     if passed:
         listed = flights_over(regions, writes=writes)

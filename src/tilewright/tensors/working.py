@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .._core import note_submitted
 from ..base.errors import DeviceError
 from ..base.shield import shielded
-from ..devices.lane import ISSUED
+from ..devices.timeline import ISSUED
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_end, trace_put
@@ -23,9 +23,9 @@ from .order import begin, forget_over, reserve
 from .recording import Node
 
 if TYPE_CHECKING:
-    from ..devices.lane import Lane
     from ..devices.native_records import Words
     from ..devices.protocol import Stream
+    from ..devices.timeline import Timeline
     from ..op.core import DeviceOp
     from .region import Region
 
@@ -82,30 +82,30 @@ def _put_in_turn(
         raise
 
 
-def begin_raw(lane: Lane, regions: Sequence[Region], unput: Words) -> bool:
+def begin_raw(timeline: Timeline, regions: Sequence[Region], unput: Words) -> bool:
     """Begin work that may write all of some memory, and borrows none of it; False: it cannot be.
 
     From then on `unput` has a 1, until the work is put on its stream: who calls must see to that,
     or say by `leave_unput` that it will not be, whatever happens. Others wait for it.
     """
-    count, words = len(regions), lane.words
+    count, words = len(regions), timeline.words
     with LOCK:  # borrows stand as they do now
         states = [region.storage.state for region in regions]
         epochs, owners = [s.epoch for s in states], [s.owner for s in states]
         row = pack(f"{3 * count}q", *[r.record for r in regions], *epochs, *owners)
         before = words[ISSUED]
         try:
-            begin(lane, (*regions, None, None, row, None), count)
+            begin(timeline, (*regions, None, None, row, None), count)
         finally:  # an interrupt may be raised when native code has begun it
             unput[0] = words[ISSUED] != before
     return unput[0] != 0
 
 
-def leave_unput(lane: Lane, unput: Words) -> None:
+def leave_unput(timeline: Timeline, unput: Words) -> None:
     """Tell who waits for work that `begin_raw` has begun, if it was not put on its stream."""
     if unput[0]:
         unput[0] = 0
-        note_submitted(lane.address)
+        note_submitted(timeline.address)
     tell_put()
 
 

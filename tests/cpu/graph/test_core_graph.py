@@ -166,7 +166,7 @@ def test_nothing_is_left_behind() -> None:
     graph, x = counter(100)
     stream, replay = CPU.new_stream(), graph._replay
     watched = [
-        graph, replay, replay._run, graph._memory, graph.name, x, stream, stream.lane,
+        graph, replay, replay._run, graph._memory, graph.name, x, stream, stream.timeline,
         None, True, (),
     ]  # fmt: skip
 

@@ -336,7 +336,7 @@ def test_nothing_is_left_behind() -> None:
     held = op._held
     assert held is not None
     op.sync()
-    watched = [x, out, x.plain, out.plain, stream, stream.lane, held[-1], None, True, False, ()]
+    watched = [x, out, x.plain, out.plain, stream, stream.timeline, held[-1], None, True, False, ()]
 
     def both_ways() -> None:
         doubled(out.borrow_mut(), x).sync()

@@ -23,7 +23,7 @@ from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.devices.cpu.record import CANCELLED, Record
 from tilewright.devices.host import CPU
-from tilewright.devices.lane import ISSUED, OVER
+from tilewright.devices.timeline import ISSUED, OVER
 from tilewright.op.place import place_of
 
 pytestmark = pytest.mark.cpu_alone
@@ -453,7 +453,7 @@ def test_more_is_started_than_fits_on_a_stream(paths: Paths) -> None:
         scaled(out.borrow_mut(), x, float(by)).start_on(stream)
     np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * np.float32(2999))
     stream.synchronize()
-    assert stream.lane.words[OVER] == stream.lane.words[ISSUED]
+    assert stream.timeline.words[OVER] == stream.timeline.words[ISSUED]
 
 
 def test_threads_start_on_one_stream_and_on_others(paths: Paths) -> None:

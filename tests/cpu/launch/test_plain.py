@@ -8,7 +8,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.numbers import fresh_rng
-from tilewright.devices.lane import OVER, UNPUT
+from tilewright.devices.timeline import OVER, UNPUT
 from tilewright.launch.operation import Launch
 from tilewright.tensors.order import flights_over, is_in_flight
 
@@ -47,8 +47,8 @@ def test_launches_of_one_stream_are_noted_by_number_alone(tensors, stream):
     orders = [t.region.storage.order for t in tensors]
     assert not any(order.writes or order.reads for order in orders)
     stream.synchronize()
-    assert not is_in_flight(z.region) and stream.lane.words[OVER] == 20
-    assert stream.lane.flights == {} and stream.lane.words[UNPUT] == 0
+    assert not is_in_flight(z.region) and stream.timeline.words[OVER] == 20
+    assert stream.timeline.flights == {} and stream.timeline.words[UNPUT] == 0
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + y.to_numpy())
 
 
@@ -112,7 +112,7 @@ def test_threads_that_share_tensors_and_a_stream(tensors, stream):
     stream.synchronize()
     for mine in own:
         np.testing.assert_allclose(mine.to_numpy(), 2 * x.to_numpy() + y.to_numpy(), rtol=1e-5)
-    assert stream.lane.flights == {}
+    assert stream.timeline.flights == {}
 
 
 # Arguments that become tensors: NumPy arrays, and what argument ops give

@@ -31,7 +31,7 @@ from tilewright import f32, i32, simt
 from tilewright.base.errors import ContextError
 from tilewright.devices.cpu.pool import default
 from tilewright.devices.host import CPU
-from tilewright.devices.lane import ISSUED, OVER
+from tilewright.devices.timeline import ISSUED, OVER
 from tilewright.op.nesting import THREAD
 from tilewright.tensors import flight
 
@@ -324,8 +324,8 @@ def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit,
         assert not place.stream._dues, point
         place.launch()
         assert np.array_equal(place.z.to_numpy(), place.numbers + 1), point
-        assert place.stream.lane.words[OVER] == place.stream.lane.words[ISSUED], point
-        assert not place.stream.lane.flights, point
+        assert place.stream.timeline.words[OVER] == place.stream.timeline.words[ISSUED], point
+        assert not place.stream.timeline.flights, point
         if kernel == "checked":
             assert capsys.readouterr().out.count("seen") >= 2, point
         if is_over:

@@ -29,8 +29,8 @@ from tilewright._core import (
     slot_offset,
     write_addresses,
 )
-from tilewright.devices.lane import ISSUED, OVER, UNPUT, Lane
 from tilewright.devices.native_records import BIND_WORDS, SlowPath, TimelineWord, new_words
+from tilewright.devices.timeline import ISSUED, OVER, UNPUT, Timeline
 from tilewright.op.place import here, place_of
 from tilewright.tensors.arc import Core
 from tilewright.tensors.borrow import BorrowState, Use
@@ -54,16 +54,16 @@ class Tensor:
         marked = MARK_WORDS * self.storage[StorageWord.MARKED]
         return self.storage[StorageWord.MARKS : StorageWord.MARKS + marked]
 
-    def _note(self, lane, number, writes):
+    def _note(self, timeline, number, writes):
         at = StorageWord.MARKS + MARK_WORDS * self.storage[StorageWord.MARKED]
-        self.storage[at : at + MARK_WORDS] = [lane.address, number, *ALL_BYTES, int(writes)]
+        self.storage[at : at + MARK_WORDS] = [timeline.address, number, *ALL_BYTES, int(writes)]
         self.storage[StorageWord.MARKED] += 1
 
-    def reads(self, lane, number):
-        self._note(lane, number, False)
+    def reads(self, timeline, number):
+        self._note(timeline, number, False)
 
-    def wrote(self, lane, number):
-        self._note(lane, number, True)
+    def wrote(self, timeline, number):
+        self._note(timeline, number, True)
 
 
 def row(tensors, written, epochs=None, owner=0):
@@ -73,9 +73,9 @@ def row(tensors, written, epochs=None, owner=0):
     return pack(f"{len(words)}q", *words)
 
 
-def reserve(tensors, written=0, lane=None, epochs=None, listed=True, owner=0):
-    lane, told = lane or Lane(), row(tensors, written, epochs, owner)
-    return _core.reserve(told, written, len(tensors), lane.address, listed)
+def reserve(tensors, written=0, timeline=None, epochs=None, listed=True, owner=0):
+    timeline, told = timeline or Timeline(), row(tensors, written, epochs, owner)
+    return _core.reserve(told, written, len(tensors), timeline.address, listed)
 
 
 def tensor(*, shape=(4,), look=0):
@@ -113,10 +113,10 @@ class Call:
         return bind_tensors(ctypes.addressof(self.words), arguments, 1)
 
 
-def busy_lane(issued=5, over=0, unput=0):
-    lane = Lane()
-    lane.words[ISSUED], lane.words[OVER], lane.words[UNPUT] = issued, over, unput
-    return lane
+def busy_timeline(issued=5, over=0, unput=0):
+    timeline = Timeline()
+    timeline.words[ISSUED], timeline.words[OVER], timeline.words[UNPUT] = issued, over, unput
+    return timeline
 
 
 def epoch_of(given):
@@ -294,11 +294,11 @@ def test_a_read_ends_an_exclusive_borrow():
 def test_claiming_moves_epochs_on():
     z, x = Tensor(epoch=4), Tensor(epoch=7)
     words = (ctypes.c_int64 * 6).from_buffer_copy(row([z, x], 1))
-    assert reborrow(ctypes.addressof(words), 1, 2, Lane().address) == 1
+    assert reborrow(ctypes.addressof(words), 1, 2, Timeline().address) == 1
     assert z.storage[StorageWord.EPOCH] == 5 and x.storage[StorageWord.EPOCH] == 7
     assert words[2:4] == [5, 7]
     z.storage[StorageWord.LOOK] = SlowPath.EXCLUSIVE
-    assert reborrow(ctypes.addressof(words), 1, 2, Lane().address) == SLOW_PATH
+    assert reborrow(ctypes.addressof(words), 1, 2, Timeline().address) == SLOW_PATH
     assert z.storage[StorageWord.EPOCH] == 5
 
 
@@ -323,10 +323,10 @@ def test_what_running_a_launch_asks_of_memory(look, writes):
 
 @pytest.mark.parametrize("how", [FOLLOWING, FOLLOWING | LISTED])
 def test_work_that_follows_what_is_listed_needs_no_closer_look_for_that(how):
-    tensor, lane = Tensor(look=SlowPath.FLIGHTS), Lane()
-    assert reserve([tensor], written=1, lane=lane, listed=how) == 1
+    tensor, timeline = Tensor(look=SlowPath.FLIGHTS), Timeline()
+    assert reserve([tensor], written=1, timeline=timeline, listed=how) == 1
     assert tensor.storage[StorageWord.LOOK] == SlowPath.FLIGHTS, "others still look"
-    assert (lane.words[TimelineWord.LISTED] == 1) == bool(how & LISTED)
+    assert (timeline.words[TimelineWord.LISTED] == 1) == bool(how & LISTED)
     assert (
         reserve([Tensor(look=SlowPath.FLIGHTS | SlowPath.LEASES)], written=1, listed=how)
         == SLOW_PATH
@@ -355,25 +355,25 @@ def test_what_was_never_written_can_be_written(listed):
 
 
 def test_launches_are_numbered_and_noted():
-    lane, written, read = busy_lane(), Tensor(), Tensor()
-    assert reserve([written, read], 1, lane) == 6
-    assert lane.words[ISSUED] == 6 and lane.words[UNPUT] == 1
+    timeline, written, read = busy_timeline(), Tensor(), Tensor()
+    assert reserve([written, read], 1, timeline) == 6
+    assert timeline.words[ISSUED] == 6 and timeline.words[UNPUT] == 1
     for memory, writes in ((written, 1), (read, 0)):
-        assert memory.noted() == [lane.address, 6, *ALL_BYTES, writes]
+        assert memory.noted() == [timeline.address, 6, *ALL_BYTES, writes]
 
 
 def test_a_refused_launch_leaves_no_trace():
-    lane, good, bad = busy_lane(), Tensor(), Tensor(look=SlowPath.LEASES)
-    assert reserve([good, bad], 1, lane) == SLOW_PATH
-    assert not any(good.noted()) and lane.words[ISSUED] == 5 and lane.words[UNPUT] == 0
+    timeline, good, bad = busy_timeline(), Tensor(), Tensor(look=SlowPath.LEASES)
+    assert reserve([good, bad], 1, timeline) == SLOW_PATH
+    assert not any(good.noted()) and timeline.words[ISSUED] == 5 and timeline.words[UNPUT] == 0
 
 
 @pytest.mark.parametrize("before", ["read", "write"])
 @pytest.mark.parametrize("after", ["read", "write"])
 @pytest.mark.parametrize("whose", ["own", "own, not put", "other's", "other's, over"])
 def test_who_must_wait_for_whom(before, after, whose):
-    mine = busy_lane(unput=whose == "own, not put")
-    its = mine if whose.startswith("own") else busy_lane(over=5 if "over" in whose else 0)
+    mine = busy_timeline(unput=whose == "own, not put")
+    its = mine if whose.startswith("own") else busy_timeline(over=5 if "over" in whose else 0)
     memory = Tensor()
     (memory.reads if before == "read" else memory.wrote)(its, 5)
     waits = whose in ("own, not put", "other's") and "write" in (before, after)
@@ -382,20 +382,20 @@ def test_who_must_wait_for_whom(before, after, whose):
 
 
 def test_several_streams_may_read_at_once():
-    memory, lanes = Tensor(), [busy_lane() for _ in range(MARKS + 1)]
-    assert [reserve([memory], 0, lane) for lane in lanes] == [6] * MARKS + [SLOW_PATH]
-    for lane in lanes[:MARKS]:
-        lane.words[UNPUT] = 0
-        assert reserve([memory], 0, lane) == 7
-    assert reserve([memory], 1, lanes[0]) == SLOW_PATH
+    memory, timelines = Tensor(), [busy_timeline() for _ in range(MARKS + 1)]
+    assert [reserve([memory], 0, timeline) for timeline in timelines] == [6] * MARKS + [SLOW_PATH]
+    for timeline in timelines[:MARKS]:
+        timeline.words[UNPUT] = 0
+        assert reserve([memory], 0, timeline) == 7
+    assert reserve([memory], 1, timelines[0]) == SLOW_PATH
 
 
 def test_what_a_launch_reads_twice_needs_one_place():
-    memory, lane = Tensor(), busy_lane(unput=1)
+    memory, timeline = Tensor(), busy_timeline(unput=1)
     for _ in range(MARKS - 1):
-        memory.reads(busy_lane(), 5)
-    assert reserve([memory, memory], 0, lane) == 6
-    assert reserve([memory], 0, busy_lane()) == SLOW_PATH
+        memory.reads(busy_timeline(), 5)
+    assert reserve([memory, memory], 0, timeline) == 6
+    assert reserve([memory], 0, busy_timeline()) == SLOW_PATH
 
 
 def test_addresses_go_where_they_belong():

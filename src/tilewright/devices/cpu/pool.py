@@ -21,7 +21,7 @@ from ...base import config
 from ...base.errors import ContextError
 from ...base.forking import llvm_lock
 from ...base.shield import LISTENER, shielded
-from ..lane import Lanes
+from ..timeline import Timelines
 from .memory import Bytes, address_of, allocate
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Pool:
         self.lost = False
         """Whether this is a copy in a child process, where its threads are not."""
         self.streams: WeakSet[CpuStream] = WeakSet()
-        self.lanes = Lanes()
+        self.timelines = Timelines()
         self.waiting: set[CpuStream] = set()
         """Streams with calls to make, kept alive for them."""
         self._cpus = usable_cpus()

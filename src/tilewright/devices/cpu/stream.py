@@ -17,8 +17,8 @@ from ...base.errors import DriverError
 from ...base.shield import listen, shielded
 from ..capturing import Capturing
 from ..dues import Dues
-from ..lane import Lane, drain
 from ..protocol import Block, Event
+from ..timeline import Timeline, drain
 from . import pool as threads
 from .copying import between, copy_record, fill_record, overlap
 from .memory import Bytes
@@ -59,8 +59,15 @@ class CpuStream(Capturing[Node], JobStream):
     """Jobs in order, run by the pool."""
 
     __slots__ = (
-        "__weakref__", "_dues", "_pool", "_waiting", "address", "device", "lane", "native",
+        "__weakref__",
+        "_dues",
+        "_pool",
+        "_waiting",
+        "address",
+        "device",
+        "native",
         "number",
+        "timeline",
     )  # fmt: skip
 
     def __init__(self, device: Device, number: int) -> None:
@@ -68,17 +75,17 @@ class CpuStream(Capturing[Node], JobStream):
         self.device = device
         self.number = number
         self._pool = threads.default()
-        self.lane = self._pool.lanes.take(self)
-        self.native = self.lane.native or NativeStream(self._pool.native)
+        self.timeline = self._pool.timelines.take(self)
+        self.native = self.timeline.native or NativeStream(self._pool.native)
         self.address = self.native.address
-        self.lane.open(self.address, self._pool.native.address, self.native)
+        self.timeline.open(self.address, self._pool.native.address, self.native)
         self._dues = Dues()
         self._waiting = self._pool.waiting
         self._pool.streams.add(self)
 
     def __del__(self) -> None:
-        if lane := getattr(self, "lane", None):  # an interrupt may have come before
-            self._pool.lanes.give_back(lane)
+        if timeline := getattr(self, "timeline", None):  # an interrupt may have come before
+            self._pool.timelines.give_back(timeline)
 
     # What has been put here, and how far it is
 
@@ -338,6 +345,6 @@ class CpuStream(Capturing[Node], JobStream):
 
 
 set_cpu_classes({
-    "CpuStream": CpuStream, "Lane": Lane, "Dues": Dues, "Record": Record, "OVERRIDDEN": OVERRIDDEN,
-    "drain": drain,
+    "CpuStream": CpuStream, "Timeline": Timeline, "Dues": Dues, "Record": Record,
+    "OVERRIDDEN": OVERRIDDEN, "drain": drain,
 })  # fmt: skip

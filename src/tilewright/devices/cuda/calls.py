@@ -260,7 +260,7 @@ class Calls(Protocol):
     """Where native code finds the driver's functions; 0: it has none, and calls these here."""
 
     def open_queue(self, context: int, stream: int, /) -> int:
-        """Make a stream one that others can wait for natively; gives what their lanes name."""
+        """Make a stream one that others can wait for natively; gives what their timelines name."""
         ...
 
     def close_queue(self, queue: int, /) -> None:
@@ -273,7 +273,7 @@ class Calls(Protocol):
 
     def submit_launch(
         self, plan: int, uses: list[tuple[str, Spot]] | None, user: str, up: int, row: bytes,
-        numbers: bytes, lane: int, stream: int, nanoseconds: int, /,
+        numbers: bytes, timeline: int, stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
         """Begin a plain launch on the tensors of a row, as the words of a plan say, and launch.
 
@@ -281,13 +281,13 @@ class Calls(Protocol):
         None: that was noted before.
 
         Then block until all on the stream is done, or so long. Gives how many pieces of work were
-        put there as work of the lane, shifted by `CUDA_STATUS_BITS`, and how the waiting ended;
+        put there as work of the timeline, shifted by `CUDA_STATUS_BITS`, and how the waiting ended;
         minus the status if the driver refused it; 0 if it could not begin as it is.
         """
         ...
 
-    def submit_begun(self, record: int, lane: int, stream: int, unput: int, /) -> int:
-        """Launch what the words at an address say, as work of a lane that was begun.
+    def submit_begun(self, record: int, timeline: int, stream: int, unput: int, /) -> int:
+        """Launch what the words at an address say, as work of a timeline that was begun.
 
         Gives how many pieces of work were put on its stream so, or minus the status. The word at
         `unput` is 0 then: it is no longer about to be put there.
@@ -296,7 +296,7 @@ class Calls(Protocol):
 
     def replay(
         self, context: int, record: int, executable: int, memory: int,
-        uses: list[tuple[str, Spot]] | None, user: str, up: int, built: Spot, lane: int,
+        uses: list[tuple[str, Spot]] | None, user: str, up: int, built: Spot, timeline: int,
         stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
         """Borrow memory, as the words at an address say, and put a graph on a stream.

@@ -143,14 +143,14 @@ class CudaFunction:
     def submit_begun(
         self, stream: CudaStream, record: Record, unput: int, keep: object, waits: bool
     ) -> None:
-        """Launch what a record says, as work that its lane numbers, and wait if asked to.
+        """Launch what a record says, as work that its timeline numbers, and wait if asked to.
 
         The word at `unput` is 0 as soon as it is there, or refused.
         """
         context, label = self.context, f"`{self.name}`"
         try:
             put = context.calls.submit_begun(
-                record.address, stream.lane.address, stream.handle, unput
+                record.address, stream.timeline.address, stream.handle, unput
             )
             if put > 0:
                 (stream.drain if waits else stream.keep)(label, (self, keep))

@@ -167,7 +167,7 @@ class CudaReplay:
                 self._last = None
                 put = context.calls.replay(
                     context.handle, self._only, self._executable, memory, uses, user, up, built,
-                    target.lane.address, target.handle, CUDA_EAGER if waits else 0,
+                    target.timeline.address, target.handle, CUDA_EAGER if waits else 0,
                 )  # fmt: skip
             if put > 0:
                 target.seen(before, put, GRAPH, (self, keep))

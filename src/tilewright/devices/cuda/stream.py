@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 from ..._core import CUDA_EAGER, CUDA_STATUS_BITS, set_cuda_stream
 from ...base.errors import DeviceError, DriverError
 from ..dues import Dues
-from ..lane import PUT, QUEUE, Lane
 from ..protocol import Block, Event
+from ..timeline import PUT, QUEUE, Timeline
 from .copying import put_copy, put_fill
 from .event import CudaEvent, Kept, Label, Mark
 from .record import Record
@@ -47,9 +47,25 @@ class CudaStream:
     """Work in order. Any number of threads may put work here; each piece goes in as a whole."""
 
     __slots__ = (
-        "__weakref__", "_dropped", "_dues", "_events", "_last", "_marks", "_nodes", "_others",
-        "_owned", "_turn", "_waiting", "arriving", "completed", "context", "device", "handle",
-        "kept", "lane", "number",
+        "__weakref__",
+        "_dropped",
+        "_dues",
+        "_events",
+        "_last",
+        "_marks",
+        "_nodes",
+        "_others",
+        "_owned",
+        "_turn",
+        "_waiting",
+        "arriving",
+        "completed",
+        "context",
+        "device",
+        "handle",
+        "kept",
+        "number",
+        "timeline",
     )  # fmt: skip
 
     def __init__(self, device: CudaDevice, number: int, handle: int = 0) -> None:
@@ -58,7 +74,7 @@ class CudaStream:
         self.context = device.context
         self._events = device.events
         self.number = number
-        self.lane = device.lanes.take(self)
+        self.timeline = device.timelines.take(self)
         self._owned = False
         self._nodes: list[Node] | None = None
         self.handle = handle or device.take_stream()
@@ -85,7 +101,9 @@ class CudaStream:
         """Let other streams of this driver wait for this one natively."""
         calls = self.context.calls
         if calls.native_driver:
-            self.lane.open(calls.open_queue(self.context.handle, self.handle), calls.native_driver)
+            self.timeline.open(
+                calls.open_queue(self.context.handle, self.handle), calls.native_driver
+            )
 
     # What has been put here, and how far it is
 
@@ -101,7 +119,7 @@ class CudaStream:
     @property
     def submitted(self) -> int:
         """How many pieces of work were put here."""
-        return self._others + self.lane.words[PUT]
+        return self._others + self.timeline.words[PUT]
 
     def idle(self) -> bool:
         """Whether all that was put here is done."""
@@ -127,7 +145,7 @@ class CudaStream:
         if not context.is_fine:
             context.check()
         _, kept, upto = self.point()
-        issued, submitted = self.lane.all_put(), self.submitted
+        issued, submitted = self.timeline.all_put(), self.submitted
         if nanoseconds:
             status = calls.drain(context.handle, self.handle, nanoseconds)
         else:
@@ -177,7 +195,7 @@ class CudaStream:
         if number > self.completed:
             self.completed = number
         if issued:
-            self.lane.passed(issued)
+            self.timeline.passed(issued)
 
     def record(self) -> CudaEvent:
         """The point behind all work put here so far."""
@@ -192,7 +210,7 @@ class CudaStream:
     def _record(self) -> None:
         context, events = self.context, self._events
         context.check()
-        issued, submitted, count = self.lane.all_put(), self.submitted, len(self.kept)
+        issued, submitted, count = self.timeline.all_put(), self.submitted, len(self.kept)
         mark = Mark(submitted, events, issued)
         events.take_for(mark)
         status = context.calls.record(context.handle, mark.handle, self.handle)
@@ -343,7 +361,7 @@ class CudaStream:
             if self._nodes is not None:
                 raise DriverError(f"{self!r} is being captured already")
             self._nodes = []
-            self.lane.pause()
+            self.timeline.pause()
             try:
                 self.context.call(self.context.calls.begin_capture, self.handle)
             except DeviceError:
@@ -378,7 +396,7 @@ class CudaStream:
 
     def _leave_capture(self) -> None:
         self._nodes = None
-        self.lane.go_on()
+        self.timeline.go_on()
 
     # Time
 
@@ -507,17 +525,17 @@ class CudaStream:
             self._close()
         if self._owned and self._nodes is None:  # one that records was left so by an interrupt
             self.device.give_stream_back(self.handle)
-        self.device.lanes.give_back(self.lane)
+        self.device.timelines.give_back(self.timeline)
 
     def _close(self) -> None:
-        lane, calls = self.lane, self.context.calls
-        lane.pause()
-        if queue := lane.words[QUEUE]:
-            lane.words[QUEUE] = 0
+        timeline, calls = self.timeline, self.context.calls
+        timeline.pause()
+        if queue := timeline.words[QUEUE]:
+            timeline.words[QUEUE] = 0
             calls.close_queue(queue)
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-set_cuda_stream(CudaStream, Lane, Dues, MANY)
+set_cuda_stream(CudaStream, Timeline, Dues, MANY)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..blocks import check_element
 from ..capturing import Capturing, NoFastPath
 from ..dues import Dues
-from ..lane import Lane
 from ..protocol import Block, Event, Stream
+from ..timeline import Timeline
 from .happens_before import Clock, MemoryUse
 
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ class NullNode(NamedTuple):
 class NullStream(Capturing[NullNode]):
     """Notes in order what is put here."""
 
-    __slots__ = ("_dues", "_waits", "completed", "device", "lane", "number", "submitted")
+    __slots__ = ("_dues", "_waits", "completed", "device", "number", "submitted", "timeline")
 
     def __init__(self, device: NullDevice, number: int) -> None:
         super().__init__()
         self.device = device
         self.number = number
-        self.lane = Lane()
+        self.timeline = Timeline()
         self.submitted = self.completed = 0
         self._waits: deque[tuple[int, NullEvent]] = deque()
         self._dues = Dues()

@@ -15,8 +15,8 @@ from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS, set_borrowing
 from tilewright.devices.cuda.bindings import SINCE, Bindings
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
-from tilewright.devices.lane import ISSUED, OVER, PUT, UNPUT, Lane
 from tilewright.devices.native_records import PlanWord, SlowPath
+from tilewright.devices.timeline import ISSUED, OVER, PUT, UNPUT, Timeline
 from tilewright.op.place import here
 from tilewright.tensors.borrow import BORROWING, Use
 
@@ -45,7 +45,7 @@ def test_a_plain_launch_has_its_parameters_filled_in(driver, native):
     assert plain.submit(native) == 1 << CUDA_STATUS_BITS
     assert driver.read == [4096, 6, -5, 8192]
     assert list(plain.record.words[plain.record.slots :]) == [0, 6, 0, 0]  # for the next one
-    assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 1
+    assert plain.timeline.words[UNPUT] == 0 and plain.timeline.words[PUT] == 1
     assert plain.submit(native) == 2 << CUDA_STATUS_BITS
 
 
@@ -56,7 +56,7 @@ def test_a_plain_launch_notes_its_number_with_its_memory(native):
     written, read = plain.memory
     for memory, writes in ((written, 1), (read, 0)):
         mark = memory[StorageWord.MARKS : StorageWord.MARKS + MARK_WORDS]
-        assert list(mark) == [plain.lane.address, 2, *ALL_BYTES, writes]
+        assert list(mark) == [plain.timeline.address, 2, *ALL_BYTES, writes]
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -64,7 +64,7 @@ def test_a_plain_launch_that_cannot_begin_is_not_put_anywhere(driver, native, wh
     plain = Plain()
     plain.memory[which][StorageWord.EPOCH] = 1  # somebody has borrowed it since
     assert plain.submit(native) == 0
-    assert driver.log == [] and not any(plain.lane.words)
+    assert driver.log == [] and not any(plain.timeline.words)
 
 
 def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
@@ -73,7 +73,7 @@ def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
     ((user, spot),) = plain.uses
     assert user == "submit()" and spot[0] is Plain.submit_again.__code__
     assert plain.submit_again(native) == 0
-    assert len(plain.uses) == len(driver.log) // 3 == plain.lane.words[PUT] == 1
+    assert len(plain.uses) == len(driver.log) // 3 == plain.timeline.words[PUT] == 1
 
 
 def test_a_plain_launch_that_cannot_begin_is_no_use(native):
@@ -88,47 +88,47 @@ def test_code_that_was_made_for_other_values_is_not_launched(driver, native, nam
     plain = Plain()
     change(plain.world, name)
     assert plain.submit(native) == 0
-    assert driver.log == [] and plain.uses == [] and not any(plain.lane.words)
+    assert driver.log == [] and plain.uses == [] and not any(plain.timeline.words)
 
 
 def test_a_plain_launch_that_is_refused_is_not_counted(driver, native):
     plain = Plain()
     driver.answers["cuLaunchKernel"] = 701
     assert plain.submit(native) == -701
-    assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 0
+    assert plain.timeline.words[UNPUT] == 0 and plain.timeline.words[PUT] == 0
 
 
 @pytest.mark.parametrize(("status", "answer"), [(0, 1), (701, -701)])
 def test_work_that_was_begun_is_no_longer_about_to_be_put_there(
     driver, native, record, status, answer
 ):
-    lane, unput = Lane(), (ctypes.c_int64 * 3)(5, 1, 6)
-    lane.words[UNPUT], driver.answers["cuLaunchKernel"] = 2, status
+    timeline, unput = Timeline(), (ctypes.c_int64 * 3)(5, 1, 6)
+    timeline.words[UNPUT], driver.answers["cuLaunchKernel"] = 2, status
     told = native.submit_begun(
-        ctypes.addressof(record), lane.address, 11, ctypes.addressof(unput) + 8
+        ctypes.addressof(record), timeline.address, 11, ctypes.addressof(unput) + 8
     )
-    assert (told, list(unput), lane.words[UNPUT]) == (answer, [5, 0, 6], 1)
-    assert lane.words[PUT] == (status == 0)
+    assert (told, list(unput), timeline.words[UNPUT]) == (answer, [5, 0, 6], 1)
+    assert timeline.words[PUT] == (status == 0)
 
 
 def test_a_plain_launch_can_be_waited_for(driver, native):
     plain = Plain()
     assert plain.submit(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
-    assert plain.lane.words[OVER] == 0
+    assert plain.timeline.words[OVER] == 0
     driver.passed.add(11)
     assert plain.submit(native, 1 << 60) == 2 << CUDA_STATUS_BITS
-    assert plain.lane.words[OVER] == 2
+    assert plain.timeline.words[OVER] == 2
     driver.answers["cuEventQuery"] = 719
     assert plain.submit(native, 1 << 60) == 3 << CUDA_STATUS_BITS | 719
-    assert plain.lane.words[OVER] == 2
+    assert plain.timeline.words[OVER] == 2
 
 
 def test_what_others_are_about_to_put_there_is_not_over(driver, native):
     plain = Plain()
-    plain.lane.words[UNPUT] = plain.lane.words[ISSUED] = 1
+    plain.timeline.words[UNPUT] = plain.timeline.words[ISSUED] = 1
     driver.passed.add(11)
     plain.submit(native, 1 << 60)
-    assert plain.lane.words[OVER] == 0
+    assert plain.timeline.words[OVER] == 0
 
 
 def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, native):
@@ -151,7 +151,7 @@ def test_graphs(driver, native):
     assert driver.log == [("push", 77), ("graph", 5, 11), ("pop",)]
     driver.answers["cuGraphLaunch"] = 9
     assert graph.submit(native) == -9
-    assert graph.lane.words[UNPUT] == 0 and graph.lane.words[PUT] == 1
+    assert graph.timeline.words[UNPUT] == 0 and graph.timeline.words[PUT] == 1
 
 
 def test_a_graph_of_one_kernel_is_a_launch(driver, native, record):
@@ -183,7 +183,7 @@ def test_a_graph_can_be_waited_for(driver, native):
     assert graph.submit(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
     driver.passed.add(11)
     assert graph.submit(native, 1 << 60) == 2 << CUDA_STATUS_BITS
-    assert graph.lane.words[OVER] == 2
+    assert graph.timeline.words[OVER] == 2
 
 
 def test_streams(driver, native):
@@ -241,8 +241,8 @@ def test_launches_leave_no_references_behind(driver, native):
 def submit(plain, native, user, spot, budget=0):
     """Launch at a spot that is said."""
     return native.submit_launch(
-        ctypes.addressof(plain.plan), [], user, spot, plain.row, pack("q", 1), plain.lane.address,
-        11, budget,
+        ctypes.addressof(plain.plan), [], user, spot, plain.row, pack("q", 1),
+        plain.timeline.address, 11, budget,
     )  # fmt: skip
 
 

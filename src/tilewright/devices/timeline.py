@@ -1,4 +1,4 @@
-"""Lane: the plain launches of one stream by number, and how far they are, for native code."""
+"""Timeline: the launches of one stream by number, and how far they are, for native code."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ PUT, LISTED, LATEST = int(TimelineWord.PUT), int(TimelineWord.LISTED), int(Timel
 QUEUE, DOMAIN = int(TimelineWord.QUEUE), int(TimelineWord.DOMAIN)
 
 
-class Lane:
+class Timeline:
     """A stream as records of memory name it; `tensors.flight` says what its flights are.
 
-    Lanes stay for good, as memory may name one long after its stream is gone; so a new stream goes
-    on with the lane, and the numbers, of one that is (`Lanes`). Work is *listed* here as a flight,
+    Timelines stay for good, as memory may name one long after its stream is gone; so a new stream
+    goes on with the timeline, and the numbers, of one that is (`Timelines`). Work is *listed* here,
     with the lock of borrow state; or it is no more than numbered, on streams that say up to which
     number all is over (`passed`).
     """
 
     __slots__ = ("_domain", "_stream", "address", "flights", "native", "words")
 
-    by_address: ClassVar[dict[int, Lane]] = {}
+    by_address: ClassVar[dict[int, Timeline]] = {}
 
     def __init__(self, stream: Stream | None = None) -> None:
         self._stream = None if stream is None else ref(stream)
@@ -41,7 +41,7 @@ class Lane:
         self._domain = 0
         self.native: Any = None
         """What keeps the queue that was opened, if anything must."""
-        Lane.by_address[self.address] = self
+        Timeline.by_address[self.address] = self
 
     def adopt(self, stream: Stream | None) -> bool:
         """Go on for another stream, as the first is gone; False: not all of its work is over."""
@@ -94,30 +94,30 @@ class Lane:
         note_passed(self.address, number)
 
 
-class Lanes:
-    """The lanes of streams that can stand for each other: those of one pool, or of one device."""
+class Timelines:
+    """The timelines of streams that can replace each other: those of one pool, or of one device."""
 
     __slots__ = ("_left",)
 
     def __init__(self) -> None:
-        self._left: deque[Lane] = deque()
+        self._left: deque[Timeline] = deque()
 
-    def take(self, stream: Stream | None = None) -> Lane:
-        """Give a new stream the lane of one that is gone, or else a new one."""
+    def take(self, stream: Stream | None = None) -> Timeline:
+        """Give a new stream the timeline of one that is gone, or else a new one."""
         try:
-            lane = self._left.popleft()
+            timeline = self._left.popleft()
         except IndexError:
-            return Lane(stream)
-        return lane if lane.adopt(stream) else Lane(stream)
+            return Timeline(stream)
+        return timeline if timeline.adopt(stream) else Timeline(stream)
 
-    def give_back(self, lane: Lane) -> None:
-        """Say that the stream of a lane is gone. For its finalizer: looks up no global name."""
-        self._left.append(lane)
+    def give_back(self, timeline: Timeline) -> None:
+        """Say that the stream of a timeline is gone. For its finalizer: looks up no global name."""
+        self._left.append(timeline)
 
 
 def drain(addresses: list[int]) -> None:
-    """Wait until the streams of lanes, by address, have passed all that is there now."""
+    """Wait until the streams of timelines, by address, have passed all that is there now."""
     for address in addresses:
-        stream = Lane.by_address[address].stream
+        stream = Timeline.by_address[address].stream
         if stream is not None:
             stream.synchronize()
