@@ -23,9 +23,9 @@ struct StreamClass {
   int64_t dropped = 0;    // how much was dropped from the front of it
   int64_t waiting = 0;    // a set of streams that stay alive for what they keep
   int64_t marks = 0;      // a deque of events
-  int64_t dues = 0;       // completion callbacks
+  int64_t callbacks = 0;  // completion callbacks
   int64_t timeline_address = 0;
-  int64_t dues_items = 0;
+  int64_t callbacks_items = 0;
   int64_t many = 0;  // how much is kept when a stream lets go of what has passed
 };
 
@@ -40,7 +40,7 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("set_cuda_stream", given, count, 4);
   PyObject* cls = arguments.object();
   PyObject* timeline_object = arguments.object();
-  PyObject* dues = arguments.object();
+  PyObject* callbacks = arguments.object();
   const int64_t many = arguments.number();
   if (!arguments.ok()) return nullptr;
   StreamClass found;
@@ -53,9 +53,9 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
                         {"_dropped", &found.dropped},
                         {"_waiting", &found.waiting},
                         {"_marks", &found.marks},
-                        {"_dues", &found.dues}}) ||
+                        {"_callbacks", &found.callbacks}}) ||
       !find_slots(timeline_object, {{"address", &found.timeline_address}}) ||
-      !find_slots(dues, {{"_items", &found.dues_items}})) {
+      !find_slots(callbacks, {{"_items", &found.callbacks_items}})) {
     return nullptr;
   }
   found.many = many;
@@ -128,7 +128,7 @@ bool note_completed(PyObject* stream, int64_t number) {
 int has_callbacks(PyObject* stream) {
   const int marked = PyObject_IsTrue(slot(stream, streams.marks));
   if (marked != 0) return marked;
-  PyObject* items = slot(slot(stream, streams.dues), streams.dues_items);
+  PyObject* items = slot(slot(stream, streams.callbacks), streams.callbacks_items);
   return items == nullptr ? 0 : PyObject_IsTrue(items);
 }
 
@@ -171,7 +171,7 @@ bool is_cuda_stream(PyObject* stream) {
   if (!is_exactly(stream, streams.cls)) return false;
   for (const int64_t each :
        {streams.timeline_object, streams.handle, streams.device, streams.others, streams.completed,
-        streams.kept, streams.dropped, streams.waiting, streams.marks, streams.dues}) {
+        streams.kept, streams.dropped, streams.waiting, streams.marks, streams.callbacks}) {
     if (slot(stream, each) == nullptr) return false;
   }
   return true;

@@ -600,7 +600,7 @@ class CudaDriver:
 def set_process(tracing: Any, threads: Any, puts: Any, tell: Any, /) -> None:
     """Say where tracing, the ops that threads start, and waiting for submissions are noted."""
 
-def set_cuda_stream(stream: type, timeline: type, dues: type, many: int, /) -> None:
+def set_cuda_stream(stream: type, timeline: type, callbacks: type, many: int, /) -> None:
     """Say what streams of CUDA, their timelines and completion callbacks are.
 
     A stream that keeps `many` things alive lets go of what has passed.

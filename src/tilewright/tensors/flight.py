@@ -40,14 +40,7 @@ class Flight:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
     __slots__ = (
-        "_event",
-        "_starter",
-        "begun",
-        "is_over",
-        "is_put",
-        "number",
-        "outcome",
-        "stream",
+        "_event", "_starter", "begun", "is_over", "is_put", "number", "outcome", "stream",
         "timeline",
     )  # fmt: skip
 

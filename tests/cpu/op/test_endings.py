@@ -321,7 +321,7 @@ def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit,
             with pytest.raises(tw.LaunchError, match="too large") if fails else nullcontext():
                 future.result()
         place.stream.synchronize()
-        assert not place.stream._dues, point
+        assert not place.stream._callbacks, point
         place.launch()
         assert np.array_equal(place.z.to_numpy(), place.numbers + 1), point
         assert place.stream.timeline.words[OVER] == place.stream.timeline.words[ISSUED], point

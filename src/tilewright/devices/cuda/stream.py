@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..._core import CUDA_EAGER, CUDA_STATUS_BITS, set_cuda_stream
 from ...base.errors import DeviceError, DriverError
-from ..dues import Dues
+from ..completion_callbacks import CompletionCallbacks
 from ..protocol import Block, Event
 from ..timeline import PUT, QUEUE, Timeline
 from .copying import put_copy, put_fill
@@ -47,25 +47,9 @@ class CudaStream:
     """Work in order. Any number of threads may put work here; each piece goes in as a whole."""
 
     __slots__ = (
-        "__weakref__",
-        "_dropped",
-        "_dues",
-        "_events",
-        "_last",
-        "_marks",
-        "_nodes",
-        "_others",
-        "_owned",
-        "_turn",
-        "_waiting",
-        "arriving",
-        "completed",
-        "context",
-        "device",
-        "handle",
-        "kept",
-        "number",
-        "timeline",
+        "__weakref__", "_callbacks", "_dropped", "_events", "_last", "_marks", "_nodes", "_others",
+        "_owned", "_turn", "_waiting", "arriving", "completed", "context", "device", "handle",
+        "kept", "number", "timeline",
     )  # fmt: skip
 
     def __init__(self, device: CudaDevice, number: int, handle: int = 0) -> None:
@@ -84,7 +68,7 @@ class CudaStream:
         self._others = self.completed = 0
         """Pieces of work put here that are not counted natively; those known to have passed."""
         self._turn = threading.RLock()
-        self._dues = Dues()
+        self._callbacks = CompletionCallbacks()
         self._marks: deque[Mark] = deque()
         self.kept: list[Kept] = []
         """What stays alive for work that no mark is behind yet. Whoever puts work here adds to this
@@ -312,7 +296,7 @@ class CudaStream:
     def _owe(self, callback: Callable[[], None]) -> None:
         if self._last.number != self.submitted:
             self._record()  # so that it is noticed when it falls due
-        self._dues.append((self.submitted, callback, None))
+        self._callbacks.append((self.submitted, callback, None))
         self._waiting.add(self)
 
     def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
@@ -417,15 +401,15 @@ class CudaStream:
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all work put here so far has passed."""
         with self._turn:
-            submitted, dues = self.submitted, self._dues
-            over = self.completed >= submitted and not dues
+            submitted, callbacks = self.submitted, self._callbacks
+            over = self.completed >= submitted and not callbacks
             if not over:
                 self._owe(callback)
         if over:
             try:
-                dues.make(submitted, callback)
+                callbacks.make(submitted, callback)
             finally:
-                if dues:
+                if callbacks:
                     self._waiting.add(self)
         elif len(self._marks) > MANY:  # if nobody waits, what has passed is let go of
             self.sweep()
@@ -435,7 +419,7 @@ class CudaStream:
         if self.context.lost is not None:
             self._marks.clear()
             self.kept.clear()
-            self._dues.sweep(self.submitted)
+            self._callbacks.sweep(self.submitted)
             return
         if self.kept:
             self.idle()
@@ -448,12 +432,12 @@ class CudaStream:
                 if marks and marks[0] is mark:
                     marks.popleft()
                     mark.kept = []
-        self._dues.sweep(self.completed)
+        self._callbacks.sweep(self.completed)
         self._let_go()
 
     def _let_go(self) -> None:
         """Where nothing is left to do, the stream need not be kept alive for that."""
-        if not (self._dues or self._marks or self.kept):
+        if not (self._callbacks or self._marks or self.kept):
             self._waiting.discard(self)
             if self.kept:  # by another thread, meanwhile
                 self._waiting.add(self)
@@ -468,7 +452,7 @@ class CudaStream:
         if not over:  # others may go on putting work here, so wait for what there is
             self.keep(label, keep)
             self.synchronize()
-        elif self._marks or self._dues:
+        elif self._marks or self._callbacks:
             self.sweep()
 
     def point(self) -> tuple[int, list[Kept], int]:
@@ -503,7 +487,7 @@ class CudaStream:
         if number > self.completed:
             self.completed = number
         self._drop(kept, upto)
-        if self._marks or self._dues:
+        if self._marks or self._callbacks:
             self.sweep()
 
     def synchronize(self) -> None:
@@ -538,4 +522,4 @@ class CudaStream:
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-set_cuda_stream(CudaStream, Timeline, Dues, MANY)
+set_cuda_stream(CudaStream, Timeline, CompletionCallbacks, MANY)

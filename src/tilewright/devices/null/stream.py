@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..blocks import check_element
 from ..capturing import Capturing, NoFastPath
-from ..dues import Dues
+from ..completion_callbacks import CompletionCallbacks
 from ..protocol import Block, Event, Stream
 from ..timeline import Timeline
 from .happens_before import Clock, MemoryUse
@@ -87,7 +87,7 @@ class NullNode(NamedTuple):
 class NullStream(Capturing[NullNode]):
     """Notes in order what is put here."""
 
-    __slots__ = ("_dues", "_waits", "completed", "device", "number", "submitted", "timeline")
+    __slots__ = ("_callbacks", "_waits", "completed", "device", "number", "submitted", "timeline")
 
     def __init__(self, device: NullDevice, number: int) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class NullStream(Capturing[NullNode]):
         self.timeline = Timeline()
         self.submitted = self.completed = 0
         self._waits: deque[tuple[int, NullEvent]] = deque()
-        self._dues = Dues()
+        self._callbacks = CompletionCallbacks()
 
     def idle(self) -> bool:
         """Whether all that was put here has passed."""
@@ -174,12 +174,12 @@ class NullStream(Capturing[NullNode]):
 
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all that was put here so far has passed."""
-        due = self._dues.make if self.idle() and not self._dues else self._dues.add
+        due = self._callbacks.make if self.idle() and not self._callbacks else self._callbacks.add
         due(self.submitted, callback)
 
     def sweep(self) -> None:
         """Make the calls that have fallen due."""
-        self._dues.sweep(self.completed)
+        self._callbacks.sweep(self.completed)
 
     def synchronize(self) -> None:
         """Block until all that was put here so far has passed, and make the calls due."""

@@ -13,8 +13,8 @@ import pytest
 from support.native_cuda import addresses, as_functions
 from support.native_driver import Plain, Recorded
 from tilewright._core import CUDA_FUNCTIONS, CudaDriver, set_cuda_stream, set_process
+from tilewright.devices.completion_callbacks import CompletionCallbacks
 from tilewright.devices.cuda.stream import CudaStream
-from tilewright.devices.dues import Dues
 from tilewright.devices.timeline import Timeline
 
 LIBC = ctypes.CDLL(None)
@@ -145,7 +145,9 @@ class Slotted:
     __slots__ = ("active", "names", "waiting")
 
 
-@pytest.mark.parametrize("wrong", [(), (5, 5, 5, 5), (object, Timeline, Dues, 64), (5,) * 5])
+@pytest.mark.parametrize(
+    "wrong", [(), (5, 5, 5, 5), (object, Timeline, CompletionCallbacks, 64), (5,) * 5]
+)
 def test_what_streams_are_must_have_their_slots(wrong):
     with pytest.raises((TypeError, AttributeError)):
         set_cuda_stream(*wrong)
@@ -161,7 +163,7 @@ def test_what_the_process_notes_must_be_in_slots(which):
         set_process(*given)
 
 
-@pytest.mark.parametrize("dues", [5, int, Timeline, SimpleNamespace(_items=())])
-def test_what_a_stream_owes_must_be_in_slots(dues):
+@pytest.mark.parametrize("callbacks", [5, int, Timeline, SimpleNamespace(_items=())])
+def test_what_a_stream_owes_must_be_in_slots(callbacks):
     with pytest.raises((TypeError, AttributeError)):
-        set_cuda_stream(CudaStream, Timeline, dues, 64)
+        set_cuda_stream(CudaStream, Timeline, callbacks, 64)
