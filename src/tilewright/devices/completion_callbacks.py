@@ -35,7 +35,7 @@ class CompletionCallbacks:
     def __init__(self) -> None:
         self._items: deque[CompletionCallback] = deque()
         self.append = self._items.append
-        """As `add`, of a `CompletionCallback`; no Python function, so no signal is noticed before."""
+        """As `add`, of a tuple; no Python function, so no signal is noticed before that."""
         self._turn = threading.RLock()
         self._failed: Callable[[], None] | None = None
         """A call that has raised an error: its own, or that of the handler of a signal."""
