@@ -15,7 +15,7 @@ struct Process {
   int64_t active = 0;           // None: nobody traces
   PyObject* threads = nullptr;  // op.nesting.THREAD
   int64_t names = 0;            // a dict: the ops that threads are starting
-  PyObject* puts = nullptr;     // tensors.flight.PUTS
+  PyObject* puts = nullptr;     // tensors.pending_work.PUTS
   int64_t waiting = 0;          // how many threads wait for work to be submitted
   PyObject* tell = nullptr;     // wakes them
 };

@@ -11,7 +11,7 @@ import tilewright as tw
 from support.fake_cuda import FakeCuda, names
 from support.leaks import assert_none_left
 from tilewright.devices.cuda.device import CudaDevice
-from tilewright.tensors.flight import PUTS
+from tilewright.tensors.pending_work import PUTS
 
 from .test_submission import device, double, fake, filled, tensors, warm
 

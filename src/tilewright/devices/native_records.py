@@ -27,7 +27,7 @@ class SlowPath(IntEnum):
     """Not all of it has been written."""
     META = 32
     """There is no memory."""
-    FLIGHTS = 64
+    PENDING = 64
     """Python keeps an account of work that uses it."""
     READERS = 128
     """Parts of it are borrowed for reading."""

@@ -20,7 +20,7 @@ QUEUE, DOMAIN = int(TimelineWord.QUEUE), int(TimelineWord.DOMAIN)
 
 
 class Timeline:
-    """A stream as records of memory name it; `tensors.flight` says what its flights are.
+    """A stream as records of memory name it; `tensors.pending_work` says what its pending work is.
 
     Timelines stay for good, as memory may name one long after its stream is gone; so a new stream
     goes on with the timeline, and the numbers, of one that is (`Timelines`). Work is *listed* here,
@@ -28,7 +28,7 @@ class Timeline:
     number all is over (`passed`).
     """
 
-    __slots__ = ("_domain", "_stream", "address", "flights", "native", "words")
+    __slots__ = ("_domain", "_stream", "address", "native", "pending", "words")
 
     by_address: ClassVar[dict[int, Timeline]] = {}
 
@@ -36,7 +36,7 @@ class Timeline:
         self._stream = None if stream is None else ref(stream)
         self.words: Words = new_words(TIMELINE_WORDS)
         self.address = ctypes.addressof(self.words)
-        self.flights: dict[int, Any] = {}
+        self.pending: dict[int, Any] = {}
         """Those that somebody may have to know of, by number."""
         self._domain = 0
         self.native: Any = None
@@ -46,7 +46,7 @@ class Timeline:
     def adopt(self, stream: Stream | None) -> bool:
         """Go on for another stream, as the first is gone; False: not all of its work is over."""
         words = self.words
-        if words[UNPUT] or self.flights:
+        if words[UNPUT] or self.pending:
             return False
         self.passed(words[ISSUED])
         if words[OVER] != words[ISSUED]:
@@ -78,9 +78,9 @@ class Timeline:
 
     def end(self, number: int) -> None:
         """Nobody needs to know of this one any more."""
-        flights = self.flights
-        flights.pop(number, None)
-        self.words[LISTED] = next(iter(flights), 0)
+        pending = self.pending
+        pending.pop(number, None)
+        self.words[LISTED] = next(iter(pending), 0)
         reap(self.address)
 
     def all_put(self) -> int | None:

@@ -24,8 +24,8 @@ from ..op.outcome import Outcome
 from ..op.place import Spot, here, place_of
 from ..op.policy import as_stream
 from ..op.running import run_here
-from ..tensors.flight import PUTS, tell_put
 from ..tensors.order import tidy
+from ..tensors.pending_work import PUTS, tell_put
 from ..tensors.recording import Node, PlainMemory, Recording, memory_of
 from .launching import GraphLaunch
 

@@ -19,8 +19,8 @@ from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
 from ..devices.timeline import Timeline
 from ..op.outcome import Outcome
-from ..tensors.flight import fail_unlisted
 from ..tensors.order import regions_of
+from ..tensors.pending_work import fail_unlisted
 from .arguments import Held
 from .launch_plan import LaunchPlan, Places
 

@@ -17,8 +17,8 @@ from ..devices.cuda.stream import CudaStream
 from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
 from ..op.place import Spot, place_of
-from ..tensors.flight import PUTS, tell_put
 from ..tensors.order import regions_of, tidy
+from ..tensors.pending_work import PUTS, tell_put
 from .arguments import Held
 from .launch_plan import LaunchPlan, Places
 

@@ -15,13 +15,13 @@ from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
 from ..op.trace import Tracing
-from ..tensors.flight import Flight
 from ..tensors.order import reserve, reserve_held
 from ..tensors.ownership import Handle
 from ..tensors.partition import Partition
+from ..tensors.pending_work import PendingWork
 from ..tensors.recording import Node
 from ..tensors.region import Region
-from ..tensors.working import leave_behind, on_its_way, trace_flight
+from ..tensors.working import leave_behind, on_its_way, trace_pending
 from .arguments import Bound
 from .code import Later
 from .protocol import Runnable
@@ -43,18 +43,18 @@ def _get_on_its_way(
 ) -> Report | None:
     """Put a launch on its stream, or say that it will not be there; what it reports, if it is over.
 
-    No signal may come in between: others wait for a flight that is noted.
+    No signal may come in between: others wait for pending work that is noted.
     """
-    flight = Flight(ctx.stream)
+    pending = PendingWork(ctx.stream)
     try:
-        report = _put(op, code, bound, ctx, flight)
+        report = _put(op, code, bound, ctx, pending)
     except BaseException:
-        leave_behind(flight, ctx.stream, bound)
+        leave_behind(pending, ctx.stream, bound)
         raise
     if report is None:
         return None
     if Tracing.active is not None:
-        trace_flight(code.kernel, flight)
+        trace_pending(code.kernel, pending)
     if report is QUIET:
         _conclude(bound, ctx)
     return report
@@ -68,23 +68,23 @@ def _conclude(bound: Bound, ctx: ExecutionContext) -> None:
 
 
 def _put(
-    op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext, flight: Flight
+    op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext, pending: PendingWork
 ) -> Report | None:
     """Put a launch on its stream in its turn; what it reports, if it is over already."""
     stream = ctx.stream
-    if not reserve_held(flight, stream, bound.held, len(bound.outputs)):
+    if not reserve_held(pending, stream, bound.held, len(bound.outputs)):
         writes = written_by(bound)
-        reserve(flight, stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
+        reserve(pending, stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
     started = code.run.start(bound, stream, inline=may_run_here(code, ctx))
     if isinstance(started, Report):
-        flight.put(None)
+        pending.put(None)
         return started
     mark_written(bound)
     outcome = ctx.outcome(op)
-    on_its_way(flight, outcome)
+    on_its_way(pending, outcome)
     if bound.held is None:
         settle(bound, ctx, is_over=False)
-    stream.after(partial(_finish, code.kernel, bound, started, outcome, flight, ctx))
+    stream.after(partial(_finish, code.kernel, bound, started, outcome, pending, ctx))
     return None
 
 
@@ -104,7 +104,7 @@ def _finish(
     bound: Bound,
     later: Later,
     outcome: Outcome,
-    flight: Flight,
+    pending: PendingWork,
     ctx: ExecutionContext,
 ) -> None:
     """The device has passed a launch; its memory was kept alive until now."""
@@ -118,9 +118,9 @@ def _finish(
         settle(bound, ctx)
     outcome.settle(error)
     if error is None:
-        flight.end()
+        pending.end()
     else:
-        flight.fail(written_by(bound), bound.read)
+        pending.fail(written_by(bound), bound.read)
 
 
 def give_back(values: Sequence[Any]) -> None:

@@ -21,7 +21,7 @@ from . import storage
 from .elements import LENGTHY, as_elements, has_type, host_array, is_long
 from .layout import row_major
 from .lending import Lender, Lent, lend_to_read, lend_to_write, written_region
-from .order import check_flights, flights_over
+from .order import check_pending, pending_over
 from .ownership import Handle
 from .putting import put_copy, put_download, put_upload
 from .region import Region
@@ -210,13 +210,13 @@ class ToHost(Reading, Composite[npt.NDArray[Any]]):
         self._reading.check(ctx)
         source = self._reading.region
         target = np.empty(source.shape, source.dtype.np)
-        before = flights_over([source])
+        before = pending_over([source])
         arrived = put_download(ctx, self, target, source)
         yield arrived
         arrived.stream.sweep()  # some devices leave the last step to the host
-        for flight in before:
-            flight.wait()
-        check_flights(before, [source])  # what wrote the data may have failed
+        for pending in before:
+            pending.wait()
+        check_pending(before, [source])  # what wrote the data may have failed
         self._reading.settle(ctx)
         return target.reshape(-1) if self._flat else target
 

@@ -18,8 +18,8 @@ from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
 from ..op.trace import Tracing, trace_end, trace_put
 from .borrow import LOCK
-from .flight import Flight, tell_put
 from .order import begin, forget_over, reserve
+from .pending_work import PendingWork, tell_put
 from .recording import Node
 
 if TYPE_CHECKING:
@@ -66,19 +66,19 @@ def _put_in_turn(
     keep: object,
     report: Callable[[T], Exception | None] | None,
 ) -> None:
-    """As `put_work`. No signal may come in between: others wait for a flight that is noted."""
+    """As `put_work`. No signal may come in between: others wait for pending work that is noted."""
     stream, outcome = ctx.stream, ctx.outcome(op)
-    flight, kept = Flight(stream), (writes, reads, keep)
+    pending, kept = PendingWork(stream), (writes, reads, keep)
     try:
-        reserve(flight, stream, writes, reads)
+        reserve(pending, stream, writes, reads)
         given = work()
-        on_its_way(flight, outcome)
-        stream.after(partial(_settle, flight, outcome, partial(_asked, report, given), kept))
-        if flight.is_over:
-            forget_over(flight, (*writes, *reads))
+        on_its_way(pending, outcome)
+        stream.after(partial(_settle, pending, outcome, partial(_asked, report, given), kept))
+        if pending.is_over:
+            forget_over(pending, (*writes, *reads))
     except BaseException:
         outcome.settle()
-        leave_behind(flight, stream, kept)
+        leave_behind(pending, stream, kept)
         raise
 
 
@@ -109,43 +109,43 @@ def leave_unput(timeline: Timeline, unput: Words) -> None:
     tell_put()
 
 
-def leave_behind(flight: Flight, stream: Stream, kept: object) -> None:
+def leave_behind(pending: PendingWork, stream: Stream, kept: object) -> None:
     """Work was not put on its stream, or only a part: who waits for it waits for that part.
 
     What it uses stays alive until then.
     """
     try:
-        flight.put(stream.record())
-        stream.after(partial(_end, flight, kept))
+        pending.put(stream.record())
+        stream.after(partial(_end, pending, kept))
     except DeviceError:  # nothing runs there any more
-        flight.put(None)
+        pending.put(None)
 
 
-def _end(flight: Flight, kept: object) -> None:
+def _end(pending: PendingWork, kept: object) -> None:
     """Until now this call has kept it."""
-    if flight.outcome is None or flight.outcome.error is None:
-        flight.end()
+    if pending.outcome is None or pending.outcome.error is None:
+        pending.end()
 
 
 def let_go(kept: object) -> None:
     """Until now this call has kept it."""
 
 
-def on_its_way(flight: Flight, outcome: Outcome) -> None:
+def on_its_way(pending: PendingWork, outcome: Outcome) -> None:
     """Work has been put on its stream: others can wait for it now."""
-    assert flight.stream is not None  # the host's own work is not put anywhere
+    assert pending.stream is not None  # the host's own work is not put anywhere
     if Tracing.active is not None:  # before the event: who waits for the work waits for its time
-        trace_flight(outcome.name, flight)
-    outcome.event = flight.stream.record()
-    flight.outcome = outcome
-    flight.put(outcome.event)
+        trace_pending(outcome.name, pending)
+    outcome.event = pending.stream.record()
+    pending.outcome = outcome
+    pending.put(outcome.event)
 
 
-def trace_flight(name: str, flight: Flight) -> None:
+def trace_pending(name: str, pending: PendingWork) -> None:
     """Let the trace that is recorded know of work that has been put on its stream."""
-    assert flight.stream is not None
-    begun = getattr(flight, "begun", None)
-    trace_put(name, flight.stream, begun, trace_end(flight.stream, begun))
+    assert pending.stream is not None
+    begun = getattr(pending, "begun", None)
+    trace_put(name, pending.stream, begun, trace_end(pending.stream, begun))
 
 
 def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exception | None:
@@ -153,9 +153,9 @@ def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exceptio
 
 
 def _settle(
-    flight: Flight, outcome: Outcome, ask: Callable[[], Exception | None], keep: object
+    pending: PendingWork, outcome: Outcome, ask: Callable[[], Exception | None], keep: object
 ) -> None:
     """The device has passed the work; until then this call has kept its memory."""
     outcome.settle(ask())
     if outcome.error is None:
-        flight.end()
+        pending.end()

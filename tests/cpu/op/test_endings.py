@@ -33,7 +33,7 @@ from tilewright.devices.cpu.pool import default
 from tilewright.devices.host import CPU
 from tilewright.devices.timeline import ISSUED, OVER
 from tilewright.op.nesting import THREAD
-from tilewright.tensors import flight
+from tilewright.tensors import pending_work
 
 pytestmark = pytest.mark.usefixtures("own_garbage")
 
@@ -125,7 +125,7 @@ def no_waiting(monkeypatch):
     def wait(is_put: Callable[[], bool]) -> None:
         raise AssertionError("this would wait for work that nobody puts on a stream any more")
 
-    monkeypatch.setattr(flight, "_wait_until", wait)
+    monkeypatch.setattr(pending_work, "_wait_until", wait)
 
 
 @pytest.mark.cpu_alone
@@ -325,7 +325,7 @@ def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit,
         place.launch()
         assert np.array_equal(place.z.to_numpy(), place.numbers + 1), point
         assert place.stream.timeline.words[OVER] == place.stream.timeline.words[ISSUED], point
-        assert not place.stream.timeline.flights, point
+        assert not place.stream.timeline.pending, point
         if kernel == "checked":
             assert capsys.readouterr().out.count("seen") >= 2, point
         if is_over:

@@ -274,7 +274,7 @@ def test_a_part_that_is_written_and_read_is_looked_at():
         (SlowPath.READERS, True, False),
         (SlowPath.LEASES, False, True),
         (SlowPath.UNWRITTEN, False, True),
-        (SlowPath.FLIGHTS, False, True),
+        (SlowPath.PENDING, False, True),
     ],
 )
 def test_what_building_a_launch_asks_of_memory(look, writes, is_plain):
@@ -309,7 +309,7 @@ RUNNING = {
     SlowPath.LEASES: (SLOW_PATH, SLOW_PATH),
     SlowPath.UNWRITTEN: (SLOW_PATH, 1),
     SlowPath.META: (SLOW_PATH, SLOW_PATH),
-    SlowPath.FLIGHTS: (PENDING_WORK, PENDING_WORK),
+    SlowPath.PENDING: (PENDING_WORK, PENDING_WORK),
     SlowPath.READERS: (1, 1),
 }
 
@@ -323,12 +323,12 @@ def test_what_running_a_launch_asks_of_memory(look, writes):
 
 @pytest.mark.parametrize("how", [FOLLOWING, FOLLOWING | LISTED])
 def test_work_that_follows_what_is_listed_needs_no_closer_look_for_that(how):
-    tensor, timeline = Tensor(look=SlowPath.FLIGHTS), Timeline()
+    tensor, timeline = Tensor(look=SlowPath.PENDING), Timeline()
     assert reserve([tensor], written=1, timeline=timeline, listed=how) == 1
-    assert tensor.storage[StorageWord.LOOK] == SlowPath.FLIGHTS, "others still look"
+    assert tensor.storage[StorageWord.LOOK] == SlowPath.PENDING, "others still look"
     assert (timeline.words[TimelineWord.LISTED] == 1) == bool(how & LISTED)
     assert (
-        reserve([Tensor(look=SlowPath.FLIGHTS | SlowPath.LEASES)], written=1, listed=how)
+        reserve([Tensor(look=SlowPath.PENDING | SlowPath.LEASES)], written=1, listed=how)
         == SLOW_PATH
     )
 

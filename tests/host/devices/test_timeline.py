@@ -10,7 +10,7 @@ from tilewright.devices.timeline import ISSUED, LATEST, LISTED, OVER, UNPUT, Tim
 def timeline():
     timeline = Timeline()
     for number in range(1, 5):
-        timeline.flights[number] = object()
+        timeline.pending[number] = object()
         timeline.words[ISSUED] = number
         timeline.words[UNPUT] += 1
     timeline.words[LISTED] = 1
@@ -59,7 +59,7 @@ def issued(timeline, *listed):
     for is_listed in listed:
         number = reserve(b"", 0, 0, timeline.address, is_listed)
         if is_listed:
-            timeline.flights[number] = object()
+            timeline.pending[number] = object()
 
 
 def test_what_is_not_listed_is_over_when_the_stream_has_passed_it():

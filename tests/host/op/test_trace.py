@@ -11,7 +11,7 @@ from tilewright.devices.null import NullDevice
 from tilewright.op.core import value
 from tilewright.op.outcome import Outcome
 from tilewright.op.trace import Tracing, trace, trace_begin, trace_end, trace_put, trace_wait
-from tilewright.tensors.flight import Flight
+from tilewright.tensors.pending_work import PendingWork
 from tilewright.tensors.working import on_its_way
 
 
@@ -163,10 +163,10 @@ def test_who_waits_for_work_waits_for_its_time():
 
     stream = Watched()
     with trace():
-        flight = Flight(stream)
-        flight.begun = trace_begin(stream)
+        pending = PendingWork(stream)
+        pending.begun = trace_begin(stream)
         order.clear()
-        on_its_way(flight, Outcome((("neg", None),)))
+        on_its_way(pending, Outcome((("neg", None),)))
     assert order == ["stamp", "event"]
 
 

@@ -78,7 +78,7 @@ def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
 
 def test_a_plain_launch_that_cannot_begin_is_no_use(native):
     plain = Plain()
-    plain.memory[0][StorageWord.LOOK] = SlowPath.FLIGHTS
+    plain.memory[0][StorageWord.LOOK] = SlowPath.PENDING
     assert plain.submit(native) == 0 and plain.uses == []
 
 

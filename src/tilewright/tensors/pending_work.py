@@ -36,7 +36,7 @@ LOOK_AGAIN = 0.001
 """Seconds after which a thread that waits there looks by itself."""
 
 
-class Flight:
+class PendingWork:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
     __slots__ = (
@@ -132,7 +132,7 @@ class Flight:
                 hint="in a signal handler, set a flag and do the work afterwards",
             )
 
-    def follows(self, other: Flight) -> bool:
+    def follows(self, other: PendingWork) -> bool:
         """Whether it is passed after the other for certain: that is on its stream already."""
         return self.stream is not None and other.is_on(self.stream)
 
@@ -147,7 +147,7 @@ class Flight:
             event.wait()
             event.stream.sweep()
 
-    def precedes(self, other: Flight) -> bool:
+    def precedes(self, other: PendingWork) -> bool:
         """Whether it is passed before the other, of which alone their memory may have a note; or
         is the same work, which was listed since."""
         return (
@@ -162,7 +162,7 @@ class Flight:
             self.outcome.check()
 
 
-class Numbered(Flight):
+class NumberedWork(PendingWork):
     """A plain launch that is not listed: all that is known is how far its timeline is."""
 
     __slots__ = ()
@@ -184,8 +184,8 @@ class Numbered(Flight):
         assert self.stream is not None
         if self._event is None:
             if timeline.all_put() is None:
-                for flight in tuple(timeline.flights.values()):
-                    flight.refuse_own()
+                for pending in tuple(timeline.pending.values()):
+                    pending.refuse_own()
                 _wait_until(lambda: timeline.all_put() is not None)
             self._event = self.stream.record()
         return self._event
@@ -199,9 +199,9 @@ def fail_unlisted(
     reads: Iterable[Region],
 ) -> None:
     """Work that was no more than numbered has failed: whoever looks at its memory shall hear."""
-    flight = Flight(timeline.stream, timeline, number)
-    flight.outcome, flight.is_put = outcome, True
-    flight.fail(writes, reads)
+    pending = PendingWork(timeline.stream, timeline, number)
+    pending.outcome, pending.is_put = outcome, True
+    pending.fail(writes, reads)
 
 
 def _wait_until(is_put: Callable[[], bool]) -> None:
