@@ -597,7 +597,7 @@ class CudaDriver:
     ) -> int:
         """Wait until one of many events has passed, a word is not `seen`, or so long."""
 
-def set_process(tracing: Any, threads: Any, puts: Any, tell: Any, /) -> None:
+def set_process(tracing: Any, threads: Any, submissions: Any, tell: Any, /) -> None:
     """Say where tracing, the ops that threads start, and waiting for submissions are noted."""
 
 def set_cuda_stream(stream: type, timeline: type, callbacks: type, many: int, /) -> None:

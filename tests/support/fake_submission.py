@@ -18,7 +18,7 @@ from tilewright.devices.native_records import (
     ReplayWord,
     TimelineWord,
 )
-from tilewright.devices.timeline import PUT, UNPUT
+from tilewright.devices.timeline import SUBMITTED, UNSUBMITTED
 from tilewright.op.place import here
 from tilewright.tensors.borrow import LOCK, Use
 
@@ -70,14 +70,14 @@ class FakeSubmission:
 
     def _see_through(self, timeline: int, stream: int, budget: int) -> int:
         words = (ctypes.c_int64 * TIMELINE_WORDS).from_address(timeline)
-        unput, issued = words[TimelineWord.UNPUT], words[TimelineWord.ISSUED]
+        unsubmitted, issued = words[TimelineWord.UNSUBMITTED], words[TimelineWord.ISSUED]
         status = self.drain(0, stream, budget)
-        if not status and not unput:
+        if not status and not unsubmitted:
             note_passed(timeline, issued)
         return status
 
-    def submit_begun(self, record: int, timeline: int, stream: int, unput: int) -> int:
-        return self._counted(timeline, self.launch(record, stream), unput)
+    def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int) -> int:
+        return self._counted(timeline, self.launch(record, stream), unsubmitted)
 
     def replay(
         self, context: int, record: int, executable: int, memory: int, uses: list[Any] | None,
@@ -102,16 +102,16 @@ class FakeSubmission:
             put = self._counted(timeline, status)
         return self._seen(put, timeline, stream, budget)
 
-    def _counted(self, timeline: int, status: int, unput: int = 0) -> int:
+    def _counted(self, timeline: int, status: int, unsubmitted: int = 0) -> int:
         """As native code does: no interrupt comes between one count and another."""
         words = (ctypes.c_int64 * TIMELINE_WORDS).from_address(timeline)
-        begun = (ctypes.c_int64 * 1).from_address(unput) if unput else [0]
-        words[UNPUT] -= 1
+        begun = (ctypes.c_int64 * 1).from_address(unsubmitted) if unsubmitted else [0]
+        words[UNSUBMITTED] -= 1
         begun[0] = 0
         if status:
             return -status
-        words[PUT] += 1
-        return words[PUT]
+        words[SUBMITTED] += 1
+        return words[SUBMITTED]
 
 
 def _words(address: int, count: int) -> list[int]:

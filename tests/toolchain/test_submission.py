@@ -329,7 +329,7 @@ def test_a_refused_launch_leaves_all_usable(fake, warm):
     with pytest.raises(tw.DriverError, match=r"launch of `double`, launched at .*test_submission"):
         double(p, x).start_on(stream)
     double(p, x).sync_on(stream)
-    assert stream.timeline.all_put() is not None
+    assert stream.timeline.all_submitted() is not None
 
 
 def test_a_launch_that_brings_the_device_down_is_named(fake, warm):

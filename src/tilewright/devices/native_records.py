@@ -40,9 +40,9 @@ class TimelineWord(IntEnum):
     """The number of the last one."""
     OVER = 1
     """Up to which number nobody needs to know of them any more."""
-    UNPUT = 2
+    UNSUBMITTED = 2
     """How many are about to be put on the stream."""
-    PUT = 3
+    SUBMITTED = 3
     """How many were put there of which Python keeps no list."""
     LISTED = 4
     """The first one that Python lists; 0: none."""

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from .native_records import Words
     from .protocol import Stream
 
-ISSUED, OVER, UNPUT = int(TimelineWord.ISSUED), int(TimelineWord.OVER), int(TimelineWord.UNPUT)
-PUT, LISTED, LATEST = int(TimelineWord.PUT), int(TimelineWord.LISTED), int(TimelineWord.LATEST)
+ISSUED, OVER = int(TimelineWord.ISSUED), int(TimelineWord.OVER)
+UNSUBMITTED, SUBMITTED = int(TimelineWord.UNSUBMITTED), int(TimelineWord.SUBMITTED)
+LISTED, LATEST = int(TimelineWord.LISTED), int(TimelineWord.LATEST)
 QUEUE, DOMAIN = int(TimelineWord.QUEUE), int(TimelineWord.DOMAIN)
 
 
@@ -46,13 +47,13 @@ class Timeline:
     def adopt(self, stream: Stream | None) -> bool:
         """Go on for another stream, as the first is gone; False: not all of its work is over."""
         words = self.words
-        if words[UNPUT] or self.pending:
+        if words[UNSUBMITTED] or self.pending:
             return False
         self.passed(words[ISSUED])
         if words[OVER] != words[ISSUED]:
             return False
         self._stream = None if stream is None else ref(stream)
-        self._domain = words[DOMAIN] = words[PUT] = 0
+        self._domain = words[DOMAIN] = words[SUBMITTED] = 0
         return True
 
     def open(self, queue: int, domain: int, native: object = None) -> None:
@@ -83,11 +84,11 @@ class Timeline:
         self.words[LISTED] = next(iter(pending), 0)
         reap(self.address)
 
-    def all_put(self) -> int | None:
+    def all_submitted(self) -> int | None:
         """The number of the last one, if all have been put on the stream."""
         words = self.words
         issued = words[ISSUED]  # first: what is issued after this does not count
-        return None if words[UNPUT] else issued
+        return None if words[UNSUBMITTED] else issued
 
     def passed(self, number: int) -> None:
         """All that were put on the stream up to this number are over."""

@@ -25,7 +25,7 @@ from ..op.place import Spot, here, place_of
 from ..op.policy import as_stream
 from ..op.running import run_here
 from ..tensors.order import tidy
-from ..tensors.pending_work import PUTS, tell_put
+from ..tensors.pending_work import SUBMISSIONS, notify_submitted
 from ..tensors.recording import Node, PlainMemory, Recording, memory_of
 from .launching import GraphLaunch
 
@@ -174,8 +174,8 @@ class CudaGraph(NativeGraph, Generic[T]):
         submitted = replay.submit(stream, memory.address, use, built, memory, waits)
         if submitted is False:
             return tidy(memory.records) and self.submit(stream, use, built, waits)
-        if PUTS.waiting:
-            tell_put()
+        if SUBMISSIONS.waiting:
+            notify_submitted()
         if submitted is not True and (error := self.read(submitted)) is not None:
             raise error
         return True

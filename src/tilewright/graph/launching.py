@@ -24,7 +24,7 @@ from ..tensors.order import tidy
 from ..tensors.ownership import refuse_unreadable
 from ..tensors.recording import PlainMemory
 from ..tensors.region import Region
-from ..tensors.working import put_work
+from ..tensors.submission import submit_work
 
 if TYPE_CHECKING:
     from .graph import CudaGraph
@@ -96,7 +96,7 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         _borrow(self, graph.writes, graph.reads)
         prepared, graph.prepared = graph.prepared, []
         ctx.outcomes += prepared
-        put_work(
+        submit_work(
             ctx, self, lambda: graph.put_on(ctx.stream, inline=ctx.waits),
             writes=graph.writes, reads=graph.reads, keep=graph.kept, report=graph.reader(),
         )  # fmt: skip

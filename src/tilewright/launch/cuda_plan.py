@@ -18,7 +18,7 @@ from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
 from ..op.place import Spot, place_of
 from ..tensors.order import regions_of, tidy
-from ..tensors.pending_work import PUTS, tell_put
+from ..tensors.pending_work import SUBMISSIONS, notify_submitted
 from .arguments import Held
 from .launch_plan import LaunchPlan, Places
 
@@ -72,8 +72,8 @@ class CudaPlan(LaunchPlan):
                 self.given, uses, user, up, held[-2], given, timeline, stream.handle,
                 CUDA_EAGER if waits else 0,
             )  # fmt: skip
-            if PUTS.waiting:
-                tell_put()
+            if SUBMISSIONS.waiting:
+                notify_submitted()
             if put > 0:
                 stream.seen(before, put, self, held)
         except BaseException:  # an interrupt: it may be there

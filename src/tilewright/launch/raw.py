@@ -22,7 +22,7 @@ from ..op.place import here, place_of
 from ..op.trace import Tracing
 from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region
-from ..tensors.working import begin_raw, leave_unput, put_work
+from ..tensors.submission import abandon_unsubmitted, begin_raw, submit_work
 from .scalars import check_scalar, slot_of
 
 DEFAULT_GPU = "cuda"
@@ -137,14 +137,14 @@ class AsyncKernelLaunch(DeviceOp[None]):
             return NOT_RUN
         uses, mine = use[0], (use[1], here(2))
         uses.append(mine)
-        record, unput = function.record(config, self._slots), new_words(1)
+        record, unsubmitted = function.record(config, self._slots), new_words(1)
         try:
-            if uses[0] is not mine or not begin_raw(stream.timeline, records, unput):
+            if uses[0] is not mine or not begin_raw(stream.timeline, records, unsubmitted):
                 uses.remove(mine)
                 return NOT_RUN
-            function.submit_begun(stream, record, addressof(unput), records, waits)
+            function.submit_begun(stream, record, addressof(unsubmitted), records, waits)
         finally:
-            leave_unput(stream.timeline, unput)
+            abandon_unsubmitted(stream.timeline, unsubmitted)
         self.spend()
         return None
 
@@ -162,7 +162,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
         def put() -> FunctionRun:
             return self._function.put_on(ctx.stream, config, self._slots, inline=ctx.waits)
 
-        put_work(ctx, self, put, writes=memory, keep=self._function, report=FunctionRun.problem)
+        submit_work(ctx, self, put, writes=memory, keep=self._function, report=FunctionRun.problem)
         if not ctx.is_capturing:
             for region in memory:
                 region.mark_written()

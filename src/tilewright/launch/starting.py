@@ -21,7 +21,7 @@ from ..tensors.partition import Partition
 from ..tensors.pending_work import PendingWork
 from ..tensors.recording import Node
 from ..tensors.region import Region
-from ..tensors.working import leave_behind, on_its_way, trace_pending
+from ..tensors.submission import abandon, commit, trace_pending
 from .arguments import Bound
 from .code import Later
 from .protocol import Runnable
@@ -32,13 +32,13 @@ from .taking import mark_written, refuse_ended_borrows, settle
 def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
     code.check(bound.numbers)
-    report = shielded(_get_on_its_way, op, code, bound, ctx)
+    report = shielded(_submit_or_abandon, op, code, bound, ctx)
     if report is not None and report is not QUIET:
         _raise_failure(code.kernel, report)
         shielded(_conclude, bound, ctx)
 
 
-def _get_on_its_way(
+def _submit_or_abandon(
     op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext
 ) -> Report | None:
     """Put a launch on its stream, or say that it will not be there; what it reports, if it is over.
@@ -47,9 +47,9 @@ def _get_on_its_way(
     """
     pending = PendingWork(ctx.stream)
     try:
-        report = _put(op, code, bound, ctx, pending)
+        report = _submit(op, code, bound, ctx, pending)
     except BaseException:
-        leave_behind(pending, ctx.stream, bound)
+        abandon(pending, ctx.stream, bound)
         raise
     if report is None:
         return None
@@ -67,7 +67,7 @@ def _conclude(bound: Bound, ctx: ExecutionContext) -> None:
     mark_written(bound)
 
 
-def _put(
+def _submit(
     op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext, pending: PendingWork
 ) -> Report | None:
     """Put a launch on its stream in its turn; what it reports, if it is over already."""
@@ -77,11 +77,11 @@ def _put(
         reserve(pending, stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
     started = code.run.start(bound, stream, inline=may_run_here(code, ctx))
     if isinstance(started, Report):
-        pending.put(None)
+        pending.mark_submitted(None)
         return started
     mark_written(bound)
     outcome = ctx.outcome(op)
-    on_its_way(pending, outcome)
+    commit(pending, outcome)
     if bound.held is None:
         settle(bound, ctx, is_over=False)
     stream.after(partial(_finish, code.kernel, bound, started, outcome, pending, ctx))

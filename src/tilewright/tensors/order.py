@@ -21,7 +21,7 @@ from ..devices.native_records import SlowPath
 from ..devices.timeline import LATEST, OVER, Timeline
 from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK, BorrowState
-from .pending_work import NumberedWork, PendingWork, tell_put
+from .pending_work import NumberedWork, PendingWork, notify_submitted
 
 if TYPE_CHECKING:
     from ..devices.protocol import Stream
@@ -350,8 +350,9 @@ def reserve(
 ) -> None:
     """Note work that is about to be put on a stream, and let the stream wait for what it follows.
 
-    Who calls must `put` the pending work whatever happens, also if this is interrupted: others
-    wait for that. `check` may still refuse; no other thread can use the memory between it and this.
+    Who calls must have it marked as submitted whatever happens, also if this is interrupted:
+    others wait for that. `check` may still refuse; no other thread can use the memory between it
+    and this.
     """
     found: list[PendingWork] = []
     with LOCK:
@@ -434,8 +435,9 @@ def hosts_turn(regions: Sequence[Region], *, writes: bool = False) -> Generator[
         check_pending(found, regions, writes=writes)
         yield
     finally:
-        pending.is_over = pending.is_put = True  # as `put`, without a call that can be interrupted
-        tell_put()
+        # As `mark_submitted`, without a call that can be interrupted.
+        pending.is_over = pending.is_submitted = True
+        notify_submitted()
 
 
 def pending_over(regions: Iterable[Region], *, writes: bool = False) -> list[PendingWork]:

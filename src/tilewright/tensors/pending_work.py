@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .region import Region
 
 
-class _Puts(threading.Condition):
+class _Submissions(threading.Condition):
     """Where threads wait for others to put work on a stream: rare, so one is enough for all."""
 
     __slots__ = ("waiting",)
@@ -31,7 +31,7 @@ class _Puts(threading.Condition):
         """How many; native code looks at this, too."""
 
 
-PUTS = _Puts()
+SUBMISSIONS = _Submissions()
 LOOK_AGAIN = 0.001
 """Seconds after which a thread that waits there looks by itself."""
 
@@ -40,7 +40,7 @@ class PendingWork:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
     __slots__ = (
-        "_event", "_starter", "begun", "is_over", "is_put", "number", "outcome", "stream",
+        "_event", "_starter", "begun", "is_over", "is_submitted", "number", "outcome", "stream",
         "timeline",
     )  # fmt: skip
 
@@ -60,11 +60,11 @@ class PendingWork:
         self.is_over = False
         """Whether it was over when last asked."""
         self._event: Event | None = None
-        self.is_put = False
+        self.is_submitted = False
         """Whether it is on its stream, or will not be: others need not wait for that any more."""
         self._starter = threading.get_ident()
 
-    def put(self, event: Event | None) -> None:
+    def mark_submitted(self, event: Event | None) -> None:
         """The work is on its stream and has passed with this event; None: it is over already.
 
         May be called again, should somebody have interrupted it.
@@ -73,16 +73,16 @@ class PendingWork:
         self.is_over = event is None
         timeline = self.timeline
         if timeline is None:
-            self.is_put = True
+            self.is_submitted = True
         else:
             address = timeline.address
             with LOCK:
-                if not self.is_put:
-                    self.is_put = True  # no interrupt is raised between this and the call
+                if not self.is_submitted:
+                    self.is_submitted = True  # no interrupt is raised between this and the call
                     note_submitted(address)
                 if event is None:
                     timeline.end(self.number)
-        tell_put()
+        notify_submitted()
 
     def end(self) -> None:
         """The device has passed it, and all went well. May be called again, as may `fail`."""
@@ -106,7 +106,7 @@ class PendingWork:
 
     def over(self) -> bool:
         """Whether nothing that follows needs to know of it."""
-        if self.is_over or not self.is_put:
+        if self.is_over or not self.is_submitted:
             return self.is_over
         if self._event is None or self._event.done():
             self.is_over = self.outcome is None or self.outcome.is_known_well
@@ -114,18 +114,18 @@ class PendingWork:
 
     def is_passed(self) -> bool:
         """Whether the device has passed it, or will never; what became of it may not be known."""
-        return self.is_put and (self._event is None or self._event.done())
+        return self.is_submitted and (self._event is None or self._event.done())
 
     def event(self) -> Event | None:
         """The point behind it. Waits for the moment in which another thread puts it there."""
-        if not self.is_put:
+        if not self.is_submitted:
             self.refuse_own()
-            _wait_until(lambda: self.is_put)
+            _wait_until(lambda: self.is_submitted)
         return self._event
 
     def refuse_own(self) -> None:
         """Raise if this very thread is about to put it there: this is the handler of a signal."""
-        if not self.is_put and self._starter == threading.get_ident():
+        if not self.is_submitted and self._starter == threading.get_ident():
             raise ContextError(
                 "a signal interrupted this thread while it was starting work",
                 expected="work to have been started before its memory is waited for",
@@ -138,7 +138,7 @@ class PendingWork:
 
     def is_on(self, stream: Stream) -> bool:
         """Whether it has been put on this stream."""
-        return self.stream is stream and self.is_put
+        return self.stream is stream and self.is_submitted
 
     def wait(self) -> None:
         """Block until the device has passed it, and what became of it is known."""
@@ -173,7 +173,9 @@ class NumberedWork(PendingWork):
         assert timeline is not None
         if not self.is_over:
             self.is_over = timeline.words[OVER] >= self.number or (
-                timeline.all_put() is not None and self.stream is not None and self.stream.idle()
+                timeline.all_submitted() is not None
+                and self.stream is not None
+                and self.stream.idle()
             )
         return self.is_over
 
@@ -183,10 +185,10 @@ class NumberedWork(PendingWork):
         assert timeline is not None
         assert self.stream is not None
         if self._event is None:
-            if timeline.all_put() is None:
+            if timeline.all_submitted() is None:
                 for pending in tuple(timeline.pending.values()):
                     pending.refuse_own()
-                _wait_until(lambda: timeline.all_put() is not None)
+                _wait_until(lambda: timeline.all_submitted() is not None)
             self._event = self.stream.record()
         return self._event
 
@@ -200,27 +202,27 @@ def fail_unlisted(
 ) -> None:
     """Work that was no more than numbered has failed: whoever looks at its memory shall hear."""
     pending = PendingWork(timeline.stream, timeline, number)
-    pending.outcome, pending.is_put = outcome, True
+    pending.outcome, pending.is_submitted = outcome, True
     pending.fail(writes, reads)
 
 
-def _wait_until(is_put: Callable[[], bool]) -> None:
+def _wait_until(is_submitted: Callable[[], bool]) -> None:
     """Wait for the moment in which another thread puts its work on a stream."""
-    with PUTS:
-        PUTS.waiting += 1
+    with SUBMISSIONS:
+        SUBMISSIONS.waiting += 1
         try:
             # Who puts work there may have looked for waiters just before there was one.
-            while not PUTS.wait_for(is_put, timeout=LOOK_AGAIN):
+            while not SUBMISSIONS.wait_for(is_submitted, timeout=LOOK_AGAIN):
                 listen()
         finally:
-            PUTS.waiting -= 1
+            SUBMISSIONS.waiting -= 1
 
 
-def tell_put() -> None:
+def notify_submitted() -> None:
     """Work was put on a stream, or will not be: who waited for that may go on."""
-    if PUTS.waiting:
-        with PUTS:
-            PUTS.notify_all()
+    if SUBMISSIONS.waiting:
+        with SUBMISSIONS:
+            SUBMISSIONS.notify_all()
 
 
-set_process(Tracing, THREAD, PUTS, tell_put)
+set_process(Tracing, THREAD, SUBMISSIONS, notify_submitted)

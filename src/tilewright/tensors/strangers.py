@@ -111,7 +111,7 @@ def _ordered(seen: Seen, stream: CudaStream) -> Region:
     try:
         reserve(pending, stream, [region], [])
     finally:
-        pending.put(stream.record())
+        pending.mark_submitted(stream.record())
     return region
 
 

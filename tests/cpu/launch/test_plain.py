@@ -8,7 +8,7 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.numbers import fresh_rng
-from tilewright.devices.timeline import OVER, UNPUT
+from tilewright.devices.timeline import OVER, UNSUBMITTED
 from tilewright.launch.operation import Launch
 from tilewright.tensors.order import is_in_flight, pending_over
 
@@ -48,7 +48,7 @@ def test_launches_of_one_stream_are_noted_by_number_alone(tensors, stream):
     assert not any(order.writes or order.reads for order in orders)
     stream.synchronize()
     assert not is_in_flight(z.region) and stream.timeline.words[OVER] == 20
-    assert stream.timeline.pending == {} and stream.timeline.words[UNPUT] == 0
+    assert stream.timeline.pending == {} and stream.timeline.words[UNSUBMITTED] == 0
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + y.to_numpy())
 
 

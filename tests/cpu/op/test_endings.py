@@ -122,7 +122,7 @@ class Place:
 def no_waiting(monkeypatch):
     """Nothing else runs here: who waits for work to be put on a stream waits for ever."""
 
-    def wait(is_put: Callable[[], bool]) -> None:
+    def wait(is_submitted: Callable[[], bool]) -> None:
         raise AssertionError("this would wait for work that nobody puts on a stream any more")
 
     monkeypatch.setattr(pending_work, "_wait_until", wait)

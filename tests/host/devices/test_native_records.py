@@ -30,7 +30,7 @@ from tilewright._core import (
     write_addresses,
 )
 from tilewright.devices.native_records import BIND_WORDS, SlowPath, TimelineWord, new_words
-from tilewright.devices.timeline import ISSUED, OVER, UNPUT, Timeline
+from tilewright.devices.timeline import ISSUED, OVER, UNSUBMITTED, Timeline
 from tilewright.op.place import here, place_of
 from tilewright.tensors.arc import Core
 from tilewright.tensors.borrow import BorrowState, Use
@@ -113,9 +113,10 @@ class Call:
         return bind_tensors(ctypes.addressof(self.words), arguments, 1)
 
 
-def busy_timeline(issued=5, over=0, unput=0):
+def busy_timeline(issued=5, over=0, unsubmitted=0):
     timeline = Timeline()
-    timeline.words[ISSUED], timeline.words[OVER], timeline.words[UNPUT] = issued, over, unput
+    words = timeline.words
+    words[ISSUED], words[OVER], words[UNSUBMITTED] = issued, over, unsubmitted
     return timeline
 
 
@@ -357,7 +358,7 @@ def test_what_was_never_written_can_be_written(listed):
 def test_launches_are_numbered_and_noted():
     timeline, written, read = busy_timeline(), Tensor(), Tensor()
     assert reserve([written, read], 1, timeline) == 6
-    assert timeline.words[ISSUED] == 6 and timeline.words[UNPUT] == 1
+    assert timeline.words[ISSUED] == 6 and timeline.words[UNSUBMITTED] == 1
     for memory, writes in ((written, 1), (read, 0)):
         assert memory.noted() == [timeline.address, 6, *ALL_BYTES, writes]
 
@@ -365,14 +366,16 @@ def test_launches_are_numbered_and_noted():
 def test_a_refused_launch_leaves_no_trace():
     timeline, good, bad = busy_timeline(), Tensor(), Tensor(look=SlowPath.LEASES)
     assert reserve([good, bad], 1, timeline) == SLOW_PATH
-    assert not any(good.noted()) and timeline.words[ISSUED] == 5 and timeline.words[UNPUT] == 0
+    assert (
+        not any(good.noted()) and timeline.words[ISSUED] == 5 and timeline.words[UNSUBMITTED] == 0
+    )
 
 
 @pytest.mark.parametrize("before", ["read", "write"])
 @pytest.mark.parametrize("after", ["read", "write"])
 @pytest.mark.parametrize("whose", ["own", "own, not put", "other's", "other's, over"])
 def test_who_must_wait_for_whom(before, after, whose):
-    mine = busy_timeline(unput=whose == "own, not put")
+    mine = busy_timeline(unsubmitted=whose == "own, not put")
     its = mine if whose.startswith("own") else busy_timeline(over=5 if "over" in whose else 0)
     memory = Tensor()
     (memory.reads if before == "read" else memory.wrote)(its, 5)
@@ -385,13 +388,13 @@ def test_several_streams_may_read_at_once():
     memory, timelines = Tensor(), [busy_timeline() for _ in range(MARKS + 1)]
     assert [reserve([memory], 0, timeline) for timeline in timelines] == [6] * MARKS + [SLOW_PATH]
     for timeline in timelines[:MARKS]:
-        timeline.words[UNPUT] = 0
+        timeline.words[UNSUBMITTED] = 0
         assert reserve([memory], 0, timeline) == 7
     assert reserve([memory], 1, timelines[0]) == SLOW_PATH
 
 
 def test_what_a_launch_reads_twice_needs_one_place():
-    memory, timeline = Tensor(), busy_timeline(unput=1)
+    memory, timeline = Tensor(), busy_timeline(unsubmitted=1)
     for _ in range(MARKS - 1):
         memory.reads(busy_timeline(), 5)
     assert reserve([memory, memory], 0, timeline) == 6

@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from tilewright._core import note_submitted, reserve
-from tilewright.devices.timeline import ISSUED, LATEST, LISTED, OVER, UNPUT, Timeline, Timelines
+from tilewright.devices.timeline import (
+    ISSUED,
+    LATEST,
+    LISTED,
+    OVER,
+    UNSUBMITTED,
+    Timeline,
+    Timelines,
+)
 
 
 @pytest.fixture
@@ -12,7 +20,7 @@ def timeline():
     for number in range(1, 5):
         timeline.pending[number] = object()
         timeline.words[ISSUED] = number
-        timeline.words[UNPUT] += 1
+        timeline.words[UNSUBMITTED] += 1
     timeline.words[LISTED] = 1
     return timeline
 
@@ -33,7 +41,7 @@ def put(timeline):
 
 def test_what_is_put_is_counted(timeline):
     put(timeline)
-    assert timeline.words[UNPUT] == 3
+    assert timeline.words[UNSUBMITTED] == 3
 
 
 def test_what_was_ended_before_is_no_error(timeline):
@@ -65,10 +73,10 @@ def issued(timeline, *listed):
 def test_what_is_not_listed_is_over_when_the_stream_has_passed_it():
     timeline = Timeline()
     issued(timeline, False, False, True, False)
-    assert timeline.all_put() is None
+    assert timeline.all_submitted() is None
     for _ in range(4):
         put(timeline)
-    assert timeline.all_put() == 4 and timeline.words[OVER] == 0
+    assert timeline.all_submitted() == 4 and timeline.words[OVER] == 0
     timeline.passed(1)
     assert timeline.words[OVER] == 1
     timeline.passed(4)
@@ -98,7 +106,7 @@ def test_a_new_stream_goes_on_with_the_lane_of_one_that_is_gone():
     timelines = Timelines()
     first = timelines.take()
     issued(first, False, False)
-    first.words[UNPUT] = 0
+    first.words[UNSUBMITTED] = 0
     timelines.give_back(first)
     second = timelines.take()
     assert second is first

@@ -117,7 +117,7 @@ def test_nobody_waits_for_a_launch_that_was_interrupted(scale, fake_gpu, end, in
     expected, stream, other = x.to_numpy(), fake_gpu.new_stream(), fake_gpu.new_stream()
     for point in range(1, MOST_POINTS):
         is_over = not interrupted(point, partial(end, launching(scale, x, out), stream))
-        assert stream.timeline.all_put() is not None, point
+        assert stream.timeline.all_submitted() is not None, point
         launching(scale, x, out, point).sync_on(other)
         np.testing.assert_array_equal(out.to_numpy(), np.float32(point) * expected)
         if is_over:

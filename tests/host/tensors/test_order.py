@@ -61,7 +61,7 @@ def start(stream, writes=(), reads=(), error=None):
     if error is not None:
         pending.outcome = Outcome((), event)
         pending.outcome.settle(error)
-    pending.put(event)
+    pending.mark_submitted(event)
     return event
 
 
@@ -134,7 +134,7 @@ def test_who_could_not_be_told_stands_for_nobody():
     second, pending = SlowEvent(streams[1]), PendingWork(streams[1])
     with pytest.raises(DriverError):
         reserve(pending, streams[1], [a], [])
-    pending.put(second)
+    pending.mark_submitted(second)
     start(streams[2], writes=[a])
     assert streams[2].waits == [first, second]
 
@@ -175,7 +175,7 @@ def test_a_writer_waits_for_all_readers():
 
 def test_work_that_was_not_put_after_all_holds_nobody_up():
     one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
-    reserved(one, [a], []).put(None)
+    reserved(one, [a], []).mark_submitted(None)
     start(two, reads=[a])
     assert two.waits == []
 
@@ -213,7 +213,7 @@ def test_another_thread_s_work_is_waited_for_until_it_is_put():
         pending = reserved(one, [a], [])
         is_reserved.set()
         time.sleep(0.01)
-        pending.put(event)
+        pending.mark_submitted(event)
 
     threading.Thread(target=begin).start()
     assert is_reserved.wait(60.0)
@@ -228,7 +228,7 @@ def test_a_thread_does_not_wait_for_its_own_work_to_be_put():
     with pytest.raises(ContextError, match="a signal interrupted this thread") as caught:
         start(two, reads=[a])
     assert "afterwards" in caught.value.hint
-    pending.put(SlowEvent(one))
+    pending.mark_submitted(SlowEvent(one))
 
 
 def test_work_that_is_refused_leaves_no_trace():
@@ -283,7 +283,7 @@ def test_work_that_another_thread_has_not_put_yet_is_not_hidden():
     late = reserved(one, [a], [])
     early = start(one, writes=[a])
     event = SlowEvent(one)
-    late.put(event)
+    late.mark_submitted(event)
     start(two, writes=[a])
     assert two.waits == [event, early]
 

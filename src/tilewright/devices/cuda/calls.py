@@ -286,11 +286,11 @@ class Calls(Protocol):
         """
         ...
 
-    def submit_begun(self, record: int, timeline: int, stream: int, unput: int, /) -> int:
+    def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
         """Launch what the words at an address say, as work of a timeline that was begun.
 
         Gives how many pieces of work were put on its stream so, or minus the status. The word at
-        `unput` is 0 then: it is no longer about to be put there.
+        `unsubmitted` is 0 then: it is no longer about to be put there.
         """
         ...
 

@@ -141,16 +141,16 @@ class CudaFunction:
         return Record(self.context.handle, self._handle, grid, block, shared, words)
 
     def submit_begun(
-        self, stream: CudaStream, record: Record, unput: int, keep: object, waits: bool
+        self, stream: CudaStream, record: Record, unsubmitted: int, keep: object, waits: bool
     ) -> None:
         """Launch what a record says, as work that its timeline numbers, and wait if asked to.
 
-        The word at `unput` is 0 as soon as it is there, or refused.
+        The word at `unsubmitted` is 0 as soon as it is there, or refused.
         """
         context, label = self.context, f"`{self.name}`"
         try:
             put = context.calls.submit_begun(
-                record.address, stream.timeline.address, stream.handle, unput
+                record.address, stream.timeline.address, stream.handle, unsubmitted
             )
             if put > 0:
                 (stream.drain if waits else stream.keep)(label, (self, keep))

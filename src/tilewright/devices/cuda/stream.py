@@ -18,7 +18,7 @@ from ..._core import CUDA_EAGER, CUDA_STATUS_BITS, set_cuda_stream
 from ...base.errors import DeviceError, DriverError
 from ..completion_callbacks import CompletionCallbacks
 from ..protocol import Block, Event
-from ..timeline import PUT, QUEUE, Timeline
+from ..timeline import QUEUE, SUBMITTED, Timeline
 from .copying import put_copy, put_fill
 from .event import CudaEvent, Kept, Label, Mark
 from .record import Record
@@ -103,7 +103,7 @@ class CudaStream:
     @property
     def submitted(self) -> int:
         """How many pieces of work were put here."""
-        return self._others + self.timeline.words[PUT]
+        return self._others + self.timeline.words[SUBMITTED]
 
     def idle(self) -> bool:
         """Whether all that was put here is done."""
@@ -129,7 +129,7 @@ class CudaStream:
         if not context.is_fine:
             context.check()
         _, kept, upto = self.point()
-        issued, submitted = self.timeline.all_put(), self.submitted
+        issued, submitted = self.timeline.all_submitted(), self.submitted
         if nanoseconds:
             status = calls.drain(context.handle, self.handle, nanoseconds)
         else:
@@ -194,7 +194,7 @@ class CudaStream:
     def _record(self) -> None:
         context, events = self.context, self._events
         context.check()
-        issued, submitted, count = self.timeline.all_put(), self.submitted, len(self.kept)
+        issued, submitted, count = self.timeline.all_submitted(), self.submitted, len(self.kept)
         mark = Mark(submitted, events, issued)
         events.take_for(mark)
         status = context.calls.record(context.handle, mark.handle, self.handle)
@@ -260,14 +260,14 @@ class CudaStream:
         with self._turn:
             nodes = self._nodes
             node = None if nodes is None else Node(len(nodes), keep)
-            is_put = True
+            is_submitted = True
             try:
                 self.context.call(function, *args, **keywords)
             except DeviceError:
-                is_put = False
+                is_submitted = False
                 raise
             finally:
-                if not is_put:
+                if not is_submitted:
                     pass
                 elif nodes is not None and node is not None:
                     nodes.append(node)

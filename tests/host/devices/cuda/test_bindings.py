@@ -16,7 +16,7 @@ from tilewright.devices.cuda.bindings import SINCE, Bindings
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
 from tilewright.devices.native_records import PlanWord, SlowPath
-from tilewright.devices.timeline import ISSUED, OVER, PUT, UNPUT, Timeline
+from tilewright.devices.timeline import ISSUED, OVER, SUBMITTED, UNSUBMITTED, Timeline
 from tilewright.op.place import here
 from tilewright.tensors.borrow import BORROWING, Use
 
@@ -45,7 +45,7 @@ def test_a_plain_launch_has_its_parameters_filled_in(driver, native):
     assert plain.submit(native) == 1 << CUDA_STATUS_BITS
     assert driver.read == [4096, 6, -5, 8192]
     assert list(plain.record.words[plain.record.slots :]) == [0, 6, 0, 0]  # for the next one
-    assert plain.timeline.words[UNPUT] == 0 and plain.timeline.words[PUT] == 1
+    assert plain.timeline.words[UNSUBMITTED] == 0 and plain.timeline.words[SUBMITTED] == 1
     assert plain.submit(native) == 2 << CUDA_STATUS_BITS
 
 
@@ -73,7 +73,7 @@ def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
     ((user, spot),) = plain.uses
     assert user == "submit()" and spot[0] is Plain.submit_again.__code__
     assert plain.submit_again(native) == 0
-    assert len(plain.uses) == len(driver.log) // 3 == plain.timeline.words[PUT] == 1
+    assert len(plain.uses) == len(driver.log) // 3 == plain.timeline.words[SUBMITTED] == 1
 
 
 def test_a_plain_launch_that_cannot_begin_is_no_use(native):
@@ -95,20 +95,20 @@ def test_a_plain_launch_that_is_refused_is_not_counted(driver, native):
     plain = Plain()
     driver.answers["cuLaunchKernel"] = 701
     assert plain.submit(native) == -701
-    assert plain.timeline.words[UNPUT] == 0 and plain.timeline.words[PUT] == 0
+    assert plain.timeline.words[UNSUBMITTED] == 0 and plain.timeline.words[SUBMITTED] == 0
 
 
 @pytest.mark.parametrize(("status", "answer"), [(0, 1), (701, -701)])
 def test_work_that_was_begun_is_no_longer_about_to_be_put_there(
     driver, native, record, status, answer
 ):
-    timeline, unput = Timeline(), (ctypes.c_int64 * 3)(5, 1, 6)
-    timeline.words[UNPUT], driver.answers["cuLaunchKernel"] = 2, status
+    timeline, unsubmitted = Timeline(), (ctypes.c_int64 * 3)(5, 1, 6)
+    timeline.words[UNSUBMITTED], driver.answers["cuLaunchKernel"] = 2, status
     told = native.submit_begun(
-        ctypes.addressof(record), timeline.address, 11, ctypes.addressof(unput) + 8
+        ctypes.addressof(record), timeline.address, 11, ctypes.addressof(unsubmitted) + 8
     )
-    assert (told, list(unput), timeline.words[UNPUT]) == (answer, [5, 0, 6], 1)
-    assert timeline.words[PUT] == (status == 0)
+    assert (told, list(unsubmitted), timeline.words[UNSUBMITTED]) == (answer, [5, 0, 6], 1)
+    assert timeline.words[SUBMITTED] == (status == 0)
 
 
 def test_a_plain_launch_can_be_waited_for(driver, native):
@@ -125,7 +125,7 @@ def test_a_plain_launch_can_be_waited_for(driver, native):
 
 def test_what_others_are_about_to_put_there_is_not_over(driver, native):
     plain = Plain()
-    plain.timeline.words[UNPUT] = plain.timeline.words[ISSUED] = 1
+    plain.timeline.words[UNSUBMITTED] = plain.timeline.words[ISSUED] = 1
     driver.passed.add(11)
     plain.submit(native, 1 << 60)
     assert plain.timeline.words[OVER] == 0
@@ -151,7 +151,7 @@ def test_graphs(driver, native):
     assert driver.log == [("push", 77), ("graph", 5, 11), ("pop",)]
     driver.answers["cuGraphLaunch"] = 9
     assert graph.submit(native) == -9
-    assert graph.timeline.words[UNPUT] == 0 and graph.timeline.words[PUT] == 1
+    assert graph.timeline.words[UNSUBMITTED] == 0 and graph.timeline.words[SUBMITTED] == 1
 
 
 def test_a_graph_of_one_kernel_is_a_launch(driver, native, record):

@@ -345,15 +345,15 @@ def test_a_stream_with_work_lives_wherever_an_interrupt_comes(device, fake):
         place = Place(device, fake)
         handle = place.stream.handle
         is_interrupted = raise_at(point, place.launch)
-        is_put = work_of(place.stream, fake) > 0
+        is_submitted = work_of(place.stream, fake) > 0
         del place
         gc.collect()
-        assert not is_put or handle != device.new_stream().handle, point
+        assert not is_submitted or handle != device.new_stream().handle, point
         fake.release()
         device.synchronize()
         if not is_interrupted:
             break
-    assert is_put and point < MOST_POINTS - 1
+    assert is_submitted and point < MOST_POINTS - 1
 
 
 @pytest.mark.usefixtures("in_finalizers_too")
@@ -398,9 +398,9 @@ def test_a_recorded_kernel_is_known_wherever_an_interrupt_comes(device, fake):
         stream.begin_capture()
         is_interrupted = raise_at(point, place.launch)
         del place
-        is_put = bool(fake.capturing[stream.handle])
+        is_submitted = bool(fake.capturing[stream.handle])
         replay = stream.end_capture()
-        assert not is_put or (replay.nodes == 1 and alive() is not None), point
+        assert not is_submitted or (replay.nodes == 1 and alive() is not None), point
         if not is_interrupted:
             break
     assert 1 < point < MOST_POINTS - 1

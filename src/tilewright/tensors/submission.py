@@ -1,6 +1,6 @@
 """Puts work on a stream in its turn: ordered by its memory, kept alive, recorded in a capture.
 
-Every op that gives a device something to do does it through `put_work`, so none can forget a part.
+Every op that gives a device something to do calls `submit_work`, so none can forget a part.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..base.shield import shielded
 from ..devices.timeline import ISSUED
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
-from ..op.trace import Tracing, trace_end, trace_put
+from ..op.trace import Tracing, trace_end, trace_submitted
 from .borrow import LOCK
 from .order import begin, forget_over, reserve
-from .pending_work import PendingWork, tell_put
+from .pending_work import PendingWork, notify_submitted
 from .recording import Node
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def put_work(
+def submit_work(
     ctx: ExecutionContext,
     op: DeviceOp[Any],
     work: Callable[[], T],
@@ -54,10 +54,10 @@ def put_work(
         for region in writes:
             ctx.recording.will_write(region)
         return
-    shielded(_put_in_turn, ctx, op, work, writes, reads, keep, report)
+    shielded(_submit_in_turn, ctx, op, work, writes, reads, keep, report)
 
 
-def _put_in_turn(
+def _submit_in_turn(
     ctx: ExecutionContext,
     op: DeviceOp[Any],
     work: Callable[[], T],
@@ -66,27 +66,27 @@ def _put_in_turn(
     keep: object,
     report: Callable[[T], Exception | None] | None,
 ) -> None:
-    """As `put_work`. No signal may come in between: others wait for pending work that is noted."""
+    """As `submit_work`. No signal may come in between: others wait for work that is noted."""
     stream, outcome = ctx.stream, ctx.outcome(op)
     pending, kept = PendingWork(stream), (writes, reads, keep)
     try:
         reserve(pending, stream, writes, reads)
         given = work()
-        on_its_way(pending, outcome)
+        commit(pending, outcome)
         stream.after(partial(_settle, pending, outcome, partial(_asked, report, given), kept))
         if pending.is_over:
             forget_over(pending, (*writes, *reads))
     except BaseException:
         outcome.settle()
-        leave_behind(pending, stream, kept)
+        abandon(pending, stream, kept)
         raise
 
 
-def begin_raw(timeline: Timeline, regions: Sequence[Region], unput: Words) -> bool:
+def begin_raw(timeline: Timeline, regions: Sequence[Region], unsubmitted: Words) -> bool:
     """Begin work that may write all of some memory, and borrows none of it; False: it cannot be.
 
-    From then on `unput` has a 1, until the work is put on its stream: who calls must see to that,
-    or say by `leave_unput` that it will not be, whatever happens. Others wait for it.
+    From then on `unsubmitted` has a 1, until the work is put on its stream: who calls must see to
+    that, or say by `abandon_unsubmitted` that it will not be, whatever happens. Others wait for it.
     """
     count, words = len(regions), timeline.words
     with LOCK:  # borrows stand as they do now
@@ -97,28 +97,28 @@ def begin_raw(timeline: Timeline, regions: Sequence[Region], unput: Words) -> bo
         try:
             begin(timeline, (*regions, None, None, row, None), count)
         finally:  # an interrupt may be raised when native code has begun it
-            unput[0] = words[ISSUED] != before
-    return unput[0] != 0
+            unsubmitted[0] = words[ISSUED] != before
+    return unsubmitted[0] != 0
 
 
-def leave_unput(timeline: Timeline, unput: Words) -> None:
+def abandon_unsubmitted(timeline: Timeline, unsubmitted: Words) -> None:
     """Tell who waits for work that `begin_raw` has begun, if it was not put on its stream."""
-    if unput[0]:
-        unput[0] = 0
+    if unsubmitted[0]:
+        unsubmitted[0] = 0
         note_submitted(timeline.address)
-    tell_put()
+    notify_submitted()
 
 
-def leave_behind(pending: PendingWork, stream: Stream, kept: object) -> None:
+def abandon(pending: PendingWork, stream: Stream, kept: object) -> None:
     """Work was not put on its stream, or only a part: who waits for it waits for that part.
 
     What it uses stays alive until then.
     """
     try:
-        pending.put(stream.record())
+        pending.mark_submitted(stream.record())
         stream.after(partial(_end, pending, kept))
     except DeviceError:  # nothing runs there any more
-        pending.put(None)
+        pending.mark_submitted(None)
 
 
 def _end(pending: PendingWork, kept: object) -> None:
@@ -127,25 +127,25 @@ def _end(pending: PendingWork, kept: object) -> None:
         pending.end()
 
 
-def let_go(kept: object) -> None:
+def release_kept(kept: object) -> None:
     """Until now this call has kept it."""
 
 
-def on_its_way(pending: PendingWork, outcome: Outcome) -> None:
+def commit(pending: PendingWork, outcome: Outcome) -> None:
     """Work has been put on its stream: others can wait for it now."""
     assert pending.stream is not None  # the host's own work is not put anywhere
     if Tracing.active is not None:  # before the event: who waits for the work waits for its time
         trace_pending(outcome.name, pending)
     outcome.event = pending.stream.record()
     pending.outcome = outcome
-    pending.put(outcome.event)
+    pending.mark_submitted(outcome.event)
 
 
 def trace_pending(name: str, pending: PendingWork) -> None:
     """Let the trace that is recorded know of work that has been put on its stream."""
     assert pending.stream is not None
     begun = getattr(pending, "begun", None)
-    trace_put(name, pending.stream, begun, trace_end(pending.stream, begun))
+    trace_submitted(name, pending.stream, begun, trace_end(pending.stream, begun))
 
 
 def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exception | None:
