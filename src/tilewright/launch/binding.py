@@ -17,11 +17,11 @@ from ..op.core import is_op
 from ..op.place import here, place_of
 from ..tensors.arc import Arc
 from ..tensors.foreign import aliased, is_array
+from ..tensors.gpu_imports import memory_on_gpu
 from ..tensors.ownership import Handle, Ours
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region, region_of_array
-from ..tensors.strangers import memory_on_gpu
 from ..tensors.tensor import BorrowMut, Tensor
 from .arguments import (
     Arg,

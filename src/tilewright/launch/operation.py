@@ -29,6 +29,14 @@ from ..tensors.borrow import LOCK
 from ..tensors.order import regions_of, tidy
 from ..tensors.pledges import Pledge, behind
 from ..tensors.shape import ShapeLike
+from .acquire_borrows import (
+    acquire_borrows,
+    mark_written,
+    refuse_conflicts,
+    refuse_ended_borrows,
+    refuse_ended_tickets,
+    settle,
+)
 from .arguments import Bound, Held
 from .code import AnyPlan
 from .cpu_plan import CpuPlan
@@ -40,14 +48,6 @@ from .links import by_hand
 from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable
 from .starting import give_back, may_run_here, record, start
-from .taking import (
-    mark_written,
-    refuse_conflicts,
-    refuse_ended_borrows,
-    refuse_ended_tickets,
-    settle,
-    take,
-)
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
@@ -459,7 +459,7 @@ class Launch(NativeLaunch, Composite[R_co]):
                 hint="capture another graph",
             )
         refuse_conflicts(self.name, other)
-        take(self.name, other, here())
+        acquire_borrows(self.name, other, here())
         other.device = bound.device
         return other
 
@@ -468,7 +468,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         bound = kernel.bind(values, self._keywords, self._request.generics)
         refuse_conflicts(kernel.name, bound)
         pledges, self._pledges = self._pledges, ()
-        take(kernel.name, bound, self._built, pledges)
+        acquire_borrows(kernel.name, bound, self._built, pledges)
         return bound
 
     def _refuse_outside_unsafe(self) -> None:

@@ -2,7 +2,7 @@
 
 Such tensors have native records. All of them are borrowed by one native call, which also finds
 their kinds; so a further tensor costs little. Whatever is not plain is left to `binding` and
-`taking`, which find out what is wrong, if anything is, and say so.
+`acquire_borrows`, which find out what is wrong, if anything is, and say so.
 """
 
 from __future__ import annotations

@@ -22,11 +22,11 @@ from ..tensors.pending_work import PendingWork
 from ..tensors.recording import Node
 from ..tensors.region import Region
 from ..tensors.submission import abandon, commit, trace_pending
+from .acquire_borrows import mark_written, refuse_ended_borrows, settle
 from .arguments import Bound
 from .code import Later
 from .protocol import Runnable
 from .report import QUIET, Report, deliver
-from .taking import mark_written, refuse_ended_borrows, settle
 
 
 def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext) -> None:

@@ -12,14 +12,14 @@ from .._core import Op, new_op, set_op_classes
 from ..base.errors import BorrowError
 from ..devices.protocol import Device
 from .context import ExecutionContext
+from .misuse_hints import MisuseHints
 from .place import Spot, place_of
 from .running import Steps
-from .slips import Slips
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
+class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
     """What all ops are: something to execute, once."""
 
     __slots__ = ()

@@ -14,13 +14,13 @@ from ..op.ambient import unsafe_allowed
 from ..op.place import here
 from .borrow import LOCK, Ticket, refuse_ended
 from .exporting import Wish, check_wish, device_of, export
+from .gpu_imports import gathered, let_wait
 from .lease import EXPORT, EXPORT_MUT, VIEW, Act, Holder, Kind, Lease, refuse_leased
 from .order import wait_on_host
 from .ownership import Handle
 from .putting import copy_now
 from .region import Region, bytes_of, region_of_array
 from .storage import IMPORTS
-from .strangers import gathered, let_wait
 
 IsOver: TypeAlias = Callable[[], bool]
 """Tells whether the last user of memory is gone."""

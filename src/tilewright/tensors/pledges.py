@@ -19,17 +19,17 @@ from .arc import Arc
 from .belonging import is_among, is_borrowed
 from .borrow import LOCK, Ticket, Use, refuse_ended
 from .foreign import aliased, is_array
+from .gpu_imports import memory_on_gpu
 from .ownership import Handle, Ours
 from .partition import Partition
 from .region import Region, region_of_array
-from .strangers import memory_on_gpu
 from .tensor import BorrowMut
 
 if TYPE_CHECKING:
     from ..op.context import ExecutionContext
 
 
-class Stranger:
+class ForeignValue:
     """An array that an op was given and that nobody looks into before the op does."""
 
     __slots__ = ("_given",)
@@ -152,15 +152,15 @@ _STRANGE: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 """Which classes are those of arrays, as far as they were asked for: looking takes longer."""
 
 
-def pledged(values: Sequence[Any], op: str, spot: Spot) -> list[Pledge | Stranger]:
+def pledged(values: Sequence[Any], op: str, spot: Spot) -> list[Pledge | ForeignValue]:
     """Borrow what is memory among some values; of tuples, what is in them."""
-    found: list[Pledge | Stranger] = []
+    found: list[Pledge | ForeignValue] = []
     for value in values:
         several: Any = value
         if type(value) is tuple:
             found += pledged(several, op, spot)
         elif is_strange(value) and not is_array(value):
-            found.append(Stranger(value))
+            found.append(ForeignValue(value))
         elif (pledge := pledge_of(value, op, spot)) is not None:
             found.append(pledge)
     return found

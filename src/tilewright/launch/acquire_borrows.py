@@ -33,7 +33,7 @@ def _conflict(kernel: str, bound: Bound, i: int, j: int) -> BorrowError:
     return conflict(kernel, one.parameter.name, other.parameter.name, twice=twice)
 
 
-def take(kernel: str, bound: Bound, spot: Spot, pledges: Sequence[Pledge] = ()) -> None:
+def acquire_borrows(kernel: str, bound: Bound, spot: Spot, pledges: Sequence[Pledge] = ()) -> None:
     """Begin the borrows of a launch, unless one of its arguments cannot be used any more.
 
     Out of its pledges, which must stand until now.

@@ -46,7 +46,7 @@ class _Word:
         )
 
 
-class Slips(WithoutOperators):
+class MisuseHints(WithoutOperators):
     """Mixin of DeviceOp. Type checkers do not see it: for them these uses are plain errors."""
 
     if not TYPE_CHECKING:
@@ -88,10 +88,10 @@ class Slips(WithoutOperators):
 
 for _words, _result in ((TENSOR_WORDS, "the tensor"), (VALUE_WORDS, "its result")):
     for _name in _words:
-        setattr(Slips, _name, _Word(_name, _result))
+        setattr(MisuseHints, _name, _Word(_name, _result))
 
 
-def _not_run(op: Slips, advice: str) -> TypeError:
+def _not_run(op: MisuseHints, advice: str) -> TypeError:
     name: str = getattr(op, "name", "op")
     built: Spot = getattr(op, "_built", None)
     return TypeError(f"`{name}` has not run: {advice}\n  built: {place_of(built)}")
