@@ -620,7 +620,7 @@ class Op:
         So many callers are known to be Tilewright's own.
         """
 
-    def claim_at(self, user: str, spot: Location, /) -> None:
+    def claim_at(self, user: str, location: Location, /) -> None:
         """Claim it, where the program is known to stand."""
 
     def spend(self) -> None:

@@ -16,7 +16,7 @@ from ..base.errors import DeviceError, DriverError
 from ..base.shapes import Shape
 
 if TYPE_CHECKING:
-    from ..base.spot import Spot
+    from ..base.location import Location
     from .timeline import Timeline
 
 
@@ -180,7 +180,7 @@ class ReplayRun(Protocol):
         ...
 
 
-FirstUse: TypeAlias = "tuple[list[tuple[str, Spot]], str, int]"
+FirstUse: TypeAlias = "tuple[list[tuple[str, Location]], str, int]"
 """How an op notes that it is used when it is submitted: in the list of its uses, which must be
 empty, by whom, and how many calls up the program stands, or further."""
 
@@ -209,7 +209,14 @@ class Replay(Protocol):
         ...
 
     def submit(
-        self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool, /
+        self,
+        stream: Stream,
+        memory: int,
+        use: FirstUse,
+        built: Location,
+        keep: object,
+        waits: bool,
+        /,
     ) -> ReplayRun | bool:
         """Borrow memory, as the words at an address say, and put it on a stream as numbered work.
 

@@ -21,7 +21,7 @@ from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD, refuse_nested
 from ..op.outcome import Outcome
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from ..op.policy import as_stream
 from ..op.running import run_here
 from ..tensors.order import tidy
@@ -65,7 +65,7 @@ class CudaGraph(NativeGraph, Generic[T]):
         self._replay = replay
         self._nodes = list(nodes)
         self._output = output
-        self._taken: Spot = None
+        self._taken: Location = None
         self._is_taken = False
         self.kept: tuple[Replay, tuple[Node, ...]]
         """What a launch in flight keeps. Not the graph: one that its user has dropped cannot be
@@ -166,7 +166,7 @@ class CudaGraph(NativeGraph, Generic[T]):
                 storage.graphs = tuple([known for known in storage.graphs if known() is not self])
             self._gather()
 
-    def submit(self, stream: Stream, use: FirstUse, built: Spot, waits: bool) -> bool:
+    def submit(self, stream: Stream, use: FirstUse, built: Location, waits: bool) -> bool:
         """Put one replay on a stream, where memory and stream allow that without a closer look."""
         memory, replay = self._memory, self._replay
         if memory is None or self.prepared or not (waits or replay.starts):

@@ -70,7 +70,7 @@ class CpuPlan(LaunchPlan):
         try:
             self._tell_of(self._launcher.report_again([record]))
         except Exception as error:  # all is being stopped: it was not run
-            outcome = Outcome(((self._kernel, held[-3].spot),))
+            outcome = Outcome(((self._kernel, held[-3].location),))
             outcome.settle(error)
             memory, written = regions_of(held), self._words[PlanWord.WRITTEN]
             fail_unlisted(timeline, number, outcome, memory[:written], memory[written:])

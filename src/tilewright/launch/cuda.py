@@ -128,7 +128,7 @@ class CudaRun:
                 words[place] = bound.pointers[which].address
 
     def _label_of(self, kept: tuple[Bound, *tuple[object, ...]]) -> str:
-        return label_of(self._name, kept[0].spot)
+        return label_of(self._name, kept[0].location)
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""

@@ -16,16 +16,16 @@ from ..devices.cuda.record import Record
 from ..devices.cuda.stream import CudaStream
 from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
-from ..op.place import Spot, place_of
+from ..op.place import Location, place_of
 from ..tensors.order import regions_of, tidy
 from ..tensors.pending_work import SUBMISSIONS, notify_submitted
 from .arguments import Held
 from .launch_plan import LaunchPlan, Places
 
 
-def label_of(kernel: str, spot: Spot) -> str:
+def label_of(kernel: str, location: Location) -> str:
     """A launch in words, should it turn out to have brought the device down."""
-    return f"`{kernel}`, launched at {place_of(spot)},"
+    return f"`{kernel}`, launched at {place_of(location)},"
 
 
 class CudaPlan(LaunchPlan):
@@ -43,7 +43,7 @@ class CudaPlan(LaunchPlan):
         places: Places,
         written: int,
         numbers: Sequence[tuple[int, int, AnyDType]],
-        label: Callable[[Spot], str],
+        label: Callable[[Location], str],
         keep: object = None,
     ) -> None:
         """The record has the parameters that are always the same; the rest is as for all plans."""
@@ -91,4 +91,4 @@ class CudaPlan(LaunchPlan):
 
     def __call__(self, held: Held) -> str:
         """A launch in words, for its stream."""
-        return self._label(held[-3].spot)
+        return self._label(held[-3].location)

@@ -13,7 +13,7 @@ from ..devices.cuda.module import CudaFunction
 from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import AnyUse, FunctionRun, Stream
 from ..frontend.captured import Captured
-from ..op.place import Spot
+from ..op.place import Location
 from .arguments import Arg, Bound, Held, OutputArg
 from .code import NOTHING, AnyPlan, Later, Recorded, Run
 from .cuda_plan import CudaPlan, label_of
@@ -149,7 +149,7 @@ def _report(run: FunctionRun) -> Report:
     return QUIET if problem is None else Report(error=problem)
 
 
-def _plan_of(ready: Ready, written: int, label: Callable[[Spot], str]) -> CudaPlan | None:
+def _plan_of(ready: Ready, written: int, label: Callable[[Location], str]) -> CudaPlan | None:
     """How plain launches get on their way; None where they must be listed."""
     function, config, words, keep = ready
     if keep is not None or not isinstance(function, CudaFunction):

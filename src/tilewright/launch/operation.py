@@ -20,7 +20,7 @@ from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.endings import CLAIMED, NOT_RUN, NotRun
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
@@ -114,14 +114,14 @@ class Launch(NativeLaunch, Composite[R_co]):
         kernel: Launchable,
         args: tuple[Any, ...],
         keywords: Mapping[str, Any],
-        spot: Spot = None,
+        location: Location = None,
     ) -> Self:
-        """Build one, for a program that stands at `spot`; None: where this is called.
+        """Build one, for a program that stands at `location`; None: where this is called.
 
         By itself: calling a class takes Python twice as long.
         """
         self = object.__new__(cls)
-        self._built = spot or here(2)  # a kernel's `__call__`
+        self._built = location or here(2)  # a kernel's `__call__`
         self._uses = []
         self._kernel, self._args, self._numbers = kernel, args, ()
         self._request, self._held, self._examined = PLAIN, None, None
@@ -131,7 +131,7 @@ class Launch(NativeLaunch, Composite[R_co]):
             request = kernel.asked(keywords) if keywords else kernel.bare
             if plain is not None and request is not None and len(args) == plain.arity:
                 self._request = request
-                held = self._held = plain.bind(args, 2 if spot is None else spot)
+                held = self._held = plain.bind(args, 2 if location is None else location)
                 if held is not None and plain.has_numbers:
                     self._numbers = tuple(plain.numbers(args, held))
             if self._held is None:

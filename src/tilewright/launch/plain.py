@@ -154,7 +154,7 @@ class PlainBinder(NativeBinder):
         bound = self._described(values, held)
         tickets, use, row, known = held[-BEHIND_REGIONS:]
         bound.held, bound.form, bound.device = held, known.form, known.home
-        bound.spot, bound.tickets = use.spot, []
+        bound.location, bound.tickets = use.location, []
         epochs = unpack_from(f"{self._count}q", row, 8 * self._count)
         parts: Sequence[Ticket | None] = tickets or (None,) * self._count
         borrows = list(zip(parts, epochs, strict=True))

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from .operators import WithoutOperators
-from .place import Spot, place_of
+from .place import Location, place_of
 
 TENSOR_WORDS = (
     "shape", "dtype", "strides", "ndim", "size", "nbytes", "num_bytes", "device", "T",
@@ -93,5 +93,5 @@ for _words, _result in ((TENSOR_WORDS, "the tensor"), (VALUE_WORDS, "its result"
 
 def _not_run(op: MisuseHints, advice: str) -> TypeError:
     name: str = getattr(op, "name", "op")
-    built: Spot = getattr(op, "_built", None)
+    built: Location = getattr(op, "_built", None)
     return TypeError(f"`{name}` has not run: {advice}\n  built: {place_of(built)}")

@@ -6,9 +6,9 @@ import sys
 from typing import TypeAlias
 
 from ..devices.protocol import Event
-from .place import Spot, place_of
+from .place import Location, place_of
 
-Trail: TypeAlias = "tuple[tuple[str, Spot], ...]"
+Trail: TypeAlias = "tuple[tuple[str, Location], ...]"
 """Names of ops, and where they were built: an op, then those it was run for."""
 
 
@@ -71,9 +71,9 @@ def note_once(error: BaseException, note: str) -> None:
         error.add_note(note)
 
 
-def whereabouts(name: str, spot: Spot) -> str:
+def whereabouts(name: str, location: Location) -> str:
     """The note that errors carry for each op they pass."""
-    return f"while running `{name}`, built at {place_of(spot)}"
+    return f"while running `{name}`, built at {place_of(location)}"
 
 
 class Unobserved:

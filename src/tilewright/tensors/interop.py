@@ -91,11 +91,11 @@ class Interop(Handle):
 
     def _lend(self, kind: Kind, reader: str, is_over: IsOver) -> None:
         """Borrow for reading and lease at once, so that no write can come between."""
-        region, spot = self.region, here()
+        region, location = self.region, here()
         with LOCK:
             self.borrow_shared(f"read by {reader}", reader)
             self.check_readable(reader)
-            region.storage.state.lease(Lease(kind, spot, is_over, region.footprint()))
+            region.storage.state.lease(Lease(kind, location, is_over, region.footprint()))
             IMPORTS.include(region.storage)
 
     def _leased_array(self, reader: str, interface: dict[str, object]) -> np.ndarray[Any, Any]:
@@ -172,11 +172,11 @@ def export_to_write(region: Region, wish: Wish, ticket: Ticket, thing: object) -
     """A capsule through which another library may write; nothing here uses the memory meanwhile."""
 
     def lend(is_over: IsOver) -> None:
-        state, spot = region.storage.state, here()
+        state, location = region.storage.state, here()
         with LOCK:
             refuse_ended(ticket, "__dlpack__", thing)
             refuse_leased(state, Act.WRITE, "__dlpack__()", thing, region)
-            state.lease(Lease(EXPORT_MUT, spot, is_over, region.footprint()))
+            state.lease(Lease(EXPORT_MUT, location, is_over, region.footprint()))
             IMPORTS.include(region.storage)
 
     return _leased_export(region, wish, lend, readonly=False)

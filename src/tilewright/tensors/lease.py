@@ -7,7 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from ..base.errors import BorrowError
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from .borrow import BorrowState
 from .extent import Extent
 
@@ -68,13 +68,17 @@ class Lease:
     that will be over by itself if nobody gets it.
     """
 
-    __slots__ = ("extent", "is_over", "kind", "spot")
+    __slots__ = ("extent", "is_over", "kind", "location")
 
     def __init__(
-        self, kind: Kind, spot: Spot, is_over: Callable[[], bool], extent: Extent | None = None
+        self,
+        kind: Kind,
+        location: Location,
+        is_over: Callable[[], bool],
+        extent: Extent | None = None,
     ) -> None:
         self.kind = kind
-        self.spot = spot
+        self.location = location
         self.is_over = is_over
         """Whether the last user is gone. For who holds the lock."""
         self.extent = extent
@@ -110,6 +114,6 @@ def refuse_leased(
         if act in lent.kind.refuses and lent.meets(extent):
             raise BorrowError(
                 f"{who} would {act.value} {thing} while {lent.kind.while_}",
-                places=(("here", place_of(here())), (lent.kind.label, place_of(lent.spot))),
+                places=(("here", place_of(here())), (lent.kind.label, place_of(lent.location))),
                 hint=lent.kind.hint,
             )

@@ -17,7 +17,7 @@ from .._core import Title as NativeTitle
 from .._core import borrow_exclusive, take_over, undo_lost
 from ..base.errors import BorrowError
 from ..op.nesting import refuse_reading
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from .borrow import LOCK, Ticket, Use
 from .lease import Act, refuse_leased
 from .region import Region
@@ -104,7 +104,7 @@ class Moved(NamedTuple):
     """
 
     what: str
-    spot: Spot
+    location: Location
     hint: str
     title: weakref.ref[Title] | None
     chain: list[weakref.ref[Handle]]
@@ -178,8 +178,8 @@ class Handle(NativeHandle, Ours):
                 f"this {thing} cannot be used any more: its borrow has ended",
                 places=(
                     ("here", place_of(here())),
-                    ("taken", place_of(self._view.use.spot)),
-                    (f"ended by (it was {ender})", place_of(ender.spot)),
+                    ("taken", place_of(self._view.use.location)),
+                    (f"ended by (it was {ender})", place_of(ender.location)),
                 ),
                 hint=f"take the {thing} again",
             )
@@ -196,7 +196,7 @@ class Handle(NativeHandle, Ours):
         if self._view is not None and not self._view.exclusive:
             raise BorrowError(
                 "a view cannot be written or moved: it is a shared borrow of its tensor",
-                places=(("here", place_of(here())), ("taken", place_of(self._view.use.spot))),
+                places=(("here", place_of(here())), ("taken", place_of(self._view.use.location))),
                 hint="use the tensor itself; a part of it is written through"
                 " z.borrow_mut()[...].partition(tile_shape)",
             )
@@ -219,7 +219,7 @@ class Handle(NativeHandle, Ours):
         if self._view is not None:
             raise BorrowError(
                 "a part cannot be moved: it is borrowed from its tensor",
-                places=(("here", place_of(here())), ("taken", place_of(self._view.use.spot))),
+                places=(("here", place_of(here())), ("taken", place_of(self._view.use.location))),
                 hint="move the whole tensor, or write the part in place",
             )
         self.refuse_kept(what)
@@ -267,16 +267,16 @@ class Handle(NativeHandle, Ours):
 
         Others may have had the same tensor, in other forms: it moves out of all of them.
         """
-        spot = here()
+        location = here()
         title = self._title or Title()
         title.given_up = False  # who gives it away has it
         chain, known = title.former, weakref.ref(title)
         for handle in (*along, self):
             handle._title = None
-            handle._moved = Moved(what, spot, hint, known, chain, len(chain))
+            handle._moved = Moved(what, location, hint, known, chain, len(chain))
             chain.append(weakref.ref(handle))
         region = self.region
-        use = Use(f"consumed by {what}", spot)
+        use = Use(f"consumed by {what}", location)
         return title, region.storage.state.exclude(use, region.part)
 
     def settle(
@@ -349,7 +349,7 @@ class Handle(NativeHandle, Ours):
         if not moved.is_undone():
             raise BorrowError(
                 f"this tensor was moved: consumed by {moved.what}",
-                places=(("here", place_of(here())), ("moved", place_of(moved.spot))),
+                places=(("here", place_of(here())), ("moved", place_of(moved.location))),
                 hint=moved.hint,
             )
         assert moved.title is not None

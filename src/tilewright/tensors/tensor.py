@@ -252,7 +252,7 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
         return Tensor(region, None, self.borrow_shared(what, "a view", region))
 
     if not TYPE_CHECKING:
-        # MisuseHints: for type checkers they are plain errors.
+        # Misuse hints: for type checkers these uses are plain errors.
         def _no_arithmetic(self) -> TypeError:
             return TypeError(
                 "tensors have no arithmetic on the host: write a kernel (@tw.entry),"
@@ -381,8 +381,8 @@ class BorrowMut(Access, Ours, Generic[E]):
                 f"this exclusive borrow of {self.tensor!r} has ended",
                 places=(
                     ("here", place_of(here())),
-                    ("taken", place_of(self.ticket.use.spot)),
-                    (f"ended by (it was {ender})", place_of(ender.spot)),
+                    ("taken", place_of(self.ticket.use.location)),
+                    (f"ended by (it was {ender})", place_of(ender.location)),
                 ),
                 hint="borrow the tensor again",
             )

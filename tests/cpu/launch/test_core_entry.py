@@ -120,9 +120,9 @@ def test_a_chain_gives_its_arguments_and_the_right_numbers(kernel, tensors):
 
 
 def test_a_launch_may_be_built_for_a_program_that_stands_elsewhere(kernel, tensors):
-    spot = here()  # elsewhere
-    op = kernel.call_at(spot, tensors)
-    text = "spot = here()  # elsewhere"
+    location = here()  # elsewhere
+    op = kernel.call_at(location, tensors)
+    text = "location = here()  # elsewhere"
     assert place_of(op.built).text == text
     other = kernel(*tensors)
     with pytest.raises(tw.BorrowError) as raised:

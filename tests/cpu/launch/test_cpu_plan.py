@@ -489,9 +489,8 @@ def test_one_that_was_not_run_as_all_is_stopped_tells_who_reads(paths: Paths) ->
     scaled(out.borrow_mut(), x, 2.0).start_on(stream)
     assert paths.were(1)
     if paths.by_core:
-        [record] = [
-            r for r in gc.get_referents(stream._callbacks._items[-1][1]) if type(r) is Record
-        ]
+        started = stream._callbacks._items[-1][1]
+        [record] = [r for r in gc.get_referents(started) if type(r) is Record]
         record.words[CANCELLED] = 1
         with pytest.raises(tw.DriverError, match="was cancelled before all its blocks") as raised:
             out.to_numpy()

@@ -168,8 +168,8 @@ def test_mapped_partitions_are_borrowed_as_others_are():
 def test_what_is_written_knows_by_whom_and_where():
     tiles = tensor().partition_mut((4,))
     use = Call(1, 1, kinds=kinds_of([tiles])).bind(tiles)[-3]
-    assert type(use) is Use and use == Use(WRITING, use.spot)
-    place = place_of(use.spot)
+    assert type(use) is Use and use == Use(WRITING, use.location)
+    place = place_of(use.location)
     assert place.filename == __file__ and place.text.startswith("use = Call(1, 1")
 
 
@@ -445,9 +445,9 @@ def test_a_program_stands_so_many_calls_away_or_somewhere(known):
     call = Call(1, 0)
     with pytest.raises(TypeError, match="location"):
         bind_tensors(ctypes.addressof(call.words), (tensor(),), known)
-    spot = here()
-    held = bind_tensors(ctypes.addressof(call.words), (tensor(),), spot)
-    assert held[-3].spot is spot
+    location = here()
+    held = bind_tensors(ctypes.addressof(call.words), (tensor(),), location)
+    assert held[-3].location is location
 
 
 class Slotted:

@@ -187,7 +187,7 @@ def test_what_is_refused(add, fake_gpu, fake_cuda, seen):
             kernel(add_kernel, reads=("y",), grid=(1,))
         with pytest.raises(TypeError, match=r"made by @triton\.jit is needed, got function"):
             kernel(lambda x: x, grid=(1,))
-    with pytest.raises(tw.LaunchError, match="wrapped inside"):
+    with pytest.raises(tw.LaunchError, match="wrap it inside"):
         kernel(add_kernel, grid=(1,))
     assert not seen
 

@@ -56,7 +56,7 @@ def test_a_borrow_is_as_pythons(borrowed, tensor):
     assert state.epoch == epoch + 1 and state.owner == ticket.number
     assert state.slow_path & SlowPath.EXCLUSIVE and state.exclusive is ticket
     assert state.last_write is ticket.use and ticket.use.what == "borrowed for writing"
-    assert place_of(ticket.use.spot).text == "borrow = tensor.borrow_mut()  # here"
+    assert place_of(ticket.use.location).text == "borrow = tensor.borrow_mut()  # here"
     assert ticket.use.thread == threading.current_thread().name
     assert weakref.ref(ticket)() is ticket
 

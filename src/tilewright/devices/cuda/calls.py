@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from ...base.location import Location
 from ...base.shapes import Shape
-from ...base.spot import Spot
 
 
 class PoolNumbers(NamedTuple):
@@ -272,7 +272,7 @@ class Calls(Protocol):
         ...
 
     def submit_launch(
-        self, plan: int, uses: list[tuple[str, Spot]] | None, user: str, up: int, row: bytes,
+        self, plan: int, uses: list[tuple[str, Location]] | None, user: str, up: int, row: bytes,
         numbers: bytes, timeline: int, stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
         """Begin a plain launch on the tensors of a row, as the words of a plan say, and launch.
@@ -296,7 +296,7 @@ class Calls(Protocol):
 
     def replay(
         self, context: int, record: int, executable: int, memory: int,
-        uses: list[tuple[str, Spot]] | None, user: str, up: int, built: Spot, timeline: int,
+        uses: list[tuple[str, Location]] | None, user: str, up: int, built: Location, timeline: int,
         stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
         """Borrow memory, as the words at an address say, and put a graph on a stream.

@@ -15,7 +15,7 @@ from .context import Context
 from .record import Record
 
 if TYPE_CHECKING:
-    from ...base.spot import Spot
+    from ...base.location import Location
     from ..protocol import FirstUse, Stream
     from .event import CudaEvent
     from .stream import CudaStream
@@ -150,7 +150,7 @@ class CudaReplay:
         return self._last
 
     def submit(
-        self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool
+        self, stream: Stream, memory: int, use: FirstUse, built: Location, keep: object, waits: bool
     ) -> bool:
         """Work that the host has no part in needs no event, if the last run is over, or there.
 

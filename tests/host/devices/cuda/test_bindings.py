@@ -70,8 +70,8 @@ def test_a_plain_launch_that_cannot_begin_is_not_put_anywhere(driver, native, wh
 def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
     plain = Plain()
     plain.submit(native)
-    ((user, spot),) = plain.uses
-    assert user == "submit()" and spot[0] is Plain.submit_again.__code__
+    ((user, location),) = plain.uses
+    assert user == "submit()" and location[0] is Plain.submit_again.__code__
     assert plain.submit_again(native) == 0
     assert len(plain.uses) == len(driver.log) // 3 == plain.timeline.words[SUBMITTED] == 1
 
@@ -166,8 +166,8 @@ def test_a_graph_borrows_its_memory_and_notes_who_did(native):
     assert (written[StorageWord.EPOCH], read[StorageWord.EPOCH]) == (1, 0)
     assert graph.states[0].last_write == Use(graph.what, graph.built)
     assert graph.states[1].last_write is None
-    ((user, spot),) = graph.uses
-    assert user == "submit()" and spot[0] is Recorded.submit_again.__code__
+    ((user, location),) = graph.uses
+    assert user == "submit()" and location[0] is Recorded.submit_again.__code__
     assert graph.submit_again(native) == 0 and len(graph.uses) == 1
 
 
@@ -221,27 +221,27 @@ def test_one_of_many_events_or_a_word(driver, native):
 
 def test_launches_leave_no_references_behind(driver, native):
     plain, graph, user = Plain(), Recorded(), "someone()"
-    spot, what = here(), graph.what
+    location, what = here(), graph.what
 
     def launch():
         for status in (0, 701):
             driver.answers["cuLaunchKernel"] = driver.answers["cuGraphLaunch"] = status
             for budget in (0, 1):
-                submit(plain, native, user, spot, budget)
+                submit(plain, native, user, location, budget)
                 graph.submit(native, budget)
         plain.memory[0][StorageWord.EPOCH] += 1  # now it cannot begin
-        assert submit(plain, native, user, spot) == 0
+        assert submit(plain, native, user, location) == 0
         plain.memory[0][StorageWord.EPOCH] -= 1
         driver.log.clear()
 
-    watched = [user, spot, plain.row, what, graph.built, native]
+    watched = [user, location, plain.row, what, graph.built, native]
     assert_none_left(launch, watched, 40)
 
 
-def submit(plain, native, user, spot, budget=0):
-    """Launch at a spot that is said."""
+def submit(plain, native, user, location, budget=0):
+    """Launch at a location that is said."""
     return native.submit_launch(
-        ctypes.addressof(plain.plan), [], user, spot, plain.row, pack("q", 1),
+        ctypes.addressof(plain.plan), [], user, location, plain.row, pack("q", 1),
         plain.timeline.address, 11, budget,
     )  # fmt: skip
 
