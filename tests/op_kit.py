@@ -6,7 +6,7 @@ import threading
 import time
 
 from tilewright.base.errors import LaunchError
-from tilewright.devices.lane import Lane
+from tilewright.devices.timeline import Timeline
 from tilewright.op.context import ExecutionContext
 from tilewright.op.core import Composite, DeviceOp
 
@@ -59,7 +59,7 @@ class HandStream:
     """A stream whose work is done when the test calls `release`; `log` is what was put on it."""
 
     def __init__(self, device=HAND, number=0, held=False):
-        self.device, self.number, self.lane = device, number, Lane()
+        self.device, self.number, self.timeline = device, number, Timeline()
         self.is_capturing = False
         self.captured = 0
         self.log, self.due, self.events = [], [], []

@@ -1,6 +1,6 @@
 // What the core knows of tensors, their memory and the work of streams, as structs of 64-bit words.
 //
-// Python makes these records and names their words in devices/stub/words.py and shots.py; the
+// Python makes these records and names their words in devices/native_records.py; the
 // checks at the end hold the two together.
 #pragma once
 
@@ -154,7 +154,7 @@ namespace layout {
 constexpr bool is_word(size_t offset, size_t word) { return offset == 8 * word; }
 }  // namespace layout
 
-// As devices/stub/words.py and devices/stub/shots.py number them.
+// As devices/native_records.py number them.
 static_assert(sizeof(Timeline) == 10 * 8);
 static_assert(layout::is_word(offsetof(Timeline, issued), 0));
 static_assert(layout::is_word(offsetof(Timeline, over), 1));

@@ -14,7 +14,7 @@ using cuda::Submission;
 // Where objects of `CudaStream`, and of what it consists of, keep what is read and written here.
 struct StreamClass {
   PyObject* cls = nullptr;
-  int64_t lane = 0;
+  int64_t timeline_object = 0;
   int64_t handle = 0;
   int64_t device = 0;
   int64_t others = 0;     // pieces of work that no timeline counts
@@ -23,9 +23,9 @@ struct StreamClass {
   int64_t dropped = 0;    // how much was dropped from the front of it
   int64_t waiting = 0;    // a set of streams that stay alive for what they keep
   int64_t marks = 0;      // a deque of events
-  int64_t dues = 0;       // completion callbacks
-  int64_t lane_address = 0;
-  int64_t dues_items = 0;
+  int64_t callbacks = 0;  // completion callbacks
+  int64_t timeline_address = 0;
+  int64_t callbacks_items = 0;
   int64_t many = 0;  // how much is kept when a stream lets go of what has passed
 };
 
@@ -39,12 +39,12 @@ PyObject* drop_name = nullptr;
 PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("set_cuda_stream", given, count, 4);
   PyObject* cls = arguments.object();
-  PyObject* lane = arguments.object();
-  PyObject* dues = arguments.object();
+  PyObject* timeline_object = arguments.object();
+  PyObject* callbacks = arguments.object();
   const int64_t many = arguments.number();
   if (!arguments.ok()) return nullptr;
   StreamClass found;
-  if (!find_slots(cls, {{"lane", &found.lane},
+  if (!find_slots(cls, {{"timeline", &found.timeline_object},
                         {"handle", &found.handle},
                         {"device", &found.device},
                         {"_others", &found.others},
@@ -53,9 +53,9 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
                         {"_dropped", &found.dropped},
                         {"_waiting", &found.waiting},
                         {"_marks", &found.marks},
-                        {"_dues", &found.dues}}) ||
-      !find_slots(lane, {{"address", &found.lane_address}}) ||
-      !find_slots(dues, {{"_items", &found.dues_items}})) {
+                        {"_callbacks", &found.callbacks}}) ||
+      !find_slots(timeline_object, {{"address", &found.timeline_address}}) ||
+      !find_slots(callbacks, {{"_items", &found.callbacks_items}})) {
     return nullptr;
   }
   found.many = many;
@@ -66,7 +66,7 @@ PyObject* set_cuda_stream(PyObject*, PyObject* const* given, Py_ssize_t count) {
 
 PyMethodDef kMethods[] = {
     {"set_cuda_stream", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_cuda_stream)),
-     METH_FASTCALL, "Say what streams of CUDA, their lanes and completion callbacks are."},
+     METH_FASTCALL, "Say what streams of CUDA, their timelines and completion callbacks are."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -128,7 +128,7 @@ bool note_completed(PyObject* stream, int64_t number) {
 int has_callbacks(PyObject* stream) {
   const int marked = PyObject_IsTrue(slot(stream, streams.marks));
   if (marked != 0) return marked;
-  PyObject* items = slot(slot(stream, streams.dues), streams.dues_items);
+  PyObject* items = slot(slot(stream, streams.callbacks), streams.callbacks_items);
   return items == nullptr ? 0 : PyObject_IsTrue(items);
 }
 
@@ -170,8 +170,8 @@ bool finish(const Submission& submission, PyObject* stream, const StreamPoint& b
 bool is_cuda_stream(PyObject* stream) {
   if (!is_exactly(stream, streams.cls)) return false;
   for (const int64_t each :
-       {streams.lane, streams.handle, streams.device, streams.others, streams.completed,
-        streams.kept, streams.dropped, streams.waiting, streams.marks, streams.dues}) {
+       {streams.timeline_object, streams.handle, streams.device, streams.others, streams.completed,
+        streams.kept, streams.dropped, streams.waiting, streams.marks, streams.callbacks}) {
     if (slot(stream, each) == nullptr) return false;
   }
   return true;
@@ -185,7 +185,8 @@ StreamPoint point_of(PyObject* stream) {
   point.others = number_in(stream, streams.others);
   point.kept = Owned::borrowed(slot(stream, streams.kept));
   point.upto = number_in(stream, streams.dropped) + PyList_GET_SIZE(point.kept.get());
-  auto* timeline = address_in<Timeline>(slot(stream, streams.lane), streams.lane_address);
+  PyObject* object = slot(stream, streams.timeline_object);
+  auto* timeline = address_in<Timeline>(object, streams.timeline_address);
   if (!PyErr_Occurred()) point.timeline = timeline;
   return point;
 }

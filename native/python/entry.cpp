@@ -318,7 +318,7 @@ PyType_Spec kKernelSpec = {"tilewright._core.Kernel", sizeof(KernelObject), 0, k
 
 PyMemberDef kBinderMembers[] = {
     {"call", T_LONGLONG, offsetof(BinderObject, call), 0,
-     "The address of what binding takes, as `CallWord` says."},
+     "The address of what binding takes, as `BindWord` says."},
     {"number_places", T_OBJECT_EX, offsetof(BinderObject, number_places), 0,
      "Which arguments are numbers, as bytes."},
     {nullptr, 0, 0, 0, nullptr},

@@ -361,7 +361,7 @@ PyObject* partition_mut(PyObject*, PyObject* const* given, Py_ssize_t count) {
 }
 
 // Moves a tensor out of a handle, whose place in the chain of those who gave it away this notes.
-bool move_out(PyObject* self, PyObject* title, PyObject* what, PyObject* spot, PyObject* hint) {
+bool move_out(PyObject* self, PyObject* title, PyObject* what, PyObject* place, PyObject* hint) {
   HandleObject& handle = as_handle(self);
   TitleObject& owner = as_title(title);
   Owned weak_title(PyWeakref_NewRef(title, nullptr));
@@ -369,7 +369,7 @@ bool move_out(PyObject* self, PyObject* title, PyObject* what, PyObject* spot, P
   Owned number(PyLong_FromSsize_t(PyList_GET_SIZE(owner.former)));
   if (!weak_title || !weak_handle || !number) return false;
   const Owned moved(new_tuple(classes.moved,
-                              {Py_NewRef(what), Py_NewRef(spot), Py_NewRef(hint),
+                              {Py_NewRef(what), Py_NewRef(place), Py_NewRef(hint),
                                weak_title.release(), Py_NewRef(owner.former), number.release()}));
   if (!moved || PyList_Append(owner.former, weak_handle.get()) < 0) return false;
   owner.is_given_up = 0;  // who gives it away has it

@@ -22,13 +22,13 @@ struct LaunchClasses {
   int64_t home = 0;               // the device of the tensors
   int64_t latest = 0;             // what was last asked for, its code, and how it is submitted
   int64_t ranges = 0;
-  PyTypeObject* cpu_plan = nullptr;  // launch.firing_here.CpuShot
+  PyTypeObject* cpu_plan = nullptr;  // launch.cpu_plan.CpuPlan
   int64_t cpu_address = 0;           // of its `LaunchPlan`
   int64_t cpu_packing = 0;
   int64_t launcher = 0;
   int64_t idle = 0;    // a list of records that are as good as new
   int64_t starts = 0;  // whether launches that nobody waits for report nothing
-  PyTypeObject* cuda_plan = nullptr;  // launch.firing.CudaShot
+  PyTypeObject* cuda_plan = nullptr;  // launch.cuda_plan.CudaPlan
   int64_t cuda_address = 0;
   int64_t cuda_packing = 0;
   int64_t context = 0;
@@ -75,7 +75,7 @@ bool name_all() {
 struct Prepared {
   Owned held;
   Owned code;
-  Owned plan;     // a `CpuShot` or a `CudaShot`
+  Owned plan;     // a `CpuPlan` or a `CudaPlan`
   Owned numbers;  // those of the launch, as they were accepted
   Owned packed;   // bytes, where native code could not pack the numbers
   int64_t words[kMostPacked];  // the numbers as parameters
@@ -198,7 +198,7 @@ struct StartedObject {
   PyObject* plan;
   PyObject* record;  // null: it was given back
   PyObject* held;
-  PyObject* lane;
+  PyObject* timeline_object;
 };
 
 using StartedFields = Fields<StartedObject, NoFields, offsetof(StartedObject, plan)>;
@@ -213,7 +213,8 @@ PyObject* call_started(PyObject* self, PyObject*, PyObject*) {
   if (started.record != nullptr) {
     if (started.job->has_report()) {
       const Owned number(PyLong_FromLongLong(started.number));
-      PyObject* given[] = {started.plan, started.record, started.held, started.lane, number.get()};
+      PyObject* given[] = {started.plan, started.record, started.held,
+                           started.timeline_object, number.get()};
       const Owned heard(number ? PyObject_VectorcallMethod(names.hear_started, given, 5, nullptr)
                                : nullptr);
       if (!heard) return nullptr;
@@ -248,7 +249,7 @@ Owned new_started(const CpuQueue& queue, const Prepared& prepared, const RunMemo
   set_field(started.plan, prepared.plan.get());
   set_field(started.record, memory.record());
   set_field(started.held, prepared.held.get());
-  set_field(started.lane, queue.lane);
+  set_field(started.timeline_object, queue.timeline_object);
   return made;
 }
 
@@ -444,12 +445,12 @@ PyObject* set_launch_classes(PyObject*, PyObject* given) {
   found.known = setup.type("Known", {{"home", &found.home},
                                      {"latest", &found.latest},
                                      {"ranges", &found.ranges}});
-  found.cpu_plan = setup.type("CpuShot", {{"given", &found.cpu_address},
+  found.cpu_plan = setup.type("CpuPlan", {{"given", &found.cpu_address},
                                           {"packing", &found.cpu_packing},
                                           {"_launcher", &found.launcher},
                                           {"_idle", &found.idle},
                                           {"starts", &found.starts}});
-  found.cuda_plan = setup.type("CudaShot", {{"given", &found.cuda_address},
+  found.cuda_plan = setup.type("CudaPlan", {{"given", &found.cuda_address},
                                             {"packing", &found.cuda_packing},
                                             {"context", &found.context}});
   setup.type("Context", {{"is_fine", &found.is_fine}});

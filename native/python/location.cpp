@@ -8,7 +8,7 @@ namespace tw::py {
 
 namespace {
 
-// Tells by file name whether code is Tilewright's own: `base.spot.OURS`, a dict.
+// Tells by file name whether code is Tilewright's own: `base.location.OURS`, a dict.
 PyObject* ours = nullptr;
 
 // `sys._getframe`: it makes none of the frames between, as `PyFrame_GetBack` would.

@@ -15,7 +15,7 @@ struct Process {
   int64_t active = 0;           // None: nobody traces
   PyObject* threads = nullptr;  // op.nesting.THREAD
   int64_t names = 0;            // a dict: the ops that threads are starting
-  PyObject* puts = nullptr;     // tensors.flight.PUTS
+  PyObject* submissions = nullptr;  // tensors.pending_work.SUBMISSIONS
   int64_t waiting = 0;          // how many threads wait for work to be submitted
   PyObject* tell = nullptr;     // wakes them
 };
@@ -33,7 +33,7 @@ PyObject* set_process(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Arguments arguments("set_process", given, count, 4);
   PyObject* tracing = arguments.object();
   PyObject* threads = arguments.object();
-  PyObject* puts = arguments.object();
+  PyObject* submissions = arguments.object();
   PyObject* tell = arguments.object();
   if (!arguments.ok()) return nullptr;
   const auto class_of = [](PyObject* object) {
@@ -42,13 +42,13 @@ PyObject* set_process(PyObject*, PyObject* const* given, Py_ssize_t count) {
   Process found;
   if (!find_slots(class_of(tracing), {{"active", &found.active}}) ||
       !find_slots(class_of(threads), {{"names", &found.names}}) ||
-      !find_slots(class_of(puts), {{"waiting", &found.waiting}})) {
+      !find_slots(class_of(submissions), {{"waiting", &found.waiting}})) {
     return nullptr;
   }
   // Those before, if any, stay: another thread may be looking at them.
   found.tracing = Py_NewRef(tracing);
   found.threads = Py_NewRef(threads);
-  found.puts = Py_NewRef(puts);
+  found.submissions = Py_NewRef(submissions);
   found.tell = Py_NewRef(tell);
   process = found;
   Py_RETURN_NONE;
@@ -101,8 +101,8 @@ Starting::~Starting() {
 }
 
 bool announce_submission() {
-  if (process.puts == nullptr) return true;
-  const int64_t waiting = number_in(process.puts, process.waiting);
+  if (process.submissions == nullptr) return true;
+  const int64_t waiting = number_in(process.submissions, process.waiting);
   if (waiting == 0) return true;
   if (waiting == -1 && PyErr_Occurred()) return false;
   const Owned told(PyObject_CallNoArgs(process.tell));

@@ -21,15 +21,15 @@ struct CpuClasses {
   PyTypeObject* stream = nullptr;  // devices.cpu.stream.CpuStream
   int64_t address = 0;
   int64_t device = 0;
-  int64_t lane = 0;
+  int64_t timeline_object = 0;
   int64_t nodes = 0;  // None: it is not capturing
-  int64_t dues = 0;
+  int64_t callbacks = 0;
   int64_t waiting = 0;
-  PyTypeObject* dues_class = nullptr;  // driver.dues.Dues
+  PyTypeObject* callbacks_class = nullptr;  // devices.completion_callbacks.CompletionCallbacks
   int64_t append = 0;
   int64_t items = 0;
-  PyTypeObject* lane_class = nullptr;
-  int64_t lane_address = 0;
+  PyTypeObject* timeline_class = nullptr;
+  int64_t timeline_address = 0;
   PyTypeObject* record = nullptr;  // devices.cpu.record.Record
   int64_t record_address = 0;
   int64_t scratch = 0;            // an address and what keeps it there; None: the thread has it
@@ -93,12 +93,13 @@ PyObject* set_cpu_classes(PyObject*, PyObject* given) {
   CpuClasses found;
   found.stream = setup.type("CpuStream", {{"address", &found.address},
                                           {"device", &found.device},
-                                          {"lane", &found.lane},
+                                          {"timeline", &found.timeline_object},
                                           {"_nodes", &found.nodes},
-                                          {"_dues", &found.dues},
+                                          {"_callbacks", &found.callbacks},
                                           {"_waiting", &found.waiting}});
-  found.dues_class = setup.type("Dues", {{"append", &found.append}, {"_items", &found.items}});
-  found.lane_class = setup.type("Lane", {{"address", &found.lane_address}});
+  found.callbacks_class = setup.type(
+      "CompletionCallbacks", {{"append", &found.append}, {"_items", &found.items}});
+  found.timeline_class = setup.type("Timeline", {{"address", &found.timeline_address}});
   found.record =
       setup.type("Record", {{"address", &found.record_address}, {"scratch", &found.scratch}});
   found.drain = setup.object("drain");
@@ -121,22 +122,23 @@ CpuQueue cpu_queue_of(PyObject* stream) {
   if (classes.stream == nullptr || Py_TYPE(stream) != classes.stream) return found;
   found.object = stream;
   found.device = slot(stream, classes.device);
-  found.lane = slot(stream, classes.lane);
+  found.timeline_object = slot(stream, classes.timeline_object);
   found.waiting = slot(stream, classes.waiting);
-  PyObject* dues = slot(stream, classes.dues);
+  PyObject* callbacks = slot(stream, classes.callbacks);
   PyObject* address = slot(stream, classes.address);
   // One that captures puts nothing on the queue; and Python can make one without any slot set.
   if (slot(stream, classes.nodes) != Py_None || found.device == nullptr || address == nullptr ||
-      found.lane == nullptr || Py_TYPE(found.lane) != classes.lane_class ||
-      slot(found.lane, classes.lane_address) == nullptr || dues == nullptr ||
-      Py_TYPE(dues) != classes.dues_class || found.waiting == nullptr ||
+      found.timeline_object == nullptr ||
+      Py_TYPE(found.timeline_object) != classes.timeline_class ||
+      slot(found.timeline_object, classes.timeline_address) == nullptr || callbacks == nullptr ||
+      Py_TYPE(callbacks) != classes.callbacks_class || found.waiting == nullptr ||
       !PySet_Check(found.waiting)) {
     return found;
   }
-  found.append = slot(dues, classes.append);
-  found.items = slot(dues, classes.items);
+  found.append = slot(callbacks, classes.append);
+  found.items = slot(callbacks, classes.items);
   if (found.append == nullptr || found.items == nullptr) return found;
-  found.timeline = address_in<Timeline>(found.lane, classes.lane_address);
+  found.timeline = address_in<Timeline>(found.timeline_object, classes.timeline_address);
   found.stream = static_cast<cpu::Stream*>(PyLong_AsVoidPtr(address));
   return found;
 }

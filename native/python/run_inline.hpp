@@ -13,7 +13,7 @@ struct CpuQueue {
   PyObject* object = nullptr;  // the `CpuStream`, which stays the caller's
   cpu::Stream* stream = nullptr;
   Timeline* timeline = nullptr;
-  PyObject* lane = nullptr;    // the object that names the timeline
+  PyObject* timeline_object = nullptr;  // the object that names the timeline
   PyObject* device = nullptr;
   PyObject* append = nullptr;   // adds what is called and kept until a point of the stream,
   PyObject* items = nullptr;    // to these, in order

@@ -1,7 +1,7 @@
 # ruff: noqa: PYI021 - what the functions do is said here, where editors find it
 """The native core. Python composes and explains; this decides.
 
-Arguments that are addresses of records are ints; `devices.stub.words` names the words of these.
+Arguments that are addresses of records are ints; `devices.native_records` names the words of these.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ def bytes_address(text: bytes, /) -> int:
     """Find where the contents of bytes are."""
 
 def bind_tensors(plan: int, arguments: tuple[Any, ...], known: Known, /) -> tuple[Any, ...] | None:
-    """Borrow the tensors that a kernel was given, by a `CallWord` plan; None: look closer.
+    """Borrow the tensors that a kernel was given, by a `BindWord` plan; None: look closer.
 
     Gives the regions of the tensors, which keep their memory; then, `BEHIND_REGIONS` items: the
     tickets of those that are parts, or None; the use that is noted with what is written; the row;
@@ -597,11 +597,11 @@ class CudaDriver:
     ) -> int:
         """Wait until one of many events has passed, a word is not `seen`, or so long."""
 
-def set_process(tracing: Any, threads: Any, puts: Any, tell: Any, /) -> None:
+def set_process(tracing: Any, threads: Any, submissions: Any, tell: Any, /) -> None:
     """Say where tracing, the ops that threads start, and waiting for submissions are noted."""
 
-def set_cuda_stream(stream: type, lane: type, dues: type, many: int, /) -> None:
-    """Say what streams of CUDA, their lanes and completion callbacks are.
+def set_cuda_stream(stream: type, timeline: type, callbacks: type, many: int, /) -> None:
+    """Say what streams of CUDA, their timelines and completion callbacks are.
 
     A stream that keeps `many` things alive lets go of what has passed.
     """
@@ -620,7 +620,7 @@ class Op:
         So many callers are known to be Tilewright's own.
         """
 
-    def claim_at(self, user: str, spot: Location, /) -> None:
+    def claim_at(self, user: str, location: Location, /) -> None:
         """Claim it, where the program is known to stand."""
 
     def spend(self) -> None:
@@ -800,7 +800,7 @@ class Binder:
     """Binds plain calls of one kernel."""
 
     call: int
-    """The address of what binding takes, as `CallWord` says."""
+    """The address of what binding takes, as `BindWord` says."""
     number_places: bytes
     """Which arguments are numbers: 64-bit words."""
 

@@ -41,9 +41,14 @@ COVERED_MESSAGES = (
     "backend",
     "base",
     "compile",
+    "devices",
     "frontend",
+    "graph",
     "ir",
+    "launch",
+    "op",
     "passes",
+    "tensors",
     "tools",
 )
 

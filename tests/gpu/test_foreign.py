@@ -113,7 +113,7 @@ def test_much_shared_memory(module, rng):
     x = some(rng, 40_000)
     z = backwards(40_000, x, tw.empty((40_000,))).out().sync()
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy()[::-1])
-    with pytest.raises(tw.Error, match="there is no such room in the memory of a block"):
+    with pytest.raises(tw.Error, match="a block does not have that much shared memory"):
         backwards(1, x, tw.zeros((1,)).sync().borrow_mut()).launch_config(shared_mem_bytes=1 << 20)
     z = backwards(40_000, x, tw.empty((40_000,))).out().sync()
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy()[::-1])

@@ -139,7 +139,7 @@ def test_a_capture_of_torch_is_left_alone():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         x += 1
-        with pytest.raises(tw.SchedulingError, match="another library captures"):
+        with pytest.raises(tw.SchedulingError, match="another library is capturing"):
             tw.zeros((3,)).sync_on(torch.cuda.current_stream())
     graph.replay()
     torch.cuda.synchronize()

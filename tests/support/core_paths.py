@@ -50,7 +50,7 @@ def _stranger(cls: Any) -> type:
 def only_slow() -> Iterator[None]:
     """A block in which the core ends nothing on the CPU by itself."""
     launches, graphs = dict(OF_LAUNCHES), dict(OF_GRAPHS)
-    set_launch_classes({**launches, "CpuShot": _stranger(launches["CpuShot"])})
+    set_launch_classes({**launches, "CpuPlan": _stranger(launches["CpuPlan"])})
     set_graph_classes({**graphs, "CpuReplay": _stranger(graphs["CpuReplay"])})
     try:
         yield

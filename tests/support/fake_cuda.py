@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from support.fake_firing import Firing
+from support.fake_submission import FakeSubmission
 from tilewright.devices.blocks import array_of
-from tilewright.devices.cuda.calls import PoolNumbers, Shot
+from tilewright.devices.cuda.calls import KernelNode, PoolNumbers
 from tilewright.devices.cuda.record import HEAD_WORDS, Head
 from tilewright.devices.cuda.results import NOT_FOUND, NOT_READY, OUT_OF_MEMORY, refusal
 from tilewright.devices.cuda.scatter import RANK
@@ -31,7 +31,7 @@ TOTAL = 1 << 30
 MOST_SHARED, MOST_THREADS = 1 << 17, 1024
 
 
-class FakeCuda(Firing):
+class FakeCuda(FakeSubmission):
     """See `tilewright.devices.cuda.calls.Calls`."""
 
     def __init__(self, devices: int = 1) -> None:
@@ -323,12 +323,12 @@ class FakeCuda(Firing):
 
         self._put(stream, run, "graph", len(nodes))
 
-    def set_node(self, executable: int, node: int, shot: Shot) -> None:
+    def set_node(self, executable: int, node: int, kernel: KernelNode) -> None:
         found = next(each for each in self.graphs[executable] if each[0] == node)
-        name = self.functions[shot.function]
-        values = self._values(shot.parameters, len(found[2][3]))
-        found[1] = self._bound(name, values, shot.grid)
-        found[2] = ("launch", name, shot.grid, values)
+        name = self.functions[kernel.function]
+        values = self._values(kernel.parameters, len(found[2][3]))
+        found[1] = self._bound(name, values, kernel.grid)
+        found[2] = ("launch", name, kernel.grid, values)
 
     def destroy_graph(self, graph: int, executable: int) -> None:
         self.ended.append(("graph", graph))

@@ -11,9 +11,8 @@ from struct import pack
 from support.records import ALL_BYTES, TENSOR_WORDS, storage_words
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
-from tilewright.devices.lane import Lane
-from tilewright.devices.stub.shots import SHOT_WORDS
-from tilewright.devices.stub.words import MEMORY_WORDS, new_words
+from tilewright.devices.native_records import PLAN_WORDS, REPLAY_WORDS, new_words
+from tilewright.devices.timeline import Timeline
 from tilewright.op.place import here
 from tilewright.tensors.borrow import BorrowState
 
@@ -96,20 +95,22 @@ class Plain:
         self.watches = (ctypes.c_int64 * 6)(
             id(self.read), 0, id(one[1]), id(self.world), id(self.other), id(other[1])
         )
-        self.shot = (ctypes.c_int64 * SHOT_WORDS)(
+        self.plan = (ctypes.c_int64 * PLAN_WORDS)(
             self.record.address, 4, 2, tensors, 1, numbers, 1,
             2, ctypes.addressof(self.watches), 0,
         )  # fmt: skip
-        self.lane, self.uses = Lane(), []
+        self.timeline, self.uses = Timeline(), []
 
-    def fire(self, native, budget=0):
+    def submit(self, native, budget=0):
         self.uses = []
-        return self.fire_again(native, budget)
+        return self.submit_again(native, budget)
 
-    def fire_again(self, native, budget=0):
-        shot, lane = ctypes.addressof(self.shot), self.lane.address
+    def submit_again(self, native, budget=0):
+        plan, timeline = ctypes.addressof(self.plan), self.timeline.address
         row, numbers = self.row, pack("q", -5)
-        return native.submit_launch(shot, self.uses, "fire()", 0, row, numbers, lane, 11, budget)
+        return native.submit_launch(
+            plan, self.uses, "submit()", 0, row, numbers, timeline, 11, budget
+        )
 
 
 class Recorded:
@@ -125,17 +126,17 @@ class Recorded:
         self.row = new_words(6)
         self.row[:2] = [ctypes.addressof(each) for each in self.tensors]
         self.what, self.built, self.record = "written by a graph", here(), record
-        self.words = (ctypes.c_int64 * MEMORY_WORDS)(
+        self.words = (ctypes.c_int64 * REPLAY_WORDS)(
             ctypes.addressof(self.row), 2, 1, id(self.what)
         )  # fmt: skip
-        self.lane, self.uses = Lane(), []
+        self.timeline, self.uses = Timeline(), []
 
-    def fire(self, native, budget=0):
+    def submit(self, native, budget=0):
         self.uses = []
-        return self.fire_again(native, budget)
+        return self.submit_again(native, budget)
 
-    def fire_again(self, native, budget=0):
+    def submit_again(self, native, budget=0):
         return native.submit_graph(
-            77, self.record, 5, ctypes.addressof(self.words), self.uses, "fire()", 0, self.built,
-            self.lane.address, 11, budget,
+            77, self.record, 5, ctypes.addressof(self.words), self.uses, "submit()", 0, self.built,
+            self.timeline.address, 11, budget,
         )  # fmt: skip

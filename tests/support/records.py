@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from enum import IntEnum
 
-from tilewright.devices.stub.words import Words
+from tilewright.devices.native_records import Words
 
 MARKS = 8
 """Pieces of work beside each other that use a piece of memory before Python keeps the account."""

@@ -36,7 +36,7 @@ class Retired:
         return re.compile(rf"{start}(?:{either})\b", re.IGNORECASE)
 
 
-_LIBRARY = "(?:the CPU|CUDA|JAX|PyTorch|torch|Triton|Numba|CuPy|NumPy)"
+_LIBRARY = "(?:the CPU|CUDA(?!:)|JAX|PyTorch|torch|Triton|Numba|CuPy|NumPy)"
 _OBJECT = "(?:streams?|launch(?:es)?|graphs?|events?|kernels?|operators?|arrays?|tensors?)"
 _SOME = r"(?:first|last|next|many|most|few|several|which|\d+)"
 _A_STREAM = "(?:a|its|the|their|our|that|any|XLA's) (?:own )?streams?"

@@ -243,7 +243,7 @@ def test_a_cubin_from_the_disk_that_the_driver_refuses_is_compiled_again(tool, l
     fake.fail("load_module", 200)
     launch()
     launch()
-    refused = "cuda:0 refused the code: the CUDA driver refused load_module"
+    refused = "cuda:0 rejected the code: the CUDA driver rejected load_module"
     assert reasons == [[], [refused], []]
 
 

@@ -41,13 +41,13 @@ class Capturing(Generic[N]):
         return nodes
 
 
-class Unfired:
+class NoFastPath:
     """A replay that can be put on streams, and for which there is no native code."""
 
     __slots__ = ()
 
     starts = False
 
-    def fire(self, *work: object) -> bool:
+    def submit(self, *work: object) -> bool:
         """There is no other way than `put_on`."""
         return False

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, TypeVar, TypeVarTuple
 
 from .blocks import copy_on_host, fill_on_host
-from .capturing import Capturing, Unfired
-from .lane import Lanes
+from .capturing import Capturing, NoFastPath
 from .protocol import Block, Event, Stream
+from .timeline import Timelines
 
 if TYPE_CHECKING:
     from .protocol import Device
@@ -42,21 +42,21 @@ class Passed:
 class ImmediateStream(Capturing[Callable[[], object]]):
     """A stream that runs its work on the calling thread."""
 
-    __slots__ = ("_passed", "_turn", "device", "lane", "number")
+    __slots__ = ("_passed", "_turn", "device", "number", "timeline")
 
-    lanes: ClassVar[Lanes] = Lanes()
+    timelines: ClassVar[Timelines] = Timelines()
 
     def __init__(self, device: Device, number: int) -> None:
         super().__init__()
         self.device = device
         self.number = number
-        self.lane = self.lanes.take()
+        self.timeline = self.timelines.take()
         self._passed = Passed(self)
         self._turn = threading.RLock()
 
     def __del__(self) -> None:
-        if lane := getattr(self, "lane", None):  # an interrupt may have come before
-            self.lanes.give_back(lane)
+        if timeline := getattr(self, "timeline", None):  # an interrupt may have come before
+            self.timelines.give_back(timeline)
 
     def run(self, work: Callable[[*Ts], T], *args: *Ts) -> T:
         """Do host work in its turn."""
@@ -112,7 +112,7 @@ class ImmediateStream(Capturing[Callable[[], object]]):
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-class ImmediateReplay(Unfired):
+class ImmediateReplay(NoFastPath):
     """Recorded work, done again each time it is put on a stream."""
 
     __slots__ = ("_nodes",)

@@ -16,8 +16,8 @@ from ..base.errors import DeviceError, DriverError
 from ..base.shapes import Shape
 
 if TYPE_CHECKING:
-    from ..base.spot import Spot
-    from .lane import Lane
+    from ..base.location import Location
+    from .timeline import Timeline
 
 
 class Memory(Protocol):
@@ -83,8 +83,8 @@ class Stream(Protocol):
         ...
 
     @property
-    def lane(self) -> Lane:
-        """By which memory names its work: a `Lane` of its own."""
+    def timeline(self) -> Timeline:
+        """By which memory names its work: a `Timeline` of its own."""
         ...
 
     @property
@@ -180,9 +180,9 @@ class ReplayRun(Protocol):
         ...
 
 
-FirstUse: TypeAlias = "tuple[list[tuple[str, Spot]], str, int]"
-"""How an op notes that it is used when it is fired: in the list of its uses, which must be empty,
-by whom, and how many calls up the program stands, or further."""
+FirstUse: TypeAlias = "tuple[list[tuple[str, Location]], str, int]"
+"""How an op notes that it is used when it is submitted: in the list of its uses, which must be
+empty, by whom, and how many calls up the program stands, or further."""
 
 AnyUse: TypeAlias = "FirstUse | tuple[None, str, int]"
 """The same; or, without a list, that this was noted before."""
@@ -198,7 +198,7 @@ class Replay(Protocol):
 
     @property
     def starts(self) -> bool:
-        """Whether it can be fired where nobody waits for it."""
+        """Whether it can be submitted where nobody waits for it."""
         ...
 
     def put_on(self, stream: Stream, *, inline: bool = False) -> ReplayRun:
@@ -208,8 +208,15 @@ class Replay(Protocol):
         """
         ...
 
-    def fire(
-        self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool, /
+    def submit(
+        self,
+        stream: Stream,
+        memory: int,
+        use: FirstUse,
+        built: Location,
+        keep: object,
+        waits: bool,
+        /,
     ) -> ReplayRun | bool:
         """Borrow memory, as the words at an address say, and put it on a stream as numbered work.
 

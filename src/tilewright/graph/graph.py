@@ -21,11 +21,11 @@ from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.nesting import THREAD, refuse_nested
 from ..op.outcome import Outcome
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from ..op.policy import as_stream
 from ..op.running import run_here
-from ..tensors.flight import PUTS, tell_put
 from ..tensors.order import tidy
+from ..tensors.pending_work import SUBMISSIONS, notify_submitted
 from ..tensors.recording import Node, PlainMemory, Recording, memory_of
 from .launching import GraphLaunch
 
@@ -65,7 +65,7 @@ class CudaGraph(NativeGraph, Generic[T]):
         self._replay = replay
         self._nodes = list(nodes)
         self._output = output
-        self._taken: Spot = None
+        self._taken: Location = None
         self._is_taken = False
         self.kept: tuple[Replay, tuple[Node, ...]]
         """What a launch in flight keeps. Not the graph: one that its user has dropped cannot be
@@ -144,7 +144,7 @@ class CudaGraph(NativeGraph, Generic[T]):
             raise BorrowError(
                 f"the output of the graph of `{self.name}` was taken already",
                 places=(("here", place_of(here())), ("taken", place_of(self._taken))),
-                hint="keep what take_output() gave",
+                hint="store the result of take_output()",
             )
         self._is_taken, self._taken = True, here()
         return self._output
@@ -166,17 +166,17 @@ class CudaGraph(NativeGraph, Generic[T]):
                 storage.graphs = tuple([known for known in storage.graphs if known() is not self])
             self._gather()
 
-    def fire(self, stream: Stream, use: FirstUse, built: Spot, waits: bool) -> bool:
+    def submit(self, stream: Stream, use: FirstUse, built: Location, waits: bool) -> bool:
         """Put one replay on a stream, where memory and stream allow that without a closer look."""
         memory, replay = self._memory, self._replay
         if memory is None or self.prepared or not (waits or replay.starts):
             return False
-        fired = replay.fire(stream, memory.address, use, built, memory, waits)
-        if fired is False:
-            return tidy(memory.records) and self.fire(stream, use, built, waits)
-        if PUTS.waiting:
-            tell_put()
-        if fired is not True and (error := self.read(fired)) is not None:
+        submitted = replay.submit(stream, memory.address, use, built, memory, waits)
+        if submitted is False:
+            return tidy(memory.records) and self.submit(stream, use, built, waits)
+        if SUBMISSIONS.waiting:
+            notify_submitted()
+        if submitted is not True and (error := self.read(submitted)) is not None:
             raise error
         return True
 

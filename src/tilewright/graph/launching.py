@@ -24,7 +24,7 @@ from ..tensors.order import tidy
 from ..tensors.ownership import refuse_unreadable
 from ..tensors.recording import PlainMemory
 from ..tensors.region import Region
-from ..tensors.working import put_work
+from ..tensors.submission import submit_work
 
 if TYPE_CHECKING:
     from .graph import CudaGraph
@@ -70,7 +70,7 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         if self.spent or Tracing.active is not None or stream.device is not self._home:
             return NOT_RUN
         try:
-            if not self._graph.fire(stream, use, self._built, waits):
+            if not self._graph.submit(stream, use, self._built, waits):
                 return NOT_RUN
         except BaseException as error:
             if self._uses:
@@ -96,7 +96,7 @@ class GraphLaunch(NativeGraphLaunch, DeviceOp[None]):
         _borrow(self, graph.writes, graph.reads)
         prepared, graph.prepared = graph.prepared, []
         ctx.outcomes += prepared
-        put_work(
+        submit_work(
             ctx, self, lambda: graph.put_on(ctx.stream, inline=ctx.waits),
             writes=graph.writes, reads=graph.reads, keep=graph.kept, report=graph.reader(),
         )  # fmt: skip
@@ -145,7 +145,7 @@ def _unfinished(
     upto: int,
     answer: int,
 ) -> None:
-    """As `CudaReplay.fire` goes on where a run was refused, or is not over yet."""
+    """As `CudaReplay.submit` goes on where a run was refused, or is not over yet."""
     if answer < 0:
         keep[0].refuse(answer)
     stream.waited((others, kept, upto), answer, label, keep)

@@ -22,12 +22,12 @@ from ..devices.host import CPU
 from ..devices.protocol import Device
 from ..devices.registry import gpus
 from ..launch import Launch
+from ..launch.external_memory import ExternalCalls
 from ..launch.foreign_calls import is_aligned
-from ..launch.lent import LentCalls
 from ..op.ambient import choose_stream
+from ..tensors.gpu_imports import LEGACY, let_wait, memory_at
 from ..tensors.layout import row_major
 from ..tensors.region import Region
-from ..tensors.strangers import LEGACY, let_wait, memory_at
 from ..tensors.tensor import new_tensor
 from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
 from .xla import DTYPES, Buffer, Frame, handler, number_at
@@ -60,7 +60,7 @@ class JaxOp:
         self._function = function
         self._made = made
         self._vmap_method = vmap_method
-        self._lent = LentCalls()
+        self._lent = ExternalCalls()
         self.__name__ = function.name
         self._target = f"tilewright.{function.name}.{next(self._numbers)}"
         for platform, call in (("cpu", self._run_on_cpu), ("CUDA", self._run_on_gpu)):

@@ -12,11 +12,11 @@ from ..base.errors import DeviceError, Error
 from ..devices.protocol import Stream
 from ..devices.registry import gpus
 from ..launch import Launch
+from ..launch.external_memory import ExternalCalls
 from ..launch.foreign_calls import is_aligned
-from ..launch.lent import LentCalls
 from ..op.ambient import choose_stream
 from ..tensors.create import asarray, host_device
-from ..tensors.strangers import memory_in_order
+from ..tensors.gpu_imports import memory_in_order
 from ..tensors.tensor import Tensor, new_tensor
 from .torch_dispatch import shorten
 from .wrapping import AnyKernel, KernelFunction, Tiles, by_output
@@ -46,7 +46,7 @@ class TorchOp:
         }
         self._makers = [self._maker(made[name]) for name in function.outputs] if made else []
         """Make the results out of the arguments."""
-        self._lent = LentCalls()
+        self._lent = ExternalCalls()
         self._captured: list[object] = []
         """What graphs that PyTorch has recorded need of ours."""
         self.schema = _schema(function, functional=made is not None)

@@ -14,7 +14,7 @@ from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
 from ..tensors.create import DTypeLike, Plan, asarray
 from ..tensors.foreign import is_array
-from ..tensors.lending import Lent, lend_to_read
+from ..tensors.op_borrows import OpBorrow, borrow_to_read
 from ..tensors.ownership import Handle
 from ..tensors.region import Region
 from ..tensors.tensor import Tensor, new_tensor
@@ -43,7 +43,7 @@ class Convert(Composite[Tensor[Any]]):
     def __init__(self, source: Any, dtype: AnyDType) -> None:
         self._dtype = dtype
         self._source: DeviceOp[Any] | None = None
-        self._reading: Lent | None = None
+        self._reading: OpBorrow | None = None
         if is_op(source):
             source.claim(self.name)
             self._source, self.made_of = source, (source,)
@@ -76,12 +76,12 @@ class Convert(Composite[Tensor[Any]]):
         if self._reading is not None:
             self._reading.give_back()
 
-    def _given(self, source: Any) -> Lent:
+    def _given(self, source: Any) -> OpBorrow:
         handle = asarray(source) if is_array(source) else getattr(source, "value", source)
         if not isinstance(handle, Handle):
             raise TypeError(f"`convert` takes a tensor or an array, got {type(source).__name__}")
         _refuse_pairs(handle.region.dtype, self._dtype)
-        return lend_to_read(handle, "convert")
+        return borrow_to_read(handle, "convert")
 
     def steps(self, ctx: ExecutionContext) -> Steps[Tensor[Any]]:
         """The op that gives the source, if one does; then allocate, and launch."""

@@ -16,7 +16,7 @@ from ..op.core import Composite, DeviceOp, is_op
 from ..op.running import Steps
 from ..tensors.create import Creation, DeviceLike, DTypeLike, Plan, plan_like, refuse_order
 from ..tensors.layout import layout_of
-from ..tensors.lending import Lent, lend_to_write, written_region
+from ..tensors.op_borrows import OpBorrow, borrow_to_write, written_region
 from ..tensors.region import Region
 from ..tensors.shape import ShapeLike
 from ..tensors.tensor import BorrowMut, Tensor, new_tensor
@@ -25,7 +25,7 @@ from .writing import BITS, TILE, Made, launched, lent_parts, with_dtype
 
 if TYPE_CHECKING:
     from ..devices.protocol import Device
-    from ..tensors.lending import Lender
+    from ..tensors.op_borrows import Lender
     from ..tensors.ownership import Handle
 
 E = TypeVar("E", bound=DType)
@@ -159,7 +159,7 @@ class Fill(Composite[T]):
 
     def __init__(self, target: T | DeviceOp[T], value: Any) -> None:
         self._value = value
-        self._bound: tuple[T, Lent, int] | None = None
+        self._bound: tuple[T, OpBorrow, int] | None = None
         self._source: DeviceOp[T] | None = None
         if is_op(target):
             target.claim(self.name)
@@ -194,9 +194,9 @@ class Fill(Composite[T]):
         if self._bound is not None:
             self._bound[1].give_back()
 
-    def _bind(self, target: T) -> tuple[T, Lent, int]:
+    def _bind(self, target: T) -> tuple[T, OpBorrow, int]:
         bits = bits_of("fill", self._value, written_region(target, "fill").dtype)
-        return target, lend_to_write(cast("Handle | Lender", target), "fill"), bits
+        return target, borrow_to_write(cast("Handle | Lender", target), "fill"), bits
 
     def steps(self, ctx: ExecutionContext) -> Steps[T]:
         """The op that gives the tensor, if one does; then launch."""

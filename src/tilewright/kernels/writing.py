@@ -17,7 +17,7 @@ from ..op.core import DeviceOp
 from ..op.running import ELSEWHERE, Steps
 from ..tensors.create import Creation, Plan
 from ..tensors.layout import layout_of, row_major
-from ..tensors.lending import Lent
+from ..tensors.op_borrows import OpBorrow
 from ..tensors.partition import Partition, cut
 from ..tensors.region import Region
 from ..tensors.tensor import Tensor, new_tensor
@@ -88,7 +88,7 @@ def flat_parts(region: Region) -> Iterator[Part]:
         yield Part(new_tensor(piece).partition_mut((TILE,)), first)
 
 
-def lent_parts(lent: Lent, region: Region) -> Iterator[Part]:
+def lent_parts(lent: OpBorrow, region: Region) -> Iterator[Part]:
     """Memory lent to an op for writing: flat where it is contiguous, else as it is."""
     pieces = flat_pieces(region) if region.layout.is_contiguous else iter([(region, 0)])
     for piece, first in pieces:

@@ -18,7 +18,7 @@ from .kinds import is_arc
 
 if TYPE_CHECKING:
     from ..devices.protocol import Device
-    from ..op.place import Spot
+    from ..op.place import Location
     from ..tensors.borrow import Ticket
     from .form import Form
 
@@ -114,22 +114,22 @@ class ForeignOnGpu(Foreign):
 
 Held: TypeAlias = "tuple[Any, ...]"
 """What native code gives for tensors that need no closer look, once they are borrowed: their
-records, which keep their memory; the use that borrowed them; their row, see `devices.stub`; and the
-`Known` of their kinds."""
+records, which keep their memory; the use that borrowed them; their row; and the `Known` of their
+kinds."""
 
 
 class Bound:
     """The arguments of one launch, by kind and in the order of the parameters."""
 
     __slots__ = (
-        "_count", "_given", "device", "form", "held", "memory", "numbers", "outputs", "pointers",
-        "reads_own", "shares", "spot", "tickets",
+        "_count", "_given", "device", "form", "held", "location", "memory", "numbers", "outputs",
+        "pointers", "reads_own", "shares", "tickets",
     )  # fmt: skip
 
     form: Form
     """What it has in common with launches alike."""
     device: Device
-    spot: Spot
+    location: Location
     """The line that built the launch."""
     tickets: list[Ticket]
     """The exclusive borrow of each output."""

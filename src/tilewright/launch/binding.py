@@ -17,11 +17,11 @@ from ..op.core import is_op
 from ..op.place import here, place_of
 from ..tensors.arc import Arc
 from ..tensors.foreign import aliased, is_array
+from ..tensors.gpu_imports import memory_on_gpu
 from ..tensors.ownership import Handle, Ours
 from ..tensors.partition import Partition
 from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region, region_of_array
-from ..tensors.strangers import memory_on_gpu
 from ..tensors.tensor import BorrowMut, Tensor
 from .arguments import (
     Arg,
@@ -117,9 +117,7 @@ class Binder:
             raise TypeError(f"`{kernel}` has no parameter `{unknown[0]}`; it has {listed}")
         alone = [other for other in keywords if not self._named.get(other, True)]
         if alone:
-            raise TypeError(
-                f"`{alone[0]}` of `{kernel}` is given by position alone: it stands before the `/`"
-            )
+            raise TypeError(f"`{alone[0]}` of `{kernel}` is positional-only")
         if name in places[: len(args)]:
             raise TypeError(
                 f"`{kernel}` is given `{name}` twice: as argument {places.index(name) + 1} and by"
@@ -207,7 +205,7 @@ def _looked_at(kernel: str, p: Parameter, look: Callable[[Any], T], value: Any) 
         return look(value)
     except BufferError as error:
         raise LaunchError(
-            f"`{p.name}` of `{kernel}` cannot be read: its library does not lend it",
+            f"`{p.name}` of `{kernel}` cannot be read: its library does not export it",
             expected="an array that can be exported by DLPack",
             got=f"{type(value).__name__}, which says: {error}",
         ) from error
@@ -238,9 +236,9 @@ def _foreign(kernel: str, p: Parameter, value: Any) -> Region:
 def _refuse_unpartitioned(kernel: str, p: Parameter, value: Any) -> NoReturn:
     forms = f"pass {p.name}.partition_mut(tile_shape), or {p.name}.partition(tile_shape)"
     known: dict[type, tuple[str, str]] = {
-        Tensor: ("a plain tensor (a shared borrow)", f"{forms} to give it away"),
+        Tensor: ("a plain tensor (a shared borrow)", f"{forms} to move it"),
         Arc: ("an Arc (a shared owner)", "pass arc.try_partition(tile_shape)"),
-        BorrowMut: ("a whole tensor", f"{forms} to give it away"),
+        BorrowMut: ("a whole tensor", f"{forms} to move it"),
         np.ndarray: ("a NumPy array", "pass tw.asarray(a).partition_mut(tile_shape)"),
     }
     strange = (named_array(value), f"pass tw.asarray({p.name}).partition_mut(tile_shape)")

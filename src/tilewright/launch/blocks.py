@@ -102,9 +102,9 @@ def _in_domain(kernel: str, contract: Contract, given: Shape, what: str) -> Shap
 
 def _needed(kernel: str, domain: int, written: Mapping[str, Shape]) -> Shape:
     """How many threads give every element that is written one of its own."""
-    hint = f"say it: {kernel}(...).launch_config(grid=..., block=...)"
+    hint = f"specify it: {kernel}(...).launch_config(grid=..., block=...)"
     if not written or domain == 3:
-        raise LaunchError(f"how many threads run `{kernel}` does not follow from its arguments",
+        raise LaunchError(f"the arguments of `{kernel}` do not define the number of threads",
                           expected="a simt.DisjointSlice, in a kernel of one or two axes",
                           got="a kernel of three axes" if written else "none",
                           hint=hint)  # fmt: skip
@@ -113,7 +113,7 @@ def _needed(kernel: str, domain: int, written: Mapping[str, Shape]) -> Shape:
     flat = [name for name, shape in written.items() if len(shape) < 2]
     if flat:
         raise LaunchError(
-            f"how many threads run `{kernel}` along x and y does not follow from `{flat[0]}`",
+            f"`{flat[0]}` of `{kernel}` does not define the number of threads along x and y",
             expected="a tensor with rows and columns",
             got=f"shape {written[flat[0]]}",
             hint=hint,
@@ -158,7 +158,7 @@ def asked_for(grid: ShapeLike | None, block: ShapeLike | None, shared_mem_bytes:
         raise TypeError(f"shared_mem_bytes counts bytes, got {shared_mem_bytes!r}")
     if not 0 <= shared_mem_bytes <= MAX_SHARED:
         raise LaunchError(
-            "there is no such room in the memory of a block",
+            "a block does not have that much shared memory",
             expected=f"0 to {MAX_SHARED} bytes of shared memory",
             got=str(shared_mem_bytes),
         )

@@ -47,7 +47,7 @@ class Run(Protocol):
         ...
 
     @property
-    def shot(self) -> Shot | None:
+    def plan(self) -> AnyPlan | None:
         """How plain launches get on their way, where they need not be listed; None: they do."""
         ...
 
@@ -62,12 +62,12 @@ Lending: TypeAlias = Callable[[Sequence[int], Sequence[Any], Stream], Report]
 memory is there until the stream has passed it."""
 
 
-class Shot(Protocol):
+class AnyPlan(Protocol):
     """Puts plain launches on streams that say how far they are."""
 
     @property
     def starts(self) -> bool:
-        """Whether launches that nobody waits for can be fired, too: these cannot fail alone."""
+        """Whether launches that nobody waits for can be submitted, too: these cannot fail alone."""
         ...
 
     @property
@@ -76,10 +76,10 @@ class Shot(Protocol):
         ...
 
     def watch(self, captured: Sequence[Captured]) -> None:
-        """Fire only while names that the kernel captured are what they were."""
+        """Submit only while names that the kernel captured are what they were."""
         ...
 
-    def fire(
+    def submit(
         self, held: Held, numbers: Sequence[Any], stream: Any, use: AnyUse, waits: bool
     ) -> bool:
         """Put one on a stream of its device, and wait for it if asked to.
@@ -127,8 +127,8 @@ class Code:
             self._check(())
         self.run: Run = program.run_over(args, grid) if size(grid) else NOTHING
         """How launches get on their way."""
-        if (shot := self.run.shot) is not None:
-            shot.watch(program.compiled.captured)
+        if (plan := self.run.plan) is not None:
+            plan.watch(program.compiled.captured)
 
     def has_passed(self, numbers: Sequence[Any]) -> bool:
         """Whether it is known already that the kernel can be launched with these numbers."""
@@ -151,7 +151,7 @@ class Code:
 class _Nothing:
     """Runs an empty grid."""
 
-    shot = lending = None
+    plan = lending = None
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Report:
         """It is over."""

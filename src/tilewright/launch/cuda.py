@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from .._core import write_addresses
 from ..backend.tileir.abi import Slot, slots
 from ..base.cuda_abi import HARDWARE_RANK, MAX_GRID
 from ..base.dtypes import AnyDType
@@ -18,12 +19,11 @@ from ..devices.cuda.memory import DeviceMemory
 from ..devices.cuda.record import REPORT_BYTES, PinnedReport, Record, first_slot
 from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import Block, Device, Stream
-from ..devices.stub.calls import stub
 from ..ir.artifact import Artifact
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Lending, Recorded, RunOver
-from .firing import CudaShot, label_of
+from .cuda_plan import CudaPlan, label_of
 from .records import print_room, report_of
 from .report import QUIET, Report
 from .scalars import slot_of
@@ -82,20 +82,19 @@ class CudaRun:
         self._memory = (ctypes.c_int64 * self._count)(*[memory[i] for i in range(self._count)])
         """Which words of a record are the addresses of the launch's memory."""
         self._memory_at = ctypes.addressof(self._memory)
-        self._address = stub().address
         self._hardware, self._block = _hardware(artifact, grid)
         self._idle: list[Record] = []
         quiet = not (self._reports or self._pointers)
-        self.shot = self._new_shot() if quiet else None
+        self.plan = self._new_plan() if quiet else None
 
     @property
     def lending(self) -> Lending | None:
         """How launches run whose memory is known to nobody here."""
-        return None if self.shot is None or self._loaded.hidden else self._lend
+        return None if self.plan is None or self._loaded.hidden else self._lend
 
-    def _new_shot(self) -> CudaShot:
+    def _new_plan(self) -> CudaPlan:
         written = sum(isinstance(arg, OutputArg) for arg in self._args)
-        return CudaShot(
+        return CudaPlan(
             self._loaded.device.context, self._new_record(), self._memory, written, self._numbers,
             partial(label_of, self._name), self._loaded,
         )  # fmt: skip
@@ -116,7 +115,7 @@ class CudaRun:
         """Write what differs between launches alike; lists memory that was made for this one."""
         words = record.words
         if bound.held is not None:
-            self._address(bound.held[-2], self._count, record.address, self._memory_at)
+            write_addresses(bound.held[-2], self._count, record.address, self._memory_at)
         else:
             addresses = self._staged(bound, stream, staged)
             for place, address in zip(self._memory, addresses, strict=True):
@@ -129,7 +128,7 @@ class CudaRun:
                 words[place] = bound.pointers[which].address
 
     def _label_of(self, kept: tuple[Bound, *tuple[object, ...]]) -> str:
-        return label_of(self._name, kept[0].spot)
+        return label_of(self._name, kept[0].location)
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Put a launch on a stream, with its arguments kept alive until it has passed."""

@@ -14,7 +14,7 @@ from ..compile.options import CompileOptions
 from ..frontend.preconditions import NOTHING_ASKED, Asked
 from ..frontend.sources import KernelSource
 from ..op.arity import Maker
-from ..op.place import Spot, user_frame
+from ..op.place import Location, user_frame
 from .kernel import Kernel
 from .operation import Launch
 
@@ -198,9 +198,9 @@ class Entry(NativeEntry, Maker):
     def __repr__(self) -> str:
         return f"<kernel `{self.kernel.name}`>"
 
-    def _call_at_slowly(self, spot: Spot, args: tuple[Any, ...], /) -> Launch[Any]:
+    def _call_at_slowly(self, location: Location, args: tuple[Any, ...], /) -> Launch[Any]:
         """As `_call_slowly`, for a program that stands there."""
-        return self.launches.of(self.kernel, args, {}, spot)
+        return self.launches.of(self.kernel, args, {}, location)
 
     def _call_slowly(self, /, *args: Any, **constants: Any) -> Launch[Any]:
         """Build the op that runs the kernel on these arguments, where some need a closer look."""

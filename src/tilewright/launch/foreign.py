@@ -42,7 +42,7 @@ from .foreign_calls import (
     Typed,
     is_aligned,
 )
-from .foreign_code import ForeignCode, ShotsByNumbers
+from .foreign_code import ForeignCode, PlansByNumbers
 from .form import PLAIN, Form, Known, Request
 from .links import Generics, link
 from .plain import PlainBinder
@@ -236,11 +236,11 @@ class ForeignKernel:
         """Let plain launches of these kinds find their code."""
         assert bound.held is not None
         known: Known = bound.held[-1]
-        if code.run.shot is not None:
-            shots = known.asked(PLAIN)[1] or ShotsByNumbers(self._maker, call, grid)
-            assert isinstance(shots, ShotsByNumbers)
-            shots.keep(bound.numbers, grid, code.run.shot)
-            known.remember(PLAIN, code, shots)
+        if code.run.plan is not None:
+            plans = known.asked(PLAIN)[1] or PlansByNumbers(self._maker, call, grid)
+            assert isinstance(plans, PlansByNumbers)
+            plans.keep(bound.numbers, grid, code.run.plan)
+            known.remember(PLAIN, code, plans)
 
     def _call(self, bound: Bound, request: Request) -> Call:
         memory = {True: enumerate(bound.written), False: enumerate(bound.read, len(bound.written))}
@@ -336,7 +336,7 @@ class ForeignEntry:
     def __init__(self, declaration: Declaration, maker: Maker) -> None:
         if not unsafe_allowed():
             raise LaunchError(
-                f"`{declaration.name}` is code that nothing here can look into; it is wrapped"
+                f"`{declaration.name}` is foreign code, which cannot be checked; wrap it"
                 " inside `tw.unsafe()`",
                 places=(("here", place_of(here())),),
                 hint="write `with tw.unsafe():` around it, if it reads and writes nothing but what"

@@ -13,16 +13,16 @@ from ..devices.cuda.module import CudaFunction
 from ..devices.cuda.stream import CudaStream
 from ..devices.protocol import AnyUse, FunctionRun, Stream
 from ..frontend.captured import Captured
-from ..op.place import Spot
+from ..op.place import Location
 from .arguments import Arg, Bound, Held, OutputArg
-from .code import NOTHING, Later, Recorded, Run, Shot
-from .firing import CudaShot, label_of
+from .code import NOTHING, AnyPlan, Later, Recorded, Run
+from .cuda_plan import CudaPlan, label_of
 from .foreign_calls import Address, Call, Maker, Number, Ready, Typed
 from .recent import Recent
 from .report import QUIET, Report
 from .scalars import slot_of
 
-SHOTS = 256
+MOST_PLANS = 256
 """Codes that plain launches of tensors alike remember, by their numbers and grids."""
 
 
@@ -70,13 +70,13 @@ class ForeignRun:
 
     lending = None
 
-    __slots__ = ("_again", "_kernel", "_ready", "shot")
+    __slots__ = ("_again", "_kernel", "_ready", "plan")
 
     def __init__(
         self, kernel: str, ready: Ready, written: int, again: Callable[[Bound], ForeignCode]
     ) -> None:
         self._kernel, self._ready, self._again = kernel, ready, again
-        self.shot = _shot_of(ready, written, partial(label_of, kernel))
+        self.plan = _plan_of(ready, written, partial(label_of, kernel))
 
     def start(self, bound: Bound, stream: Stream, *, inline: bool) -> Later:
         """Put one on a stream, with its arguments kept alive until it has passed."""
@@ -149,7 +149,7 @@ def _report(run: FunctionRun) -> Report:
     return QUIET if problem is None else Report(error=problem)
 
 
-def _shot_of(ready: Ready, written: int, label: Callable[[Spot], str]) -> CudaShot | None:
+def _plan_of(ready: Ready, written: int, label: Callable[[Location], str]) -> CudaPlan | None:
     """How plain launches get on their way; None where they must be listed."""
     function, config, words, keep = ready
     if keep is not None or not isinstance(function, CudaFunction):
@@ -162,13 +162,13 @@ def _shot_of(ready: Ready, written: int, label: Callable[[Spot], str]) -> CudaSh
         return None  # some memory is passed twice, or not at all
     places = (ctypes.c_int64 * count)(*[addresses[i] for i in range(count)])
     numbers = [(at, w.place, w.dtype) for at, w in placed if isinstance(w, Number)]
-    return CudaShot(function.context, record, places, written, numbers, label, function)
+    return CudaPlan(function.context, record, places, written, numbers, label, function)
 
 
-class ShotsByNumbers:
+class PlansByNumbers:
     """Plain launches of tensors alike; of several codes, the one for their numbers and grid."""
 
-    __slots__ = ("_call", "_grid", "_maker", "_shots")
+    __slots__ = ("_call", "_grid", "_maker", "_plans")
 
     starts = True
     runs_here = False
@@ -176,22 +176,22 @@ class ShotsByNumbers:
     def __init__(self, maker: Maker, call: Call, grid: Shape) -> None:
         self._maker, self._call = maker, call
         self._grid = None if maker.counts else grid
-        self._shots: Recent[Hashable, Shot] = Recent(SHOTS)
+        self._plans: Recent[Hashable, AnyPlan] = Recent(MOST_PLANS)
 
-    def keep(self, numbers: Sequence[Typed], grid: Shape, shot: Shot) -> None:
+    def keep(self, numbers: Sequence[Typed], grid: Shape, plan: AnyPlan) -> None:
         """Remember how launches with such numbers over a grid get on their way."""
-        self._shots.keep((self._maker.traits(numbers), grid), shot)
+        self._plans.keep((self._maker.traits(numbers), grid), plan)
 
     def watch(self, captured: Sequence[Captured]) -> None:
         """There are none."""
 
-    def fire(
+    def submit(
         self, held: Held, numbers: Sequence[Typed], stream: CudaStream, use: AnyUse, waits: bool
     ) -> bool:
         """Put one on a stream, and wait for it if asked to; False: it needs a closer look."""
         maker, grid = self._maker, self._grid
         if grid is None:
             grid = maker.grid(self._call.with_numbers(numbers))
-        shot = self._shots.get((maker.traits(numbers), grid))
+        plan = self._plans.get((maker.traits(numbers), grid))
         values = [number.value for number in numbers]
-        return shot is not None and shot.fire(held, values, stream, use, waits)
+        return plan is not None and plan.submit(held, values, stream, use, waits)

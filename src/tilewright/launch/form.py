@@ -12,7 +12,7 @@ from ..devices.protocol import Device
 from ..frontend.parameters import Parameter
 from .arguments import Arg, OutputArg, ScalarArg, TensorArg
 from .blocks import Asked
-from .code import Code, Shot
+from .code import AnyPlan, Code
 from .links import Generics, Links, scalar_type
 from .protocol import Runnable
 from .recent import Recent
@@ -87,7 +87,7 @@ class Form:
         return [accept(n) for accept, n in zip(self._accept, numbers, strict=True)]
 
 
-Found: TypeAlias = "tuple[Runnable | None, Shot | None]"
+Found: TypeAlias = "tuple[Runnable | None, AnyPlan | None]"
 NOT_FOUND: Found = (None, None)
 
 
@@ -103,19 +103,19 @@ class Known:
         ask for different things."""
         self._asked: Recent[Request, Found] = Recent(CODES)
 
-    def remember(self, request: Request, code: Runnable, shot: Shot | None) -> None:
+    def remember(self, request: Request, code: Runnable, plan: AnyPlan | None) -> None:
         """Know the code of those that ask for this, and how they get on their way."""
         if not request.generics:  # these may change the types of numbers
-            self._asked.keep(request, (code, shot))
-            self.latest = (request, code, shot)
+            self._asked.keep(request, (code, plan))
+            self.latest = (request, code, plan)
 
     def asked(self, request: Request) -> Found:
         """The code of those that ask for this, and how they get on their way, if that is known."""
-        latest, code, shot = self.latest
+        latest, code, plan = self.latest
         if latest is not request:
-            code, shot = self._asked.get(request, NOT_FOUND)
-            self.latest = (request, code, shot)
-        return code, shot
+            code, plan = self._asked.get(request, NOT_FOUND)
+            self.latest = (request, code, plan)
+        return code, plan
 
 
 def _home(kernel: str, args: Sequence[Arg]) -> Device | None:

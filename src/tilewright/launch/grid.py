@@ -89,7 +89,7 @@ def _free_grid(kernel: str, outputs: Sequence[OutputArg], at_once: int) -> Shape
     if mapped and not partial:
         return padded((min(at_once, max(map(size, mapped))),))
     if partial:
-        why = f"`{partial[0]}` of `{kernel}` is covered in part, which says only how far it may go"
+        why = f"`{partial[0]}` of `{kernel}` is a prefix partition, which only limits the grid"
     else:
         why = f"`{kernel}` has no outputs"
     raise LaunchError(
@@ -118,7 +118,7 @@ def _refuse(
     message = (
         f"launch grid {other.grid} does not match the grid of the partition of {one.who}"
         if given is not None and other.grid is given
-        else f"the outputs of `{kernel}` are cut into different grids"
+        else f"the partitions of the outputs of `{kernel}` have different grids"
     )
     raise LaunchError(
         message,
@@ -158,8 +158,7 @@ def _check_within(output: OutputArg, grid: Shape) -> None:
     for axis, (n, most) in enumerate(zip(padded(grid), tiles, strict=False)):
         if n > most:
             raise LaunchError(
-                f"launch grid {grid} goes beyond the tiles of `{output.parameter.name}` on axis"
-                f" {axis}",
+                f"launch grid {grid} exceeds the tiles of `{output.parameter.name}` on axis {axis}",
                 expected=f"at most {most} blocks",
                 got=str(n),
                 hint=_described(output),
@@ -173,7 +172,7 @@ def _check_mapped(output: OutputArg, grid: Shape) -> None:
     walked, groups = mapping.walked(output.tiling.grid), mapping.walked(mapping.groups)
     if len(_trimmed(grid)) > 1:
         raise LaunchError(
-            f"the blocks that share the mapped output `{name}` must stand in one row",
+            f"the grid of the mapped output `{name}` must have one axis",
             expected="a grid of one axis",
             got=str(grid),
         )

@@ -154,7 +154,7 @@ class Kernel(NativeKernel):
             found = self._make_code(form, device, request, *_addresses(bound))
             form.codes.keep(key, found)
         if bound.held is not None:
-            bound.held[-1].remember(request, found, found.run.shot)
+            bound.held[-1].remember(request, found, found.run.plan)
         return found
 
     def _make_code(self, form: Form, device: Device, request: Request, *addresses: int) -> Code:
@@ -200,7 +200,7 @@ class Kernel(NativeKernel):
             return Program(compiled, load(compiled.artifact, hidden))
         except RefusedCodeError as error:
             options = self.options(target, request)
-            why = f"{device.name} refused the code: {error.message}"
+            why = f"{device.name} rejected the code: {error.message}"
             fresh = compiler.remake(self.source, signature, target, options, why)
             if fresh.artifact.code == compiled.artifact.code:
                 raise

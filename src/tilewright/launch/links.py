@@ -50,7 +50,7 @@ class Links:
         known, first = self.dtypes.setdefault(name, (dtype, who))
         if known is not dtype:
             raise ShapeError(
-                f"`{name}` of `{self.kernel}` stands for two element types",
+                f"`{name}` of `{self.kernel}` has two element types",
                 expected=f"{known.name}, from {first}",
                 got=f"{dtype.name}, from {who}",
             )
@@ -63,7 +63,7 @@ class Links:
         if known != extent:
             tiled = TILE_OF in first and TILE_OF not in who
             raise ShapeError(
-                f"`{name}` of `{self.kernel}` stands for two {_noun(extent)}",
+                f"`{name}` of `{self.kernel}` has two {_noun(extent)}",
                 expected=f"{known}, from {first}",
                 got=f"{extent}, from {who}",
                 hint=_hint(name) if tiled else None,
@@ -169,7 +169,7 @@ def scalar_type(kernel: str, parameter: Parameter, links: Links) -> AnyDType:
         return wanted
     if wanted not in links.dtypes:
         raise LaunchError(
-            f"`{wanted}` of `{kernel}` cannot be inferred: no tensor says what it stands for",
-            hint=f"bind it by hand: {kernel}(...).generics({wanted}=tw.f32)",
+            f"`{wanted}` of `{kernel}` cannot be inferred from the tensors",
+            hint=f"bind it explicitly: {kernel}(...).generics({wanted}=tw.f32)",
         )
     return links.dtypes[wanted][0]

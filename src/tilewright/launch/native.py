@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from .._core import write_addresses
 from ..base.shapes import Shape, size
 from ..devices.cpu.native import load
 from ..devices.cpu.record import SLOTS, Record
@@ -14,13 +15,12 @@ from ..devices.cpu.run import QUIET as DRIVER_QUIET
 from ..devices.cpu.run import Launcher, RawReport
 from ..devices.cpu.stream import CpuStream
 from ..devices.protocol import Stream
-from ..devices.stub.calls import stub
 from ..ir.artifact import Artifact
 from ..ir.signature import ScalarSpec
 from ..tensors.region import Region
 from .arguments import Arg, Bound, OutputArg, PointerArg, ScalarArg, TensorArg
 from .code import Later, Lending, Recorded, RunOver
-from .firing_here import CpuShot
+from .cpu_plan import CpuPlan
 from .records import print_room, report_of
 from .report import QUIET, Report, deliver
 from .scalars import slot_of
@@ -66,23 +66,22 @@ class NativeRun:
         self._count = len(memory)
         self._memory = (ctypes.c_int64 * self._count)(*memory)
         self._memory_at = ctypes.addressof(self._memory)
-        self._address = stub().address
         self._pointers = places[PointerArg]
         dtypes = [s.dtype for s in artifact.signature.params if isinstance(s, ScalarSpec)]
         self._numbers = list(zip(places[ScalarArg], dtypes, strict=True))
-        self.shot = None if self._pointers else self._new_shot(len(places[OutputArg]))
+        self.plan = None if self._pointers else self._new_plan(len(places[OutputArg]))
 
     @property
     def lending(self) -> Lending | None:
         """How launches run whose memory is known to nobody here."""
         return None if self._pointers or self._loaded.hidden else self._lend
 
-    def _new_shot(self, written: int) -> CpuShot:
+    def _new_plan(self, written: int) -> CpuPlan:
         numbers = [(place, i, dtype) for i, (place, dtype) in enumerate(self._numbers)]
         artifact = self._loaded.artifact
         quiet = not (artifact.sites or artifact.scratch_bytes)
         tell = partial(_tell, self._loaded, self._grid)
-        return CpuShot(
+        return CpuPlan(
             self._launcher, self._memory, written, numbers, tell, artifact.name, quiet=quiet
         )
 
@@ -125,7 +124,7 @@ class NativeRun:
     def _fill(self, record: Record, bound: Bound) -> None:
         words = record.words
         if bound.held is not None:
-            self._address(bound.held[-2], self._count, record.address, self._memory_at)
+            write_addresses(bound.held[-2], self._count, record.address, self._memory_at)
         else:
             for place, region in zip(self._memory, bound.memory, strict=True):
                 words[place] = region.address
@@ -151,7 +150,7 @@ class NativeRun:
 def _tell(loaded: Loaded, grid: Shape, raw: RawReport) -> None:
     """Deliver what a launch reported that is over; raises its error.
 
-    No method: a run whose shot knew it would wait for Python's collector, and its code with it.
+    No method: a run whose plan knew it would wait for Python's collector, and its code with it.
     """
     artifact = loaded.artifact
     if (error := deliver(artifact.name, report_of(artifact, grid, raw))) is not None:

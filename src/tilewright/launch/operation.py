@@ -20,7 +20,7 @@ from ..op.ambient import unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import Composite, DeviceOp, has_op, is_op
 from ..op.endings import CLAIMED, NOT_RUN, NotRun
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from ..op.pledging import check_all
 from ..op.running import ELSEWHERE, Steps, named
 from ..op.trace import Tracing
@@ -29,10 +29,18 @@ from ..tensors.borrow import LOCK
 from ..tensors.order import regions_of, tidy
 from ..tensors.pledges import Pledge, behind
 from ..tensors.shape import ShapeLike
+from .acquire_borrows import (
+    acquire_borrows,
+    mark_written,
+    refuse_conflicts,
+    refuse_ended_borrows,
+    refuse_ended_tickets,
+    settle,
+)
 from .arguments import Bound, Held
-from .code import Shot
-from .firing import CudaShot
-from .firing_here import CpuShot
+from .code import AnyPlan
+from .cpu_plan import CpuPlan
+from .cuda_plan import CudaPlan
 from .form import NOT_FOUND, PLAIN, Found, Known, Request
 from .grid import as_grid
 from .kernel import DEFAULT_OPTIONS
@@ -40,14 +48,6 @@ from .links import by_hand
 from .pledging import is_lent_argument, pledge_arguments
 from .protocol import Launchable, Runnable
 from .starting import give_back, may_run_here, record, start
-from .taking import (
-    mark_written,
-    refuse_conflicts,
-    refuse_ended_borrows,
-    refuse_ended_tickets,
-    settle,
-    take,
-)
 
 E = TypeVar("E", bound=DType)
 F = TypeVar("F", bound=DType)
@@ -114,14 +114,14 @@ class Launch(NativeLaunch, Composite[R_co]):
         kernel: Launchable,
         args: tuple[Any, ...],
         keywords: Mapping[str, Any],
-        spot: Spot = None,
+        location: Location = None,
     ) -> Self:
-        """Build one, for a program that stands at `spot`; None: where this is called.
+        """Build one, for a program that stands at `location`; None: where this is called.
 
         By itself: calling a class takes Python twice as long.
         """
         self = object.__new__(cls)
-        self._built = spot or here(2)  # a kernel's `__call__`
+        self._built = location or here(2)  # a kernel's `__call__`
         self._uses = []
         self._kernel, self._args, self._numbers = kernel, args, ()
         self._request, self._held, self._examined = PLAIN, None, None
@@ -131,7 +131,7 @@ class Launch(NativeLaunch, Composite[R_co]):
             request = kernel.asked(keywords) if keywords else kernel.bare
             if plain is not None and request is not None and len(args) == plain.arity:
                 self._request = request
-                held = self._held = plain.bind(args, 2 if spot is None else spot)
+                held = self._held = plain.bind(args, 2 if location is None else location)
                 if held is not None and plain.has_numbers:
                     self._numbers = tuple(plain.numbers(args, held))
             if self._held is None:
@@ -289,27 +289,27 @@ class Launch(NativeLaunch, Composite[R_co]):
 
     def run_directly(self, stream: Stream, use: FirstUse, waits: bool) -> R_co | NotRun:
         """Run at once, if nothing needs a closer look: plain tensors, and code that is ready."""
-        code, shot = self._known(stream)
-        if code is None or shot is None or not (waits or shot.starts):
+        code, plan = self._known(stream)
+        if code is None or plan is None or not (waits or plan.starts):
             return NOT_RUN
-        return self._shoot(code, shot, stream, use, waits)
+        return self._submit(code, plan, stream, use, waits)
 
     def _known(self, stream: Stream) -> Found:
         """Its code, and how it gets on its way on a stream, where that needs no closer look."""
         held, request = self._held, self._request
         if held is None or Tracing.active is not None or stream.device is not held[-1].home:
             return NOT_FOUND
-        latest, code, shot = held[-1].latest
-        return (code, shot) if latest is request else held[-1].asked(request)
+        latest, code, plan = held[-1].latest
+        return (code, plan) if latest is request else held[-1].asked(request)
 
-    def _shoot(
-        self, code: Runnable, shot: Shot, stream: Stream, use: AnyUse, waits: bool
+    def _submit(
+        self, code: Runnable, plan: AnyPlan, stream: Stream, use: AnyUse, waits: bool
     ) -> R_co | NotRun:
         held, numbers, args = self._held, self._numbers, self._args
         if held is None or (numbers and not code.has_passed(numbers)):
             return NOT_RUN
         try:
-            if not shot.fire(held, numbers, stream, use, waits):
+            if not plan.submit(held, numbers, stream, use, waits):
                 return NOT_RUN
         except BaseException as error:
             if use[0] is None or use[0]:
@@ -328,10 +328,10 @@ class Launch(NativeLaunch, Composite[R_co]):
         if isinstance(error, Exception):
             named(error, self)
 
-    def hear(self, shot: CpuShot, record: Record) -> None:
+    def hear(self, plan: CpuPlan, record: Record) -> None:
         """It is over, and has something to report; the core calls this."""
         try:
-            shot.hear(record)
+            plan.hear(record)
         except BaseException as error:
             self.fail(error)
             raise
@@ -358,14 +358,14 @@ class Launch(NativeLaunch, Composite[R_co]):
             raise
 
     def _run_directly_in(self, ctx: ExecutionContext) -> R_co | NotRun:
-        """As `fire`, as a part of work that is waited for at its end, if at all."""
-        code, shot = self._known(ctx.stream)
-        if code is None or shot is None:
+        """As `submit`, as a part of work that is waited for at its end, if at all."""
+        code, plan = self._known(ctx.stream)
+        if code is None or plan is None:
             return NOT_RUN
-        here = shot.runs_here and may_run_here(code, ctx)
-        if not (here or shot.starts):
+        here = plan.runs_here and may_run_here(code, ctx)
+        if not (here or plan.starts):
             return NOT_RUN
-        return self._shoot(code, shot, ctx.stream, CLAIMED, here)
+        return self._submit(code, plan, ctx.stream, CLAIMED, here)
 
     def record_on(self, stream: Stream) -> object:
         """Put the launch on a stream that another library captures.
@@ -459,7 +459,7 @@ class Launch(NativeLaunch, Composite[R_co]):
                 hint="capture another graph",
             )
         refuse_conflicts(self.name, other)
-        take(self.name, other, here())
+        acquire_borrows(self.name, other, here())
         other.device = bound.device
         return other
 
@@ -468,7 +468,7 @@ class Launch(NativeLaunch, Composite[R_co]):
         bound = kernel.bind(values, self._keywords, self._request.generics)
         refuse_conflicts(kernel.name, bound)
         pledges, self._pledges = self._pledges, ()
-        take(kernel.name, bound, self._built, pledges)
+        acquire_borrows(kernel.name, bound, self._built, pledges)
         return bound
 
     def _refuse_outside_unsafe(self) -> None:
@@ -490,16 +490,16 @@ def _tidy(held: Held) -> bool:
 
 
 def _unfinished(
-    shot: CudaShot, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
+    plan: CudaPlan, held: Held, stream: CudaStream, others: int, kept: Any, upto: int, answer: int
 ) -> None:
-    """As `CudaShot.fire` goes on where a launch was refused, or is not over yet."""
+    """As `CudaPlan.submit` goes on where a launch was refused, or is not over yet."""
     if answer < 0:
-        shot.refuse(held, answer)
-    stream.waited((others, kept, upto), answer, shot, held)
+        plan.refuse(held, answer)
+    stream.waited((others, kept, upto), answer, plan, held)
 
 
 CORE_CLASSES: Mapping[str, Any] = {
-    "Known": Known, "CpuShot": CpuShot, "CudaShot": CudaShot, "Context": Context,
+    "Known": Known, "CpuPlan": CpuPlan, "CudaPlan": CudaPlan, "Context": Context,
     "tidy": _tidy, "unfinished": _unfinished,
     "may_run_here": may_run_here,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 Such tensors have native records. All of them are borrowed by one native call, which also finds
 their kinds; so a further tensor costs little. Whatever is not plain is left to `binding` and
-`taking`, which find out what is wrong, if anything is, and say so.
+`acquire_borrows`, which find out what is wrong, if anything is, and say so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .._core import BEHIND_REGIONS, bind_tensors, bytes_address, slot_offset, ti
 from .._core import Binder as NativeBinder
 from ..base.errors import Error, ShapeError
 from ..devices.host import CPU
-from ..devices.stub.words import CALL_WORDS, CallWord, new_words
+from ..devices.native_records import BIND_WORDS, BindWord, new_words
 from ..op.core import has_op
 from ..tensors.arc import Arc, Core
 from ..tensors.borrow import LOCK, Ticket
@@ -44,7 +44,7 @@ FormOf = Callable[[Bound], Form]
 Where: TypeAlias = "int | tuple[CodeType, int]"
 """How many calls up the stack the program stands, or further; or where it stands."""
 
-KINDS, KNOWN = int(CallWord.KINDS), int(CallWord.KNOWN)
+KINDS, KNOWN = int(BindWord.KINDS), int(BindWord.KNOWN)
 
 
 class PlainBinder(NativeBinder):
@@ -73,7 +73,7 @@ class PlainBinder(NativeBinder):
         self._places = (ctypes.c_int64 * self._count)(*places)
         self._found = ctypes.create_string_buffer(8 * (self._count + self._written))
         """Kinds: written and read under the lock."""
-        self._words = new_words(CALL_WORDS)
+        self._words = new_words(BIND_WORDS)
         self._words[:] = [
             self._count, self._written, ctypes.addressof(self._places),
             ctypes.addressof(self._found), 0, 0, id(Tensor), id(Arc), id(self._given_as),
@@ -154,7 +154,7 @@ class PlainBinder(NativeBinder):
         bound = self._described(values, held)
         tickets, use, row, known = held[-BEHIND_REGIONS:]
         bound.held, bound.form, bound.device = held, known.form, known.home
-        bound.spot, bound.tickets = use.spot, []
+        bound.location, bound.tickets = use.location, []
         epochs = unpack_from(f"{self._count}q", row, 8 * self._count)
         parts: Sequence[Ticket | None] = tickets or (None,) * self._count
         borrows = list(zip(parts, epochs, strict=True))

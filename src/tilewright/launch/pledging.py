@@ -14,7 +14,7 @@ from ..base.errors import BorrowError
 from ..frontend.parameters import Parameter
 from ..op.core import is_op
 from ..op.lazy import Lazy, all_parts
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from ..tensors.arc import Arc
 from ..tensors.ownership import Ours
 from ..tensors.partition import Partition
@@ -31,13 +31,15 @@ MEMORY = ("output", "tensor")
 """Kinds of parameters that take memory."""
 
 
-def pledge_arguments(kernel: Launchable, args: Sequence[Any], spot: Spot) -> Sequence[Pledge]:
+def pledge_arguments(
+    kernel: Launchable, args: Sequence[Any], location: Location
+) -> Sequence[Pledge]:
     """Borrow all arguments that are there; raises where two of them, or an op, conflict."""
     found: list[tuple[Parameter, Pledge]] = []
     ends_others = False
     for p, arg in zip(kernel.source.parameters, args, strict=False):
         if p.kind in MEMORY and not is_op(arg):
-            pledge = pledge_of(arg, kernel.name, spot, writes=_is_written(p, arg))
+            pledge = pledge_of(arg, kernel.name, location, writes=_is_written(p, arg))
             if pledge is not None:
                 found.append((p, pledge))
                 ends_others |= pledge.ticket.exclusive or not pledge.ends_nothing

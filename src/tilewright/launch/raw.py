@@ -12,8 +12,8 @@ import numpy as np
 from ..base.dtypes import AnyDType, DType, as_dtype
 from ..base.errors import DriverError, LaunchError
 from ..devices.cuda.module import CudaFunction
+from ..devices.native_records import new_words
 from ..devices.protocol import Device, FirstUse, Function, FunctionRun, LaunchConfig, Module, Stream
-from ..devices.stub.words import new_words
 from ..op.ambient import as_device, unsafe_allowed
 from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
@@ -22,7 +22,7 @@ from ..op.place import here, place_of
 from ..op.trace import Tracing
 from ..tensors.pointer import DevicePointer
 from ..tensors.region import Region
-from ..tensors.working import begin_raw, leave_unput, put_work
+from ..tensors.submission import abandon_unsubmitted, begin_raw, submit_work
 from .scalars import check_scalar, slot_of
 
 DEFAULT_GPU = "cuda"
@@ -137,14 +137,14 @@ class AsyncKernelLaunch(DeviceOp[None]):
             return NOT_RUN
         uses, mine = use[0], (use[1], here(2))
         uses.append(mine)
-        record, unput = function.record(config, self._slots), new_words(1)
+        record, unsubmitted = function.record(config, self._slots), new_words(1)
         try:
-            if uses[0] is not mine or not begin_raw(stream.lane, records, unput):
+            if uses[0] is not mine or not begin_raw(stream.timeline, records, unsubmitted):
                 uses.remove(mine)
                 return NOT_RUN
-            function.shoot(stream, record, addressof(unput), records, waits)
+            function.submit_begun(stream, record, addressof(unsubmitted), records, waits)
         finally:
-            leave_unput(stream.lane, unput)
+            abandon_unsubmitted(stream.timeline, unsubmitted)
         self.spend()
         return None
 
@@ -162,7 +162,7 @@ class AsyncKernelLaunch(DeviceOp[None]):
         def put() -> FunctionRun:
             return self._function.put_on(ctx.stream, config, self._slots, inline=ctx.waits)
 
-        put_work(ctx, self, put, writes=memory, keep=self._function, report=FunctionRun.problem)
+        submit_work(ctx, self, put, writes=memory, keep=self._function, report=FunctionRun.problem)
         if not ctx.is_capturing:
             for region in memory:
                 region.mark_written()

@@ -73,7 +73,7 @@ def failure_error(kernel: str, failure: Failure) -> LaunchError:
         span=site.span,
         expected=f"0 <= index < {failure.extent}, the {counted} that axis",
         got=f"{failure.index}, in {block}",
-        hint=f"where it may lie outside, make the view with a padding: {VIEW}"
+        hint=f"if it may be out of bounds, make the view with a padding: {VIEW}"
         if of_elements
         else None,
     )

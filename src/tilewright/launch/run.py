@@ -36,7 +36,7 @@ def load_reference(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
 class Interpreted:
     """Interprets launches on the calling thread."""
 
-    shot = lending = None
+    plan = lending = None
 
     def __init__(self, run: Callable[[Bound], Report]) -> None:
         self._run = run
@@ -66,7 +66,7 @@ def load_null(artifact: Artifact, hidden: Sequence[Region]) -> RunOver:
 class Noted:
     """Notes launches on null streams."""
 
-    shot = lending = None
+    plan = lending = None
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -96,7 +96,7 @@ def refuse_gaps(kernel: str, p: Parameter, layout: Layout) -> None:
     """Raise if the elements of a tensor do not stand in a row."""
     if not layout.is_contiguous:
         raise ShapeError(
-            f"`{p.name}` of `{kernel}` must be contiguous: a slice is its elements in a row",
+            f"`{p.name}` of `{kernel}` must be contiguous: a slice is contiguous memory",
             expected="elements one after the other in memory, in row-major order",
             got=f"shape {layout.shape}, strides {layout.strides}",
             hint="copy it first: t.dup() of a tensor, np.ascontiguousarray(a) of an array",
@@ -115,7 +115,7 @@ def _refuse_unfit(kernel: str, p: Parameter, layout: Layout) -> None:
 
 
 def _refuse_unborrowed(kernel: str, p: Parameter, value: Any) -> NoReturn:
-    forms = f"pass {p.name}.borrow_mut() to write in place, or tw.move({p.name}) to give it away"
+    forms = f"pass {p.name}.borrow_mut() to write in place, or tw.move({p.name}) to move it"
     known: dict[type, tuple[str, str]] = {
         Tensor: ("a plain tensor (a shared borrow)", forms),
         Arc: ("an Arc (a shared owner)", "take the tensor out of its only handle: unwrap_arc()"),

@@ -15,46 +15,46 @@ from ..op.context import ExecutionContext
 from ..op.core import DeviceOp
 from ..op.outcome import Outcome
 from ..op.trace import Tracing
-from ..tensors.flight import Flight
 from ..tensors.order import reserve, reserve_held
 from ..tensors.ownership import Handle
 from ..tensors.partition import Partition
+from ..tensors.pending_work import PendingWork
 from ..tensors.recording import Node
 from ..tensors.region import Region
-from ..tensors.working import leave_behind, on_its_way, trace_flight
+from ..tensors.submission import abandon, commit, trace_pending
+from .acquire_borrows import mark_written, refuse_ended_borrows, settle
 from .arguments import Bound
 from .code import Later
 from .protocol import Runnable
 from .report import QUIET, Report, deliver
-from .taking import mark_written, refuse_ended_borrows, settle
 
 
 def start(op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext) -> None:
     """Put a launch on the context's stream; raises if it was refused, or has failed already."""
     code.check(bound.numbers)
-    report = shielded(_get_on_its_way, op, code, bound, ctx)
+    report = shielded(_submit_or_abandon, op, code, bound, ctx)
     if report is not None and report is not QUIET:
         _raise_failure(code.kernel, report)
         shielded(_conclude, bound, ctx)
 
 
-def _get_on_its_way(
+def _submit_or_abandon(
     op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext
 ) -> Report | None:
     """Put a launch on its stream, or say that it will not be there; what it reports, if it is over.
 
-    No signal may come in between: others wait for a flight that is noted.
+    No signal may come in between: others wait for pending work that is noted.
     """
-    flight = Flight(ctx.stream)
+    pending = PendingWork(ctx.stream)
     try:
-        report = _put(op, code, bound, ctx, flight)
+        report = _submit(op, code, bound, ctx, pending)
     except BaseException:
-        leave_behind(flight, ctx.stream, bound)
+        abandon(pending, ctx.stream, bound)
         raise
     if report is None:
         return None
     if Tracing.active is not None:
-        trace_flight(code.kernel, flight)
+        trace_pending(code.kernel, pending)
     if report is QUIET:
         _conclude(bound, ctx)
     return report
@@ -67,24 +67,24 @@ def _conclude(bound: Bound, ctx: ExecutionContext) -> None:
     mark_written(bound)
 
 
-def _put(
-    op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext, flight: Flight
+def _submit(
+    op: DeviceOp[Any], code: Runnable, bound: Bound, ctx: ExecutionContext, pending: PendingWork
 ) -> Report | None:
     """Put a launch on its stream in its turn; what it reports, if it is over already."""
     stream = ctx.stream
-    if not reserve_held(flight, stream, bound.held, len(bound.outputs)):
+    if not reserve_held(pending, stream, bound.held, len(bound.outputs)):
         writes = written_by(bound)
-        reserve(flight, stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
+        reserve(pending, stream, writes, bound.read, refuse_ended_borrows, code.kernel, bound)
     started = code.run.start(bound, stream, inline=may_run_here(code, ctx))
     if isinstance(started, Report):
-        flight.put(None)
+        pending.mark_submitted(None)
         return started
     mark_written(bound)
     outcome = ctx.outcome(op)
-    on_its_way(flight, outcome)
+    commit(pending, outcome)
     if bound.held is None:
         settle(bound, ctx, is_over=False)
-    stream.after(partial(_finish, code.kernel, bound, started, outcome, flight, ctx))
+    stream.after(partial(_finish, code.kernel, bound, started, outcome, pending, ctx))
     return None
 
 
@@ -104,7 +104,7 @@ def _finish(
     bound: Bound,
     later: Later,
     outcome: Outcome,
-    flight: Flight,
+    pending: PendingWork,
     ctx: ExecutionContext,
 ) -> None:
     """The device has passed a launch; its memory was kept alive until now."""
@@ -118,9 +118,9 @@ def _finish(
         settle(bound, ctx)
     outcome.settle(error)
     if error is None:
-        flight.end()
+        pending.end()
     else:
-        flight.fail(written_by(bound), bound.read)
+        pending.fail(written_by(bound), bound.read)
 
 
 def give_back(values: Sequence[Any]) -> None:

@@ -10,7 +10,7 @@ from types import BuiltinFunctionType
 from typing import Any, Never, TypeAlias
 
 from .._core import call_function
-from .place import Spot
+from .place import Location
 
 
 class Maker:
@@ -21,7 +21,7 @@ class Maker:
     result_count: int
     """How many arguments it takes, and how many results its ops give: the same."""
 
-    def call_at(self, spot: Spot, args: tuple[Any, ...], /) -> Any:
+    def call_at(self, location: Location, args: tuple[Any, ...], /) -> Any:
         """Call it with these arguments, for a program that stands there."""
         raise NotImplementedError
 

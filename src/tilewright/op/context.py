@@ -9,7 +9,7 @@ from .._core import Context
 from ..base.shield import HERE, concluded
 from ..devices.protocol import Device, Stream
 from .outcome import Outcome, Trail
-from .place import Spot
+from .place import Location
 from .settling import Settle, Settling, Undo
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ class ExecutionContext(Context):
         that the result has reached who asked for it."""
         running: Sequence[Lazy[Any]]
         """The ops that are under way, each run for the one before it."""
-        ended_at: Spot
+        ended_at: Location
         """Where the program stands that runs them; None: it is to be found out."""
 
         def __init__(self, stream: Stream, waits: bool = False) -> None: ...
 
-        def whence(self) -> Spot:
+        def whence(self) -> Location:
             """Where the program stands that runs the ops that are under way."""
             ...
 

@@ -38,7 +38,7 @@ from .awaiting import current_task
 from .context import ExecutionContext
 from .gate import Gate, Sharing, half, shared_result
 from .lazy import Lazy
-from .place import Spot, here, place_of
+from .place import Location, here, place_of
 from .pledging import Pledges, Pledging, check_all, first_borrowed
 from .recipes import with_its_context
 from .result_methods import ResultMethods
@@ -258,11 +258,11 @@ class DeviceOp(ResultMethods[T_co]):
             count = self.result_count
         if count is None:
             raise TypeError(
-                f"how many results `{self.name}` gives is not known before it runs;"
-                " say it: .unzip(2)"
+                f"the number of results of `{self.name}` is unknown before it runs;"
+                " pass it: .unzip(2)"
             )
         if self.result_count not in (None, count):
-            raise TypeError(f"`{self.name}` gives {self.result_count} results, not {count}")
+            raise TypeError(f"`{self.name}` has {self.result_count} results, not {count}")
         return count
 
     def _repr_html_(self) -> str:
@@ -371,11 +371,11 @@ class Half(Behind[T_co]):
 
     holds = ("_recipe", "_gate")  # behind the gate are all results
 
-    def claim_at(self, user: str, spot: Spot) -> None:
+    def claim_at(self, user: str, location: Location) -> None:
         """As for all ops; and somebody wants what is behind the gate."""
         if not self.spent:
             self._gate.wanted = True
-        super().claim_at(user, spot)
+        super().claim_at(user, location)
 
 
 class SharedOp(Behind[T_co]):
@@ -392,7 +392,7 @@ class SharedOp(Behind[T_co]):
         self._source = source
         self._by_task: WeakKeyDictionary[Any, Generator[Any, Any, T_co]] = WeakKeyDictionary()
 
-    def claim_at(self, user: str, spot: Spot) -> None:
+    def claim_at(self, user: str, location: Location) -> None:
         """Using it once more is no mistake."""
         self._gate.wanted = True
 
@@ -496,8 +496,8 @@ def _last(*results: Any) -> Any:
     return results[-1]
 
 
-def _pledge(extra: tuple[Any, ...], op: str, spot: Spot) -> Pledges:
-    return Pledging.begin(extra, op, spot)
+def _pledge(extra: tuple[Any, ...], op: str, location: Location) -> Pledges:
+    return Pledging.begin(extra, op, location)
 
 
 set_link_classes({"Linked": Linked, "pledge": _pledge, "refuse_function": refuse_function})

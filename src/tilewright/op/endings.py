@@ -185,7 +185,7 @@ def refuse_host_data(op: Lazy[Any]) -> None:
     if op.host_data:
         op.mark_refused()
         raise SchedulingError(
-            f"`{op.name}` gives host data, which cannot be given in flight",
+            f"the result of `{op.name}` is host data, which cannot be in flight",
             places=(("here", place_of(here())), ("built", place_of(op.built))),
             hint="use .into_future() and wait for its result, or .sync()",
         )
@@ -198,9 +198,10 @@ def refuse_borrows(op: Lazy[Any], given: Sequence[object] = ()) -> None:
         if borrowed is not None:
             op.mark_refused()
             raise BorrowError(
-                f"`{op.name}` cannot be spawned: {borrowed}, and nobody would wait for it",
+                f"`{op.name}` cannot be spawned: {borrowed},"
+                " and a spawned op must own its arguments",
                 places=(("here", place_of(here())), ("borrowed", place_of(part.built))),
-                hint="give the tensor away with tw.move(x), or share it with tw.Arc(x);"
+                hint="move the tensor with tw.move(x), share it with tw.Arc(x),"
                 " or use .into_future() and wait",
             )
 

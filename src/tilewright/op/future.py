@@ -221,7 +221,9 @@ class DeviceFuture(Generic[T_co]):
 
     def __del__(self) -> None:
         if self._error is not None and not self._observed:
-            report_unobserved(self._error, f"nobody looked at the future of `{self._name}`")
+            report_unobserved(
+                self._error, f"the exception of the future of `{self._name}` was never retrieved"
+            )
 
     # Going on
 
@@ -232,7 +234,7 @@ class DeviceFuture(Generic[T_co]):
             raise SchedulingError(
                 f"the future of `{self._name}` cannot be waited for here: `{THREAD.starting}` is"
                 " being started on this thread, and its function may only build ops",
-                hint="give what you wait for to the op, or wait before starting it",
+                hint="pass the result to the op, or wait before starting it",
             )
         if self._process != os.getpid():
             raise SchedulingError(

@@ -107,9 +107,7 @@ class Gate(Generic[T]):
 
     def _refuse_itself(self, ctx: ExecutionContext) -> None:
         if self._first is ctx:
-            raise SchedulingError(
-                f"`{self._of[0]}` needs its own result: it is used inside the op that it is made of"
-            )
+            raise SchedulingError(f"`{self._of[0]}` depends on its own result")
 
     def _used_by(self, ctx: ExecutionContext) -> T:
         if self._error is not None:

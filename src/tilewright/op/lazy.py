@@ -12,14 +12,14 @@ from .._core import Op, new_op, set_op_classes
 from ..base.errors import BorrowError
 from ..devices.protocol import Device
 from .context import ExecutionContext
-from .place import Spot, place_of
+from .misuse_hints import MisuseHints
+from .place import Location, place_of
 from .running import Steps
-from .slips import Slips
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
+class Lazy(Op, MisuseHints, Coroutine[Any, Any, T_co]):
     """What all ops are: something to execute, once."""
 
     __slots__ = ()
@@ -54,8 +54,8 @@ class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
     """How many callers of the constructor are Tilewright's own, for certain."""
 
     _result_count: int | None = None
-    _built: Spot
-    _uses: list[tuple[str, Spot]]
+    _built: Location
+    _uses: list[tuple[str, Location]]
     """Who used it, or tried to, and where; the first one has it."""
 
     if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
         return self._result_count
 
     @property
-    def built(self) -> Spot:
+    def built(self) -> Location:
         """The line that built the op."""
         return self._built
 
@@ -141,7 +141,7 @@ class Lazy(Op, Slips, Coroutine[Any, Any, T_co]):
             warn_never_run(self.name, self._built)
 
 
-def warn_never_run(name: str, built: Spot) -> None:
+def warn_never_run(name: str, built: Location) -> None:
     """Say that an op was dropped unused, which must be a mistake; not while Python shuts down."""
     if not sys.is_finalizing():
         place = place_of(built)
@@ -156,7 +156,7 @@ def state_of(op: Lazy[Any]) -> str:
     return "not run" if op.used_by is None else f"used by {op.used_by}"
 
 
-def refuse_second_use(op: Lazy[Any], use: tuple[str, Spot]) -> Never:
+def refuse_second_use(op: Lazy[Any], use: tuple[str, Location]) -> Never:
     """Raise for an op that somebody has used, and is used again."""
     first = op._uses[0]  # pyright: ignore[reportPrivateUsage]
     raise BorrowError(

@@ -6,9 +6,9 @@ import sys
 from typing import TypeAlias
 
 from ..devices.protocol import Event
-from .place import Spot, place_of
+from .place import Location, place_of
 
-Trail: TypeAlias = "tuple[tuple[str, Spot], ...]"
+Trail: TypeAlias = "tuple[tuple[str, Location], ...]"
 """Names of ops, and where they were built: an op, then those it was run for."""
 
 
@@ -62,7 +62,7 @@ class Outcome:
     def __del__(self) -> None:
         error = getattr(self, "error", None)  # an interrupt may have come before it had any
         if error is not None and not self.observed:
-            report_unobserved(error, f"nobody looked at the outcome of `{self.name}`")
+            report_unobserved(error, f"the exception of the op `{self.name}` was never retrieved")
 
 
 def note_once(error: BaseException, note: str) -> None:
@@ -71,9 +71,9 @@ def note_once(error: BaseException, note: str) -> None:
         error.add_note(note)
 
 
-def whereabouts(name: str, spot: Spot) -> str:
+def whereabouts(name: str, location: Location) -> str:
     """The note that errors carry for each op they pass."""
-    return f"while running `{name}`, built at {place_of(spot)}"
+    return f"while running `{name}`, built at {place_of(location)}"
 
 
 class Unobserved:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import linecache
 from types import CodeType
 
+from ..base.location import Location, here, user_frame
 from ..base.source import Place
-from ..base.spot import Spot, here, user_frame
 
-__all__ = ["Spot", "here", "place_of", "user_frame"]
+__all__ = ["Location", "here", "place_of", "user_frame"]
 
 
-def place_of(spot: Spot) -> Place:
-    """The spot as file, line and source text; done only when a message needs it."""
-    if spot is None:
+def place_of(location: Location) -> Place:
+    """The location as file, line and source text; done only when a message needs it."""
+    if location is None:
         return Place("<unknown>", 0)
-    code, instruction = spot
+    code, instruction = location
     line = _line(code, instruction)
     return Place(code.co_filename, line, linecache.getline(code.co_filename, line).strip())
 

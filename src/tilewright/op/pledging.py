@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from .place import Spot
+from .place import Location
 
 if TYPE_CHECKING:
     from .context import ExecutionContext
@@ -40,7 +40,7 @@ class Pledge(Protocol):
 Pledges = Sequence[Pledge]
 
 
-def _none(values: tuple[Any, ...], op: str, spot: Spot) -> Pledges:
+def _none(values: tuple[Any, ...], op: str, location: Location) -> Pledges:
     return ()
 
 
@@ -51,7 +51,7 @@ def _none_lent(values: tuple[Any, ...], given: Sequence[object]) -> None:
 class Pledging:
     """How values that are given to ops are borrowed."""
 
-    begin: ClassVar[Callable[[tuple[Any, ...], str, Spot], Pledges]] = staticmethod(_none)
+    begin: ClassVar[Callable[[tuple[Any, ...], str, Location], Pledges]] = staticmethod(_none)
     """Borrows what is memory among some values, for an op of this name, built there."""
     lent: ClassVar[Callable[[tuple[Any, ...], Sequence[object]], str | None]] = staticmethod(
         _none_lent

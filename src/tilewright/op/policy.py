@@ -100,8 +100,8 @@ def as_stream(stream: Stream | ForeignStream, giver: str) -> Stream:
     found = foreign_stream(stream)
     if found is None:
         raise SchedulingError(
-            f"{giver} did not give a stream",
-            expected="a Stream, or what has __cuda_stream__",
+            f"{giver} did not return a stream",
+            expected="a Stream, or an object with __cuda_stream__",
             got=type(stream).__name__,
         )
     return found

@@ -36,7 +36,8 @@ ADVICE = {"map": "; it takes a function, or a map shape where the result is a pa
 def refuse_method(verb: str, result: object) -> Never:
     """Raise for a result without a method; it is named by what it is, not by what we call on it."""
     raise TypeError(
-        f"`{verb}` is not for what this op gives, {_described(result)}{ADVICE.get(verb, '')}"
+        f"`{verb}` does not apply to the result of this op, {_described(result)}"
+        f"{ADVICE.get(verb, '')}"
     )
 
 

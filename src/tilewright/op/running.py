@@ -79,7 +79,7 @@ def wait_for(event: Awaited, op: Lazy[Any], ctx: ExecutionContext) -> None:
     """Wait for an event that an op asks for, on the calling thread."""
     if ctx.is_capturing:
         raise SchedulingError(
-            f"`{op.name}` gives host data, which a graph cannot wait for",
+            f"the result of `{op.name}` is host data, which a graph cannot wait for",
             hint="end the captured part before it, and read the result after graph.launch()",
         )
     if event is not ELSEWHERE:  # here nobody minds how long it takes

@@ -180,7 +180,7 @@ def trace_end(stream: Stream, begun: Stamp | None) -> Stamp | None:
     return stream.stamp()
 
 
-def trace_put(
+def trace_submitted(
     name: str, stream: Stream, begun: Stamp | None = None, ended: Stamp | None = None
 ) -> None:
     """Record work that was put on a stream: how long the device takes for it.

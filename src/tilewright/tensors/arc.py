@@ -14,7 +14,7 @@ from ..base.errors import BorrowError
 from ..base.shapes import Shape
 from ..devices.protocol import Device
 from ..op.core import DeviceOp
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from .borrow import LOCK, Ticket
 from .indexing import Key
 from .ownership import Ours, Title
@@ -36,7 +36,7 @@ class Owners:
     __slots__ = ("__weakref__", "_contents", "_handles")
 
     def __init__(self) -> None:
-        self._handles: list[tuple[weakref.ref[Arc[Any]], Spot]] = []
+        self._handles: list[tuple[weakref.ref[Arc[Any]], Location]] = []
         self._contents: list[weakref.ref[Tensor[Any]]] = []
 
     def join(self, handle: Arc[Any]) -> None:
@@ -55,11 +55,13 @@ class Owners:
         found = [ref() for ref in self._contents]
         return [each for each in found if each is not None and each is not tensor]
 
-    def spots(self, but: Arc[Any] | None = None) -> list[Spot]:
+    def locations(self, but: Arc[Any] | None = None) -> list[Location]:
         """Where the live handles were made. Gives no handles: a traceback would keep them."""
         with LOCK:
-            self._handles = [(ref, spot) for ref, spot in self._handles if ref() is not None]
-            return [spot for ref, spot in self._handles if ref() is not but]
+            self._handles = [
+                (ref, location) for ref, location in self._handles if ref() is not None
+            ]
+            return [location for ref, location in self._handles if ref() is not but]
 
 
 class Core(Generic[E]):
@@ -78,7 +80,7 @@ class Core(Generic[E]):
 def _counting(ref: weakref.ref[Owners]) -> Callable[[], int]:
     def count() -> int:
         found = ref()
-        return 0 if found is None else len(found.spots())
+        return 0 if found is None else len(found.locations())
 
     return count
 
@@ -285,7 +287,7 @@ class Arc(Ours, Generic[E]):
         """The tensor itself, if this is its only owner; uses the Arc up."""
         with LOCK:
             self._refuse_others("unwrap_arc()")
-            hint = "use the tensor that unwrap_arc() gave"
+            hint = "use the tensor that unwrap_arc() returned"
             title, _ = self._hand_over("unwrap_arc()", hint)
         return Tensor(self._core.tensor.region, title)
 
@@ -311,20 +313,20 @@ class Arc(Ours, Generic[E]):
     def _refuse_others(self, what: str) -> None:
         content = self._core.tensor
         content.check_usable()
-        others = self._core.owners.spots(but=self)
+        others = self._core.owners.locations(but=self)
         if others:
             raise BorrowError(
                 f"{what} needs the only owner of {content!r}; it is shared by {len(others) + 1}",
                 places=(
                     ("here", place_of(here())),
-                    *(("owner", place_of(spot)) for spot in others),
+                    *(("owner", place_of(location)) for location in others),
                 ),
                 hint="drop the other owners (a notebook's Out[...] or a traceback may hold one)",
             )
         content.refuse_kept(what)
 
     def _repr_html_(self) -> str:
-        owners = [("owner", place_of(spot)) for spot in self._core.owners.spots()]
+        owners = [("owner", place_of(location)) for location in self._core.owners.locations()]
         return table("Arc", [*facts(self._core.tensor), *owners])
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ from .._core import set_borrowing
 from ..base.errors import BorrowError
 from ..devices.cpu.layouts import holds_of
 from ..op.nesting import THREAD
-from ..op.place import Spot, place_of
+from ..op.place import Location, place_of
 from .extent import Extent
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _MAIN, _MAIN_NAME = threading.main_thread().ident, threading.main_thread().name
 
 class _Use(NamedTuple):
     what: str
-    spot: Spot
+    location: Location
     thread: str
 
 
@@ -61,11 +61,11 @@ class Use(_Use):
 
     __slots__ = ()
 
-    def __new__(cls, what: str, spot: Spot) -> Self:
+    def __new__(cls, what: str, location: Location) -> Self:
         """By this thread."""
         # The name of most is known: asking for it takes longer than the rest.
         thread = _MAIN_NAME if threading.get_ident() == _MAIN else _thread()
-        return super().__new__(cls, what, spot, thread)
+        return super().__new__(cls, what, location, thread)
 
     def __str__(self) -> str:
         thread = self.thread
@@ -137,8 +137,8 @@ def refuse_ended(ticket: Ticket, op: str, thing: object) -> None:
     raise BorrowError(
         f"`{op}` cannot run: its {kind} borrow of {thing} has ended",
         places=(
-            ("taken", place_of(ticket.use.spot)),
-            (f"ended by (it was {ender})", place_of(ender.spot)),
+            ("taken", place_of(ticket.use.location)),
+            (f"ended by (it was {ender})", place_of(ender.location)),
         ),
         hint="run the op before using the tensor in a conflicting way, or build it again",
     )

@@ -26,11 +26,11 @@ from . import storage
 from .arraylike import ArrayLike
 from .elements import LENGTHY, as_elements, host_array, is_long
 from .foreign import aliased, is_array
+from .gpu_imports import memory_on_gpu
 from .layout import FARTHEST, MOST_KEPT, layout_of, row_major
 from .putting import put_upload, put_zeros
 from .region import Region, region_of_array
 from .shape import ShapeLike, as_shape
-from .strangers import memory_on_gpu
 from .tensor import Tensor, new_tensor
 from .views import in_memory
 

@@ -30,7 +30,7 @@ def described(x: object, said: Any) -> Described:
         raise wrong(x, "a dict", type(said).__name__)
     known = cast("dict[str, Any]", said)
     if known.get("mask") is not None:
-        raise wrong(x, "no mask, which kernels do not look at", "a mask")
+        raise wrong(x, "an array without a mask: kernels ignore masks", "a mask")
     shape = _shape(x, known.get("shape"))
     dtype, strides = _dtype(x, known.get("typestr")), known.get("strides")
     steps = row_major_strides(shape) if strides is None else _steps(x, strides, shape, dtype)
@@ -58,7 +58,7 @@ def refuse_address(x: object, layout: Layout, address: int) -> None:
 def wrong(x: object, expected: str, got: str, hint: str | None = None) -> ShapeError:
     """The error for an array whose description makes no sense."""
     return ShapeError(
-        f"this {type(x).__name__} cannot be used as it describes itself",
+        f"the metadata of this {type(x).__name__} is invalid",
         expected=expected,
         got=got,
         hint=hint,
@@ -102,7 +102,7 @@ def _data(x: object, given: Any) -> tuple[int, bool]:
         case (address, readonly) if hasattr(address, "__index__") and 0 <= address < 1 << 64:
             return address.__index__(), bool(readonly)
         case _:
-            raise wrong(x, "data: an address, and whether it is read only", repr(given))
+            raise wrong(x, "data: an address, and whether it is read-only", repr(given))
 
 
 def _stream(x: object, given: Any) -> int | None:

@@ -41,9 +41,9 @@ def _refuse_mask(x: object, has_mask: bool) -> None:
     if has_mask:
         raise wrong(
             x,
-            "no mask, which kernels do not look at",
+            "an array without a mask: kernels ignore masks",
             "a mask",
-            "a.filled(value) gives what is masked a value; a.data is all that there is",
+            "use a.filled(value), or a.data to ignore the mask",
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..base.errors import BorrowError
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from .borrow import LOCK, Ticket, Use, refuse_ended
 from .lease import HOST_WRITE, Act, Holder, Lease, refuse_leased
 from .names import is_held_elsewhere
@@ -41,13 +41,13 @@ class HostWrite:
     that is left of it sees nothing; what was made of it must not be kept.
     """
 
-    __slots__ = ("__weakref__", "_region", "_spot", "_thing", "_ticket", "_visit")
+    __slots__ = ("__weakref__", "_location", "_region", "_thing", "_ticket", "_visit")
 
     def __init__(self, region: Region, ticket: Ticket, thing: object) -> None:
         self._region = region
         self._ticket = ticket
         self._thing = thing
-        self._spot: Spot = None
+        self._location: Location = None
         self._visit: _Visit | None = None
 
     def __enter__(self) -> Array:
@@ -57,17 +57,17 @@ class HostWrite:
                 f"the host cannot write the memory of {region.storage.device.name} directly;"
                 " use t.copy_from(array)"
             )
-        spot, holder = here(), Holder(region.interface(readonly=False), region.storage)
+        location, holder = here(), Holder(region.interface(readonly=False), region.storage)
         # Wherever an interrupt comes, the lease is over when the array is gone.
         array = region.array_over(holder)
         visit = _Visit(self, array, holder, region.storage)
         try:
             del holder
-            self._claim(Lease(HOST_WRITE, spot, visit.is_over, region.footprint()))
+            self._claim(Lease(HOST_WRITE, location, visit.is_over, region.footprint()))
         except BaseException:
             del array  # which a traceback would keep
             raise
-        self._spot, self._visit = spot, visit
+        self._location, self._visit = location, visit
         return array
 
     def is_in(self, visit: _Visit) -> bool:
@@ -89,16 +89,15 @@ class HostWrite:
         with LOCK:
             is_over = visit.is_over(error)
             region.mark_written()
-            use = Use("written by the host through NumPy", self._spot)
+            use = Use("written by the host through NumPy", self._location)
             standing = self._ticket if self._ticket.ended_by() is None else None
             region.storage.state.exclude(use, region.part, standing)
         if not is_over and error is None:
             raise BorrowError(
-                "the array, or something made of it, is kept after the `with` block in which it"
-                " could be written",
-                places=(("here", place_of(here())), ("lent", place_of(self._spot))),
-                hint="copy what you want to keep: a[1:].copy(); the tensor can be used when what"
-                " was made of the array is gone",
+                "the array, or an object derived from it, outlives the `with` block",
+                places=(("here", place_of(here())), ("lent", place_of(self._location))),
+                hint="copy the data: a[1:].copy(); the tensor is usable when all derived objects"
+                " are deleted",
             )
 
 

@@ -14,13 +14,13 @@ from ..op.ambient import unsafe_allowed
 from ..op.place import here
 from .borrow import LOCK, Ticket, refuse_ended
 from .exporting import Wish, check_wish, device_of, export
+from .gpu_imports import gathered, let_wait
 from .lease import EXPORT, EXPORT_MUT, VIEW, Act, Holder, Kind, Lease, refuse_leased
 from .order import wait_on_host
 from .ownership import Handle
 from .putting import copy_now
 from .region import Region, bytes_of, region_of_array
 from .storage import IMPORTS
-from .strangers import gathered, let_wait
 
 IsOver: TypeAlias = Callable[[], bool]
 """Tells whether the last user of memory is gone."""
@@ -91,11 +91,11 @@ class Interop(Handle):
 
     def _lend(self, kind: Kind, reader: str, is_over: IsOver) -> None:
         """Borrow for reading and lease at once, so that no write can come between."""
-        region, spot = self.region, here()
+        region, location = self.region, here()
         with LOCK:
             self.borrow_shared(f"read by {reader}", reader)
             self.check_readable(reader)
-            region.storage.state.lease(Lease(kind, spot, is_over, region.footprint()))
+            region.storage.state.lease(Lease(kind, location, is_over, region.footprint()))
             IMPORTS.include(region.storage)
 
     def _leased_array(self, reader: str, interface: dict[str, object]) -> np.ndarray[Any, Any]:
@@ -172,11 +172,11 @@ def export_to_write(region: Region, wish: Wish, ticket: Ticket, thing: object) -
     """A capsule through which another library may write; nothing here uses the memory meanwhile."""
 
     def lend(is_over: IsOver) -> None:
-        state, spot = region.storage.state, here()
+        state, location = region.storage.state, here()
         with LOCK:
             refuse_ended(ticket, "__dlpack__", thing)
             refuse_leased(state, Act.WRITE, "__dlpack__()", thing, region)
-            state.lease(Lease(EXPORT_MUT, spot, is_over, region.footprint()))
+            state.lease(Lease(EXPORT_MUT, location, is_over, region.footprint()))
             IMPORTS.include(region.storage)
 
     return _leased_export(region, wish, lend, readonly=False)

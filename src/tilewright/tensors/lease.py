@@ -7,7 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from ..base.errors import BorrowError
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from .borrow import BorrowState
 from .extent import Extent
 
@@ -38,7 +38,7 @@ VIEW = Kind(
     "a NumPy view of it is alive",
     "view",
     f"use .to_numpy() for a copy, or delete the view {_MAY_HOLD};"
-    " t = t.dup().sync() goes on without it",
+    " t = t.dup().sync() continues with a copy",
     frozenset({Act.WRITE}),
 )
 """Read-only, so reading goes on; whoever takes the tensor over cannot write it either."""
@@ -53,7 +53,7 @@ HOST_WRITE = Kind(
 EXPORT = Kind(
     "another library uses it through DLPack",
     "exported",
-    f"delete what the other library made of it {_MAY_HOLD}, or give it a copy: t.dup()",
+    f"delete the object of the other library {_MAY_HOLD}, or give it a copy: t.dup()",
     frozenset({Act.WRITE, Act.TAKE}),
 )
 """The other library may write, whatever it was told; so nobody may rely on what is there."""
@@ -68,13 +68,17 @@ class Lease:
     that will be over by itself if nobody gets it.
     """
 
-    __slots__ = ("extent", "is_over", "kind", "spot")
+    __slots__ = ("extent", "is_over", "kind", "location")
 
     def __init__(
-        self, kind: Kind, spot: Spot, is_over: Callable[[], bool], extent: Extent | None = None
+        self,
+        kind: Kind,
+        location: Location,
+        is_over: Callable[[], bool],
+        extent: Extent | None = None,
     ) -> None:
         self.kind = kind
-        self.spot = spot
+        self.location = location
         self.is_over = is_over
         """Whether the last user is gone. For who holds the lock."""
         self.extent = extent
@@ -110,6 +114,6 @@ def refuse_leased(
         if act in lent.kind.refuses and lent.meets(extent):
             raise BorrowError(
                 f"{who} would {act.value} {thing} while {lent.kind.while_}",
-                places=(("here", place_of(here())), (lent.kind.label, place_of(lent.spot))),
+                places=(("here", place_of(here())), (lent.kind.label, place_of(lent.location))),
                 hint=lent.kind.hint,
             )

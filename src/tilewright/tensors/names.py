@@ -11,7 +11,7 @@ import sys
 from inspect import CO_OPTIMIZED
 from types import FrameType
 
-from ..base.spot import frame_at
+from ..base.location import frame_at
 
 SNAPSHOTS = sys.version_info < (3, 13)
 """Whether the variables of a function are seen through a dict of the frame's, which holds them."""

@@ -1,11 +1,11 @@
 """Orders work by the memory it uses: who wrote last, who reads, and who must wait for whom.
 
-Each piece of work that is started leaves a flight with the memory it uses, from just before it is
-put on its stream until the device has passed it. Work that conflicts waits: on another stream by
+Each piece of work that is started is listed as pending with the memory it uses, from just before it
+is put on its stream until the device has passed it. Work that conflicts waits: on another stream by
 event, on the host by blocking. So streams cannot race, whatever the policy that chose them.
 
 Of a launch whose tensors are plain, and which need not wait, the memory itself notes no more than
-its number in the lane of its stream: `begin`, one native call. All other work is listed.
+its number in the timeline of its stream: `begin`, one native call. All other work is listed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVarTuple
 
-from .._core import BEHIND_REGIONS, FOLLOWING, LISTED
-from ..devices.lane import LATEST, OVER, Lane
-from ..devices.stub.calls import stub
-from ..devices.stub.words import ACCOUNT, Look
+from .._core import BEHIND_REGIONS, FOLLOWING, LISTED, PENDING_WORK
+from .._core import reserve as reserve_in_core
+from ..devices.native_records import SlowPath
+from ..devices.timeline import LATEST, OVER, Timeline
 from ..op.trace import Tracing, trace_begin, trace_wait
 from .borrow import LOCK, BorrowState
-from .flight import Flight, Numbered, tell_put
+from .pending_work import NumberedWork, PendingWork, notify_submitted
 
 if TYPE_CHECKING:
     from ..devices.protocol import Stream
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 Ts = TypeVarTuple("Ts")
 
-Span: TypeAlias = tuple[Flight, int, int, bool]
-"""A flight, the first byte it uses and the one behind the last, whether it writes them.
+Span: TypeAlias = tuple[PendingWork, int, int, bool]
+"""Pending work, the first byte it uses and the one behind the last, whether it writes them.
 
 A plain tuple: each launch makes one per argument.
 """
 
 
 MOST_OVER = 32
-"""Covered flights, or streams of readers, that are kept before it is asked which are over."""
+"""Superseded work, or streams of readers, that are kept before it is asked which are over."""
 
 
 class Order:
-    """The flights over a piece of memory; pieces that overlap share one.
+    """The pending work over a piece of memory; pieces that overlap share one.
 
     What a launch costs does not depend on how many streams have used the memory: who reads looks
     at those who write, and who writes comes after all it finds, so that who follows looks at it
@@ -49,20 +49,20 @@ class Order:
     """
 
     __slots__ = (
-        "covered", "joined", "most_covered", "most_readers", "reads", "state", "writes",
+        "joined", "most_readers", "most_superseded", "reads", "state", "superseded", "writes",
     )  # fmt: skip
 
     def __init__(self, state: BorrowState | None = None) -> None:
         self.state = BorrowState() if state is None else state
         """Notes plain launches, and whether there are any others."""
         self.writes: list[Span] = []
-        """Some may be of flights that are over."""
+        """Some may be of work that is over."""
         self.reads: OrderedDict[Stream | None, list[Span]] = OrderedDict()
         """By stream, the one that has read last at the end; some may be over."""
-        self.covered: deque[Span] = deque()
-        """What later work covers, on the same stream or told to wait for it: streams need not wait
-        for it, but the host may have to hear how it ended."""
-        self.most_covered = self.most_readers = MOST_OVER
+        self.superseded: deque[Span] = deque()
+        """What later work supersedes, on the same stream or ordered behind it: streams need not
+        wait for it, but the host may have to hear how it ended."""
+        self.most_superseded = self.most_readers = MOST_OVER
         self.joined: Order | None = None
         """The one that stands for this one, if it was joined with another."""
 
@@ -76,8 +76,8 @@ class Order:
                 listed = [span for spans in mine.reads.values() for span in spans]
                 for span in (*listed, *[span for span in noted if not span[3]]):
                     its.reads.setdefault(span[0].stream, []).append(span)
-                its.covered += mine.covered
-                mine.joined, mine.writes, mine.covered = its, [], deque()
+                its.superseded += mine.superseded
+                mine.joined, mine.writes, mine.superseded = its, [], deque()
                 mine.reads.clear()
                 its.mark()
                 mine.mark()
@@ -91,38 +91,38 @@ class Order:
 
     def mark(self) -> None:
         """Tell launches whether this must be looked through."""
-        self.state.mark(Look.FLIGHTS, self.is_listing())
+        self.state.mark(SlowPath.PENDING, self.is_listing())
 
     def is_listing(self) -> bool:
         """Whether launches must look through this."""
-        return bool(self.writes or self.reads or self.covered) or self.joined is not None
+        return bool(self.writes or self.reads or self.superseded) or self.joined is not None
 
     def is_free(self) -> bool:
         """Whether there is nothing to look at but one that is known to be over."""
         writes = self.writes
-        if self.reads or self.covered or (writes and not writes[0][0].is_over):
+        if self.reads or self.superseded or (writes and not writes[0][0].is_over):
             return False
         return len(writes) < 2 and not self.has_plain()
 
     def tidy(self) -> None:
         """Forget what is over. For who holds the lock.
 
-        Most of what is covered is behind its first one, so that while this is on its way it would
-        be asked for in vain: with hundreds of launches in flight, that is what each took longest.
+        Most of what is superseded is behind its first one, so that while this runs it would be
+        asked for in vain: with hundreds of launches in flight, that is what each took longest.
         """
         self.writes = _not_over(self.writes)
         self._forget_first_readers()
-        while self.covered and self.covered[0][0].over():
-            self.covered.popleft()
+        while self.superseded and self.superseded[0][0].over():
+            self.superseded.popleft()
         self.mark()
 
     def is_followed(self, stream: Stream) -> bool:
-        """Whether what is listed was put on this stream; what is covered was put where that is."""
+        """Whether all that is listed is on this stream; so is then what that supersedes."""
         if self.joined is not None or len(self.reads) > 1:
             return False
         readers = self.reads.get(stream, ())
         return bool(readers or not self.reads) and all(
-            flight.is_on(stream) for flight, *_ in (*self.writes, *readers)
+            pending.is_on(stream) for pending, *_ in (*self.writes, *readers)
         )
 
     def has_plain(self) -> bool:
@@ -136,52 +136,52 @@ class Order:
         """The plain launches of which somebody must know."""
         return _noted(self.state.noted_work())
 
-    def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[Flight]:
-        """The flights that a use of these bytes comes after. For who holds the lock."""
+    def conflicts(self, start: int, end: int, *, writes: bool, on_host: bool) -> list[PendingWork]:
+        """The pending work that a use of these bytes comes after. For who holds the lock."""
         self.writes = spans = _not_over(self.writes)
         if writes:
             self._forget_readers()
             spans = [*spans, *(span for each in self.reads.values() for span in each)]
         else:
             self._forget_first_readers()
-        if self.covered and (on_host or self._is_uncovered()):
+        if self.superseded and (on_host or self._has_lost_successor()):
             self._forget_covered()
-            spans = [*self.covered, *spans]
+            spans = [*self.superseded, *spans]
         if self.has_plain():
             noted = self.noted()
             if not noted:
                 self.state.forget_noted_work()
             spans = [*spans, *noted]
         return [
-            flight
-            for flight, its_start, its_end, it_writes in spans
+            pending
+            for pending, its_start, its_end, it_writes in spans
             if its_start < end and start < its_end and (writes or it_writes)
         ]
 
     def add(self, span: Span) -> None:
-        """Note one more flight, so that however many are started, few are looked at.
+        """Note more pending work, so that however many are started, few are looked at.
 
         What is behind it on its stream for certain is passed when it is. For who holds the lock.
         """
-        flight, _, _, writes = span
-        stream = flight.stream
+        pending, _, _, writes = span
+        stream = pending.stream
         before = self.reads.pop(stream, ())
         if writes:
-            self.writes = self._cover(self.writes, span, flight.follows)
+            self.writes = self._supersede(self.writes, span, pending.follows)
             self.writes.append(span)
-        readers = self._cover(before, span, flight.follows)
+        readers = self._supersede(before, span, pending.follows)
         if not writes:
             readers.append(span)
         if readers:
             self.reads[stream] = readers
             if len(self.reads) > self.most_readers:
                 self._forget_readers()
-        if len(self.covered) > self.most_covered:
+        if len(self.superseded) > self.most_superseded:
             self._forget_covered()
         self.mark()
 
     def take(self, span: Span) -> None:
-        """Note a flight where the order is free. For who holds the lock."""
+        """Note pending work where the order is free. For who holds the lock."""
         self.writes = []
         if span[3]:
             self.writes.append(span)
@@ -189,51 +189,51 @@ class Order:
             self.reads[span[0].stream] = [span]
         self.mark()
 
-    def cover(self, span: Span, found: Collection[Flight]) -> None:
-        """A flight that writes has been told to wait for others: who waits for it need not.
+    def supersede(self, span: Span, found: Collection[PendingWork]) -> None:
+        """Pending work that writes has been told to wait for others: who waits for it need not.
 
         For who holds the lock. Until now they did: telling may fail, and others come in between.
         """
         known = {id(other) for other in found if other is not span[0]}  # it may use memory twice
 
-        def is_found(other: Flight) -> bool:
+        def is_found(other: PendingWork) -> bool:
             return id(other) in known
 
-        self.writes = self._cover(self.writes, span, is_found)
+        self.writes = self._supersede(self.writes, span, is_found)
         for stream, spans in tuple(self.reads.items()):
-            if left := self._cover(spans, span, is_found):
+            if left := self._supersede(spans, span, is_found):
                 self.reads[stream] = left
             else:
                 del self.reads[stream]
 
-    def _cover(
-        self, spans: Iterable[Span], span: Span, is_passed: Callable[[Flight], bool]
+    def _supersede(
+        self, spans: Iterable[Span], span: Span, is_passed: Callable[[PendingWork], bool]
     ) -> list[Span]:
-        """Cover those within a span that are passed when its flight is; gives the others."""
+        """Supersede those within a span that are passed when its work is; gives the others."""
         _, start, end, writes = span
         kept: list[Span] = []
         for each in spans:
             other, its_start, its_end, it_writes = each
             within = start <= its_start and its_end <= end and (writes or not it_writes)
-            (self.covered if within and is_passed(other) else kept).append(each)
+            (self.superseded if within and is_passed(other) else kept).append(each)
         return kept
 
-    def forget(self, flight: Flight) -> None:
-        """Forget a flight that is over, if there are no others. For who holds the lock."""
-        readers = self.reads.get(flight.stream, ())
+    def forget(self, pending: PendingWork) -> None:
+        """Forget pending work that is over, if there are no others. For who holds the lock."""
+        readers = self.reads.get(pending.stream, ())
         spans = (*self.writes, *readers)
-        if len(spans) == 1 and spans[0][0] is flight and len(self.reads) < 2:
+        if len(spans) == 1 and spans[0][0] is pending and len(self.reads) < 2:
             self.writes = []
             self.reads.clear()
             self.mark()
 
-    def _is_uncovered(self) -> bool:
-        """Whether what covered the others is gone, but not passed: its device was lost."""
-        return not (self.writes or self.reads or self.covered[-1][0].is_passed())
+    def _has_lost_successor(self) -> bool:
+        """Whether what superseded the others is gone, but not passed: its device was lost."""
+        return not (self.writes or self.reads or self.superseded[-1][0].is_passed())
 
     def _forget_covered(self) -> None:
-        self.covered = deque(_not_over(self.covered))
-        self.most_covered = max(MOST_OVER, 2 * len(self.covered))
+        self.superseded = deque(_not_over(self.superseded))
+        self.most_superseded = max(MOST_OVER, 2 * len(self.superseded))
 
     def _forget_readers(self) -> None:
         for stream, spans in tuple(self.reads.items()):
@@ -259,36 +259,40 @@ def _not_over(spans: Iterable[Span]) -> list[Span]:
 
 
 def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
-    """The flights that memory has noted, as lanes and numbers, and that are not over."""
+    """The pending work that memory has noted, as timelines and numbers, and that are not over."""
     found: list[Span] = []
     for address, number, *span in work:
-        lane = Lane.by_address[address]
-        flight = lane.flights.get(number)
-        if flight is None and number > lane.words[OVER] and (stream := lane.stream) is not None:
-            flight = Numbered(stream, lane, number)
-        if flight is not None:
-            found.append((flight, *span))
+        timeline = Timeline.by_address[address]
+        pending = timeline.pending.get(number)
+        if (
+            pending is None
+            and number > timeline.words[OVER]
+            and (stream := timeline.stream) is not None
+        ):
+            pending = NumberedWork(stream, timeline, number)
+        if pending is not None:
+            found.append((pending, *span))
     return found
 
 
-def begin(lane: Lane, held: tuple[Any, ...], written: int, listed: bool = False) -> int:
-    """The number in its lane of work whose borrows stand, if their epochs are the same.
+def begin(timeline: Timeline, held: tuple[Any, ...], written: int, listed: bool = False) -> int:
+    """The number in its timeline of work whose borrows stand, if their epochs are the same.
 
     `held` is as `_core.bind_tensors` gives it. Below 0: something needs a closer look, and nothing
     was begun.
     """
     regions = regions_of(held)
-    row, count, address = held[-2], len(regions), lane.address
-    reserve, how = stub().reserve, LISTED if listed else 0
+    row, count, address = held[-2], len(regions), timeline.address
+    how = LISTED if listed else 0
     with LOCK:
-        number = reserve(row, written, count, address, how)
-        if number == ACCOUNT:
+        number = reserve_in_core(row, written, count, address, how)
+        if number == PENDING_WORK:
             orders = [region.storage.order for region in regions]
             for order in orders:
                 order.tidy()
-            if _are_followed(orders, lane.stream):
+            if _are_followed(orders, timeline.stream):
                 how |= FOLLOWING
-            number = reserve(row, written, count, address, how)
+            number = reserve_in_core(row, written, count, address, how)
     return number
 
 
@@ -315,29 +319,29 @@ def tidy(regions: Iterable[Region]) -> bool:
 
 
 def reserve_held(
-    flight: Flight, stream: Stream, held: tuple[Any, ...] | None, written: int
+    pending: PendingWork, stream: Stream, held: tuple[Any, ...] | None, written: int
 ) -> bool:
     """As `reserve`, for what native code held; False: look closer, and nothing was reserved."""
     if held is None:
         return False
-    lane = stream.lane
-    words = lane.words
+    timeline = stream.timeline
+    words = timeline.words
     with LOCK:
         before = words[LATEST]
         try:
-            begin(lane, held, written, listed=True)
+            begin(timeline, held, written, listed=True)
         finally:  # an interrupt may be raised when native code has begun it
             number = words[LATEST]
             if number != before:
-                flight.lane, flight.number = lane, number
-                lane.flights[number] = flight
+                pending.timeline, pending.number = timeline, number
+                timeline.pending[number] = pending
     if number != before and Tracing.active is not None:
-        flight.begun = trace_begin(stream)
+        pending.begun = trace_begin(stream)
     return number != before
 
 
 def reserve(
-    flight: Flight,
+    pending: PendingWork,
     stream: Stream,
     writes: Sequence[Region],
     reads: Sequence[Region],
@@ -346,17 +350,18 @@ def reserve(
 ) -> None:
     """Note work that is about to be put on a stream, and let the stream wait for what it follows.
 
-    Who calls must `put` the flight whatever happens, this being interrupted included: others wait
-    for that. `check` may still refuse; no other thread can use the memory between it and this.
+    Who calls must have it marked as submitted whatever happens, also if this is interrupted:
+    others wait for that. `check` may still refuse; no other thread can use the memory between it
+    and this.
     """
-    found: list[Flight] = []
+    found: list[PendingWork] = []
     with LOCK:
         if check is not None:
             check(*arguments)
         if writes:
-            _take(flight, writes, True, found)
+            _take(pending, writes, True, found)
         if reads:
-            _take(flight, reads, False, found)
+            _take(pending, reads, False, found)
     told = False
     for other in found:
         if other.stream is not stream and (event := other.event()) is not None:
@@ -364,98 +369,104 @@ def reserve(
             trace_wait(stream, event)
             told = True
     if told and writes:
-        _cover(flight, writes, found)
+        _supersede(pending, writes, found)
     if Tracing.active is not None:
-        flight.begun = trace_begin(stream)
+        pending.begun = trace_begin(stream)
 
 
-def _take(flight: Flight, regions: Sequence[Region], writes: bool, found: list[Flight]) -> None:
-    """Note a flight over regions, and find those that it comes after."""
+def _take(
+    pending: PendingWork, regions: Sequence[Region], writes: bool, found: list[PendingWork]
+) -> None:
+    """Note pending work over regions, and find those that it comes after."""
     for region in regions:
         order = region.storage.order
         if order.joined is not None:
             order = order.root()
-        span = flight, region.start, region.end, writes
+        span = pending, region.start, region.end, writes
         # Most memory was last used by work that is long over; asking that takes little.
         if order.is_free():
             order.take(span)
         else:
-            on_host = flight.stream is None
+            on_host = pending.stream is None
             found += order.conflicts(region.start, region.end, writes=writes, on_host=on_host)
             order.add(span)
 
 
-def _cover(flight: Flight, regions: Iterable[Region], found: Collection[Flight]) -> None:
-    """Let who uses the regions next wait for a flight alone, which waits for what it found."""
+def _supersede(
+    pending: PendingWork, regions: Iterable[Region], found: Collection[PendingWork]
+) -> None:
+    """Let who uses the regions next wait for pending work alone, which waits for what it found."""
     with LOCK:
         for region in regions:
             order = region.storage.order.root()
-            order.cover((flight, region.start, region.end, True), found)
+            order.supersede((pending, region.start, region.end, True), found)
 
 
-def forget_over(flight: Flight, regions: Iterable[Region]) -> None:
+def forget_over(pending: PendingWork, regions: Iterable[Region]) -> None:
     """Work that was put on its stream is over already: leave nothing for others to look through.
 
     But where there is other work, it is forgotten with that.
     """
     with LOCK:
         for region in regions:
-            region.storage.order.forget(flight)
+            region.storage.order.forget(pending)
 
 
 def wait_on_host(regions: Iterable[Region], *, writes: bool = False) -> None:
     """Block until the host may read memory, or write it; raises if what wrote it failed."""
     some = list(regions)
-    found = flights_over(some, writes=writes)
-    for flight in found:
-        flight.wait()
-    check_flights(found, some, writes=writes)
+    found = pending_over(some, writes=writes)
+    for pending in found:
+        pending.wait()
+    check_pending(found, some, writes=writes)
 
 
 @contextmanager
 def hosts_turn(regions: Sequence[Region], *, writes: bool = False) -> Generator[None, None, None]:
     """A block in which the host reads memory, or writes it: work that conflicts comes before it
     or after it. Raises if what wrote the memory failed."""
-    flight = Flight(None)
-    found: list[Flight] = []
+    pending = PendingWork(None)
+    found: list[PendingWork] = []
     try:
         with LOCK:
-            _take(flight, regions, writes, found)
+            _take(pending, regions, writes, found)
         for other in found:
             other.wait()
-        check_flights(found, regions, writes=writes)
+        check_pending(found, regions, writes=writes)
         yield
     finally:
-        flight.is_over = flight.is_put = True  # as `put`, without a call that can be interrupted
-        tell_put()
+        # As `mark_submitted`, without a call that can be interrupted.
+        pending.is_over = pending.is_submitted = True
+        notify_submitted()
 
 
-def flights_over(regions: Iterable[Region], *, writes: bool = False) -> list[Flight]:
+def pending_over(regions: Iterable[Region], *, writes: bool = False) -> list[PendingWork]:
     """What a reader of this memory, or a writer, comes after."""
     with LOCK:
         return [
-            flight
+            pending
             for region in regions
-            for flight in region.storage.order.root().conflicts(
+            for pending in region.storage.order.root().conflicts(
                 region.start, region.end, writes=writes, on_host=True
             )
         ]
 
 
-def check_flights(
-    passed: Sequence[Flight], regions: Iterable[Region], *, writes: bool = False
+def check_pending(
+    passed: Sequence[PendingWork], regions: Iterable[Region], *, writes: bool = False
 ) -> None:
     """Raise the first error of work that a reader of memory, or a writer, came after.
 
-    Those before the last one on a lane were not found; if they failed, the memory lists them now.
+    Those before the last one on a timeline were not found; if they failed, the memory lists them
+    now.
     """
     if passed:
-        listed = flights_over(regions, writes=writes)
+        listed = pending_over(regions, writes=writes)
         before = [f for f in listed if any(f.precedes(other) for other in passed)]
-        for flight in (*before, *passed):
-            flight.check()
+        for pending in (*before, *passed):
+            pending.check()
 
 
 def is_in_flight(region: Region) -> bool:
     """Whether work that writes this memory is on its way."""
-    return any(not flight.over() for flight in flights_over([region]))
+    return any(not pending.over() for pending in pending_over([region]))

@@ -17,7 +17,7 @@ from .._core import Title as NativeTitle
 from .._core import borrow_exclusive, take_over, undo_lost
 from ..base.errors import BorrowError
 from ..op.nesting import refuse_reading
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from .borrow import LOCK, Ticket, Use
 from .lease import Act, refuse_leased
 from .region import Region
@@ -104,7 +104,7 @@ class Moved(NamedTuple):
     """
 
     what: str
-    spot: Spot
+    location: Location
     hint: str
     title: weakref.ref[Title] | None
     chain: list[weakref.ref[Handle]]
@@ -168,9 +168,9 @@ class Handle(NativeHandle, Ours):
             self._come_back(self._moved)
         if self._title is not None and self._title.revoked:
             raise BorrowError(
-                "this tensor went back to the variable it came from",
+                "this tensor was returned to its former owner",
                 places=(("here", place_of(here())),),
-                hint="an op that was given it was refused or failed; use that variable",
+                hint="the op that took it was rejected or failed; use the former variable",
             )
         if self._view is not None and (ender := self._view.ended_by()) is not None:
             thing = "part" if self._view.exclusive else "view"
@@ -178,8 +178,8 @@ class Handle(NativeHandle, Ours):
                 f"this {thing} cannot be used any more: its borrow has ended",
                 places=(
                     ("here", place_of(here())),
-                    ("taken", place_of(self._view.use.spot)),
-                    (f"ended by (it was {ender})", place_of(ender.spot)),
+                    ("taken", place_of(self._view.use.location)),
+                    (f"ended by (it was {ender})", place_of(ender.location)),
                 ),
                 hint=f"take the {thing} again",
             )
@@ -195,20 +195,20 @@ class Handle(NativeHandle, Ours):
         self.check_usable()
         if self._view is not None and not self._view.exclusive:
             raise BorrowError(
-                "a view cannot be written or given away: it is a shared borrow of its tensor",
-                places=(("here", place_of(here())), ("taken", place_of(self._view.use.spot))),
+                "a view cannot be written or moved: it is a shared borrow of its tensor",
+                places=(("here", place_of(here())), ("taken", place_of(self._view.use.location))),
                 hint="use the tensor itself; a part of it is written through"
                 " z.borrow_mut()[...].partition(tile_shape)",
             )
         if self._owners is not None:
             raise BorrowError(
-                "this tensor is the content of an Arc and cannot be written or given away",
+                "this tensor is the content of an Arc and cannot be written or moved",
                 places=(("here", place_of(here())),),
                 hint="call try_partition(tile_shape) on the Arc's only handle",
             )
         if self.region.storage.readonly:
             raise BorrowError(
-                "this tensor is read only: it aliases an array that must not be written",
+                "this tensor is read-only: it aliases an array that must not be written",
                 places=(("here", place_of(here())),),
                 hint="copy the array: tw.from_numpy(a)",
             )
@@ -218,9 +218,9 @@ class Handle(NativeHandle, Ours):
         self.check_writable()
         if self._view is not None:
             raise BorrowError(
-                "a part cannot be given away: it is borrowed from its tensor",
-                places=(("here", place_of(here())), ("taken", place_of(self._view.use.spot))),
-                hint="give the whole tensor away, or write the part in place",
+                "a part cannot be moved: it is borrowed from its tensor",
+                places=(("here", place_of(here())), ("taken", place_of(self._view.use.location))),
+                hint="move the whole tensor, or write the part in place",
             )
         self.refuse_kept(what)
 
@@ -267,16 +267,16 @@ class Handle(NativeHandle, Ours):
 
         Others may have had the same tensor, in other forms: it moves out of all of them.
         """
-        spot = here()
+        location = here()
         title = self._title or Title()
         title.given_up = False  # who gives it away has it
         chain, known = title.former, weakref.ref(title)
         for handle in (*along, self):
             handle._title = None
-            handle._moved = Moved(what, spot, hint, known, chain, len(chain))
+            handle._moved = Moved(what, location, hint, known, chain, len(chain))
             chain.append(weakref.ref(handle))
         region = self.region
-        use = Use(f"consumed by {what}", spot)
+        use = Use(f"consumed by {what}", location)
         return title, region.storage.state.exclude(use, region.part)
 
     def settle(
@@ -349,7 +349,7 @@ class Handle(NativeHandle, Ours):
         if not moved.is_undone():
             raise BorrowError(
                 f"this tensor was moved: consumed by {moved.what}",
-                places=(("here", place_of(here())), ("moved", place_of(moved.spot))),
+                places=(("here", place_of(here())), ("moved", place_of(moved.location))),
                 hint=moved.hint,
             )
         assert moved.title is not None
@@ -375,7 +375,7 @@ def refuse_captured(storage: Storage, what: str, thing: str) -> None:
     graphs = storage.writers_to_come()
     if graphs:
         raise BorrowError(
-            f"{what} would take {thing} over, which the graph of `{graphs[0].name}` writes",
+            f"{what} would move {thing}, which the graph of `{graphs[0].name}` writes",
             places=(("here", place_of(here())),),
             hint="read it or copy it (t.dup()); or drop the graph first",
         )
@@ -393,5 +393,6 @@ def refuse_unreadable(region: Region, reader: str, thing: object) -> None:
         raise BorrowError(
             f"{reader} would read {thing}, which nothing has written",
             places=(("here", place_of(here())),),
-            hint="tw.empty(...) gives memory that a kernel must write first; or use tw.zeros(...)",
+            hint="tw.empty(...) is uninitialized: a kernel must write it first;"
+            " or use tw.zeros(...)",
         )

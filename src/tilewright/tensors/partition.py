@@ -8,7 +8,7 @@ from .._core import Access, unpartition
 from ..base.dtypes import DType
 from ..base.errors import BorrowError, ShapeError
 from ..base.shapes import Shape
-from ..op.place import Spot, here, place_of
+from ..op.place import Location, here, place_of
 from .borrow import Use
 from .layout import Layout, Mapping, Tiling, tiling_of
 from .ownership import Ours
@@ -29,7 +29,7 @@ MOST_TILINGS = 64
 class Unpartitioned(NamedTuple):
     """Where a partition was turned back into its tensor."""
 
-    spot: Spot
+    location: Location
 
 
 class Partition(Access, Ours, Generic[E]):
@@ -72,7 +72,7 @@ class Partition(Access, Ours, Generic[E]):
         if self.gone is not None:
             raise BorrowError(
                 "this partition was consumed by unpartition()",
-                places=(("here", place_of(here())), ("moved", place_of(self.gone.spot))),
+                places=(("here", place_of(here())), ("moved", place_of(self.gone.location))),
                 hint="partition the tensor again",
             )
         self.tensor.check_usable()
@@ -83,8 +83,8 @@ class Partition(Access, Ours, Generic[E]):
                 f" {self.tensor!r} has ended",
                 places=(
                     ("here", place_of(here())),
-                    ("taken", place_of(self.ticket.use.spot)),
-                    (f"ended by (it was {ender})", place_of(ender.spot)),
+                    ("taken", place_of(self.ticket.use.location)),
+                    (f"ended by (it was {ender})", place_of(ender.location)),
                 ),
                 hint="partition the tensor again",
             )
@@ -107,9 +107,9 @@ class Partition(Access, Ours, Generic[E]):
             return tensor
         self.check_usable()
         if self.is_owned:
-            spot, region = here(), self.tensor.region
-            self.gone = Unpartitioned(spot)
-            region.storage.state.exclude(Use("unpartitioned", spot), region.part)
+            location, region = here(), self.tensor.region
+            self.gone = Unpartitioned(location)
+            region.storage.state.exclude(Use("unpartitioned", location), region.part)
         return self.tensor
 
     def map(self, map_shape: ShapeLike, num_tile_blocks: int | None = None) -> MappedPartition[E]:
@@ -200,10 +200,10 @@ def mapping_of(tiling: Tiling, map_shape: ShapeLike, num_tile_blocks: int | None
         )
     if not any(groups):
         raise ShapeError(
-            "a mapped partition must have an axis that is walked",
+            "a mapped partition needs an axis that is not owned",
             expected="a group of 1 or more along one axis at least",
             got=f"{groups}: every axis is owned",
-            hint="a plain partition gives each block one tile: t.partition_mut(tile)",
+            hint="a plain partition assigns one tile to each block: t.partition_mut(tile)",
         )
     if num_tile_blocks is not None and num_tile_blocks < 1:
         raise ShapeError(

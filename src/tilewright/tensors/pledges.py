@@ -14,22 +14,22 @@ import numpy as np
 
 from ..base.errors import ContextError, ShapeError
 from ..devices.host import CPU
-from ..op.place import Spot
+from ..op.place import Location
 from .arc import Arc
 from .belonging import is_among, is_borrowed
 from .borrow import LOCK, Ticket, Use, refuse_ended
 from .foreign import aliased, is_array
+from .gpu_imports import memory_on_gpu
 from .ownership import Handle, Ours
 from .partition import Partition
 from .region import Region, region_of_array
-from .strangers import memory_on_gpu
 from .tensor import BorrowMut
 
 if TYPE_CHECKING:
     from ..op.context import ExecutionContext
 
 
-class Stranger:
+class ForeignValue:
     """An array that an op was given and that nobody looks into before the op does."""
 
     __slots__ = ("_given",)
@@ -152,21 +152,21 @@ _STRANGE: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
 """Which classes are those of arrays, as far as they were asked for: looking takes longer."""
 
 
-def pledged(values: Sequence[Any], op: str, spot: Spot) -> list[Pledge | Stranger]:
+def pledged(values: Sequence[Any], op: str, location: Location) -> list[Pledge | ForeignValue]:
     """Borrow what is memory among some values; of tuples, what is in them."""
-    found: list[Pledge | Stranger] = []
+    found: list[Pledge | ForeignValue] = []
     for value in values:
         several: Any = value
         if type(value) is tuple:
-            found += pledged(several, op, spot)
+            found += pledged(several, op, location)
         elif is_strange(value) and not is_array(value):
-            found.append(Stranger(value))
-        elif (pledge := pledge_of(value, op, spot)) is not None:
+            found.append(ForeignValue(value))
+        elif (pledge := pledge_of(value, op, location)) is not None:
             found.append(pledge)
     return found
 
 
-def pledge_of(value: Any, op: str, spot: Spot, *, writes: bool = False) -> Pledge | None:
+def pledge_of(value: Any, op: str, location: Location, *, writes: bool = False) -> Pledge | None:
     """Borrow a value for an op, for writing where that is what it is for; None: it is no memory.
 
     A tensor is borrowed for reading, unless the op `writes` it.
@@ -174,20 +174,20 @@ def pledge_of(value: Any, op: str, spot: Spot, *, writes: bool = False) -> Pledg
     if _is_lender(value):
         with LOCK:
             value.check_usable()
-            ticket = value.ticket.state.rewrite(value.ticket, _writing(op, spot))
+            ticket = value.ticket.state.rewrite(value.ticket, _writing(op, location))
         return Pledge(value, value.tensor.region, ticket, op)
     handle: Any = value.content if _is_arc(value) else value
     if isinstance(handle, Handle):
-        ticket, alone = _borrowed(handle, op, spot, writes=writes)
+        ticket, alone = _borrowed(handle, op, location, writes=writes)
         return Pledge(value, handle.region, ticket, op, alone=alone)
     region = _seen(value) if is_strange(value) else None
     if region is None:
         return None
-    use = Use(f"read by `{op}`", spot)
+    use = Use(f"read by `{op}`", location)
     return Pledge(value, region, region.storage.state.share(use, region.part), op)
 
 
-def _borrowed(handle: Handle, op: str, spot: Spot, *, writes: bool) -> tuple[Ticket, bool]:
+def _borrowed(handle: Handle, op: str, location: Location, *, writes: bool) -> tuple[Ticket, bool]:
     """The borrow of a tensor, and whether it has ended no other."""
     region = handle.region
     state = region.storage.state
@@ -195,14 +195,14 @@ def _borrowed(handle: Handle, op: str, spot: Spot, *, writes: bool) -> tuple[Tic
         handle.check_usable()
         if writes:
             handle.check_writable()
-            return state.exclude(_writing(op, spot), region.part, handle.ticket), False
-        use = Use(f"read by `{op}`", spot)
+            return state.exclude(_writing(op, location), region.part, handle.ticket), False
+        use = Use(f"read by `{op}`", location)
         alone = state.exclusive is None and not (state.writers or state.neighbours)
         return state.share(use, region.part, handle.ticket), alone
 
 
-def _writing(op: str, spot: Spot) -> Use:
-    return Use(f"borrowed for writing by `{op}`", spot)
+def _writing(op: str, location: Location) -> Use:
+    return Use(f"borrowed for writing by `{op}`", location)
 
 
 def _seen(array: Any) -> Region | None:

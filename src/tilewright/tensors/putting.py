@@ -14,7 +14,7 @@ from . import storage
 from .layout import row_major
 from .order import hosts_turn
 from .region import Region
-from .working import let_go, put_work
+from .submission import release_kept, submit_work
 
 if TYPE_CHECKING:
     from ..op.core import DeviceOp
@@ -25,7 +25,7 @@ def put_copy(ctx: ExecutionContext, op: DeviceOp[Any], target: Region, source: R
     device = ctx.device
     blocks = _block(target, device), _block(source, device)
     copy = partial(ctx.stream.copy, *blocks, inline=ctx.waits)
-    put_work(ctx, op, copy, writes=[target], reads=[source])
+    submit_work(ctx, op, copy, writes=[target], reads=[source])
 
 
 def put_upload(
@@ -34,7 +34,7 @@ def put_upload(
     """Copy an array of the same shape and element size into a region."""
     blocks = _block(target, ctx.device), _block_of_array(source)
     copy = partial(ctx.stream.copy, *blocks, inline=ctx.waits)
-    put_work(ctx, op, copy, writes=[target], keep=source)
+    submit_work(ctx, op, copy, writes=[target], keep=source)
 
 
 def put_download(
@@ -43,7 +43,7 @@ def put_download(
     """Copy a region into an array of the same shape and element size; gives the end of it."""
     blocks = _block_of_array(target), _block(source, ctx.device)
     copy = partial(ctx.stream.copy, *blocks, inline=ctx.waits)
-    put_work(ctx, op, copy, reads=[source], keep=target)
+    submit_work(ctx, op, copy, reads=[source], keep=target)
     return ctx.stream.record()
 
 
@@ -51,7 +51,7 @@ def put_zeros(ctx: ExecutionContext, op: DeviceOp[Any], target: Region) -> None:
     """Make new memory zero."""
     zero = bytes(target.dtype.itemsize)
     fill = partial(ctx.stream.fill, _block(target, ctx.device), zero, inline=ctx.waits)
-    put_work(ctx, op, fill, writes=[target])
+    submit_work(ctx, op, fill, writes=[target])
 
 
 def write_now(target: Region, source: np.ndarray[Any, Any]) -> None:
@@ -93,7 +93,7 @@ def _copy_now(stream: Stream, target: Block, source: Block, kept: object) -> Non
     try:
         stream.copy(target, source, inline=True)
     finally:
-        stream.after(partial(let_go, kept))
+        stream.after(partial(release_kept, kept))
     stream.synchronize()
 
 

@@ -9,7 +9,7 @@ from threading import get_ident
 from typing import Any, NoReturn
 
 from ..base.errors import DeviceError
-from ..devices.stub.words import MEMORY_WORDS, new_words
+from ..devices.native_records import REPLAY_WORDS, new_words
 from ..op.nesting import RECORDERS, Recorder
 from .region import Region
 from .storage import Storage
@@ -104,7 +104,7 @@ class PlainMemory:
         """`writing` says what is done to what is written, in words; `keep` lives as long."""
         self.records = (*writes, *reads)
         count, written = len(self.records), len(writes)
-        row, words = new_words(3 * count), new_words(MEMORY_WORDS)
+        row, words = new_words(3 * count), new_words(REPLAY_WORDS)
         row[:count] = [region.record for region in self.records]
         words[:] = [ctypes.addressof(row), count, written, id(writing)]
         self.address = ctypes.addressof(words)

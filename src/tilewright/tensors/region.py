@@ -179,7 +179,7 @@ def _layout_of_array(
     """The layout of arrays alike, whose strides are in bytes; whether they can be a buffer."""
     if form == f4e2m1fn.np:
         raise ShapeError(
-            "f4e2m1fn has no memory form of its own",
+            "f4e2m1fn has no unpacked memory format",
             expected="pairs of f4e2m1fn packed into bytes: dtype f4e2m1fnx2",
             got=f"a NumPy array of {form}",
         )

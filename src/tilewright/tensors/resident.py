@@ -29,7 +29,7 @@ class Resident:
         self.dtype = as_dtype(dtype)
         if self.dtype is f4e2m1fn:
             raise ShapeError(
-                "f4e2m1fn has no memory form of its own",
+                "f4e2m1fn has no unpacked memory format",
                 expected="pairs of f4e2m1fn packed into bytes: dtype f4e2m1fnx2",
                 got="f4e2m1fn",
             )

@@ -35,15 +35,15 @@ def state_in_words(handle: Handle) -> str:
     """Who has a tensor, what is being done to it, and since which line."""
     moved = handle.moved
     if moved is not None:
-        return f"moved: consumed by {moved.what}, {place_of(moved.spot)}"
+        return f"moved: consumed by {moved.what}, {place_of(moved.location)}"
     words = [handle.state or "owned"]
     ticket = handle.ticket
     if ticket is not None and (ender := ticket.ended_by()) is not None:
-        words.append(f"ended: it was {ender}, {place_of(ender.spot)}")
+        words.append(f"ended: it was {ender}, {place_of(ender.location)}")
     if handle.owners() > 1:
         words.append(f"shared by {handle.owners()} owners")
     for lease in handle.region.storage.state.live_leases():
-        words.append(f"{lease.kind.while_}, {place_of(lease.spot)}")
+        words.append(f"{lease.kind.while_}, {place_of(lease.location)}")
     if is_in_flight(handle.region):
         words.append("in flight: work that writes it has been started")
     return "; ".join(words)

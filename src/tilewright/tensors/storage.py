@@ -155,6 +155,6 @@ def _nothing() -> None:
 
 
 _Span: TypeAlias = tuple[Device, int, int, bool]
-"""A device, the first byte address and the one behind the last, whether it is read only."""
+"""A device, the first byte address and the one behind the last, whether it is read-only."""
 
 IMPORTS = Imports()

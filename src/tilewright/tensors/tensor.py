@@ -25,6 +25,7 @@ from .exporting import Wish, check_wish, device_of
 from .host_write import HostWrite
 from .indexing import Key
 from .interop import Interop, export_to_write
+from .misuse_hints import ArrayMisuseHints
 from .order import is_in_flight
 from .ownership import Moved, Ours, Title
 from .partition import Partition, Unpartitioned, cut
@@ -33,7 +34,6 @@ from .putting import read_now
 from .region import Region
 from .shape import ShapeLike
 from .show import facts, table
-from .slips import ArraySlips
 from .transfer import CopyInto, Duplicate, ToHost
 from .views import Range, axis_of, permuted, reinterpreted, reshaped, selected, sliced, swapped
 
@@ -46,7 +46,7 @@ PARTITION_HINT = (
 )
 
 
-class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
+class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
     """An array of elements of one type. Made by `tw.zeros`, `tw.from_numpy` and their like.
 
     Kernels read it as it is, and write it through `partition` or `partition_mut`. Shape, dtype,
@@ -224,7 +224,7 @@ class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
         return self
 
     def _into(self, region: Region, what: str) -> Tensor[Any]:
-        hint = f"use the tensor that {what}(...) gave"
+        hint = f"use the tensor that {what}(...) returned"
         title, _ = self.take_over(f"{what}({region.shape})", hint)
         return Tensor(region, title)
 
@@ -252,7 +252,7 @@ class Tensor(Interop, WithoutOperators, ArraySlips, Generic[E]):
         return Tensor(region, None, self.borrow_shared(what, "a view", region))
 
     if not TYPE_CHECKING:
-        # Slips: for type checkers they are plain errors.
+        # Misuse hints: for type checkers these uses are plain errors.
         def _no_arithmetic(self) -> TypeError:
             return TypeError(
                 "tensors have no arithmetic on the host: write a kernel (@tw.entry),"
@@ -381,8 +381,8 @@ class BorrowMut(Access, Ours, Generic[E]):
                 f"this exclusive borrow of {self.tensor!r} has ended",
                 places=(
                     ("here", place_of(here())),
-                    ("taken", place_of(self.ticket.use.spot)),
-                    (f"ended by (it was {ender})", place_of(ender.spot)),
+                    ("taken", place_of(self.ticket.use.location)),
+                    (f"ended by (it was {ender})", place_of(ender.location)),
                 ),
                 hint="borrow the tensor again",
             )
@@ -415,7 +415,7 @@ set_tensor_classes(
 
 def move(tensor: Tensor[E]) -> Tensor[E]:
     """Take a tensor over into a new variable; using the old one then raises and says so."""
-    title, _ = tensor.take_over("tw.move()", "use the tensor that tw.move(...) gave")
+    title, _ = tensor.take_over("tw.move()", "use the tensor that tw.move(...) returned")
     return Tensor(tensor.region, title)
 
 

@@ -20,8 +20,8 @@ from ..op.running import ELSEWHERE, Steps
 from . import storage
 from .elements import LENGTHY, as_elements, has_type, host_array, is_long
 from .layout import row_major
-from .lending import Lender, Lent, lend_to_read, lend_to_write, written_region
-from .order import check_flights, flights_over
+from .op_borrows import Lender, OpBorrow, borrow_to_read, borrow_to_write, written_region
+from .order import check_pending, pending_over
 from .ownership import Handle
 from .putting import put_copy, put_download, put_upload
 from .region import Region
@@ -50,7 +50,7 @@ class Copying:
 class Reading(Copying):
     """Mixin of copies that read one tensor, and are the first to touch what they write."""
 
-    _reading: Lent
+    _reading: OpBorrow
 
     def check_standing(self) -> None:
         """Raise if the borrow has ended."""
@@ -79,46 +79,48 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
         self._name, self._result = name, result
         self._target = written_region(target, name)
         self._source: DeviceOp[Any] | None = None
-        self._known: Lent | np.ndarray[Any, Any] | None = None
+        self._known: OpBorrow | np.ndarray[Any, Any] | None = None
         if is_op(source):
             source.claim(name)
             self._source, self.made_of = source, (source,)
         else:
             self._known = self._given(source)
-            self.lengthy = not isinstance(self._known, Lent) and is_long(self._known)
-        self._writing = lend_to_write(target, name)
+            self.lengthy = not isinstance(self._known, OpBorrow) and is_long(self._known)
+        self._writing = borrow_to_write(target, name)
         self._home = self._copying_device()
         self.effect = True
 
     def _copying_device(self) -> Device:
         device, known = self._target.storage.device, self._known
-        return _copier(device, known.region.storage.device) if isinstance(known, Lent) else device
+        return (
+            _copier(device, known.region.storage.device) if isinstance(known, OpBorrow) else device
+        )
 
     def check_standing(self) -> None:
         """Raise if a borrow has ended."""
         self._writing.check_standing()
-        if isinstance(self._known, Lent):
+        if isinstance(self._known, OpBorrow):
             self._known.check_standing()
 
     def borrows(self, given: Sequence[object]) -> str | None:
         """What it writes, or reads, that belongs to somebody else."""
         known = self._known
-        reads = known.borrows(given) if isinstance(known, Lent) else None
+        reads = known.borrows(given) if isinstance(known, OpBorrow) else None
         return self._writing.borrows(given) or reads
 
     def give_back(self) -> None:
         """Let what it would have used be used again from where it came."""
         for lent in (self._writing, self._known):
-            if isinstance(lent, Lent):
+            if isinstance(lent, OpBorrow):
                 lent.give_back()
 
     def detach(self) -> None:
         """It will read an array later: keep what is there now."""
         known = self._known  # another thread may run it meanwhile
-        if not (known is None or isinstance(known, Lent)):
+        if not (known is None or isinstance(known, OpBorrow)):
             self._known = known.copy()
 
-    def _given(self, source: Any) -> Lent | np.ndarray[Any, Any]:
+    def _given(self, source: Any) -> OpBorrow | np.ndarray[Any, Any]:
         """What is copied, once it is known to fit."""
         target = self._target
         handle = getattr(source, "value", source)  # of an Arc, its tensor
@@ -130,27 +132,27 @@ class CopyInto(Copying, Composite[T_co], Generic[T_co]):
             return array
         _refuse_misfit(self._name, target, handle.region.shape, handle.region.dtype)
         _refuse_overlap(self._name, target, handle.region)
-        return lend_to_read(handle, self._name)
+        return borrow_to_read(handle, self._name)
 
     def steps(self, ctx: ExecutionContext) -> Steps[T_co]:
         """The source if it is an op, then the copy."""
         if self._source is not None:
             self._known = self._given((yield self._source))
-            if ctx.on_loop and not isinstance(self._known, Lent) and is_long(self._known):
+            if ctx.on_loop and not isinstance(self._known, OpBorrow) and is_long(self._known):
                 yield ELSEWHERE
         assert self._known is not None
         ctx.borrowed(self._result)
         self._copy(ctx, self._known)
         return self._result
 
-    def _copy(self, ctx: ExecutionContext, source: Lent | np.ndarray[Any, Any]) -> None:
+    def _copy(self, ctx: ExecutionContext, source: OpBorrow | np.ndarray[Any, Any]) -> None:
         writing = self._writing
         writing.entrust(ctx)
-        if isinstance(source, Lent):
+        if isinstance(source, OpBorrow):
             source.check(ctx)
         writing.check(ctx)
         target = writing.region
-        if isinstance(source, Lent):
+        if isinstance(source, OpBorrow):
             put_copy(ctx, self, target, source.region)
             source.settle(ctx)
         else:
@@ -170,7 +172,7 @@ class Duplicate(Reading, DeviceOp[T_co], Generic[T_co]):
         self, name: str, source: Handle, device: Device, wrap: Callable[[Region], T_co]
     ) -> None:
         self._name, self._device, self._wrap = name, device, wrap
-        self._reading = lend_to_read(source, name)
+        self._reading = borrow_to_read(source, name)
         self._home = _copier(device, self._reading.region.storage.device)
 
     def execute(self, ctx: ExecutionContext) -> T_co:
@@ -197,7 +199,7 @@ class ToHost(Reading, Composite[npt.NDArray[Any]]):
 
     def __init__(self, name: str, source: Handle, *, flat: bool = False) -> None:
         self._name, self._flat = name, flat
-        self._reading = lend_to_read(source, name)
+        self._reading = borrow_to_read(source, name)
         region = self._reading.region
         self._home = region.storage.device
         nbytes = size(region.shape) * region.dtype.itemsize
@@ -210,13 +212,13 @@ class ToHost(Reading, Composite[npt.NDArray[Any]]):
         self._reading.check(ctx)
         source = self._reading.region
         target = np.empty(source.shape, source.dtype.np)
-        before = flights_over([source])
+        before = pending_over([source])
         arrived = put_download(ctx, self, target, source)
         yield arrived
         arrived.stream.sweep()  # some devices leave the last step to the host
-        for flight in before:
-            flight.wait()
-        check_flights(before, [source])  # what wrote the data may have failed
+        for pending in before:
+            pending.wait()
+        check_pending(before, [source])  # what wrote the data may have failed
         self._reading.settle(ctx)
         return target.reshape(-1) if self._flat else target
 
@@ -238,7 +240,7 @@ def _refuse_misfit(name: str, target: Region, shape: tuple[int, ...], dtype: Any
             f"`{name}` copies between equal shapes",
             expected=str(target.shape),
             got=str(shape),
-            hint="bring the source into that shape: x.reshape(...)"
+            hint="reshape the source: x.reshape(...)"
             if size(shape) == size(target.shape) else None,
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ def in_memory(dtype: Any) -> AnyDType:
     found = as_dtype(dtype)
     if found is dt.f4e2m1fn:
         raise ShapeError(
-            "f4e2m1fn has no memory form of its own",
+            "f4e2m1fn has no unpacked memory format",
             expected="pairs of f4e2m1fn packed into bytes: dtype f4e2m1fnx2",
             got="f4e2m1fn",
         )
@@ -63,7 +63,7 @@ def sliced(region: Region, ranges: Sequence[Range]) -> Region:
 
 def _within(axis: int, shape: Shape, given: Any) -> slice_type:
     if type(given) in (list, tuple):
-        raise TypeError("slice() takes a range per axis, each as an argument of its own:"
+        raise TypeError("slice() takes a range per axis, each as a separate argument:"
                         " t.slice(range(1, 3), range(0, 2)), or t[1:3, :2]")  # fmt: skip
     if type(given) not in (range, slice_type):
         raise TypeError(
@@ -88,8 +88,8 @@ def permuted(region: Region, order: Sequence[SupportsIndex]) -> Region:
     axes = [axis_of(axis, rank) for axis in order]
     if sorted(axes) != list(range(rank)):
         raise ShapeError(
-            "permute() takes each axis once",
-            expected=f"an order of the axes 0 to {rank - 1}" if rank else "no axes",
+            "permute() needs a permutation of the axes",
+            expected=f"each of 0 to {rank - 1} once" if rank else "no axes",
             got=str(tuple(order)),
         )
     shape = tuple([region.shape[axis] for axis in axes])

@@ -157,7 +157,7 @@ def test_a_graph_is_not_replayed_while_an_op_is_started() -> None:
 
 def test_graphs_of_another_device_are_refused() -> None:
     graph, x = counter(10)
-    with pytest.raises(tw.Error, match="cannot be put on a stream of another device"):
+    with pytest.raises(tw.Error, match="cannot be enqueued on a stream of another device"):
         graph.launch().sync_on(REFERENCE.new_stream())
     was_run(x, 0)
 
@@ -166,7 +166,7 @@ def test_nothing_is_left_behind() -> None:
     graph, x = counter(100)
     stream, replay = CPU.new_stream(), graph._replay
     watched = [
-        graph, replay, replay._run, graph._memory, graph.name, x, stream, stream.lane,
+        graph, replay, replay._run, graph._memory, graph.name, x, stream, stream.timeline,
         None, True, (),
     ]  # fmt: skip
 

@@ -433,7 +433,7 @@ def test_the_handler_of_a_signal_cannot_replay_what_it_interrupts(
     graph, x, _ = lasts(1 << 21)
     for _ in range(2):
         graph.launch().sync()
-    inside = "by this very thread, which a signal has interrupted"
+    inside = "a signal interrupted this thread while it was running"
     for handler, refused in (
         (lambda: graph.launch().sync(), inside if ways.by_core else "cannot be run here"),
         (lambda: graph.set_args(0, x.partition_mut(1), x, x), inside),

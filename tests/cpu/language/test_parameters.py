@@ -60,7 +60,7 @@ def same_shapes(out: tl.TensorMut[f32], x: tl.Tensor[f32, *S], y: tl.Tensor[f32,
 def test_shapes_linked_by_a_pack(device, rng):
     x, y = rng.standard_normal((2, 5, 6)).astype(np.float32)
     assert_all(["product"], [run_kernel(device, same_shapes, (4, 4), x, y)], [x * y])
-    with pytest.raises(tw.ShapeError, match="`S` of `same_shapes` stands for two shapes"):
+    with pytest.raises(tw.ShapeError, match="`S` of `same_shapes` has two shapes"):
         run_kernel(device, same_shapes, (4, 4), x, y[:4])
 
 
@@ -83,9 +83,9 @@ def test_linked_parameters(device, rng):
         )
         got = run_kernel(device, linked, (4, 8), x, y, 3, dtype=dtype, shape=(4, 8))
         assert_all([str(dtype)], [got], [(x + y) * dtype.np.type(3)])
-    with pytest.raises(tw.ShapeError, match="`E` of `linked` stands for two element types"):
+    with pytest.raises(tw.ShapeError, match="`E` of `linked` has two element types"):
         run_kernel(device, linked, (4, 8), x, y.astype(np.int64), 3, dtype=i32, shape=(4, 8))
-    with pytest.raises(tw.ShapeError, match="`N` of `linked` stands for two extents"):
+    with pytest.raises(tw.ShapeError, match="`N` of `linked` has two extents"):
         run_kernel(device, linked, (4, 8), x[:, :5], y, 3, dtype=i32, shape=(4, 8))
 
 

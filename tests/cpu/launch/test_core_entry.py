@@ -120,9 +120,9 @@ def test_a_chain_gives_its_arguments_and_the_right_numbers(kernel, tensors):
 
 
 def test_a_launch_may_be_built_for_a_program_that_stands_elsewhere(kernel, tensors):
-    spot = here()  # elsewhere
-    op = kernel.call_at(spot, tensors)
-    text = "spot = here()  # elsewhere"
+    location = here()  # elsewhere
+    op = kernel.call_at(location, tensors)
+    text = "location = here()  # elsewhere"
     assert place_of(op.built).text == text
     other = kernel(*tensors)
     with pytest.raises(tw.BorrowError) as raised:
@@ -253,7 +253,7 @@ def test_endings_take_what_pythons_do(kernel, tensors):
             op.sync_on(*given)
     with pytest.raises(TypeError, match="unexpected keyword"):
         op.start_on(strim=stream)
-    with pytest.raises(tw.SchedulingError, match="did not give a stream"):
+    with pytest.raises(tw.SchedulingError, match="did not return a stream"):
         op.start_on(3)
     op.close()
 

@@ -332,11 +332,11 @@ def test_nothing_is_left_behind() -> None:
     x, out = vector(100), vector(100)
     warm(doubled, out, x)
     stream = CPU.new_stream()
-    shot = doubled(out.borrow_mut(), x)
-    held = shot._held
+    op = doubled(out.borrow_mut(), x)
+    held = op._held
     assert held is not None
-    shot.sync()
-    watched = [x, out, x.plain, out.plain, stream, stream.lane, held[-1], None, True, False, ()]
+    op.sync()
+    watched = [x, out, x.plain, out.plain, stream, stream.timeline, held[-1], None, True, False, ()]
 
     def both_ways() -> None:
         doubled(out.borrow_mut(), x).sync()

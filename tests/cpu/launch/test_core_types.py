@@ -163,7 +163,7 @@ def test_streams_that_were_never_initialized_are_refused(made_by_core):
     op.sync()
 
 
-@pytest.mark.parametrize("lacking", ["address", "device", "lane"])
+@pytest.mark.parametrize("lacking", ["address", "device", "timeline"])
 def test_streams_that_lack_something_are_left_to_python(made_by_core, lacking):
     """Which may do without it, or raises; the process goes on in either case."""
     maker, call, _ = made_by_core

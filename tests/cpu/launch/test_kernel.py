@@ -374,7 +374,7 @@ def test_code_from_the_disk_that_the_loader_refuses_is_compiled_again(tmp_path, 
         assert compiled_again() == []
         assert swap_code(current_store(), lambda code: other) == 1
         (reason,) = compiled_again()
-        assert reason.startswith("cpu refused the code: native code cannot be loaded")
+        assert reason.startswith("cpu rejected the code: native code cannot be loaded")
         assert compiled_again() == [], "what is on disk has been replaced"
 
 

@@ -40,7 +40,7 @@ def test_a_run_that_is_dropped_is_gone_with_its_code(kernel, numbers):
     op.sync()
     over = load_native(code.compiled.artifact, ())
     run = over(bound.form.args, (1, 1, 1))
-    assert run.shot is not None and run.lending is not None
+    assert run.plan is not None and run.lending is not None
     loaded = weakref.ref(run._loaded.function), weakref.ref(run)
     del run, over
     assert [ref() for ref in loaded] == [None, None]

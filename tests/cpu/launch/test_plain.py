@@ -8,9 +8,9 @@ import pytest
 import tilewright as tw
 import tilewright.lang as tl
 from support.numbers import fresh_rng
-from tilewright.devices.lane import ISSUED, OVER, UNPUT
+from tilewright.devices.timeline import ISSUED, OVER, UNSUBMITTED
 from tilewright.launch.operation import Launch
-from tilewright.tensors.order import flights_over, is_in_flight
+from tilewright.tensors.order import is_in_flight, pending_over
 
 
 @tw.entry
@@ -41,14 +41,14 @@ def far():
 
 def test_launches_of_one_stream_are_noted_by_number_alone(tensors, stream):
     z, x, y = tensors
-    p, before = z.partition_mut(16), stream.lane.words[ISSUED]
+    p, before = z.partition_mut(16), stream.timeline.words[ISSUED]
     for _ in range(20):
         add(p, x, y).start_on(stream)
     orders = [t.region.storage.order for t in tensors]
     assert not any(order.writes or order.reads for order in orders)
     stream.synchronize()
-    assert not is_in_flight(z.region) and stream.lane.words[OVER] == before + 20
-    assert stream.lane.flights == {} and stream.lane.words[UNPUT] == 0
+    assert not is_in_flight(z.region) and stream.timeline.words[OVER] == before + 20
+    assert stream.timeline.pending == {} and stream.timeline.words[UNSUBMITTED] == 0
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + y.to_numpy())
 
 
@@ -78,7 +78,7 @@ def test_a_failed_launch_that_is_waited_for_leaves_nothing_behind(tensors, strea
     z, x, y = tensors
     with pytest.raises(tw.LaunchError, match="index out of range"):
         at(z.partition_mut(16), x, far).sync_on(stream)
-    assert flights_over([z.region], writes=True) == []
+    assert pending_over([z.region], writes=True) == []
     add(z.partition_mut(16), x, y).sync_on(stream)
     np.testing.assert_array_equal(z.to_numpy(), x.to_numpy() + y.to_numpy())
 
@@ -112,7 +112,7 @@ def test_threads_that_share_tensors_and_a_stream(tensors, stream):
     stream.synchronize()
     for mine in own:
         np.testing.assert_allclose(mine.to_numpy(), 2 * x.to_numpy() + y.to_numpy(), rtol=1e-5)
-    assert stream.lane.flights == {}
+    assert stream.timeline.pending == {}
 
 
 # Arguments that become tensors: NumPy arrays, and what argument ops give

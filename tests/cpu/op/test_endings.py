@@ -31,9 +31,9 @@ from tilewright import f32, i32, simt
 from tilewright.base.errors import ContextError
 from tilewright.devices.cpu.pool import default
 from tilewright.devices.host import CPU
-from tilewright.devices.lane import ISSUED, OVER
+from tilewright.devices.timeline import ISSUED, OVER
 from tilewright.op.nesting import THREAD
-from tilewright.tensors import flight
+from tilewright.tensors import pending_work
 
 pytestmark = pytest.mark.usefixtures("own_garbage")
 
@@ -122,10 +122,10 @@ class Place:
 def no_waiting(monkeypatch):
     """Nothing else runs here: who waits for work to be put on a stream waits for ever."""
 
-    def wait(is_put: Callable[[], bool]) -> None:
+    def wait(is_submitted: Callable[[], bool]) -> None:
         raise AssertionError("this would wait for work that nobody puts on a stream any more")
 
-    monkeypatch.setattr(flight, "_wait_until", wait)
+    monkeypatch.setattr(pending_work, "_wait_until", wait)
 
 
 @pytest.mark.cpu_alone
@@ -283,7 +283,7 @@ def test_the_handler_of_a_signal_cannot_read_what_a_launch_writes_that_it_interr
     interrupted.x, _other = tw.asarray(array[:MANY]), tw.asarray(array[MANY // 2 :])
     error = interrupted.result()
     assert isinstance(error, ContextError) and "afterwards" in str(error.hint)
-    assert "by this very thread, which a signal has interrupted" in str(error)
+    assert "a signal interrupted this thread while it was" in str(error)
     place.launch()
     assert np.array_equal(place.z.to_numpy(), place.numbers + 1)
 
@@ -321,11 +321,11 @@ def test_what_became_of_work_is_heard_wherever_an_interrupt_comes(kernel, limit,
             with pytest.raises(tw.LaunchError, match="too large") if fails else nullcontext():
                 future.result()
         place.stream.synchronize()
-        assert not place.stream._dues, point
+        assert not place.stream._callbacks, point
         place.launch()
         assert np.array_equal(place.z.to_numpy(), place.numbers + 1), point
-        assert place.stream.lane.words[OVER] == place.stream.lane.words[ISSUED], point
-        assert not place.stream.lane.flights, point
+        assert place.stream.timeline.words[OVER] == place.stream.timeline.words[ISSUED], point
+        assert not place.stream.timeline.pending, point
         if kernel == "checked":
             assert capsys.readouterr().out.count("seen") >= 2, point
         if is_over:

@@ -154,7 +154,7 @@ def test_what_a_function_kept_is_taken_back():
     with pytest.raises(ZeroDivisionError):
         double(y.partition((4,)), x).inspect(lambda p, _: kept.append(p)).map(failing).sync()
     assert y.to_numpy().tolist() == [6.0] * 4
-    with pytest.raises(tw.BorrowError, match="went back to the variable it came from"):
+    with pytest.raises(tw.BorrowError, match="was returned to its former owner"):
         double(kept[0], x)
 
 

@@ -9,7 +9,7 @@ import tilewright as tw
 import tilewright.lang as tl
 from support.gates import PATIENCE, new_gate
 from tilewright import f32
-from tilewright.devices.stub.words import Look
+from tilewright.devices.native_records import SlowPath
 
 N = 4096
 A_WHILE = 0.02
@@ -117,8 +117,8 @@ def test_a_copy_that_is_over_leaves_nothing_to_be_looked_at(streams, from_host, 
     target = x.borrow_mut() if borrowed else x
     target.copy_from(np.full(N, 2.0, "f4") if from_host else y).sync_on(streams[0])
     looks = [tensor.region.storage.state.slow_path for tensor in (x, y)]
-    assert looks[0] == (Look.EXCLUSIVE if borrowed else 0)
-    assert not looks[1] & Look.FLIGHTS
+    assert looks[0] == (SlowPath.EXCLUSIVE if borrowed else 0)
+    assert not looks[1] & SlowPath.PENDING
     launch(z, x, 3.0).sync_on(streams[1])
     all_are(z, 6.0)
 

@@ -100,7 +100,7 @@ def test_one_that_another_library_captures_is_refused(fake_gpu, fake_cuda):
     kept = foreign_stream(theirs)
     fake_cuda.begin_capture(theirs.handle)
     for _ in range(2):
-        with pytest.raises(SchedulingError, match="another library captures"):
+        with pytest.raises(SchedulingError, match="another library is capturing"):
             foreign_stream(theirs)
     fake_cuda.end_capture(theirs.handle)
     assert foreign_stream(theirs) is kept

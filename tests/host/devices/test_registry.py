@@ -109,7 +109,7 @@ def test_listing_devices_opens_none(driver):
 def test_a_driver_without_its_package_is_told_of(driver):
     driver(ContextError("the package is missing", got="no module", hint="pip install it"))
     with pytest.warns(
-        RuntimeWarning, match="runs on the CPU .*the package is missing.*pip install"
+        RuntimeWarning, match="the CPU is the default device: the package is missing.*pip install"
     ):
         assert best_device() is CPU
     assert all_devices() == (CPU, REFERENCE, NULL)

@@ -131,7 +131,7 @@ def test_element_types_of_memory(fake_gpu, fake_cuda, name):
     assert dict(asked.types)["factor"] == "fp64" and dict(asked.types)["count"] == "i64"
 
 
-def test_launches_alike_are_fired(add, fake_gpu, seen, monkeypatch):
+def test_launches_alike_are_submitted(add, fake_gpu, seen, monkeypatch):
     """Each with the code that Triton would use: by type, alignment, and being 1 or not."""
     numbers = [(1000, 0.5), (992, 0.5), (1, 0.5), (7, np.float64(0.5)), (tw.i64(9), 2)]
     x, y, z = some(fake_gpu), some(fake_gpu), tw.zeros((1000,), device=fake_gpu).sync()
@@ -187,7 +187,7 @@ def test_what_is_refused(add, fake_gpu, fake_cuda, seen):
             kernel(add_kernel, reads=("y",), grid=(1,))
         with pytest.raises(TypeError, match=r"made by @triton\.jit is needed, got function"):
             kernel(lambda x: x, grid=(1,))
-    with pytest.raises(tw.LaunchError, match="wrapped inside"):
+    with pytest.raises(tw.LaunchError, match="wrap it inside"):
         kernel(add_kernel, grid=(1,))
     assert not seen
 

@@ -57,7 +57,7 @@ def test_what_no_device_runs_is_refused(asked, text):
 
 @pytest.mark.parametrize("written", [{}, {"out": (4,)}])
 def test_rows_must_be_known(written):
-    with pytest.raises(LaunchError, match="does not follow"):
+    with pytest.raises(LaunchError, match="not define the number of threads"):
         chosen("k", TWO, Asked(), written)
 
 

@@ -147,8 +147,8 @@ def test_a_node_runs_over_as_many_blocks_as_its_arguments_ask_for(load, fake_gpu
 
 
 @pytest.fixture
-def fired_only(monkeypatch):
-    """From now on launches are fired, or fail."""
+def submitted_only(monkeypatch):
+    """From now on launches are submitted, or fail."""
 
     def refuse(self, *args, **keywords):
         raise AssertionError("it took the long way")
@@ -156,10 +156,10 @@ def fired_only(monkeypatch):
     return lambda: monkeypatch.setattr(ForeignRun, "start", refuse)
 
 
-def test_launches_alike_are_fired(scale, fake_gpu, fake_cuda, fired_only):
+def test_launches_alike_are_submitted(scale, fake_gpu, fake_cuda, submitted_only):
     x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
     scale(z.borrow_mut(), x, 300, 2.0).sync()
-    fired_only()
+    submitted_only()
     for n, factor in [(300, 3.0), (7, -1.0), (np.uint32(300), 4)]:
         poison = np.full(300, np.nan, np.float32)
         z.copy_from(poison).sync()
@@ -218,7 +218,7 @@ def test_the_grid_may_follow_from_the_arguments(load, fake_gpu, fake_cuda):
 
 
 def test_it_is_wrapped_inside_unsafe(load):
-    with pytest.raises(tw.LaunchError, match=r"it is wrapped inside `tw.unsafe\(\)`"):
+    with pytest.raises(tw.LaunchError, match=r"wrap it inside `tw.unsafe\(\)`"):
 
         @cuda.kernel(load())
         def scale(out: simt.DisjointSlice[f32]) -> None: ...
@@ -295,7 +295,7 @@ def test_strided_tensors_where_they_are_declared(load, fake_gpu, fake_cuda):
 def test_a_failure_gives_everything_back(scale, fake_gpu, fake_cuda):
     x, z = some(fake_gpu), tw.zeros((300,), device=fake_gpu).sync()
     fake_cuda.fail("launch", 1)
-    with pytest.raises(tw.DriverError, match="refused to launch `scale`"):
+    with pytest.raises(tw.DriverError, match="rejected the launch of `scale`"):
         scale(tw.move(z), x, 300, 2.0).sync()
     assert not z.to_numpy().any(), "the tensor is back"
 

@@ -137,5 +137,5 @@ def test_a_prefix_takes_any_grid_inside_its_tiles():
     for grid in (4, 2, 1), (1, 1, 1), (0, 2, 1), (3, 1, 1):
         assert launch_grid("k", args, grid, 1) == grid
     for grid in (5, 2, 1), (4, 3, 1), (1, 1, 2):
-        with pytest.raises(tw.LaunchError, match="goes beyond the tiles"):
+        with pytest.raises(tw.LaunchError, match="exceeds the tiles"):
             launch_grid("k", args, grid, 1)

@@ -118,7 +118,7 @@ def test_a_pack_ties_an_output_to_inputs_however_it_is_cut(shape):
     longer = (*shape[:-1], shape[-1] + 1)
     for given in ((shape, longer, shape), (shape, shape, longer), (longer, shape, shape)):
         of_z, of_x, of_y = given
-        with pytest.raises(tw.ShapeError, match="`S` of `tied` stands for two shapes"):
+        with pytest.raises(tw.ShapeError, match="`S` of `tied` has two shapes"):
             tied(out(*of_z, tile=tile), ones(*of_x), ones(2, *of_y))
 
 

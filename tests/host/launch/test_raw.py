@@ -11,7 +11,7 @@ import tilewright as tw
 from support.interrupts import MOST_POINTS, raise_at, raise_behind
 from support.numbers import fresh_rng
 from tilewright.devices.cuda.results import INVALID_PTX
-from tilewright.tensors import flight
+from tilewright.tensors import pending_work
 
 PTX = ".version 7.0\n.target sm_80\n.visible .entry scale()\n"
 CONFIG = tw.LaunchConfig((4, 1, 1), (256, 1, 1))
@@ -83,7 +83,7 @@ def test_launches_behind_listed_work_of_their_stream_are_only_numbered(scale, fa
     for _ in range(50):
         launching(scale, x, out).start_on(stream)
     orders = [tensor.region.storage.order for tensor in (x, out)]
-    listed = [[*order.writes, *order.reads, *order.covered] for order in orders]
+    listed = [[*order.writes, *order.reads, *order.superseded] for order in orders]
     assert [len(each) for each in listed] == [1, 0]
     launching(scale, out, x, 3.0).start_on(other)
     fake_cuda.release()
@@ -104,7 +104,7 @@ def test_it_is_ordered_with_work_on_other_streams(scale, fake_gpu, fake_cuda):
 @pytest.fixture
 def no_waiting(monkeypatch):
     """Nothing else runs here: who waits for work to be put on a stream waits for ever."""
-    monkeypatch.setattr(flight, "_wait_until", None)
+    monkeypatch.setattr(pending_work, "_wait_until", None)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ops that were never run
@@ -117,7 +117,7 @@ def test_nobody_waits_for_a_launch_that_was_interrupted(scale, fake_gpu, end, in
     expected, stream, other = x.to_numpy(), fake_gpu.new_stream(), fake_gpu.new_stream()
     for point in range(1, MOST_POINTS):
         is_over = not interrupted(point, partial(end, launching(scale, x, out), stream))
-        assert stream.lane.all_put() is not None, point
+        assert stream.timeline.all_submitted() is not None, point
         launching(scale, x, out, point).sync_on(other)
         np.testing.assert_array_equal(out.to_numpy(), np.float32(point) * expected)
         if is_over:
@@ -155,7 +155,7 @@ def test_what_nobody_waits_for_is_let_go_of(scale, fake_gpu):
     for _ in range(500):
         launching(scale, x[:1000], out[:1000]).start_on(stream)
     assert len(stream._marks) < 100
-    assert len(out.region.storage.order.covered) < 100
+    assert len(out.region.storage.order.superseded) < 100
 
 
 def test_in_a_graph(scale, fake_gpu):
@@ -235,7 +235,7 @@ def test_memory_is_let_go_of_after_a_refusal(scale, fake_gpus, fake_cuda):
 
 def test_ptx_that_is_not_valid(fake_cuda, fake_gpu):
     fake_cuda.fail("load_module", INVALID_PTX)
-    with pytest.raises(tw.DriverError, match="refused load_module") as caught:
+    with pytest.raises(tw.DriverError, match="rejected load_module") as caught:
         tw.load_module_from_ptx(PTX)
     assert "the PTX is not valid" in str(caught.value)
     with pytest.raises(tw.DriverError, match="expected: a cubin, a fatbin or PTX"):

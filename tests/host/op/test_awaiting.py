@@ -227,7 +227,7 @@ def test_only_asyncio_is_told_that_an_op_is_there():
     op = Give(1)
     asked = "bool(op)", vars(asyncio.base_tasks), {"op": op}
     assert eval(*asked) is True
-    with pytest.raises(TypeError, match="before asking for the truth"):
+    with pytest.raises(TypeError, match="before testing the truth"):
         bool(op)
     op.close()
 

@@ -296,7 +296,7 @@ def test_what_an_op_runs_is_used():
 
 
 def test_what_a_started_op_runs_gives_no_host_data_either():
-    with pytest.raises(Error, match="gives host data, which cannot be given in flight"):
+    with pytest.raises(Error, match="is host data, which cannot be in flight"):
         Twice(HostData).start()
 
 

@@ -56,7 +56,7 @@ def test_host_data_is_not_given_in_flight(golden, places):
 
 
 def test_host_data_that_a_function_brings_is_refused_when_it_comes():
-    with pytest.raises(Error, match="`HostData` gives host data"):
+    with pytest.raises(Error, match="the result of `HostData` is host data"):
         value(1).then(lambda _: HostData()).start()
 
 
@@ -68,7 +68,7 @@ def test_schedule_takes_the_policys_stream():
 
 @pytest.mark.parametrize("ending", ["sync_on", "start_on"])
 def test_only_streams_are_streams(ending):
-    with pytest.raises(SchedulingError, match=f"the caller of {ending} did not give a stream"):
+    with pytest.raises(SchedulingError, match=f"the caller of {ending} did not return a stream"):
         getattr(value(1), ending)("stream")
 
 
@@ -152,7 +152,9 @@ def test_spawn_starts_and_gives_the_future():
 @pytest.mark.parametrize("build", [Borrowing, lambda: value(1).then(lambda _: Borrowing())])
 def test_spawn_refuses_borrows(build):
     op = build()
-    with pytest.raises(BorrowError, match=r"cannot be spawned: it borrows `x`, and nobody would"):
+    with pytest.raises(
+        BorrowError, match=r"cannot be spawned: it borrows `x`, and a spawned op must own"
+    ):
         spawn(op).result()
 
 

@@ -99,7 +99,10 @@ def test_an_error_nobody_looked_at_is_reported_once(unraisable):
     del future
     gc.collect()
     (report,) = unraisable
-    assert report.exc_value.__notes__[-1] == "nobody looked at the future of `Failing`"
+    assert (
+        report.exc_value.__notes__[-1]
+        == "the exception of the future of `Failing` was never retrieved"
+    )
 
 
 @pytest.mark.parametrize("look", [DeviceFuture.result, DeviceFuture.exception])

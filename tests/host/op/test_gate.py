@@ -116,7 +116,7 @@ def test_an_op_that_needs_itself():
     holder = []
     op = value(1).then(lambda _: holder[0]).shared()
     holder.append(op)
-    with pytest.raises(Error, match=r"`value\.then` needs its own result"):
+    with pytest.raises(Error, match=r"`value\.then` depends on its own result"):
         op.sync()
 
 
@@ -201,8 +201,8 @@ def test_each_half_is_used_once():
 @pytest.mark.parametrize(
     ("op", "count", "message"),
     [
-        (lambda: Give((1, 2)), None, "how many results `Give` gives is not known before it runs"),
-        (lambda: zip(1, 2), 3, "`zip` gives 2 results, not 3"),
+        (lambda: Give((1, 2)), None, "the number of results of `Give` is unknown before it runs"),
+        (lambda: zip(1, 2), 3, "`zip` has 2 results, not 3"),
     ],
 )
 def test_numbers_that_cannot_be(op, count, message):

@@ -36,7 +36,7 @@ def test_an_error_nobody_saw_is_reported_once(unraisable):
     del outcome
     (report,) = unraisable
     assert str(report.exc_value) == "check failed"
-    assert report.exc_value.__notes__[-1] == "nobody looked at the outcome of `neg`"
+    assert report.exc_value.__notes__[-1] == "the exception of the op `neg` was never retrieved"
 
 
 def test_an_error_that_was_seen_is_not_reported(unraisable):

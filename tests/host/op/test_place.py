@@ -13,10 +13,10 @@ from tilewright.op.place import here, place_of, user_frame
 
 
 def test_the_innermost_line_of_the_program():
-    spot = here()  # this line
-    place = place_of(spot)
+    location = here()  # this line
+    place = place_of(location)
     assert place.filename == __file__
-    assert place.text == "spot = here()  # this line"
+    assert place.text == "location = here()  # this line"
 
 
 def test_our_own_frames_are_passed_over():
@@ -35,16 +35,16 @@ def test_a_spot_keeps_no_frame_alive():
         big = Big()
         return here(), weakref.ref(big)
 
-    spot, big = remember()
+    location, big = remember()
     gc.collect()
     assert big() is None
-    assert place_of(spot).text == "return here(), weakref.ref(big)"
+    assert place_of(location).text == "return here(), weakref.ref(big)"
 
 
 def test_code_without_a_file():
     scope: dict[str, object] = {"here": here}
-    exec(compile("spot = here()", "<made up>", "exec"), scope)
-    place = place_of(scope["spot"])  # type: ignore[arg-type]
+    exec(compile("location = here()", "<made up>", "exec"), scope)
+    place = place_of(scope["location"])  # type: ignore[arg-type]
     assert (place.filename, place.line, place.text) == ("<made up>", 1, "")
 
 
@@ -53,15 +53,15 @@ def test_no_program_at_all():
 
 
 def test_callers_that_are_known_need_no_look():
-    spot = here()
-    assert here(0)[0] is spot[0]
+    location = here()
+    assert here(0)[0] is location[0]
 
     def ours():
         return here(1), user_frame(1)
 
     found, frame = ours()
-    assert found[0] is spot[0]
-    assert frame.f_code is spot[0]
+    assert found[0] is location[0]
+    assert frame.f_code is location[0]
 
 
 def test_no_program_on_the_stack():
@@ -83,7 +83,7 @@ def test_where_an_op_was_used():
 
 
 def test_a_loop_finds_one_location():
-    first, *others = [spot for _ in range(3) for spot in (here(),)]
+    first, *others = [location for _ in range(3) for location in (here(),)]
     assert all(each is first for each in others)
     one, other = here(), here()
     assert one[0] is other[0] and one[1] != other[1]
@@ -91,25 +91,25 @@ def test_a_loop_finds_one_location():
 
 def test_more_locations_than_are_remembered():
     """Entries are shared by locations that meet there."""
-    lines = [compile("\n" * i + "spot = here()", "<made up>", "exec") for i in range(300)]
+    lines = [compile("\n" * i + "location = here()", "<made up>", "exec") for i in range(300)]
     for _ in range(2):
         for i, code in enumerate(lines):
             scope: dict[str, object] = {"here": here}
             exec(code, scope)
-            assert scope["spot"][0] is code  # type: ignore[index]
-            assert place_of(scope["spot"]).line == i + 1  # type: ignore[arg-type]
+            assert scope["location"][0] is code  # type: ignore[index]
+            assert place_of(scope["location"]).line == i + 1  # type: ignore[arg-type]
 
 
 def test_code_that_is_forgotten_may_run_python():
     """What is called as it ends looks for locations, too, at the entry that is being changed."""
     found, watched = [], []
     for i in range(300):
-        code = compile("spot = here()", f"<made up {i}>", "exec")
+        code = compile("location = here()", f"<made up {i}>", "exec")
         watched.append(weakref.ref(code, lambda _: found.append(here())))
         exec(code, {"here": here})
         del code
     gc.collect()
-    assert found and all(spot[0].co_name == "<lambda>" for spot in found)
+    assert found and all(location[0].co_name == "<lambda>" for location in found)
 
 
 def test_what_is_no_location_is_refused():

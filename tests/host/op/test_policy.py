@@ -90,5 +90,5 @@ def test_any_object_with_the_method_is_a_policy():
 
 
 def test_sync_on_takes_streams_only():
-    with pytest.raises(SchedulingError, match="the caller of sync_on did not give a stream"):
+    with pytest.raises(SchedulingError, match="the caller of sync_on did not return a stream"):
         Where().sync_on("cpu")

@@ -74,7 +74,9 @@ def test_users_write_execute_alone():
 @pytest.mark.parametrize("method", ["partition", "reshape", "dup", "to_numpy", "unwrap_arc"])
 def test_a_result_that_has_no_such_method_is_named(method):
     args = {"partition": ((2,),), "reshape": ((2,),)}.get(method, ())
-    with pytest.raises(TypeError, match=f"`{method}` is not for what this op gives, an int"):
+    with pytest.raises(
+        TypeError, match=f"`{method}` does not apply to the result of this op, an int"
+    ):
         getattr(value(1), method)(*args).sync()
 
 

@@ -130,7 +130,9 @@ def test_an_abandoned_chain_closes_its_steps():
 
 
 def test_a_graph_cannot_wait_for_host_data():
-    with pytest.raises(Error, match=r"`HostData\.map` gives host data, which a graph cannot"):
+    with pytest.raises(
+        Error, match=r"the result of `HostData\.map` is host data, which a graph cannot"
+    ):
         run_here(HostData().map(str), capturing(HandStream()))
 
 

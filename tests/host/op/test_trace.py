@@ -10,9 +10,9 @@ from op_kit import Failing, Give, HandStream, HostData
 from tilewright.devices.null import NullDevice
 from tilewright.op.core import value
 from tilewright.op.outcome import Outcome
-from tilewright.op.trace import Tracing, trace, trace_begin, trace_end, trace_put, trace_wait
-from tilewright.tensors.flight import Flight
-from tilewright.tensors.working import on_its_way
+from tilewright.op.trace import Tracing, trace, trace_begin, trace_end, trace_submitted, trace_wait
+from tilewright.tensors.pending_work import PendingWork
+from tilewright.tensors.submission import commit
 
 
 def test_ops_and_host_waits_are_recorded():
@@ -51,7 +51,7 @@ def test_the_file_is_a_chrome_trace(tmp_path):
     path, one, two = tmp_path / "trace.json", HandStream(number=1), HandStream(number=2)
     with trace(path):
         value(1).map(str).sync_on(one)
-        trace_put('neg "quoted"', one)
+        trace_submitted('neg "quoted"', one)
         trace_wait(two, one.record())
         one.sweep()
     events = json.loads(path.read_text())["traceEvents"]
@@ -69,7 +69,7 @@ def test_the_file_is_a_chrome_trace(tmp_path):
 
 def test_hooks_cost_nothing_when_off():
     stream = HandStream()
-    trace_put("neg", stream)
+    trace_submitted("neg", stream)
     trace_wait(stream, HandStream().record())
     assert stream.due == []
 
@@ -125,7 +125,7 @@ def test_work_is_timed_by_the_device_where_it_can_tell():
     before = time.perf_counter_ns()
     with trace() as found:
         begun = trace_begin(stream)
-        trace_put("neg", stream, begun, trace_end(stream, begun))
+        trace_submitted("neg", stream, begun, trace_end(stream, begun))
     (entry,) = found.entries
     assert entry.end - entry.start == 500_000_000
     assert before + 500_000_000 <= entry.start <= time.perf_counter_ns() + 500_000_000
@@ -137,7 +137,7 @@ def test_work_that_has_passed_is_there_though_nobody_asked_its_stream(ending, tm
     stream, path = HandStream(), tmp_path / "trace.json"
     with trace() as found:
         stream.hold()
-        trace_put("neg", stream)
+        trace_submitted("neg", stream)
         assert found.entries == []
         stream.release()
     if ending == "save":
@@ -163,10 +163,10 @@ def test_who_waits_for_work_waits_for_its_time():
 
     stream = Watched()
     with trace():
-        flight = Flight(stream)
-        flight.begun = trace_begin(stream)
+        pending = PendingWork(stream)
+        pending.begun = trace_begin(stream)
         order.clear()
-        on_its_way(flight, Outcome((("neg", None),)))
+        commit(pending, Outcome((("neg", None),)))
     assert order == ["stamp", "event"]
 
 

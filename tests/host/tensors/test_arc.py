@@ -67,7 +67,7 @@ def test_what_was_taken_out_and_dropped_is_given_back(arc):
     kept = arc.try_partition((2,))
     kept.settle(failed=True)
     assert arc.clone().shape == (4,)
-    with pytest.raises(BorrowError, match="went back to the variable it came from"):
+    with pytest.raises(BorrowError, match="was returned to its former owner"):
         kept.check_usable()
 
 

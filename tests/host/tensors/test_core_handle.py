@@ -11,7 +11,7 @@ import pytest
 import tilewright as tw
 from support.leaks import assert_none_left
 from tilewright._core import borrow_exclusive
-from tilewright.devices.stub.words import Look
+from tilewright.devices.native_records import SlowPath
 from tilewright.op.place import place_of
 from tilewright.tensors import ownership
 from tilewright.tensors import tensor as tensors
@@ -54,9 +54,9 @@ def test_a_borrow_is_as_pythons(borrowed, tensor):
     assert (ticket.state, ticket.extent, ticket.parent, ticket.ended) == (state, None, None, None)
     assert (ticket.exclusive, ticket.by_epoch, ticket.epoch) == (True, False, epoch)
     assert state.epoch == epoch + 1 and state.owner == ticket.number
-    assert state.slow_path & Look.EXCLUSIVE and state.exclusive is ticket
+    assert state.slow_path & SlowPath.EXCLUSIVE and state.exclusive is ticket
     assert state.last_write is ticket.use and ticket.use.what == "borrowed for writing"
-    assert place_of(ticket.use.spot).text == "borrow = tensor.borrow_mut()  # here"
+    assert place_of(ticket.use.location).text == "borrow = tensor.borrow_mut()  # here"
     assert ticket.use.thread == threading.current_thread().name
     assert weakref.ref(ticket)() is ticket
 
@@ -115,7 +115,7 @@ def test_the_content_of_an_arc_and_what_is_read_only_is_refused(borrowed, tensor
     array = np.zeros(4, np.float32)
     array.flags.writeable = False
     fixed = tw.asarray(array)
-    with pytest.raises(tw.BorrowError, match="read only"):
+    with pytest.raises(tw.BorrowError, match="read-only"):
         fixed.borrow_mut()
 
 

@@ -199,7 +199,7 @@ def test_arrays_a_kernel_cannot_address(array):
 def test_a_read_only_array_cannot_be_written():
     a = np.zeros(4, "f4")
     a.flags.writeable = False
-    with pytest.raises(BorrowError, match="read only"):
+    with pytest.raises(BorrowError, match="read-only"):
         asarray(a).partition_mut((2,))
 
 

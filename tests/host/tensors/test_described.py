@@ -41,12 +41,12 @@ def test_other_ways_to_say_it(change):
     ],
 )  # fmt: skip
 def test_nonsense(change):
-    with pytest.raises(tw.ShapeError, match="this object cannot be used as it describes itself"):
+    with pytest.raises(tw.ShapeError, match="the metadata of this object is invalid"):
         described(object(), {**RIGHT, **change})
 
 
 def test_no_dict():
-    with pytest.raises(tw.ShapeError, match="as it describes itself"):
+    with pytest.raises(tw.ShapeError, match="the metadata of this"):
         described(object(), None)
 
 

@@ -164,7 +164,7 @@ ESCAPES = {
 def test_what_escapes_is_found(t, way, named):
     """Whether or not a variable holds the array, too."""
     kept = []
-    with pytest.raises(BorrowError, match="or something made of it, is kept after"):
+    with pytest.raises(BorrowError, match="or an object derived from it, outlives"):
         write(t, lambda a: kept.append(ESCAPES[way](a)), named)
     for use in (t.to_numpy, lambda: tw.fill(t, 1.0).sync(), lambda: tw.move(t)):
         with pytest.raises(BorrowError, match="while the host writes it through NumPy"):

@@ -9,8 +9,8 @@ from support.numbers import fresh_rng
 from tilewright.base.errors import ContextError, DriverError
 from tilewright.devices.host import REFERENCE
 from tilewright.op.outcome import Outcome
-from tilewright.tensors.flight import Flight
-from tilewright.tensors.order import flights_over, hosts_turn, is_in_flight, reserve, wait_on_host
+from tilewright.tensors.order import hosts_turn, is_in_flight, pending_over, reserve, wait_on_host
+from tilewright.tensors.pending_work import PendingWork
 from tilewright.tensors.region import region_of_array
 
 
@@ -50,18 +50,18 @@ def memory(*bounds):
 
 
 def reserved(stream, writes, reads):
-    flight = Flight(stream)
-    reserve(flight, stream, writes, reads)
-    return flight
+    pending = PendingWork(stream)
+    reserve(pending, stream, writes, reads)
+    return pending
 
 
 def start(stream, writes=(), reads=(), error=None):
     event = SlowEvent(stream)
-    flight = reserved(stream, writes, reads)
+    pending = reserved(stream, writes, reads)
     if error is not None:
-        flight.outcome = Outcome((), event)
-        flight.outcome.settle(error)
-    flight.put(event)
+        pending.outcome = Outcome((), event)
+        pending.outcome.settle(error)
+    pending.mark_submitted(event)
     return event
 
 
@@ -131,10 +131,10 @@ def test_who_could_not_be_told_stands_for_nobody():
         raise DriverError("out of memory")
 
     streams[1].wait_for = fail
-    second, flight = SlowEvent(streams[1]), Flight(streams[1])
+    second, pending = SlowEvent(streams[1]), PendingWork(streams[1])
     with pytest.raises(DriverError):
-        reserve(flight, streams[1], [a], [])
-    flight.put(second)
+        reserve(pending, streams[1], [a], [])
+    pending.mark_submitted(second)
     start(streams[2], writes=[a])
     assert streams[2].waits == [first, second]
 
@@ -169,13 +169,13 @@ def test_a_writer_waits_for_all_readers():
     readers = [start(stream, reads=[a]) for stream in streams[:3]]
     start(streams[3], writes=[a])
     assert streams[3].waits == readers
-    assert len(flights_over([a], writes=True)) == 4
-    assert len(flights_over([a])) == 1
+    assert len(pending_over([a], writes=True)) == 4
+    assert len(pending_over([a])) == 1
 
 
 def test_work_that_was_not_put_after_all_holds_nobody_up():
     one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
-    reserved(one, [a], []).put(None)
+    reserved(one, [a], []).mark_submitted(None)
     start(two, reads=[a])
     assert two.waits == []
 
@@ -202,7 +202,7 @@ def test_reading_on_the_host_does_not_wait_for_readers():
     stream, (a,) = SlowStream(), memory((0, 4))
     start(stream, reads=[a])
     wait_on_host([a])
-    assert len(flights_over([a], writes=True)) == 1
+    assert len(pending_over([a], writes=True)) == 1
 
 
 def test_another_thread_s_work_is_waited_for_until_it_is_put():
@@ -210,10 +210,10 @@ def test_another_thread_s_work_is_waited_for_until_it_is_put():
     event, is_reserved = SlowEvent(one), threading.Event()
 
     def begin():
-        flight = reserved(one, [a], [])
+        pending = reserved(one, [a], [])
         is_reserved.set()
         time.sleep(0.01)
-        flight.put(event)
+        pending.mark_submitted(event)
 
     threading.Thread(target=begin).start()
     assert is_reserved.wait(60.0)
@@ -224,11 +224,11 @@ def test_another_thread_s_work_is_waited_for_until_it_is_put():
 def test_a_thread_does_not_wait_for_its_own_work_to_be_put():
     """That would be the handler of a signal: it has interrupted what would put it."""
     one, two, (a,) = SlowStream(), SlowStream(), memory((0, 4))
-    flight = reserved(one, [a], [])
-    with pytest.raises(ContextError, match="this very thread") as caught:
+    pending = reserved(one, [a], [])
+    with pytest.raises(ContextError, match="a signal interrupted this thread") as caught:
         start(two, reads=[a])
     assert "afterwards" in caught.value.hint
-    flight.put(SlowEvent(one))
+    pending.mark_submitted(SlowEvent(one))
 
 
 def test_work_that_is_refused_leaves_no_trace():
@@ -238,8 +238,8 @@ def test_work_that_is_refused_leaves_no_trace():
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        reserve(Flight(one), one, [a], [], refuse)
-    assert flights_over([a], writes=True) == []
+        reserve(PendingWork(one), one, [a], [], refuse)
+    assert pending_over([a], writes=True) == []
 
 
 @pytest.mark.parametrize("use", ["writes", "reads"])
@@ -283,7 +283,7 @@ def test_work_that_another_thread_has_not_put_yet_is_not_hidden():
     late = reserved(one, [a], [])
     early = start(one, writes=[a])
     event = SlowEvent(one)
-    late.put(event)
+    late.mark_submitted(event)
     start(two, writes=[a])
     assert two.waits == [event, early]
 

@@ -18,7 +18,7 @@ def test_a_refused_taker_gives_back_although_somebody_holds_it(z):
     p = z.partition((2, 2))
     p.tensor.settle(failed=True)
     z.to_numpy()
-    with pytest.raises(BorrowError, match="went back to the variable it came from"):
+    with pytest.raises(BorrowError, match="was returned to its former owner"):
         p.unpartition()
 
 
@@ -81,7 +81,7 @@ def test_the_tensor_comes_back_to_the_handle_it_came_from(z):
     with pytest.raises(BorrowError, match="moved"):
         z.to_numpy()
     y.to_numpy()
-    with pytest.raises(BorrowError, match="went back"):
+    with pytest.raises(BorrowError, match="returned to its former owner"):
         w.to_numpy()
     del y
     z.to_numpy()

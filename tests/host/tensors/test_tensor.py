@@ -274,7 +274,7 @@ def test_a_part_can_be_read_where_it_is_borrowed(t, without_places):
     shown = without_places(repr(p.unpartition()))
     assert shown == "Tensor(shape=(2, 3), dtype=f32, part)"
     p.unpartition().partition_mut((2, 2)).check_usable()
-    with pytest.raises(BorrowError, match="a part cannot be given away"):
+    with pytest.raises(BorrowError, match="a part cannot be moved"):
         p.unpartition().partition((1, 1))
 
 

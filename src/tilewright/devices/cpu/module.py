@@ -77,7 +77,7 @@ class CpuFunction:
         if not isinstance(stream, CpuStream):
             raise ContextError(
                 f"`{self.name}` cannot be launched there",
-                expected="a stream of the CPU",
+                expected="a CPU stream",
                 got=repr(stream),
             )
         if any(n != 1 for n in config.block_dim):

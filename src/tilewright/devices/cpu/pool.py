@@ -21,7 +21,7 @@ from ...base import config
 from ...base.errors import ContextError
 from ...base.forking import llvm_lock
 from ...base.shield import LISTENER, shielded
-from ..lane import Lanes
+from ..timeline import Timelines
 from .memory import Bytes, address_of, allocate
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Pool:
         self.lost = False
         """Whether this is a copy in a child process, where its threads are not."""
         self.streams: WeakSet[CpuStream] = WeakSet()
-        self.lanes = Lanes()
+        self.timelines = Timelines()
         self.waiting: set[CpuStream] = set()
         """Streams with calls to make, kept alive for them."""
         self._cpus = usable_cpus()
@@ -120,9 +120,9 @@ class Pool:
         """
         if self.is_inside():
             raise ContextError(
-                "a launch is being run by this very thread, which a signal has interrupted",
+                "a signal interrupted this thread while it was running a launch",
                 expected="a launch to be over before anything is waited for",
-                hint="in the handler of a signal note what is to be done, and do it afterwards",
+                hint="in a signal handler, set a flag and do the work afterwards",
             )
         if not self.native.unfinished:
             return False
@@ -189,7 +189,7 @@ class Pool:
         """Say that a stream of the parent was used in a child."""
         raise ContextError(
             "a stream or event of the parent process cannot be used in a forked child",
-            hint="the child has streams of its own: take them from the device after the fork",
+            hint="the child has separate streams: take them from the device after the fork",
         )
 
 

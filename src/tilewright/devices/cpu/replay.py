@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..._core import JOB_LAYOUT
 from ...base.errors import ContextError
-from ..capturing import Unfired
+from ..capturing import NoFastPath
 from .record import FAILURE, TAKEN, THREADS, USED, Record
 from .run import FailureWords, RawReport, problem_of, written
 
@@ -99,7 +99,7 @@ class ReplayRun(Record):
         return found
 
 
-class CpuReplay(Unfired):
+class CpuReplay(NoFastPath):
     """Work recorded on a CPU stream; its runs follow each other, on whatever streams."""
 
     __slots__ = (
@@ -137,9 +137,9 @@ class CpuReplay(Unfired):
         """Raise if this thread is in the middle of a run: this is the handler of a signal."""
         if self._is_mine():
             raise ContextError(
-                "recorded work is being run by this very thread, which a signal has interrupted",
+                "a signal interrupted this thread while it was running recorded work",
                 expected="a run to be over before the next one is waited for",
-                hint="in the handler of a signal note what is to be done, and do it afterwards",
+                hint="in a signal handler, set a flag and do the work afterwards",
             )
 
     def new_run(self) -> ReplayRun:
@@ -155,8 +155,8 @@ class CpuReplay(Unfired):
         """
         if not isinstance(stream, JobStream):
             raise ContextError(
-                "work recorded on the CPU cannot be put on a stream of another device",
-                expected="a stream of the CPU",
+                "work recorded on the CPU cannot be enqueued on a stream of another device",
+                expected="a CPU stream",
                 got=repr(stream),
             )
         if inline:

@@ -16,9 +16,9 @@ from ...base.config import OVERRIDDEN
 from ...base.errors import DriverError
 from ...base.shield import listen, shielded
 from ..capturing import Capturing
-from ..dues import Dues
-from ..lane import Lane, drain
+from ..completion_callbacks import CompletionCallbacks
 from ..protocol import Block, Event
+from ..timeline import Timeline, drain
 from . import pool as threads
 from .copying import between, copy_record, fill_record, overlap
 from .memory import Bytes
@@ -59,8 +59,8 @@ class CpuStream(Capturing[Node], JobStream):
     """Jobs in order, run by the pool."""
 
     __slots__ = (
-        "__weakref__", "_dues", "_pool", "_waiting", "address", "device", "lane", "native",
-        "number",
+        "__weakref__", "_callbacks", "_pool", "_waiting", "address", "device", "native", "number",
+        "timeline",
     )  # fmt: skip
 
     def __init__(self, device: Device, number: int) -> None:
@@ -68,17 +68,17 @@ class CpuStream(Capturing[Node], JobStream):
         self.device = device
         self.number = number
         self._pool = threads.default()
-        self.lane = self._pool.lanes.take(self)
-        self.native = self.lane.native or NativeStream(self._pool.native)
+        self.timeline = self._pool.timelines.take(self)
+        self.native = self.timeline.native or NativeStream(self._pool.native)
         self.address = self.native.address
-        self.lane.open(self.address, self._pool.native.address, self.native)
-        self._dues = Dues()
+        self.timeline.open(self.address, self._pool.native.address, self.native)
+        self._callbacks = CompletionCallbacks()
         self._waiting = self._pool.waiting
         self._pool.streams.add(self)
 
     def __del__(self) -> None:
-        if lane := getattr(self, "lane", None):  # an interrupt may have come before
-            self._pool.lanes.give_back(lane)
+        if timeline := getattr(self, "timeline", None):  # an interrupt may have come before
+            self._pool.timelines.give_back(timeline)
 
     # What has been put here, and how far it is
 
@@ -216,7 +216,7 @@ class CpuStream(Capturing[Node], JobStream):
 
         Nothing of Python's own is called in between, so no signal can be noticed there.
         """
-        add, waiting = self._dues.append, self._pool.waiting
+        add, waiting = self._callbacks.append, self._pool.waiting
         try:
             number = put(*arguments)
             if number > 0:
@@ -234,7 +234,7 @@ class CpuStream(Capturing[Node], JobStream):
     def _refuse(self, status: int) -> None:
         if status == FORKED:
             self._pool.refuse()
-        raise DriverError("out of memory: work could not be put on a stream")
+        raise DriverError("out of memory: work could not be enqueued on a stream")
 
     # Running work on the calling thread
 
@@ -286,23 +286,23 @@ class CpuStream(Capturing[Node], JobStream):
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all work put here so far has passed."""
         number = self.native.submitted
-        dues, waiting = self._dues, self._pool.waiting
-        if not self.reached(number) or dues:
-            dues.add(number, callback)
+        callbacks, waiting = self._callbacks, self._pool.waiting
+        if not self.reached(number) or callbacks:
+            callbacks.add(number, callback)
             waiting.add(self)
             return
         try:
-            dues.make(number, callback)
+            callbacks.make(number, callback)
         finally:
-            if dues:
+            if callbacks:
                 waiting.add(self)
 
     def sweep(self) -> None:
         """Make the calls that have fallen due."""
-        dues = self._dues
-        if dues:
-            dues.sweep(self.native.completed)
-            if not dues:
+        callbacks = self._callbacks
+        if callbacks:
+            callbacks.sweep(self.native.completed)
+            if not callbacks:
                 self._pool.waiting.discard(self)
 
     def wait(self, number: int, timeout: float | None) -> bool:
@@ -330,7 +330,7 @@ class CpuStream(Capturing[Node], JobStream):
     def synchronize(self) -> None:
         """Block until all work put here so far is done, and make the calls that are due."""
         native = self.native
-        if self._dues or native.completed < native.submitted:
+        if self._callbacks or native.completed < native.submitted:
             self.wait(native.submitted, None)
 
     def __repr__(self) -> str:
@@ -338,6 +338,6 @@ class CpuStream(Capturing[Node], JobStream):
 
 
 set_cpu_classes({
-    "CpuStream": CpuStream, "Lane": Lane, "Dues": Dues, "Record": Record, "OVERRIDDEN": OVERRIDDEN,
-    "drain": drain,
+    "CpuStream": CpuStream, "Timeline": Timeline, "CompletionCallbacks": CompletionCallbacks,
+    "Record": Record, "OVERRIDDEN": OVERRIDDEN, "drain": drain,
 })  # fmt: skip

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any
 
 from ..._core import CUDA_FUNCTIONS, CudaDriver
-from .calls import PoolNumbers, Shot
+from .calls import KernelNode, PoolNumbers
 from .ptx_log import complaints
 from .results import INVALID_PTX, INVALID_VALUE, SUCCESS, CallError, refusal, with_words
 from .trial import trial_on
@@ -31,8 +31,8 @@ class Bindings:
         driver = CudaDriver({name: self._address(name) for name in CUDA_FUNCTIONS})
         self.native_driver = driver.address
         self.open_queue, self.close_queue = driver.open_queue, driver.close_queue
-        self.launch, self.fire = driver.launch, driver.submit_launch
-        self.shoot, self.replay = driver.submit_begun, driver.submit_graph
+        self.launch, self.submit_launch = driver.launch, driver.submit_launch
+        self.submit_begun, self.replay = driver.submit_begun, driver.submit_graph
         self.idle, self.drain = driver.query_stream, driver.drain
         self.record, self.query = driver.record_event, driver.query_event
         self.await_event, self.await_any = driver.await_event, driver.await_any
@@ -304,15 +304,15 @@ class Bindings:
         """Put a graph on a stream."""
         self._ask("cuGraphLaunch", executable, stream)
 
-    def set_node(self, executable: int, node: int, shot: Shot) -> None:
+    def set_node(self, executable: int, node: int, kernel: KernelNode) -> None:
         """Give a kernel node other parameters."""
         module = self._module
         wish = module.CUDA_KERNEL_NODE_PARAMS()
-        wish.func = module.CUfunction(shot.function)
-        wish.gridDimX, wish.gridDimY, wish.gridDimZ = shot.grid
-        wish.blockDimX, wish.blockDimY, wish.blockDimZ = shot.block
-        wish.sharedMemBytes = shot.shared
-        wish.kernelParams = shot.parameters
+        wish.func = module.CUfunction(kernel.function)
+        wish.gridDimX, wish.gridDimY, wish.gridDimZ = kernel.grid
+        wish.blockDimX, wish.blockDimY, wish.blockDimZ = kernel.block
+        wish.sharedMemBytes = kernel.shared
+        wish.kernelParams = kernel.parameters
         self._ask("cuGraphExecKernelNodeSetParams", executable, node, wish)
 
     def destroy_graph(self, graph: int, executable: int) -> None:

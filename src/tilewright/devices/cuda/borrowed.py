@@ -93,7 +93,7 @@ def refuse_captured(device: CudaDevice, handle: int) -> None:
     context = device.context
     if handle != LEGACY and context.call(context.calls.is_captured, handle):
         raise SchedulingError(
-            "another library captures what is put on its stream",
+            "another library is capturing this stream",
             got=f"the stream {handle:#x}",
             hint="start our work before its capture begins, or capture ours: op.graph()",
         )

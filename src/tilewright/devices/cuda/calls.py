@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from ...base.location import Location
 from ...base.shapes import Shape
-from ...base.spot import Spot
 
 
 class PoolNumbers(NamedTuple):
@@ -20,7 +20,7 @@ class PoolNumbers(NamedTuple):
     reserved_high: int
 
 
-class Shot(NamedTuple):
+class KernelNode(NamedTuple):
     """A kernel launch in a graph: what is launched, over how much, with which parameters."""
 
     function: int
@@ -246,7 +246,7 @@ class Calls(Protocol):
         """Put a graph on a stream."""
         ...
 
-    def set_node(self, executable: int, node: int, shot: Shot) -> None:
+    def set_node(self, executable: int, node: int, kernel: KernelNode) -> None:
         """Give a kernel node other parameters."""
         ...
 
@@ -260,7 +260,7 @@ class Calls(Protocol):
     """Where native code finds the driver's functions; 0: it has none, and calls these here."""
 
     def open_queue(self, context: int, stream: int, /) -> int:
-        """Make a stream one that others can wait for natively; gives what their lanes name."""
+        """Make a stream one that others can wait for natively; gives what their timelines name."""
         ...
 
     def close_queue(self, queue: int, /) -> None:
@@ -271,38 +271,38 @@ class Calls(Protocol):
         """Launch what the words at an address say."""
         ...
 
-    def fire(
-        self, shot: int, uses: list[tuple[str, Spot]] | None, user: str, up: int, row: bytes,
-        numbers: bytes, lane: int, stream: int, nanoseconds: int, /,
+    def submit_launch(
+        self, plan: int, uses: list[tuple[str, Location]] | None, user: str, up: int, row: bytes,
+        numbers: bytes, timeline: int, stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
-        """Begin a plain launch on the tensors of a row, as the words of a shot say, and launch.
+        """Begin a plain launch on the tensors of a row, as the words of a plan say, and launch.
 
         `uses` says who has used its op, which must be nobody; `user` does now, so many calls up.
         None: that was noted before.
 
         Then block until all on the stream is done, or so long. Gives how many pieces of work were
-        put there as work of the lane, shifted by `CUDA_STATUS_BITS`, and how the waiting ended;
+        put there as work of the timeline, shifted by `CUDA_STATUS_BITS`, and how the waiting ended;
         minus the status if the driver refused it; 0 if it could not begin as it is.
         """
         ...
 
-    def shoot(self, record: int, lane: int, stream: int, unput: int, /) -> int:
-        """Launch what the words at an address say, as work of a lane that was begun.
+    def submit_begun(self, record: int, timeline: int, stream: int, unsubmitted: int, /) -> int:
+        """Launch what the words at an address say, as work of a timeline that was begun.
 
         Gives how many pieces of work were put on its stream so, or minus the status. The word at
-        `unput` is 0 then: it is no longer about to be put there.
+        `unsubmitted` is 0 then: it is no longer about to be put there.
         """
         ...
 
     def replay(
         self, context: int, record: int, executable: int, memory: int,
-        uses: list[tuple[str, Spot]] | None, user: str, up: int, built: Spot, lane: int,
+        uses: list[tuple[str, Location]] | None, user: str, up: int, built: Location, timeline: int,
         stream: int, nanoseconds: int, /,
     ) -> int:  # fmt: skip
         """Borrow memory, as the words at an address say, and put a graph on a stream.
 
         If there is a `record`, the graph consists of that kernel. `built` says where the op was
-        built; the rest, and what is given, is as with `fire`.
+        built; the rest, and what is given, is as with `submit_launch`.
         """
         ...
 

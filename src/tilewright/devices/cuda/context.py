@@ -131,7 +131,7 @@ class Context:
 
     def _cause(self, error: CallError) -> DriverError:
         suspects = self._suspects()
-        who = " or ".join(suspects) if suspects else "work whose end nobody has seen"
+        who = " or ".join(suspects) if suspects else "work that was never synchronized"
         return DriverError(
             f"{who} has failed on {self.name}, and with it all work there",
             got=error.got,

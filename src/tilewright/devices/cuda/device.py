@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from weakref import WeakSet, WeakValueDictionary
 
 from ...base.errors import ContextError
-from ..lane import Lanes
+from ..timeline import Timelines
 from .borrowed import BorrowedModule, BorrowedStream, CapturedStream, usable
 from .calls import Calls
 from .context import SPAWN, Context, weak_call
@@ -49,7 +49,7 @@ class CudaDevice:
         self._all: WeakSet[CudaStream] = WeakSet()
         self._idle: deque[int] = deque()
         self._helpers: CudaModule | None = None
-        self.lanes = Lanes()
+        self.timelines = Timelines()
         self.waiting: set[CudaStream] = set()
         """Streams with calls to make, kept alive for them."""
         major, minor = calls.capability(ordinal)

@@ -57,7 +57,7 @@ class Mark:
         self.handle = 0
         """0 where there was nothing to record it behind."""
         self.issued = issued
-        """Up to which number the plain launches of the stream's lane lie before it, if known."""
+        """The number up to which plain launches of the stream's timeline precede it, if known."""
         self.kept: list[Kept] = []
         """What stays alive until the stream has passed it, and is seen to have."""
         self._events = events

@@ -61,7 +61,7 @@ class CudaModule:
             f"the module has no kernel `{name}`",
             expected=", ".join(sorted(names)) or "none: the module has no kernels",
             got=name,
-            hint='kernels of CUDA C++ keep their names when declared extern "C"',
+            hint='CUDA C++ kernels keep their names if declared extern "C"',
         )
 
     def load_function(self, name: str) -> CudaFunction:
@@ -140,23 +140,25 @@ class CudaFunction:
         shared = config.shared_mem_bytes
         return Record(self.context.handle, self._handle, grid, block, shared, words)
 
-    def shoot(
-        self, stream: CudaStream, record: Record, unput: int, keep: object, waits: bool
+    def submit_begun(
+        self, stream: CudaStream, record: Record, unsubmitted: int, keep: object, waits: bool
     ) -> None:
-        """Launch what a record says, as work that its lane numbers, and wait if asked to.
+        """Launch what a record says, as work that its timeline numbers, and wait if asked to.
 
-        The word at `unput` is 0 as soon as it is there, or refused.
+        The word at `unsubmitted` is 0 as soon as it is there, or refused.
         """
         context, label = self.context, f"`{self.name}`"
         try:
-            put = context.calls.shoot(record.address, stream.lane.address, stream.handle, unput)
+            put = context.calls.submit_begun(
+                record.address, stream.timeline.address, stream.handle, unsubmitted
+            )
             if put > 0:
                 (stream.drain if waits else stream.keep)(label, (self, keep))
         except BaseException:  # an interrupt: it may be there
             stream.keep(label, (self, keep))
             raise
         if put < 0:
-            raise context.failure(f"to launch {label}", -put)
+            raise context.failure(f"the launch of {label}", -put)
 
     def words(self, slots: Sequence[int]) -> list[int]:
         """The arguments of a launch as words of its record, if there are as many as it takes."""

@@ -10,7 +10,7 @@ from ...base.cuda_abi import LAUNCH_WORDS, LaunchWord
 from ...base.shapes import Shape
 from ..cpu.caching import HostMemory
 from ..cpu.run import FailureWords, RawReport
-from .calls import Shot
+from .calls import KernelNode
 
 
 class Head(IntEnum):
@@ -82,10 +82,10 @@ class Record:
         self.words[Head.GRID : Head.GRID + 3] = list(grid)
         self.words[self.slots :] = list(slots)
 
-    def shot(self) -> Shot:
+    def kernel_node(self) -> KernelNode:
         """The launch as a graph takes it."""
         words = self.words
-        return Shot(
+        return KernelNode(
             words[Head.FUNCTION], _three(words, Head.GRID), _three(words, Head.BLOCK),
             words[Head.SHARED], words[Head.PARAMETERS],
         )  # fmt: skip

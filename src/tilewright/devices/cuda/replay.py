@@ -15,7 +15,7 @@ from .context import Context
 from .record import Record
 
 if TYPE_CHECKING:
-    from ...base.spot import Spot
+    from ...base.location import Location
     from ..protocol import FirstUse, Stream
     from .event import CudaEvent
     from .stream import CudaStream
@@ -149,8 +149,8 @@ class CudaReplay:
             self._last = self._ran_on.record()
         return self._last
 
-    def fire(
-        self, stream: Stream, memory: int, use: FirstUse, built: Spot, keep: object, waits: bool
+    def submit(
+        self, stream: Stream, memory: int, use: FirstUse, built: Location, keep: object, waits: bool
     ) -> bool:
         """Work that the host has no part in needs no event, if the last run is over, or there.
 
@@ -167,7 +167,7 @@ class CudaReplay:
                 self._last = None
                 put = context.calls.replay(
                     context.handle, self._only, self._executable, memory, uses, user, up, built,
-                    target.lane.address, target.handle, CUDA_EAGER if waits else 0,
+                    target.timeline.address, target.handle, CUDA_EAGER if waits else 0,
                 )  # fmt: skip
             if put > 0:
                 target.seen(before, put, GRAPH, (self, keep))
@@ -201,7 +201,7 @@ class CudaReplay:
     def set_node(self, node: int, record: Record) -> None:
         """Give a kernel node the parameters of a record; no run is under way."""
         context = self.context
-        context.call(context.calls.set_node, self._executable, node, record.shot())
+        context.call(context.calls.set_node, self._executable, node, record.kernel_node())
 
     def __del__(self) -> None:
         self.context.leave(self.context.calls.destroy_graph, self._graph, self._executable)
@@ -211,7 +211,7 @@ def _of_context(stream: Stream, context: Context) -> CudaStream:
     if getattr(stream, "context", None) is context:
         return cast("CudaStream", stream)
     raise ContextError(
-        f"work recorded on {context.name} cannot be put on a stream of another device",
+        f"work recorded on {context.name} cannot be enqueued on a stream of another device",
         expected=f"a stream of {context.name}",
         got=repr(stream),
         device_id=context.ordinal,

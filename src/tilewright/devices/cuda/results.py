@@ -43,7 +43,7 @@ class CallError(DriverError):
 def refusal(call: str, status: int, name: str, text: str) -> CallError:
     """The error for a call that was refused."""
     error = CallError(
-        f"the CUDA driver refused {call}",
+        f"the CUDA driver rejected {call}",
         got=f"{name} ({status}): {text}",
         hint=HINTS.get(status),
     )

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ..._core import CUDA_EAGER, CUDA_STATUS_BITS, set_cuda_stream
 from ...base.errors import DeviceError, DriverError
-from ..dues import Dues
-from ..lane import PUT, QUEUE, Lane
+from ..completion_callbacks import CompletionCallbacks
 from ..protocol import Block, Event
+from ..timeline import QUEUE, SUBMITTED, Timeline
 from .copying import put_copy, put_fill
 from .event import CudaEvent, Kept, Label, Mark
 from .record import Record
@@ -47,9 +47,9 @@ class CudaStream:
     """Work in order. Any number of threads may put work here; each piece goes in as a whole."""
 
     __slots__ = (
-        "__weakref__", "_dropped", "_dues", "_events", "_last", "_marks", "_nodes", "_others",
+        "__weakref__", "_callbacks", "_dropped", "_events", "_last", "_marks", "_nodes", "_others",
         "_owned", "_turn", "_waiting", "arriving", "completed", "context", "device", "handle",
-        "kept", "lane", "number",
+        "kept", "number", "timeline",
     )  # fmt: skip
 
     def __init__(self, device: CudaDevice, number: int, handle: int = 0) -> None:
@@ -58,7 +58,7 @@ class CudaStream:
         self.context = device.context
         self._events = device.events
         self.number = number
-        self.lane = device.lanes.take(self)
+        self.timeline = device.timelines.take(self)
         self._owned = False
         self._nodes: list[Node] | None = None
         self.handle = handle or device.take_stream()
@@ -68,7 +68,7 @@ class CudaStream:
         self._others = self.completed = 0
         """Pieces of work put here that are not counted natively; those known to have passed."""
         self._turn = threading.RLock()
-        self._dues = Dues()
+        self._callbacks = CompletionCallbacks()
         self._marks: deque[Mark] = deque()
         self.kept: list[Kept] = []
         """What stays alive for work that no mark is behind yet. Whoever puts work here adds to this
@@ -85,7 +85,9 @@ class CudaStream:
         """Let other streams of this driver wait for this one natively."""
         calls = self.context.calls
         if calls.native_driver:
-            self.lane.open(calls.open_queue(self.context.handle, self.handle), calls.native_driver)
+            self.timeline.open(
+                calls.open_queue(self.context.handle, self.handle), calls.native_driver
+            )
 
     # What has been put here, and how far it is
 
@@ -101,7 +103,7 @@ class CudaStream:
     @property
     def submitted(self) -> int:
         """How many pieces of work were put here."""
-        return self._others + self.lane.words[PUT]
+        return self._others + self.timeline.words[SUBMITTED]
 
     def idle(self) -> bool:
         """Whether all that was put here is done."""
@@ -127,7 +129,7 @@ class CudaStream:
         if not context.is_fine:
             context.check()
         _, kept, upto = self.point()
-        issued, submitted = self.lane.all_put(), self.submitted
+        issued, submitted = self.timeline.all_submitted(), self.submitted
         if nanoseconds:
             status = calls.drain(context.handle, self.handle, nanoseconds)
         else:
@@ -177,7 +179,7 @@ class CudaStream:
         if number > self.completed:
             self.completed = number
         if issued:
-            self.lane.passed(issued)
+            self.timeline.passed(issued)
 
     def record(self) -> CudaEvent:
         """The point behind all work put here so far."""
@@ -192,7 +194,7 @@ class CudaStream:
     def _record(self) -> None:
         context, events = self.context, self._events
         context.check()
-        issued, submitted, count = self.lane.all_put(), self.submitted, len(self.kept)
+        issued, submitted, count = self.timeline.all_submitted(), self.submitted, len(self.kept)
         mark = Mark(submitted, events, issued)
         events.take_for(mark)
         status = context.calls.record(context.handle, mark.handle, self.handle)
@@ -231,7 +233,7 @@ class CudaStream:
                         self.kept.append((label, keep))
                         self._waiting.add(self)
             if status != SUCCESS:
-                raise context.failure(f"to launch {in_words(label, keep)}", status)
+                raise context.failure(f"the launch of {in_words(label, keep)}", status)
             if len(self.kept) >= MANY:
                 self.tend()
             return None
@@ -247,7 +249,7 @@ class CudaStream:
             if status == SUCCESS:
                 nodes.append(node)
         if status != SUCCESS:
-            raise context.failure(f"to launch {in_words(label, keep)}", status)
+            raise context.failure(f"the launch of {in_words(label, keep)}", status)
         node.handle = context.call(context.calls.last_node, self.handle)
         return node
 
@@ -258,14 +260,14 @@ class CudaStream:
         with self._turn:
             nodes = self._nodes
             node = None if nodes is None else Node(len(nodes), keep)
-            is_put = True
+            is_submitted = True
             try:
                 self.context.call(function, *args, **keywords)
             except DeviceError:
-                is_put = False
+                is_submitted = False
                 raise
             finally:
-                if not is_put:
+                if not is_submitted:
                     pass
                 elif nodes is not None and node is not None:
                     nodes.append(node)
@@ -294,7 +296,7 @@ class CudaStream:
     def _owe(self, callback: Callable[[], None]) -> None:
         if self._last.number != self.submitted:
             self._record()  # so that it is noticed when it falls due
-        self._dues.append((self.submitted, callback, None))
+        self._callbacks.append((self.submitted, callback, None))
         self._waiting.add(self)
 
     def copy(self, target: Block, source: Block, *, inline: bool = False) -> None:
@@ -343,7 +345,7 @@ class CudaStream:
             if self._nodes is not None:
                 raise DriverError(f"{self!r} is being captured already")
             self._nodes = []
-            self.lane.pause()
+            self.timeline.pause()
             try:
                 self.context.call(self.context.calls.begin_capture, self.handle)
             except DeviceError:
@@ -378,7 +380,7 @@ class CudaStream:
 
     def _leave_capture(self) -> None:
         self._nodes = None
-        self.lane.go_on()
+        self.timeline.go_on()
 
     # Time
 
@@ -399,15 +401,15 @@ class CudaStream:
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all work put here so far has passed."""
         with self._turn:
-            submitted, dues = self.submitted, self._dues
-            over = self.completed >= submitted and not dues
+            submitted, callbacks = self.submitted, self._callbacks
+            over = self.completed >= submitted and not callbacks
             if not over:
                 self._owe(callback)
         if over:
             try:
-                dues.make(submitted, callback)
+                callbacks.make(submitted, callback)
             finally:
-                if dues:
+                if callbacks:
                     self._waiting.add(self)
         elif len(self._marks) > MANY:  # if nobody waits, what has passed is let go of
             self.sweep()
@@ -417,7 +419,7 @@ class CudaStream:
         if self.context.lost is not None:
             self._marks.clear()
             self.kept.clear()
-            self._dues.sweep(self.submitted)
+            self._callbacks.sweep(self.submitted)
             return
         if self.kept:
             self.idle()
@@ -430,12 +432,12 @@ class CudaStream:
                 if marks and marks[0] is mark:
                     marks.popleft()
                     mark.kept = []
-        self._dues.sweep(self.completed)
+        self._callbacks.sweep(self.completed)
         self._let_go()
 
     def _let_go(self) -> None:
         """Where nothing is left to do, the stream need not be kept alive for that."""
-        if not (self._dues or self._marks or self.kept):
+        if not (self._callbacks or self._marks or self.kept):
             self._waiting.discard(self)
             if self.kept:  # by another thread, meanwhile
                 self._waiting.add(self)
@@ -450,7 +452,7 @@ class CudaStream:
         if not over:  # others may go on putting work here, so wait for what there is
             self.keep(label, keep)
             self.synchronize()
-        elif self._marks or self._dues:
+        elif self._marks or self._callbacks:
             self.sweep()
 
     def point(self) -> tuple[int, list[Kept], int]:
@@ -485,7 +487,7 @@ class CudaStream:
         if number > self.completed:
             self.completed = number
         self._drop(kept, upto)
-        if self._marks or self._dues:
+        if self._marks or self._callbacks:
             self.sweep()
 
     def synchronize(self) -> None:
@@ -507,17 +509,17 @@ class CudaStream:
             self._close()
         if self._owned and self._nodes is None:  # one that records was left so by an interrupt
             self.device.give_stream_back(self.handle)
-        self.device.lanes.give_back(self.lane)
+        self.device.timelines.give_back(self.timeline)
 
     def _close(self) -> None:
-        lane, calls = self.lane, self.context.calls
-        lane.pause()
-        if queue := lane.words[QUEUE]:
-            lane.words[QUEUE] = 0
+        timeline, calls = self.timeline, self.context.calls
+        timeline.pause()
+        if queue := timeline.words[QUEUE]:
+            timeline.words[QUEUE] = 0
             calls.close_queue(queue)
 
     def __repr__(self) -> str:
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-set_cuda_stream(CudaStream, Lane, Dues, MANY)
+set_cuda_stream(CudaStream, Timeline, CompletionCallbacks, MANY)

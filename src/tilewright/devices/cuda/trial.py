@@ -172,7 +172,7 @@ def _manner(status: int) -> str:
 
 def _untried(why: str) -> DriverError:
     return DriverError(
-        "this code cannot be tried in a process of its own before it is loaded",
+        "this code cannot be tested in a separate process before it is loaded",
         got=why,
         hint=TRUST,
     )

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..blocks import check_element
-from ..capturing import Capturing, Unfired
-from ..dues import Dues
-from ..lane import Lane
+from ..capturing import Capturing, NoFastPath
+from ..completion_callbacks import CompletionCallbacks
 from ..protocol import Block, Event, Stream
+from ..timeline import Timeline
 from .happens_before import Clock, MemoryUse
 
 if TYPE_CHECKING:
@@ -87,16 +87,16 @@ class NullNode(NamedTuple):
 class NullStream(Capturing[NullNode]):
     """Notes in order what is put here."""
 
-    __slots__ = ("_dues", "_waits", "completed", "device", "lane", "number", "submitted")
+    __slots__ = ("_callbacks", "_waits", "completed", "device", "number", "submitted", "timeline")
 
     def __init__(self, device: NullDevice, number: int) -> None:
         super().__init__()
         self.device = device
         self.number = number
-        self.lane = Lane()
+        self.timeline = Timeline()
         self.submitted = self.completed = 0
         self._waits: deque[tuple[int, NullEvent]] = deque()
-        self._dues = Dues()
+        self._callbacks = CompletionCallbacks()
 
     def idle(self) -> bool:
         """Whether all that was put here has passed."""
@@ -174,12 +174,12 @@ class NullStream(Capturing[NullNode]):
 
     def after(self, callback: Callable[[], None]) -> None:
         """Call this once all that was put here so far has passed."""
-        due = self._dues.make if self.idle() and not self._dues else self._dues.add
+        due = self._callbacks.make if self.idle() and not self._callbacks else self._callbacks.add
         due(self.submitted, callback)
 
     def sweep(self) -> None:
         """Make the calls that have fallen due."""
-        self._dues.sweep(self.completed)
+        self._callbacks.sweep(self.completed)
 
     def synchronize(self) -> None:
         """Block until all that was put here so far has passed, and make the calls due."""
@@ -193,7 +193,7 @@ class NullStream(Capturing[NullNode]):
         return f"Stream(device={self.device.name!r}, number={self.number})"
 
 
-class NullReplay(Unfired):
+class NullReplay(NoFastPath):
     """What was recorded on a null stream; each run is noted as one entry."""
 
     __slots__ = ("_last", "_turn", "entries")

@@ -122,7 +122,7 @@ def test_code_that_the_device_refuses_is_deleted_and_compiled_again(rng):
         ((name, entry),) = store.entries.items()
         store.entries[name] = with_other_code(entry, name, lambda code: b"\x7fELF" + bytes(200))
         (reason,) = launched(rng)
-        assert reason.startswith("cpu refused the code")
+        assert reason.startswith("cpu rejected the code")
         assert "delete" in store.asked
         assert launched(rng) == [], "the store has code that can be used again"
 

@@ -158,12 +158,12 @@ def test_work_in_flight_keeps_its_memory():
     address = memory.address
     stream.after(lambda: None)
     CPU.streams()
-    stream._dues.add(0, None, memory)
+    stream._callbacks.add(0, None, memory)
     del memory
     assert CPU.allocate(1 << 20, zeroed=False).address != address
     with pytest.raises(DriverError, match="out of memory"):
         CPU.allocate(1 << 60, zeroed=False)
-    assert not stream._dues
+    assert not stream._callbacks
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in finalizers

@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_refused():
         module.load_function("missing")
     with pytest.raises(DriverError, match="expected: blocks of one thread"):
         function.put_on(CPU.new_stream(), LaunchConfig((1,), (32, 1, 1)), [])
-    with pytest.raises(ContextError, match="expected: a stream of the CPU"):
+    with pytest.raises(ContextError, match="expected: a CPU stream"):
         function.put_on(NULL.streams()[0], LaunchConfig((1,)), [])
     with pytest.raises(DriverError, match="runs no raw code"):
         REFERENCE.load_module(b"")

@@ -15,9 +15,8 @@ from tilewright._core import CUDA_FUNCTIONS, CUDA_STATUS_BITS, set_borrowing
 from tilewright.devices.cuda.bindings import SINCE, Bindings
 from tilewright.devices.cuda.record import Record
 from tilewright.devices.cuda.results import NOT_READY
-from tilewright.devices.lane import ISSUED, OVER, PUT, UNPUT, Lane
-from tilewright.devices.stub.shots import ShotWord
-from tilewright.devices.stub.words import Look
+from tilewright.devices.native_records import PlanWord, SlowPath
+from tilewright.devices.timeline import ISSUED, OVER, SUBMITTED, UNSUBMITTED, Timeline
 from tilewright.op.place import here
 from tilewright.tensors.borrow import BORROWING, Use
 
@@ -43,44 +42,44 @@ def test_refusals_are_told(driver, native, record, call):
 
 def test_a_plain_launch_has_its_parameters_filled_in(driver, native):
     plain, driver.parameters = Plain(), 4
-    assert plain.fire(native) == 1 << CUDA_STATUS_BITS
+    assert plain.submit(native) == 1 << CUDA_STATUS_BITS
     assert driver.read == [4096, 6, -5, 8192]
     assert list(plain.record.words[plain.record.slots :]) == [0, 6, 0, 0]  # for the next one
-    assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 1
-    assert plain.fire(native) == 2 << CUDA_STATUS_BITS
+    assert plain.timeline.words[UNSUBMITTED] == 0 and plain.timeline.words[SUBMITTED] == 1
+    assert plain.submit(native) == 2 << CUDA_STATUS_BITS
 
 
 def test_a_plain_launch_notes_its_number_with_its_memory(native):
     plain = Plain()
-    plain.fire(native)
-    plain.fire(native)
+    plain.submit(native)
+    plain.submit(native)
     written, read = plain.memory
     for memory, writes in ((written, 1), (read, 0)):
         mark = memory[StorageWord.MARKS : StorageWord.MARKS + MARK_WORDS]
-        assert list(mark) == [plain.lane.address, 2, *ALL_BYTES, writes]
+        assert list(mark) == [plain.timeline.address, 2, *ALL_BYTES, writes]
 
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_plain_launch_that_cannot_begin_is_not_put_anywhere(driver, native, which):
     plain = Plain()
     plain.memory[which][StorageWord.EPOCH] = 1  # somebody has borrowed it since
-    assert plain.fire(native) == 0
-    assert driver.log == [] and not any(plain.lane.words)
+    assert plain.submit(native) == 0
+    assert driver.log == [] and not any(plain.timeline.words)
 
 
 def test_a_plain_launch_notes_that_its_op_is_used(driver, native):
     plain = Plain()
-    plain.fire(native)
-    ((user, spot),) = plain.uses
-    assert user == "fire()" and spot[0] is Plain.fire_again.__code__
-    assert plain.fire_again(native) == 0
-    assert len(plain.uses) == len(driver.log) // 3 == plain.lane.words[PUT] == 1
+    plain.submit(native)
+    ((user, location),) = plain.uses
+    assert user == "submit()" and location[0] is Plain.submit_again.__code__
+    assert plain.submit_again(native) == 0
+    assert len(plain.uses) == len(driver.log) // 3 == plain.timeline.words[SUBMITTED] == 1
 
 
 def test_a_plain_launch_that_cannot_begin_is_no_use(native):
     plain = Plain()
-    plain.memory[0][StorageWord.LOOK] = Look.FLIGHTS
-    assert plain.fire(native) == 0 and plain.uses == []
+    plain.memory[0][StorageWord.LOOK] = SlowPath.PENDING
+    assert plain.submit(native) == 0 and plain.uses == []
 
 
 @pytest.mark.parametrize("name", ["one", "other"])
@@ -88,48 +87,48 @@ def test_a_plain_launch_that_cannot_begin_is_no_use(native):
 def test_code_that_was_made_for_other_values_is_not_launched(driver, native, name, change):
     plain = Plain()
     change(plain.world, name)
-    assert plain.fire(native) == 0
-    assert driver.log == [] and plain.uses == [] and not any(plain.lane.words)
+    assert plain.submit(native) == 0
+    assert driver.log == [] and plain.uses == [] and not any(plain.timeline.words)
 
 
 def test_a_plain_launch_that_is_refused_is_not_counted(driver, native):
     plain = Plain()
     driver.answers["cuLaunchKernel"] = 701
-    assert plain.fire(native) == -701
-    assert plain.lane.words[UNPUT] == 0 and plain.lane.words[PUT] == 0
+    assert plain.submit(native) == -701
+    assert plain.timeline.words[UNSUBMITTED] == 0 and plain.timeline.words[SUBMITTED] == 0
 
 
 @pytest.mark.parametrize(("status", "answer"), [(0, 1), (701, -701)])
 def test_work_that_was_begun_is_no_longer_about_to_be_put_there(
     driver, native, record, status, answer
 ):
-    lane, unput = Lane(), (ctypes.c_int64 * 3)(5, 1, 6)
-    lane.words[UNPUT], driver.answers["cuLaunchKernel"] = 2, status
+    timeline, unsubmitted = Timeline(), (ctypes.c_int64 * 3)(5, 1, 6)
+    timeline.words[UNSUBMITTED], driver.answers["cuLaunchKernel"] = 2, status
     told = native.submit_begun(
-        ctypes.addressof(record), lane.address, 11, ctypes.addressof(unput) + 8
+        ctypes.addressof(record), timeline.address, 11, ctypes.addressof(unsubmitted) + 8
     )
-    assert (told, list(unput), lane.words[UNPUT]) == (answer, [5, 0, 6], 1)
-    assert lane.words[PUT] == (status == 0)
+    assert (told, list(unsubmitted), timeline.words[UNSUBMITTED]) == (answer, [5, 0, 6], 1)
+    assert timeline.words[SUBMITTED] == (status == 0)
 
 
 def test_a_plain_launch_can_be_waited_for(driver, native):
     plain = Plain()
-    assert plain.fire(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
-    assert plain.lane.words[OVER] == 0
+    assert plain.submit(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
+    assert plain.timeline.words[OVER] == 0
     driver.passed.add(11)
-    assert plain.fire(native, 1 << 60) == 2 << CUDA_STATUS_BITS
-    assert plain.lane.words[OVER] == 2
+    assert plain.submit(native, 1 << 60) == 2 << CUDA_STATUS_BITS
+    assert plain.timeline.words[OVER] == 2
     driver.answers["cuEventQuery"] = 719
-    assert plain.fire(native, 1 << 60) == 3 << CUDA_STATUS_BITS | 719
-    assert plain.lane.words[OVER] == 2
+    assert plain.submit(native, 1 << 60) == 3 << CUDA_STATUS_BITS | 719
+    assert plain.timeline.words[OVER] == 2
 
 
 def test_what_others_are_about_to_put_there_is_not_over(driver, native):
     plain = Plain()
-    plain.lane.words[UNPUT] = plain.lane.words[ISSUED] = 1
+    plain.timeline.words[UNSUBMITTED] = plain.timeline.words[ISSUED] = 1
     driver.passed.add(11)
-    plain.fire(native, 1 << 60)
-    assert plain.lane.words[OVER] == 0
+    plain.submit(native, 1 << 60)
+    assert plain.timeline.words[OVER] == 0
 
 
 def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, native):
@@ -140,7 +139,7 @@ def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, nativ
     set_borrowing({**BORROWING, "acquire": interrupted, "holds": 0})
     try:
         with pytest.raises(KeyboardInterrupt):
-            plain.fire(native)
+            plain.submit(native)
     finally:
         set_borrowing(dict(BORROWING))
     assert driver.log == []
@@ -148,43 +147,43 @@ def test_who_is_interrupted_while_waiting_for_the_lock_hears_of_it(driver, nativ
 
 def test_graphs(driver, native):
     graph = Recorded()
-    assert graph.fire(native) == 1 << CUDA_STATUS_BITS
+    assert graph.submit(native) == 1 << CUDA_STATUS_BITS
     assert driver.log == [("push", 77), ("graph", 5, 11), ("pop",)]
     driver.answers["cuGraphLaunch"] = 9
-    assert graph.fire(native) == -9
-    assert graph.lane.words[UNPUT] == 0 and graph.lane.words[PUT] == 1
+    assert graph.submit(native) == -9
+    assert graph.timeline.words[UNSUBMITTED] == 0 and graph.timeline.words[SUBMITTED] == 1
 
 
 def test_a_graph_of_one_kernel_is_a_launch(driver, native, record):
-    assert Recorded(ctypes.addressof(record)).fire(native) == 1 << CUDA_STATUS_BITS
+    assert Recorded(ctypes.addressof(record)).submit(native) == 1 << CUDA_STATUS_BITS
     assert [entry[0] for entry in driver.log] == ["push", "launch", "pop"]
 
 
 def test_a_graph_borrows_its_memory_and_notes_who_did(native):
     graph = Recorded()
-    graph.fire(native)
+    graph.submit(native)
     written, read = graph.memory
     assert (written[StorageWord.EPOCH], read[StorageWord.EPOCH]) == (1, 0)
     assert graph.states[0].last_write == Use(graph.what, graph.built)
     assert graph.states[1].last_write is None
-    ((user, spot),) = graph.uses
-    assert user == "fire()" and spot[0] is Recorded.fire_again.__code__
-    assert graph.fire_again(native) == 0 and len(graph.uses) == 1
+    ((user, location),) = graph.uses
+    assert user == "submit()" and location[0] is Recorded.submit_again.__code__
+    assert graph.submit_again(native) == 0 and len(graph.uses) == 1
 
 
 def test_a_graph_whose_memory_is_not_plain_is_not_put_anywhere(driver, native):
     graph = Recorded()
-    graph.memory[0][StorageWord.LOOK] = Look.LEASES
-    assert graph.fire(native) == 0
+    graph.memory[0][StorageWord.LOOK] = SlowPath.LEASES
+    assert graph.submit(native) == 0
     assert driver.log == graph.uses == [] and graph.states[0].last_write is None
 
 
 def test_a_graph_can_be_waited_for(driver, native):
     graph = Recorded()
-    assert graph.fire(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
+    assert graph.submit(native, 1000) == 1 << CUDA_STATUS_BITS | NOT_READY
     driver.passed.add(11)
-    assert graph.fire(native, 1 << 60) == 2 << CUDA_STATUS_BITS
-    assert graph.lane.words[OVER] == 2
+    assert graph.submit(native, 1 << 60) == 2 << CUDA_STATUS_BITS
+    assert graph.timeline.words[OVER] == 2
 
 
 def test_streams(driver, native):
@@ -222,28 +221,28 @@ def test_one_of_many_events_or_a_word(driver, native):
 
 def test_launches_leave_no_references_behind(driver, native):
     plain, graph, user = Plain(), Recorded(), "someone()"
-    spot, what = here(), graph.what
+    location, what = here(), graph.what
 
     def launch():
         for status in (0, 701):
             driver.answers["cuLaunchKernel"] = driver.answers["cuGraphLaunch"] = status
             for budget in (0, 1):
-                submit(plain, native, user, spot, budget)
-                graph.fire(native, budget)
+                submit(plain, native, user, location, budget)
+                graph.submit(native, budget)
         plain.memory[0][StorageWord.EPOCH] += 1  # now it cannot begin
-        assert submit(plain, native, user, spot) == 0
+        assert submit(plain, native, user, location) == 0
         plain.memory[0][StorageWord.EPOCH] -= 1
         driver.log.clear()
 
-    watched = [user, spot, plain.row, what, graph.built, native]
+    watched = [user, location, plain.row, what, graph.built, native]
     assert_none_left(launch, watched, 40)
 
 
-def submit(plain, native, user, spot, budget=0):
-    """Launch at a spot that is said."""
+def submit(plain, native, user, location, budget=0):
+    """Launch at a location that is said."""
     return native.submit_launch(
-        ctypes.addressof(plain.shot), [], user, spot, plain.row, pack("q", 1), plain.lane.address,
-        11, budget,
+        ctypes.addressof(plain.plan), [], user, location, plain.row, pack("q", 1),
+        plain.timeline.address, 11, budget,
     )  # fmt: skip
 
 
@@ -251,10 +250,10 @@ def submit(plain, native, user, spot, budget=0):
 def test_kernels_have_any_number_of_parameters(driver, native, count):
     record = Record(77, 88, (1, 1, 1), (1, 1, 1), 0, range(count))
     plain, driver.parameters = Plain(), count
-    plain.shot[ShotWord.RECORD], plain.shot[ShotWord.SLOTS] = record.address, count
+    plain.plan[PlanWord.RECORD], plain.plan[PlanWord.SLOTS] = record.address, count
     first, places = record.slots, plain.places
     places[0][:], places[1][:] = [first, first + count - 1], [first + 1]
-    assert plain.fire(native) == 1 << CUDA_STATUS_BITS
+    assert plain.submit(native) == 1 << CUDA_STATUS_BITS
     assert driver.read == [4096, -5, *range(2, count - 1), 8192]
 
 

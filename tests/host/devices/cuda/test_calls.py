@@ -13,9 +13,9 @@ import pytest
 from support.native_cuda import addresses, as_functions
 from support.native_driver import Plain, Recorded
 from tilewright._core import CUDA_FUNCTIONS, CudaDriver, set_cuda_stream, set_process
+from tilewright.devices.completion_callbacks import CompletionCallbacks
 from tilewright.devices.cuda.stream import CudaStream
-from tilewright.devices.dues import Dues
-from tilewright.devices.lane import Lane
+from tilewright.devices.timeline import Timeline
 
 LIBC = ctypes.CDLL(None)
 LONG = 300_000
@@ -58,8 +58,8 @@ def test_others_go_on_while_somebody_waits(slow):
 
 def test_others_go_on_while_the_stream_is_full(slow):
     graph = Recorded()
-    words, lane = ctypes.addressof(graph.words), graph.lane.address
-    given = (words, [], "sync()", 0, graph.built, lane, 11, 0)
+    words, timeline = ctypes.addressof(graph.words), graph.timeline.address
+    given = (words, [], "sync()", 0, graph.built, timeline, 11, 0)
     assert other_runs_during(lambda: slow.submit_graph(77, 0, LONG, *given))
 
 
@@ -120,16 +120,16 @@ PLAIN, GRAPH = [], []
 def right_launch():
     PLAIN.append(plain := Plain())
     return (
-        ctypes.addressof(plain.shot), [], "fire()", 0, plain.row, pack("q", -5),
-        plain.lane.address, 11, 0,
+        ctypes.addressof(plain.plan), [], "submit()", 0, plain.row, pack("q", -5),
+        plain.timeline.address, 11, 0,
     )  # fmt: skip
 
 
 def right_graph():
     GRAPH.append(graph := Recorded())
     return (
-        77, 0, 5, ctypes.addressof(graph.words), [], "fire()", 0, graph.built, graph.lane.address,
-        11, 0,
+        77, 0, 5, ctypes.addressof(graph.words), [], "submit()", 0, graph.built,
+        graph.timeline.address, 11, 0,
     )  # fmt: skip
 
 
@@ -145,7 +145,9 @@ class Slotted:
     __slots__ = ("active", "names", "waiting")
 
 
-@pytest.mark.parametrize("wrong", [(), (5, 5, 5, 5), (object, Lane, Dues, 64), (5,) * 5])
+@pytest.mark.parametrize(
+    "wrong", [(), (5, 5, 5, 5), (object, Timeline, CompletionCallbacks, 64), (5,) * 5]
+)
 def test_what_streams_are_must_have_their_slots(wrong):
     with pytest.raises((TypeError, AttributeError)):
         set_cuda_stream(*wrong)
@@ -161,7 +163,7 @@ def test_what_the_process_notes_must_be_in_slots(which):
         set_process(*given)
 
 
-@pytest.mark.parametrize("dues", [5, int, Lane, SimpleNamespace(_items=())])
-def test_what_a_stream_owes_must_be_in_slots(dues):
+@pytest.mark.parametrize("callbacks", [5, int, Timeline, SimpleNamespace(_items=())])
+def test_what_a_stream_owes_must_be_in_slots(callbacks):
     with pytest.raises((TypeError, AttributeError)):
-        set_cuda_stream(CudaStream, Lane, dues, 64)
+        set_cuda_stream(CudaStream, Timeline, callbacks, 64)

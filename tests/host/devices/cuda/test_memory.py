@@ -71,7 +71,7 @@ def test_out_of_memory_says_how_much_there_is(device, fake):
 def test_another_refusal_is_not_lack_of_memory(device, fake):
     device.allocate(8, zeroed=False)
     fake.fail("allocate", 1)
-    with pytest.raises(DriverError, match="refused allocate"):
+    with pytest.raises(DriverError, match="rejected allocate"):
         device.allocate(8, zeroed=False)
 
 

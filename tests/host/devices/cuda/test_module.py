@@ -48,9 +48,7 @@ def test_a_missing_function_is_named(device, fake):
     with pytest.raises(DriverError, match="has no kernel `nothing`") as caught:
         device.load_module(PTX).load_function("nothing")
     assert "expected: add, scale" in str(caught.value)
-    assert 'hint: kernels of CUDA C++ keep their names when declared extern "C"' in str(
-        caught.value
-    )
+    assert 'hint: CUDA C++ kernels keep their names if declared extern "C"' in str(caught.value)
 
 
 def test_more_shared_memory_than_all_kernels_have_is_asked_for_once(device, fake):
@@ -62,7 +60,7 @@ def test_more_shared_memory_than_all_kernels_have_is_asked_for_once(device, fake
     assert fake.shared == {"f": 100_000}
     fake.fail("allow_shared", 1)
     function.put_on(stream, LaunchConfig((1,), (32,), 99_000), [])
-    with pytest.raises(DriverError, match="refused allow_shared"):
+    with pytest.raises(DriverError, match="rejected allow_shared"):
         function.put_on(stream, LaunchConfig((1,), (32,), 120_000), [])
     launched = [entry for entry in fake.log if entry[0] == "launch"]
     assert len(launched) == 3, "what was refused has not been launched"
@@ -106,7 +104,7 @@ def test_machine_code_of_others_is_tried_elsewhere_first(device, fake):
 
 def test_what_fails_elsewhere_is_not_loaded_here(device, fake):
     fake.fail("try_out", 700)
-    with pytest.raises(DriverError, match="refused try_out"):
+    with pytest.raises(DriverError, match="rejected try_out"):
         device.load_module(CUBIN)
     assert device.context.lost is None, "it was another process that was lost"
     fake.fail("load_module", 200)  # still to come: nothing was loaded

@@ -175,10 +175,10 @@ def test_runs_follow_each_other_wherever_an_interrupt_comes(device, fake):
         fake.hold(first)
         before = names(fake.log).count("graph")
         is_interrupted = raise_at(point, partial(replay.put_on, first))
-        is_put = names(fake.log).count("graph") > before
-        put += is_interrupted and is_put
+        is_submitted = names(fake.log).count("graph") > before
+        put += is_interrupted and is_submitted
         replay.put_on(second)
-        assert not (is_put and second.idle()), point
+        assert not (is_submitted and second.idle()), point
         fake.release()
         device.synchronize()
         if not is_interrupted:

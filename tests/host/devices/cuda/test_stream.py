@@ -143,7 +143,7 @@ def test_a_stream_is_full_when_much_waits(device, fake):
 def test_a_refused_launch_is_an_error_with_its_reason(device, fake):
     stream = device.new_stream()
     fake.fail("launch", 701)
-    with pytest.raises(DriverError, match="refused to launch `work`") as caught:
+    with pytest.raises(DriverError, match="rejected the launch of `work`") as caught:
         stream.launch(record_of(device, fake), "`work`")
     assert "701" in caught.value.got
     assert "smaller blocks" in caught.value.hint
@@ -345,15 +345,15 @@ def test_a_stream_with_work_lives_wherever_an_interrupt_comes(device, fake):
         place = Place(device, fake)
         handle = place.stream.handle
         is_interrupted = raise_at(point, place.launch)
-        is_put = work_of(place.stream, fake) > 0
+        is_submitted = work_of(place.stream, fake) > 0
         del place
         gc.collect()
-        assert not is_put or handle != device.new_stream().handle, point
+        assert not is_submitted or handle != device.new_stream().handle, point
         fake.release()
         device.synchronize()
         if not is_interrupted:
             break
-    assert is_put and point < MOST_POINTS - 1
+    assert is_submitted and point < MOST_POINTS - 1
 
 
 @pytest.mark.usefixtures("in_finalizers_too")
@@ -398,9 +398,9 @@ def test_a_recorded_kernel_is_known_wherever_an_interrupt_comes(device, fake):
         stream.begin_capture()
         is_interrupted = raise_at(point, place.launch)
         del place
-        is_put = bool(fake.capturing[stream.handle])
+        is_submitted = bool(fake.capturing[stream.handle])
         replay = stream.end_capture()
-        assert not is_put or (replay.nodes == 1 and alive() is not None), point
+        assert not is_submitted or (replay.nodes == 1 and alive() is not None), point
         if not is_interrupted:
             break
     assert 1 < point < MOST_POINTS - 1

@@ -112,14 +112,14 @@ def test_a_process_whose_device_was_lost_is_not_used_again(trial, log):
 
 def test_where_the_driver_does_not_start_there_nothing_is_known(trial, log):
     for _ in range(2):
-        with pytest.raises(DriverError, match="cannot be tried in a process") as caught:
+        with pytest.raises(DriverError, match="cannot be tested in a separate process") as caught:
             trial.attempt(b"busy")
         assert caught.value.got == "cuInit gives 100 there" and "trusted=True" in caught.value.hint
     assert lines(log) == ["start", "busy", "start", "busy"]
 
 
 def test_a_program_that_cannot_be_started(tmp_path):
-    with pytest.raises(DriverError, match="cannot be tried in a process"):
+    with pytest.raises(DriverError, match="cannot be tested in a separate process"):
         Trial([str(tmp_path / "nothing")]).attempt(b"fine")
 
 

@@ -25,11 +25,11 @@ KINDS = 256
 """Kinds of calls that a kernel remembers."""
 
 
-class LentCalls:
+class ExternalCalls:
     """The calls of one kernel by their kind: all but addresses and numbers."""
 
     def __init__(self) -> None:
-        self._known: Recent[Hashable, LentCode] = Recent(KINDS)
+        self._known: Recent[Hashable, ExternalCode] = Recent(KINDS)
 
     def run(
         self, kind: Hashable, addresses: Sequence[int], numbers: Sequence[Any], stream: Stream
@@ -45,10 +45,10 @@ class LentCalls:
         if not launch.is_lengthy():
             bound, code = launch.made_ready()
             if code.run.lending is not None:
-                self._known.keep(kind, LentCode(bound, code))
+                self._known.keep(kind, ExternalCode(bound, code))
 
 
-class LentCode:
+class ExternalCode:
     """Code for calls of one kind."""
 
     __slots__ = ("_code", "_form", "_spans", "_written")

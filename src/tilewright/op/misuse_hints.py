@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from .operators import WithoutOperators
-from .place import Spot, place_of
+from .place import Location, place_of
 
 TENSOR_WORDS = (
     "shape", "dtype", "strides", "ndim", "size", "nbytes", "num_bytes", "device", "T",
@@ -46,7 +46,7 @@ class _Word:
         )
 
 
-class Slips(WithoutOperators):
+class MisuseHints(WithoutOperators):
     """Mixin of DeviceOp. Type checkers do not see it: for them these uses are plain errors."""
 
     if not TYPE_CHECKING:
@@ -59,12 +59,12 @@ class Slips(WithoutOperators):
             raise _not_run(self, "call .sync() before indexing its result")
 
         def __len__(self) -> NoReturn:
-            raise _not_run(self, "call .sync() before asking for the length of its result")
+            raise _not_run(self, "call .sync() before taking the length of its result")
 
         def __bool__(self) -> bool:
             if sys._getframe(1).f_globals.get("__name__") in SHOWING_TASKS:
                 return True
-            raise _not_run(self, "call .sync() before asking for the truth of its result")
+            raise _not_run(self, "call .sync() before testing the truth value of its result")
 
         def __float__(self) -> NoReturn:
             raise _not_run(self, "call .sync() before making a number of its result")
@@ -88,10 +88,10 @@ class Slips(WithoutOperators):
 
 for _words, _result in ((TENSOR_WORDS, "the tensor"), (VALUE_WORDS, "its result")):
     for _name in _words:
-        setattr(Slips, _name, _Word(_name, _result))
+        setattr(MisuseHints, _name, _Word(_name, _result))
 
 
-def _not_run(op: Slips, advice: str) -> TypeError:
+def _not_run(op: MisuseHints, advice: str) -> TypeError:
     name: str = getattr(op, "name", "op")
-    built: Spot = getattr(op, "_built", None)
+    built: Location = getattr(op, "_built", None)
     return TypeError(f"`{name}` has not run: {advice}\n  built: {place_of(built)}")

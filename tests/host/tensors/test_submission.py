@@ -54,7 +54,7 @@ def test_what_a_part_writes_stays_alive_until_it_has(fake_cuda, fake_gpu, pieces
     stream = fake_gpu.new_stream()
     fake_cuda.hold(stream)
     fail_third(fake_cuda, "copy_out")
-    with pytest.raises(tw.DriverError, match="refused copy_out"):
+    with pytest.raises(tw.DriverError, match="rejected copy_out"):
         t.copy_to_host().sync_on(stream)
     gc.collect()
     assert made[0]() is not None
@@ -70,7 +70,7 @@ def test_who_follows_waits_for_the_part(fake_cuda, fake_gpu, pieces):
     stream = fake_gpu.new_stream()
     fake_cuda.hold(stream)
     fail_third(fake_cuda, "copy_in")
-    with pytest.raises(tw.DriverError, match="refused copy_in"):
+    with pytest.raises(tw.DriverError, match="rejected copy_in"):
         t.borrow_mut().copy_from(np.arange(1, 9)).sync_on(stream)
     other = fake_gpu.new_stream()
     copied = t.dup().start_on(other)

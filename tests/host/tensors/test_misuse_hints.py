@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.tensors.slips import WORDS
+from tilewright.tensors.misuse_hints import WORDS
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -1,6 +1,6 @@
 """Puts work on a stream in its turn: ordered by its memory, kept alive, recorded in a capture.
 
-Every op that gives a device something to do does it through `put_work`, so none can forget a part.
+Every op that gives a device something to do calls `submit_work`, so none can forget a part.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from functools import partial
 from struct import pack
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .._core import note_submitted
 from ..base.errors import DeviceError
 from ..base.shield import shielded
-from ..devices.lane import ISSUED
-from ..devices.stub.calls import stub
+from ..devices.timeline import ISSUED
 from ..op.context import ExecutionContext
 from ..op.outcome import Outcome
-from ..op.trace import Tracing, trace_end, trace_put
+from ..op.trace import Tracing, trace_end, trace_submitted
 from .borrow import LOCK
-from .flight import Flight, tell_put
 from .order import begin, forget_over, reserve
+from .pending_work import PendingWork, notify_submitted
 from .recording import Node
 
 if TYPE_CHECKING:
-    from ..devices.lane import Lane
+    from ..devices.native_records import Words
     from ..devices.protocol import Stream
-    from ..devices.stub.words import Words
+    from ..devices.timeline import Timeline
     from ..op.core import DeviceOp
     from .region import Region
 
 T = TypeVar("T")
 
 
-def put_work(
+def submit_work(
     ctx: ExecutionContext,
     op: DeviceOp[Any],
     work: Callable[[], T],
@@ -54,10 +54,10 @@ def put_work(
         for region in writes:
             ctx.recording.will_write(region)
         return
-    shielded(_put_in_turn, ctx, op, work, writes, reads, keep, report)
+    shielded(_submit_in_turn, ctx, op, work, writes, reads, keep, report)
 
 
-def _put_in_turn(
+def _submit_in_turn(
     ctx: ExecutionContext,
     op: DeviceOp[Any],
     work: Callable[[], T],
@@ -66,86 +66,86 @@ def _put_in_turn(
     keep: object,
     report: Callable[[T], Exception | None] | None,
 ) -> None:
-    """As `put_work`. No signal may come in between: others wait for a flight that is noted."""
+    """As `submit_work`. No signal may come in between: others wait for work that is noted."""
     stream, outcome = ctx.stream, ctx.outcome(op)
-    flight, kept = Flight(stream), (writes, reads, keep)
+    pending, kept = PendingWork(stream), (writes, reads, keep)
     try:
-        reserve(flight, stream, writes, reads)
+        reserve(pending, stream, writes, reads)
         given = work()
-        on_its_way(flight, outcome)
-        stream.after(partial(_settle, flight, outcome, partial(_asked, report, given), kept))
-        if flight.is_over:
-            forget_over(flight, (*writes, *reads))
+        commit(pending, outcome)
+        stream.after(partial(_settle, pending, outcome, partial(_asked, report, given), kept))
+        if pending.is_over:
+            forget_over(pending, (*writes, *reads))
     except BaseException:
         outcome.settle()
-        leave_behind(flight, stream, kept)
+        abandon(pending, stream, kept)
         raise
 
 
-def begin_raw(lane: Lane, regions: Sequence[Region], unput: Words) -> bool:
+def begin_raw(timeline: Timeline, regions: Sequence[Region], unsubmitted: Words) -> bool:
     """Begin work that may write all of some memory, and borrows none of it; False: it cannot be.
 
-    From then on `unput` has a 1, until the work is put on its stream: who calls must see to that,
-    or say by `leave_unput` that it will not be, whatever happens. Others wait for it.
+    From then on `unsubmitted` has a 1, until the work is put on its stream: who calls must see to
+    that, or say by `abandon_unsubmitted` that it will not be, whatever happens. Others wait for it.
     """
-    count, words = len(regions), lane.words
+    count, words = len(regions), timeline.words
     with LOCK:  # borrows stand as they do now
         states = [region.storage.state for region in regions]
         epochs, owners = [s.epoch for s in states], [s.owner for s in states]
         row = pack(f"{3 * count}q", *[r.record for r in regions], *epochs, *owners)
         before = words[ISSUED]
         try:
-            begin(lane, (*regions, None, None, row, None), count)
+            begin(timeline, (*regions, None, None, row, None), count)
         finally:  # an interrupt may be raised when native code has begun it
-            unput[0] = words[ISSUED] != before
-    return unput[0] != 0
+            unsubmitted[0] = words[ISSUED] != before
+    return unsubmitted[0] != 0
 
 
-def leave_unput(lane: Lane, unput: Words) -> None:
+def abandon_unsubmitted(timeline: Timeline, unsubmitted: Words) -> None:
     """Tell who waits for work that `begin_raw` has begun, if it was not put on its stream."""
-    if unput[0]:
-        unput[0] = 0
-        stub().put(lane.address)
-    tell_put()
+    if unsubmitted[0]:
+        unsubmitted[0] = 0
+        note_submitted(timeline.address)
+    notify_submitted()
 
 
-def leave_behind(flight: Flight, stream: Stream, kept: object) -> None:
+def abandon(pending: PendingWork, stream: Stream, kept: object) -> None:
     """Work was not put on its stream, or only a part: who waits for it waits for that part.
 
     What it uses stays alive until then.
     """
     try:
-        flight.put(stream.record())
-        stream.after(partial(_end, flight, kept))
+        pending.mark_submitted(stream.record())
+        stream.after(partial(_end, pending, kept))
     except DeviceError:  # nothing runs there any more
-        flight.put(None)
+        pending.mark_submitted(None)
 
 
-def _end(flight: Flight, kept: object) -> None:
+def _end(pending: PendingWork, kept: object) -> None:
     """Until now this call has kept it."""
-    if flight.outcome is None or flight.outcome.error is None:
-        flight.end()
+    if pending.outcome is None or pending.outcome.error is None:
+        pending.end()
 
 
-def let_go(kept: object) -> None:
+def release_kept(kept: object) -> None:
     """Until now this call has kept it."""
 
 
-def on_its_way(flight: Flight, outcome: Outcome) -> None:
+def commit(pending: PendingWork, outcome: Outcome) -> None:
     """Work has been put on its stream: others can wait for it now."""
-    assert flight.stream is not None  # the host's own work is not put anywhere
+    assert pending.stream is not None  # the host's own work is not put anywhere
     if Tracing.active is not None:  # before the event: who waits for the work waits for its time
-        trace_flight(outcome.name, flight)
-    outcome.event = flight.stream.record()
-    flight.outcome = outcome
-    flight.put(outcome.event)
+        trace_pending(outcome.name, pending)
+    outcome.event = pending.stream.record()
+    pending.outcome = outcome
+    pending.mark_submitted(outcome.event)
 
 
-def trace_flight(name: str, flight: Flight) -> None:
+def trace_pending(name: str, pending: PendingWork) -> None:
     """Let the trace that is recorded know of work that has been put on its stream."""
-    assert flight.stream is not None
-    begun = getattr(flight, "begun", None)
-    trace_put(name, flight.stream, begun, trace_end(flight.stream, begun))
+    assert pending.stream is not None
+    begun = getattr(pending, "begun", None)
+    trace_submitted(name, pending.stream, begun, trace_end(pending.stream, begun))
 
 
 def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exception | None:
@@ -153,9 +153,9 @@ def _asked(report: Callable[[T], Exception | None] | None, given: T) -> Exceptio
 
 
 def _settle(
-    flight: Flight, outcome: Outcome, ask: Callable[[], Exception | None], keep: object
+    pending: PendingWork, outcome: Outcome, ask: Callable[[], Exception | None], keep: object
 ) -> None:
     """The device has passed the work; until then this call has kept its memory."""
     outcome.settle(ask())
     if outcome.error is None:
-        flight.end()
+        pending.end()

@@ -18,10 +18,19 @@ from support.records import (
     TensorWord,
     storage_words,
 )
-from tilewright._core import FOLLOWING, LISTED, slot_offset
-from tilewright.devices.lane import ISSUED, OVER, UNPUT, Lane
-from tilewright.devices.stub.calls import stub
-from tilewright.devices.stub.words import ACCOUNT, CALL_WORDS, CLOSER, LaneWord, Look, new_words
+from tilewright import _core
+from tilewright._core import (
+    FOLLOWING,
+    LISTED,
+    PENDING_WORK,
+    SLOW_PATH,
+    bind_tensors,
+    reborrow,
+    slot_offset,
+    write_addresses,
+)
+from tilewright.devices.native_records import BIND_WORDS, SlowPath, TimelineWord, new_words
+from tilewright.devices.timeline import ISSUED, OVER, UNSUBMITTED, Timeline
 from tilewright.op.place import here, place_of
 from tilewright.tensors.arc import Core
 from tilewright.tensors.borrow import BorrowState, Use
@@ -45,16 +54,16 @@ class Tensor:
         marked = MARK_WORDS * self.storage[StorageWord.MARKED]
         return self.storage[StorageWord.MARKS : StorageWord.MARKS + marked]
 
-    def _note(self, lane, number, writes):
+    def _note(self, timeline, number, writes):
         at = StorageWord.MARKS + MARK_WORDS * self.storage[StorageWord.MARKED]
-        self.storage[at : at + MARK_WORDS] = [lane.address, number, *ALL_BYTES, int(writes)]
+        self.storage[at : at + MARK_WORDS] = [timeline.address, number, *ALL_BYTES, int(writes)]
         self.storage[StorageWord.MARKED] += 1
 
-    def reads(self, lane, number):
-        self._note(lane, number, False)
+    def reads(self, timeline, number):
+        self._note(timeline, number, False)
 
-    def wrote(self, lane, number):
-        self._note(lane, number, True)
+    def wrote(self, timeline, number):
+        self._note(timeline, number, True)
 
 
 def row(tensors, written, epochs=None, owner=0):
@@ -64,9 +73,9 @@ def row(tensors, written, epochs=None, owner=0):
     return pack(f"{len(words)}q", *words)
 
 
-def reserve(tensors, written=0, lane=None, epochs=None, listed=True, owner=0):
-    lane, told = lane or Lane(), row(tensors, written, epochs, owner)
-    return stub().reserve(told, written, len(tensors), lane.address, listed)
+def reserve(tensors, written=0, timeline=None, epochs=None, listed=True, owner=0):
+    timeline, told = timeline or Timeline(), row(tensors, written, epochs, owner)
+    return _core.reserve(told, written, len(tensors), timeline.address, listed)
 
 
 def tensor(*, shape=(4,), look=0):
@@ -92,7 +101,7 @@ class Call:
         self.found = new_words(count + written)
         self.places = (ctypes.c_int64 * count)(*(places or range(count)))
         self.known, self.kinds = object(), (ctypes.c_int64 * (count + written))(*(kinds or ()))
-        self.words = new_words(CALL_WORDS)
+        self.words = new_words(BIND_WORDS)
         self.words[:] = [
             count, written, ctypes.addressof(self.places), ctypes.addressof(self.found),
             ctypes.addressof(self.kinds), id(self.known) if kinds else 0,
@@ -101,13 +110,14 @@ class Call:
         ]  # fmt: skip
 
     def bind(self, *arguments):
-        return stub().bind(ctypes.addressof(self.words), arguments, 1)
+        return bind_tensors(ctypes.addressof(self.words), arguments, 1)
 
 
-def busy_lane(issued=5, over=0, unput=0):
-    lane = Lane()
-    lane.words[ISSUED], lane.words[OVER], lane.words[UNPUT] = issued, over, unput
-    return lane
+def busy_timeline(issued=5, over=0, unsubmitted=0):
+    timeline = Timeline()
+    words = timeline.words
+    words[ISSUED], words[OVER], words[UNSUBMITTED] = issued, over, unsubmitted
+    return timeline
 
 
 def epoch_of(given):
@@ -158,8 +168,8 @@ def test_mapped_partitions_are_borrowed_as_others_are():
 def test_what_is_written_knows_by_whom_and_where():
     tiles = tensor().partition_mut((4,))
     use = Call(1, 1, kinds=kinds_of([tiles])).bind(tiles)[-3]
-    assert type(use) is Use and use == Use(WRITING, use.spot)
-    place = place_of(use.spot)
+    assert type(use) is Use and use == Use(WRITING, use.location)
+    place = place_of(use.location)
     assert place.filename == __file__ and place.text.startswith("use = Call(1, 1")
 
 
@@ -256,16 +266,16 @@ def test_a_part_that_is_written_and_read_is_looked_at():
 @pytest.mark.parametrize(
     ("look", "writes", "is_plain"),
     [
-        (Look.EXCLUSIVE, True, True),
-        (Look.WRITERS, False, False),
-        (Look.WRITERS, True, False),
-        (Look.NEIGHBOURS, False, False),
-        (Look.NEIGHBOURS, True, False),
-        (Look.READERS, False, True),
-        (Look.READERS, True, False),
-        (Look.LEASES, False, True),
-        (Look.UNWRITTEN, False, True),
-        (Look.FLIGHTS, False, True),
+        (SlowPath.EXCLUSIVE, True, True),
+        (SlowPath.WRITERS, False, False),
+        (SlowPath.WRITERS, True, False),
+        (SlowPath.NEIGHBOURS, False, False),
+        (SlowPath.NEIGHBOURS, True, False),
+        (SlowPath.READERS, False, True),
+        (SlowPath.READERS, True, False),
+        (SlowPath.LEASES, False, True),
+        (SlowPath.UNWRITTEN, False, True),
+        (SlowPath.PENDING, False, True),
     ],
 )
 def test_what_building_a_launch_asks_of_memory(look, writes, is_plain):
@@ -285,27 +295,27 @@ def test_a_read_ends_an_exclusive_borrow():
 def test_claiming_moves_epochs_on():
     z, x = Tensor(epoch=4), Tensor(epoch=7)
     words = (ctypes.c_int64 * 6).from_buffer_copy(row([z, x], 1))
-    assert stub().claim(ctypes.addressof(words), 1, 2, Lane().address) == 1
+    assert reborrow(ctypes.addressof(words), 1, 2, Timeline().address) == 1
     assert z.storage[StorageWord.EPOCH] == 5 and x.storage[StorageWord.EPOCH] == 7
     assert words[2:4] == [5, 7]
-    z.storage[StorageWord.LOOK] = Look.EXCLUSIVE
-    assert stub().claim(ctypes.addressof(words), 1, 2, Lane().address) == CLOSER
+    z.storage[StorageWord.LOOK] = SlowPath.EXCLUSIVE
+    assert reborrow(ctypes.addressof(words), 1, 2, Timeline().address) == SLOW_PATH
     assert z.storage[StorageWord.EPOCH] == 5
 
 
 RUNNING = {
-    Look.EXCLUSIVE: (CLOSER, 1),
-    Look.WRITERS: (CLOSER, CLOSER),
-    Look.NEIGHBOURS: (CLOSER, CLOSER),
-    Look.LEASES: (CLOSER, CLOSER),
-    Look.UNWRITTEN: (CLOSER, 1),
-    Look.META: (CLOSER, CLOSER),
-    Look.FLIGHTS: (ACCOUNT, ACCOUNT),
-    Look.READERS: (1, 1),
+    SlowPath.EXCLUSIVE: (SLOW_PATH, 1),
+    SlowPath.WRITERS: (SLOW_PATH, SLOW_PATH),
+    SlowPath.NEIGHBOURS: (SLOW_PATH, SLOW_PATH),
+    SlowPath.LEASES: (SLOW_PATH, SLOW_PATH),
+    SlowPath.UNWRITTEN: (SLOW_PATH, 1),
+    SlowPath.META: (SLOW_PATH, SLOW_PATH),
+    SlowPath.PENDING: (PENDING_WORK, PENDING_WORK),
+    SlowPath.READERS: (1, 1),
 }
 
 
-@pytest.mark.parametrize("look", Look)
+@pytest.mark.parametrize("look", SlowPath)
 @pytest.mark.parametrize("writes", [False, True])
 def test_what_running_a_launch_asks_of_memory(look, writes):
     tensors = [Tensor(), Tensor(look=look)]
@@ -314,18 +324,21 @@ def test_what_running_a_launch_asks_of_memory(look, writes):
 
 @pytest.mark.parametrize("how", [FOLLOWING, FOLLOWING | LISTED])
 def test_work_that_follows_what_is_listed_needs_no_closer_look_for_that(how):
-    tensor, lane = Tensor(look=Look.FLIGHTS), Lane()
-    assert reserve([tensor], written=1, lane=lane, listed=how) == 1
-    assert tensor.storage[StorageWord.LOOK] == Look.FLIGHTS, "others still look"
-    assert (lane.words[LaneWord.LISTED] == 1) == bool(how & LISTED)
-    assert reserve([Tensor(look=Look.FLIGHTS | Look.LEASES)], written=1, listed=how) == CLOSER
+    tensor, timeline = Tensor(look=SlowPath.PENDING), Timeline()
+    assert reserve([tensor], written=1, timeline=timeline, listed=how) == 1
+    assert tensor.storage[StorageWord.LOOK] == SlowPath.PENDING, "others still look"
+    assert (timeline.words[TimelineWord.LISTED] == 1) == bool(how & LISTED)
+    assert (
+        reserve([Tensor(look=SlowPath.PENDING | SlowPath.LEASES)], written=1, listed=how)
+        == SLOW_PATH
+    )
 
 
 def test_a_read_whose_epoch_has_passed_is_looked_at():
     read = Tensor(epoch=4)
-    assert reserve([read], epochs=[3]) == CLOSER
+    assert reserve([read], epochs=[3]) == SLOW_PATH
     assert reserve([read], epochs=[4]) == 1
-    assert reserve([read], written=1, epochs=[3]) == CLOSER
+    assert reserve([read], written=1, epochs=[3]) == SLOW_PATH
     assert reserve([Tensor(epoch=3)], written=1, epochs=[3]) == 1
 
 
@@ -333,63 +346,65 @@ def test_a_write_whose_borrow_has_ended_is_looked_at():
     written = Tensor()
     written.storage[StorageWord.OWNER] = 5
     assert reserve([written], written=1, owner=5) == 1
-    assert reserve([written], written=1, owner=6) == CLOSER
+    assert reserve([written], written=1, owner=6) == SLOW_PATH
 
 
 @pytest.mark.parametrize("listed", [False, True])
 def test_what_was_never_written_can_be_written(listed):
-    assert reserve([Tensor(look=Look.UNWRITTEN)], written=1, listed=listed) == 1
-    assert reserve([Tensor(look=Look.UNWRITTEN)], written=0, listed=listed) == CLOSER
+    assert reserve([Tensor(look=SlowPath.UNWRITTEN)], written=1, listed=listed) == 1
+    assert reserve([Tensor(look=SlowPath.UNWRITTEN)], written=0, listed=listed) == SLOW_PATH
 
 
 def test_launches_are_numbered_and_noted():
-    lane, written, read = busy_lane(), Tensor(), Tensor()
-    assert reserve([written, read], 1, lane) == 6
-    assert lane.words[ISSUED] == 6 and lane.words[UNPUT] == 1
+    timeline, written, read = busy_timeline(), Tensor(), Tensor()
+    assert reserve([written, read], 1, timeline) == 6
+    assert timeline.words[ISSUED] == 6 and timeline.words[UNSUBMITTED] == 1
     for memory, writes in ((written, 1), (read, 0)):
-        assert memory.noted() == [lane.address, 6, *ALL_BYTES, writes]
+        assert memory.noted() == [timeline.address, 6, *ALL_BYTES, writes]
 
 
 def test_a_refused_launch_leaves_no_trace():
-    lane, good, bad = busy_lane(), Tensor(), Tensor(look=Look.LEASES)
-    assert reserve([good, bad], 1, lane) == CLOSER
-    assert not any(good.noted()) and lane.words[ISSUED] == 5 and lane.words[UNPUT] == 0
+    timeline, good, bad = busy_timeline(), Tensor(), Tensor(look=SlowPath.LEASES)
+    assert reserve([good, bad], 1, timeline) == SLOW_PATH
+    assert (
+        not any(good.noted()) and timeline.words[ISSUED] == 5 and timeline.words[UNSUBMITTED] == 0
+    )
 
 
 @pytest.mark.parametrize("before", ["read", "write"])
 @pytest.mark.parametrize("after", ["read", "write"])
 @pytest.mark.parametrize("whose", ["own", "own, not put", "other's", "other's, over"])
 def test_who_must_wait_for_whom(before, after, whose):
-    mine = busy_lane(unput=whose == "own, not put")
-    its = mine if whose.startswith("own") else busy_lane(over=5 if "over" in whose else 0)
+    mine = busy_timeline(unsubmitted=whose == "own, not put")
+    its = mine if whose.startswith("own") else busy_timeline(over=5 if "over" in whose else 0)
     memory = Tensor()
     (memory.reads if before == "read" else memory.wrote)(its, 5)
     waits = whose in ("own, not put", "other's") and "write" in (before, after)
     answer = reserve([memory], after == "write", mine)
-    assert answer == (CLOSER if waits else 6)
+    assert answer == (SLOW_PATH if waits else 6)
 
 
 def test_several_streams_may_read_at_once():
-    memory, lanes = Tensor(), [busy_lane() for _ in range(MARKS + 1)]
-    assert [reserve([memory], 0, lane) for lane in lanes] == [6] * MARKS + [CLOSER]
-    for lane in lanes[:MARKS]:
-        lane.words[UNPUT] = 0
-        assert reserve([memory], 0, lane) == 7
-    assert reserve([memory], 1, lanes[0]) == CLOSER
+    memory, timelines = Tensor(), [busy_timeline() for _ in range(MARKS + 1)]
+    assert [reserve([memory], 0, timeline) for timeline in timelines] == [6] * MARKS + [SLOW_PATH]
+    for timeline in timelines[:MARKS]:
+        timeline.words[UNSUBMITTED] = 0
+        assert reserve([memory], 0, timeline) == 7
+    assert reserve([memory], 1, timelines[0]) == SLOW_PATH
 
 
 def test_what_a_launch_reads_twice_needs_one_place():
-    memory, lane = Tensor(), busy_lane(unput=1)
+    memory, timeline = Tensor(), busy_timeline(unsubmitted=1)
     for _ in range(MARKS - 1):
-        memory.reads(busy_lane(), 5)
-    assert reserve([memory, memory], 0, lane) == 6
-    assert reserve([memory], 0, busy_lane()) == CLOSER
+        memory.reads(busy_timeline(), 5)
+    assert reserve([memory, memory], 0, timeline) == 6
+    assert reserve([memory], 0, busy_timeline()) == SLOW_PATH
 
 
 def test_addresses_go_where_they_belong():
     slots, places = new_words(6), (ctypes.c_int64 * 2)(4, 1)
     tensors = [Tensor(address=100), Tensor(address=200)]
-    stub().address(row(tensors, 0), 2, ctypes.addressof(slots), ctypes.addressof(places))
+    write_addresses(row(tensors, 0), 2, ctypes.addressof(slots), ctypes.addressof(places))
     assert slots[:] == [0, 200, 0, 0, 100, 0]
 
 
@@ -402,37 +417,37 @@ def test_an_op_noted_for_writing_is_the_same_at_one_place():
 
 
 WRONG: list[tuple[str, tuple[object, ...]]] = [
-    ("bind", ()),
-    ("bind", ("address", (), 0)),
-    ("bind", (0, [], 0)),
+    ("bind_tensors", ()),
+    ("bind_tensors", ("address", (), 0)),
+    ("bind_tensors", (0, [], 0)),
     ("reserve", ("row", 0, 0, 0, 0)),
     ("reserve", (bytes(8 * 4), 1, 2, 0, 0)),
     ("reserve", (bytes(80), 2, 1, 0, 0)),
     ("reserve", (bytes(80), -1, 1, 0, 0)),
     ("reserve", (bytes(80), 0, 1 << 62, 0, 0)),
     ("reserve", (b"", 0, 0, 0.5, 0)),
-    ("claim", (0, "1", 0, 0)),
-    ("address", (bytes(8), 2, 0, 0)),
-    ("put", (None,)),
-    ("passed", (0, "1")),
-    ("settle", ()),
+    ("reborrow", (0, "1", 0, 0)),
+    ("write_addresses", (bytes(8), 2, 0, 0)),
+    ("note_submitted", (None,)),
+    ("note_passed", (0, "1")),
+    ("reap", ()),
 ]
 
 
 @pytest.mark.parametrize(("name", "arguments"), WRONG)
 def test_wrong_arguments_are_refused(name, arguments):
     with pytest.raises(TypeError):
-        getattr(stub(), name)(*arguments)
+        getattr(_core, name)(*arguments)
 
 
 @pytest.mark.parametrize("known", ["text", None, 0.5])
 def test_a_program_stands_so_many_calls_away_or_somewhere(known):
     call = Call(1, 0)
     with pytest.raises(TypeError, match="location"):
-        stub().bind(ctypes.addressof(call.words), (tensor(),), known)
-    spot = here()
-    held = stub().bind(ctypes.addressof(call.words), (tensor(),), spot)
-    assert held[-3].spot is spot
+        bind_tensors(ctypes.addressof(call.words), (tensor(),), known)
+    location = here()
+    held = bind_tensors(ctypes.addressof(call.words), (tensor(),), location)
+    assert held[-3].location is location
 
 
 class Slotted:

@@ -36,7 +36,7 @@ class _Word:
         raise AttributeError(f"a Tensor has no `{name}`; use {WORDS[name]}", name=name, obj=tensor)
 
 
-class ArraySlips:
+class ArrayMisuseHints:
     """Mixin of Tensor. Type checkers do not see it: for them these uses are plain errors."""
 
     __slots__ = ()
@@ -57,4 +57,4 @@ class ArraySlips:
 
 
 for _name in WORDS:
-    setattr(ArraySlips, _name, _Word(_name))
+    setattr(ArrayMisuseHints, _name, _Word(_name))

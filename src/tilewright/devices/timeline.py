@@ -1,4 +1,4 @@
-"""Lane: the plain launches of one stream by number, and how far they are, for native code."""
+"""Timeline: the launches of one stream by number, and how far they are, for native code."""
 
 from __future__ import annotations
 
@@ -7,52 +7,53 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
 
-from .stub.calls import stub
-from .stub.words import LANE_WORDS, LaneWord, new_words
+from .._core import note_passed, reap
+from .native_records import TIMELINE_WORDS, TimelineWord, new_words
 
 if TYPE_CHECKING:
+    from .native_records import Words
     from .protocol import Stream
-    from .stub.words import Words
 
-ISSUED, OVER, UNPUT = int(LaneWord.ISSUED), int(LaneWord.OVER), int(LaneWord.UNPUT)
-PUT, LISTED, LATEST = int(LaneWord.PUT), int(LaneWord.LISTED), int(LaneWord.LATEST)
-QUEUE, DOMAIN = int(LaneWord.QUEUE), int(LaneWord.DOMAIN)
+ISSUED, OVER = int(TimelineWord.ISSUED), int(TimelineWord.OVER)
+UNSUBMITTED, SUBMITTED = int(TimelineWord.UNSUBMITTED), int(TimelineWord.SUBMITTED)
+LISTED, LATEST = int(TimelineWord.LISTED), int(TimelineWord.LATEST)
+QUEUE, DOMAIN = int(TimelineWord.QUEUE), int(TimelineWord.DOMAIN)
 
 
-class Lane:
-    """A stream as records of memory name it; `tensors.flight` says what its flights are.
+class Timeline:
+    """A stream as records of memory name it; `tensors.pending_work` says what its pending work is.
 
-    Lanes stay for good, as memory may name one long after its stream is gone; so a new stream goes
-    on with the lane, and the numbers, of one that is (`Lanes`). Work is *listed* here as a flight,
+    Timelines stay for good, as memory may name one long after its stream is gone; so a new stream
+    goes on with the timeline, and the numbers, of one that is (`Timelines`). Work is *listed* here,
     with the lock of borrow state; or it is no more than numbered, on streams that say up to which
     number all is over (`passed`).
     """
 
-    __slots__ = ("_domain", "_stream", "address", "flights", "native", "words")
+    __slots__ = ("_domain", "_stream", "address", "native", "pending", "words")
 
-    by_address: ClassVar[dict[int, Lane]] = {}
+    by_address: ClassVar[dict[int, Timeline]] = {}
 
     def __init__(self, stream: Stream | None = None) -> None:
         self._stream = None if stream is None else ref(stream)
-        self.words: Words = new_words(LANE_WORDS)
+        self.words: Words = new_words(TIMELINE_WORDS)
         self.address = ctypes.addressof(self.words)
-        self.flights: dict[int, Any] = {}
+        self.pending: dict[int, Any] = {}
         """Those that somebody may have to know of, by number."""
         self._domain = 0
         self.native: Any = None
         """What keeps the queue that was opened, if anything must."""
-        Lane.by_address[self.address] = self
+        Timeline.by_address[self.address] = self
 
     def adopt(self, stream: Stream | None) -> bool:
         """Go on for another stream, as the first is gone; False: not all of its work is over."""
         words = self.words
-        if words[UNPUT] or self.flights:
+        if words[UNSUBMITTED] or self.pending:
             return False
         self.passed(words[ISSUED])
         if words[OVER] != words[ISSUED]:
             return False
         self._stream = None if stream is None else ref(stream)
-        self._domain = words[DOMAIN] = words[PUT] = 0
+        self._domain = words[DOMAIN] = words[SUBMITTED] = 0
         return True
 
     def open(self, queue: int, domain: int, native: object = None) -> None:
@@ -78,46 +79,46 @@ class Lane:
 
     def end(self, number: int) -> None:
         """Nobody needs to know of this one any more."""
-        flights = self.flights
-        flights.pop(number, None)
-        self.words[LISTED] = next(iter(flights), 0)
-        stub().settle(self.address)
+        pending = self.pending
+        pending.pop(number, None)
+        self.words[LISTED] = next(iter(pending), 0)
+        reap(self.address)
 
-    def all_put(self) -> int | None:
+    def all_submitted(self) -> int | None:
         """The number of the last one, if all have been put on the stream."""
         words = self.words
         issued = words[ISSUED]  # first: what is issued after this does not count
-        return None if words[UNPUT] else issued
+        return None if words[UNSUBMITTED] else issued
 
     def passed(self, number: int) -> None:
         """All that were put on the stream up to this number are over."""
-        stub().passed(self.address, number)
+        note_passed(self.address, number)
 
 
-class Lanes:
-    """The lanes of streams that can stand for each other: those of one pool, or of one device."""
+class Timelines:
+    """The timelines of streams that can replace each other: those of one pool, or of one device."""
 
     __slots__ = ("_left",)
 
     def __init__(self) -> None:
-        self._left: deque[Lane] = deque()
+        self._left: deque[Timeline] = deque()
 
-    def take(self, stream: Stream | None = None) -> Lane:
-        """Give a new stream the lane of one that is gone, or else a new one."""
+    def take(self, stream: Stream | None = None) -> Timeline:
+        """Give a new stream the timeline of one that is gone, or else a new one."""
         try:
-            lane = self._left.popleft()
+            timeline = self._left.popleft()
         except IndexError:
-            return Lane(stream)
-        return lane if lane.adopt(stream) else Lane(stream)
+            return Timeline(stream)
+        return timeline if timeline.adopt(stream) else Timeline(stream)
 
-    def give_back(self, lane: Lane) -> None:
-        """Say that the stream of a lane is gone. For its finalizer: looks up no global name."""
-        self._left.append(lane)
+    def give_back(self, timeline: Timeline) -> None:
+        """Say that the stream of a timeline is gone. For its finalizer: looks up no global name."""
+        self._left.append(timeline)
 
 
 def drain(addresses: list[int]) -> None:
-    """Wait until the streams of lanes, by address, have passed all that is there now."""
+    """Wait until the streams of timelines, by address, have passed all that is there now."""
     for address in addresses:
-        stream = Lane.by_address[address].stream
+        stream = Timeline.by_address[address].stream
         if stream is not None:
             stream.synchronize()

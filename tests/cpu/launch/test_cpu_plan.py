@@ -23,7 +23,7 @@ from tilewright import f32, i32, simt
 from tilewright.base import config
 from tilewright.devices.cpu.record import CANCELLED, Record
 from tilewright.devices.host import CPU
-from tilewright.devices.lane import ISSUED, OVER
+from tilewright.devices.timeline import ISSUED, OVER
 from tilewright.op.place import place_of
 
 pytestmark = pytest.mark.cpu_alone
@@ -453,7 +453,7 @@ def test_more_is_started_than_fits_on_a_stream(paths: Paths) -> None:
         scaled(out.borrow_mut(), x, float(by)).start_on(stream)
     np.testing.assert_array_equal(out.to_numpy(), x.to_numpy() * np.float32(2999))
     stream.synchronize()
-    assert stream.lane.words[OVER] == stream.lane.words[ISSUED]
+    assert stream.timeline.words[OVER] == stream.timeline.words[ISSUED]
 
 
 def test_threads_start_on_one_stream_and_on_others(paths: Paths) -> None:
@@ -489,7 +489,8 @@ def test_one_that_was_not_run_as_all_is_stopped_tells_who_reads(paths: Paths) ->
     scaled(out.borrow_mut(), x, 2.0).start_on(stream)
     assert paths.were(1)
     if paths.by_core:
-        [record] = [r for r in gc.get_referents(stream._dues._items[-1][1]) if type(r) is Record]
+        started = stream._callbacks._items[-1][1]
+        [record] = [r for r in gc.get_referents(started) if type(r) is Record]
         record.words[CANCELLED] = 1
         with pytest.raises(tw.DriverError, match="was cancelled before all its blocks") as raised:
             out.to_numpy()

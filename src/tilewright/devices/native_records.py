@@ -1,4 +1,7 @@
-"""How the records of tensors, of their memory and of streams are laid out: 64-bit words."""
+"""Layouts of the records that Python fills and the native core reads: 64-bit words.
+
+`native/core/records.hpp` declares the same records as structs.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,11 @@ import ctypes
 from enum import IntEnum
 from typing import TypeAlias
 
-from ..._core import PENDING_WORK, SLOW_PATH
-
 Words: TypeAlias = "ctypes.Array[ctypes.c_int64]"
 
-CLOSER, ACCOUNT = SLOW_PATH, PENDING_WORK
-"""What is given in place of a number where Python must look closer; or where it keeps an account of
-work that may be over: let it look through that, and ask again."""
 
-
-class Look(IntEnum):
-    """What a launch cannot judge by numbers alone; bits, and plain ints once they are combined."""
+class SlowPath(IntEnum):
+    """Why a launch takes the slow path; bits, and plain ints once they are combined."""
 
     EXCLUSIVE = 1
     """All of it is borrowed exclusively."""
@@ -30,26 +27,22 @@ class Look(IntEnum):
     """Not all of it has been written."""
     META = 32
     """There is no memory."""
-    FLIGHTS = 64
+    PENDING = 64
     """Python keeps an account of work that uses it."""
     READERS = 128
     """Parts of it are borrowed for reading."""
 
 
-ALL = sum(Look)
-"""Every reason there is."""
-
-
-class LaneWord(IntEnum):
+class TimelineWord(IntEnum):
     """The plain launches of one stream, which it passes in the order of their numbers."""
 
     ISSUED = 0
     """The number of the last one."""
     OVER = 1
     """Up to which number nobody needs to know of them any more."""
-    UNPUT = 2
+    UNSUBMITTED = 2
     """How many are about to be put on the stream."""
-    PUT = 3
+    SUBMITTED = 3
     """How many were put there of which Python keeps no list."""
     LISTED = 4
     """The first one that Python lists; 0: none."""
@@ -65,10 +58,10 @@ class LaneWord(IntEnum):
     """The last one that was given out and is not listed."""
 
 
-LANE_WORDS = len(LaneWord)
+TIMELINE_WORDS = len(TimelineWord)
 
 
-class MemoryWord(IntEnum):
+class ReplayWord(IntEnum):
     """What work uses that is started again and again, each piece all of its memory."""
 
     ROW = 0
@@ -81,10 +74,10 @@ class MemoryWord(IntEnum):
     """What is done to memory that is written, in words, as an object."""
 
 
-MEMORY_WORDS = len(MemoryWord)
+REPLAY_WORDS = len(ReplayWord)
 
 
-class CallWord(IntEnum):
+class BindWord(IntEnum):
     """What binding the arguments of a kernel takes: addresses, but for the first two."""
 
     COUNT = 0
@@ -121,7 +114,39 @@ class CallWord(IntEnum):
     """The class of NumPy's arrays, as an object."""
 
 
-CALL_WORDS = len(CallWord)
+BIND_WORDS = len(BindWord)
+
+
+class PlanWord(IntEnum):
+    """What all plain launches of one kernel over one grid have in common."""
+
+    RECORD = 0
+    """The address of a record, with the parameters that are always the same; 0: each launch has
+    one of its own."""
+    SLOTS = 1
+    """How many parameters there are."""
+    TENSORS = 2
+    """How many of them are addresses of tensors, and which."""
+    TENSOR_PLACES = 3
+    NUMBERS = 4
+    """How many are other numbers that differ, and which."""
+    NUMBER_PLACES = 5
+    WRITTEN = 6
+    """How many of the tensors are written: the first of them."""
+    WATCHED = 7
+    """How many values the code was made for that may have changed, and where these are said, by
+    three words: a dictionary, the key and the value as it was, or 0 if there was none; a function
+    that gives the value now, 0 and the value; or the address of a slot of an object, `IN_SLOT` and
+    the value."""
+    WATCHES = 8
+    DRIVER = 9
+    """Where native code finds the functions of the device's driver; 0: it has none, or needs none.
+    """
+
+
+PLAN_WORDS = len(PlanWord)
+IN_SLOT = 1
+"""In place of a key: the value is in a slot of an object. No object lies at this address."""
 
 
 def new_words(count: int) -> Words:

@@ -20,10 +20,10 @@ from ..devices.registry import gpus
 from .capsules import claimed
 from .described import described, refuse_address
 from .dlpack import GPU_KINDS
-from .flight import Flight
 from .layout import Layout
-from .order import flights_over, reserve
+from .order import pending_over, reserve
 from .ownership import Ours
+from .pending_work import PendingWork
 from .region import Region
 from .storage import IMPORTS
 
@@ -68,7 +68,7 @@ def _gpu(x: object, ordinal: int) -> CudaDevice:
     devices = gpus()
     if not 0 <= ordinal < len(devices):
         raise ContextError(
-            f"this {type(x).__name__} says that it is on a GPU that is not there",
+            f"this {type(x).__name__} is on a GPU that does not exist",
             expected=f"one of {len(devices)}",
             got=f"cuda:{ordinal}",
             device_id=ordinal,
@@ -107,11 +107,11 @@ def _found(seen: Seen) -> Region:
 def _ordered(seen: Seen, stream: CudaStream) -> Region:
     """A region of memory whose last use so far has been put on a stream."""
     region = _found(seen)
-    flight = Flight(stream)
+    pending = PendingWork(stream)
     try:
-        reserve(flight, stream, [region], [])
+        reserve(pending, stream, [region], [])
     finally:
-        flight.put(stream.record())
+        pending.mark_submitted(stream.record())
     return region
 
 
@@ -143,8 +143,8 @@ def let_wait(region: Region, stream: Any, *, writes: bool) -> None:
     if stream == 0 or (stream is not None and stream < 0):
         raise BufferError(f"a stream is 1, 2, -1 or the address of one, got {stream!r}")
     theirs = LEGACY if stream is None else int(stream)
-    for flight in flights_over([region], writes=writes):
-        event = flight.event()
+    for pending in pending_over([region], writes=writes):
+        event = pending.event()
         if isinstance(event, CudaEvent):
             device.hold_up(theirs, event)
         elif event is not None:
@@ -156,8 +156,8 @@ def gathered(region: Region) -> CudaStream:
     device = region.storage.device
     assert isinstance(device, CudaDevice)
     stream = device.streams()[0]
-    for flight in flights_over([region]):
-        event = flight.event()
+    for pending in pending_over([region]):
+        event = pending.event()
         if event is not None:
             stream.wait_for(event)
     return stream

@@ -24,7 +24,7 @@ class Lender(Protocol):
         ...
 
 
-class Lent:
+class OpBorrow:
     """A tensor that an op was given, and the borrow it has of it."""
 
     __slots__ = ("_op", "_reborrowed", "handle", "region", "ticket", "written")
@@ -86,17 +86,17 @@ class Lent:
         self.handle.settle(failed=False, within=ctx)
 
 
-def lend_to_read(handle: Handle, op: str) -> Lent:
+def borrow_to_read(handle: Handle, op: str) -> OpBorrow:
     """Begin a shared borrow for an op."""
-    return Lent(handle, handle.borrow_shared(f"read by `{op}`", f"`{op}`"), op, written=False)
+    return OpBorrow(handle, handle.borrow_shared(f"read by `{op}`", f"`{op}`"), op, written=False)
 
 
-def lend_to_write(target: Handle | Lender, op: str) -> Lent:
+def borrow_to_write(target: Handle | Lender, op: str) -> OpBorrow:
     """Begin an exclusive borrow for an op, of a tensor or out of another exclusive borrow."""
     what = f"borrowed for writing by `{op}`"
     if isinstance(target, Handle):
-        return Lent(target, target.borrow_exclusive(what), op, written=True)
-    return Lent(*target.lend(what), op, written=True, reborrowed=True)
+        return OpBorrow(target, target.borrow_exclusive(what), op, written=True)
+    return OpBorrow(*target.lend(what), op, written=True, reborrowed=True)
 
 
 def written_region(target: object, op: str) -> Region:

@@ -9,7 +9,7 @@ from support.numbers import fresh_rng
 from tilewright import f32
 from tilewright.devices.cpu.stream import CpuStream
 from tilewright.devices.host import CPU
-from tilewright.launch.lent import LentCalls
+from tilewright.launch.external_memory import ExternalCalls
 from tilewright.op.trace import trace
 
 KIND = "a kind"
@@ -41,7 +41,7 @@ def addresses(*given):
 
 def learned(*call):
     """What a compiled launch leaves behind."""
-    calls = LentCalls()
+    calls = ExternalCalls()
     launch(*call).sync()
     op = launch(*call)
     calls.learn(KIND, op)
@@ -122,7 +122,7 @@ def test_an_interrupt_waits_until_memory_is_not_used_any_more(known, monkeypatch
 
 
 def test_only_what_is_compiled_is_remembered():
-    calls = LentCalls()
+    calls = ExternalCalls()
 
     @tw.entry
     def fresh(z: tl.TensorMut[f32]) -> None:

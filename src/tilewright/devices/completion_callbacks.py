@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..base.shield import shielded
 
-Due = tuple[int, Callable[[], None] | None, object]
+CompletionCallback = tuple[int, Callable[[], None] | None, object]
 """The point of the stream, what to call then, and what is kept alive until then."""
 
 
@@ -23,7 +23,7 @@ class _Thread(threading.local):
 _THREAD = _Thread()
 
 
-class Dues:
+class CompletionCallbacks:
     """What a stream keeps, and calls, until it has passed a point; for any number of threads.
 
     One thread at a time makes calls. Another one that wants calls made waits for it, so when its
@@ -33,9 +33,9 @@ class Dues:
     __slots__ = ("_failed", "_items", "_turn", "append")
 
     def __init__(self) -> None:
-        self._items: deque[Due] = deque()
+        self._items: deque[CompletionCallback] = deque()
         self.append = self._items.append
-        """As `add`, of a `Due`; no function of Python, so no signal is noticed before that."""
+        """As `add`, of a tuple; no Python function, so no signal is noticed before that."""
         self._turn = threading.RLock()
         self._failed: Callable[[], None] | None = None
         """A call that has raised an error: its own, or that of the handler of a signal."""

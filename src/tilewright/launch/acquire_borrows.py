@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._core import ticket_of_epoch
 from ..base.errors import BorrowError
 from ..op.context import ExecutionContext
-from ..op.place import Spot
+from ..op.place import Location
 from ..tensors.borrow import LOCK, Ticket, Use, refuse_ended
 from ..tensors.lease import Act, refuse_leased
 from ..tensors.ownership import Handle, refuse_unreadable
@@ -33,12 +33,14 @@ def _conflict(kernel: str, bound: Bound, i: int, j: int) -> BorrowError:
     return conflict(kernel, one.parameter.name, other.parameter.name, twice=twice)
 
 
-def take(kernel: str, bound: Bound, spot: Spot, pledges: Sequence[Pledge] = ()) -> None:
+def acquire_borrows(
+    kernel: str, bound: Bound, location: Location, pledges: Sequence[Pledge] = ()
+) -> None:
     """Begin the borrows of a launch, unless one of its arguments cannot be used any more.
 
     Out of its pledges, which must stand until now.
     """
-    bound.spot = spot
+    bound.location = location
     shares: list[int | Ticket] = []
     tickets: list[Ticket] = []
     bound.shares, bound.tickets = shares, tickets
@@ -56,7 +58,7 @@ def take(kernel: str, bound: Bound, spot: Spot, pledges: Sequence[Pledge] = ()) 
                 view = inputs[len(shares)].ticket
                 shares.append(state.share(_reading(kernel, bound), region.part, view))
         if bound.outputs:
-            writing = Use(f"borrowed for writing by `{kernel}`", spot)
+            writing = Use(f"borrowed for writing by `{kernel}`", location)
             for partition in bound.outputs:
                 ticket = partition.ticket
                 tickets.append(ticket.state.rewrite(ticket, writing))
@@ -73,7 +75,7 @@ def _check_usable(bound: Bound, inputs: list[Handle]) -> None:
 
 
 def _reading(kernel: str, bound: Bound) -> Use:
-    return Use(f"read by `{kernel}`", bound.spot)
+    return Use(f"read by `{kernel}`", bound.location)
 
 
 def refuse_ended_borrows(kernel: str, bound: Bound) -> None:

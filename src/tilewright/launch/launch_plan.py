@@ -12,15 +12,14 @@ from typing import Any, cast
 
 from ..base.dtypes import AnyDType
 from ..devices.cpu.layouts import slot_holding
-from ..devices.stub.shots import IN_SLOT, SHOT_WORDS, ShotWord
-from ..devices.stub.words import Words, new_words
+from ..devices.native_records import IN_SLOT, PLAN_WORDS, PlanWord, Words, new_words
 from ..frontend.captured import Absent, Captured, there_or_absent
 from .scalars import packing_of, slot_of
 
 Places = ctypes.Array[ctypes.c_int64]
 
 
-class PlainShot:
+class LaunchPlan:
     """Launches of one kernel over one grid: addresses and numbers go in."""
 
     __slots__ = ("_dtypes", "_kept", "_pack", "_watches", "_words", "given", "packing")
@@ -42,24 +41,24 @@ class PlainShot:
         """How the core makes parameters of numbers."""
         self._pack = Struct(f"{len(numbers)}Q").pack
         given = (ctypes.c_int64 * len(numbers))(*[place for place, _, _ in numbers])
-        words = self._words = new_words(SHOT_WORDS)
-        words[ShotWord.TENSORS] = len(places)
-        words[ShotWord.TENSOR_PLACES] = ctypes.addressof(places)
-        words[ShotWord.NUMBERS] = len(numbers)
-        words[ShotWord.NUMBER_PLACES] = ctypes.addressof(given)
-        words[ShotWord.WRITTEN] = written
+        words = self._words = new_words(PLAN_WORDS)
+        words[PlanWord.TENSORS] = len(places)
+        words[PlanWord.TENSOR_PLACES] = ctypes.addressof(places)
+        words[PlanWord.NUMBERS] = len(numbers)
+        words[PlanWord.NUMBER_PLACES] = ctypes.addressof(given)
+        words[PlanWord.WRITTEN] = written
         self.given = ctypes.addressof(words)
         """Where its words are, for native code."""
         self._kept = (places, given, keep)
         self._watches: tuple[object, Words] = (), new_words(0)
 
     def watch(self, captured: Sequence[Captured]) -> None:
-        """Fire only while names that the kernel captured are what they were."""
+        """Submit only while names that the kernel captured are what they were."""
         watches = new_words(3 * len(captured))
         watches[:] = [word for one in captured for word in _words_of(one)]
         self._watches = captured, watches
-        self._words[ShotWord.WATCHED] = len(captured)
-        self._words[ShotWord.WATCHES] = ctypes.addressof(watches)
+        self._words[PlanWord.WATCHED] = len(captured)
+        self._words[PlanWord.WATCHES] = ctypes.addressof(watches)
 
     def packed(self, numbers: Sequence[Any]) -> bytes:
         """The numbers of a launch as words, for where the core cannot tell."""
@@ -76,7 +75,7 @@ def _words_of(captured: Captured) -> tuple[int, int, int]:
 
 
 def _place_of(captured: Captured) -> tuple[int, int]:
-    """Where a value is read from, as `ShotWord.WATCHED` says; the capture keeps all of it alive.
+    """Where a value is read from, as `PlanWord.WATCHED` says; the capture keeps all of it alive.
 
     What modules have is in their dictionaries, as long as nothing is said about their attributes.
     """

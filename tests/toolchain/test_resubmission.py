@@ -11,9 +11,9 @@ import tilewright as tw
 from support.fake_cuda import FakeCuda, names
 from support.leaks import assert_none_left
 from tilewright.devices.cuda.device import CudaDevice
-from tilewright.tensors.flight import PUTS
+from tilewright.tensors.pending_work import SUBMISSIONS
 
-from .test_firing import device, double, fake, filled, tensors, warm
+from .test_submission import device, double, fake, filled, tensors, warm
 
 __all__ = ["device", "fake", "tensors", "warm"]
 
@@ -120,14 +120,14 @@ def test_work_that_is_not_done_in_time_is_waited_for(fake, warm):
 @pytest.mark.parametrize("end", ["start_on", "sync_on"])
 def test_who_waits_for_work_to_be_put_there_hears_of_it(warm, monkeypatch, end):
     (p, x, stream), told = warm, []
-    monkeypatch.setattr(type(PUTS), "notify_all", lambda puts: told.append(puts))
+    monkeypatch.setattr(type(SUBMISSIONS), "notify_all", lambda puts: told.append(puts))
 
     def tell(build):
         getattr(build(), end)(stream)
         assert not told  # as nobody waits
-        monkeypatch.setattr(PUTS, "waiting", 1)
+        monkeypatch.setattr(SUBMISSIONS, "waiting", 1)
         getattr(build(), end)(stream)
-        monkeypatch.setattr(PUTS, "waiting", 0)
+        monkeypatch.setattr(SUBMISSIONS, "waiting", 0)
         assert told
         told.clear()
 

@@ -15,17 +15,17 @@ from ..devices.cpu.record import Record
 from ..devices.cpu.run import QUIET as NOTHING_SAID
 from ..devices.cpu.run import Launcher, RawReport
 from ..devices.cpu.stream import CpuStream
-from ..devices.lane import Lane
+from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
-from ..devices.stub.shots import ShotWord
+from ..devices.timeline import Timeline
 from ..op.outcome import Outcome
-from ..tensors.flight import fail_unlisted
 from ..tensors.order import regions_of
+from ..tensors.pending_work import fail_unlisted
 from .arguments import Held
-from .shots import Places, PlainShot
+from .launch_plan import LaunchPlan, Places
 
 
-class CpuShot(PlainShot):
+class CpuPlan(LaunchPlan):
     """Launches of one kernel over one grid on the CPU."""
 
     __slots__ = ("_idle", "_kernel", "_launcher", "_tell", "starts")
@@ -52,7 +52,7 @@ class CpuShot(PlainShot):
         self._idle = launcher.idle
         self.starts = quiet
 
-    def fire(
+    def submit(
         self, held: Held, numbers: Sequence[Any], stream: CpuStream, use: AnyUse, waits: bool
     ) -> bool:
         """Leave it to the slow path: what comes here the core could not run."""
@@ -62,7 +62,7 @@ class CpuShot(PlainShot):
         """Tell what a launch that is over reported, if it was anything."""
         self._tell_of(self._launcher.report(record))
 
-    def hear_started(self, record: Record, held: Held, lane: Lane, number: int) -> None:
+    def hear_started(self, record: Record, held: Held, timeline: Timeline, number: int) -> None:
         """Hear what one that was put on its stream reported; that may be heard again.
 
         Its memory was kept until now.
@@ -70,10 +70,10 @@ class CpuShot(PlainShot):
         try:
             self._tell_of(self._launcher.report_again([record]))
         except Exception as error:  # all is being stopped: it was not run
-            outcome = Outcome(((self._kernel, held[-3].spot),))
+            outcome = Outcome(((self._kernel, held[-3].location),))
             outcome.settle(error)
-            memory, written = regions_of(held), self._words[ShotWord.WRITTEN]
-            fail_unlisted(lane, number, outcome, memory[:written], memory[written:])
+            memory, written = regions_of(held), self._words[PlanWord.WRITTEN]
+            fail_unlisted(timeline, number, outcome, memory[:written], memory[written:])
 
     def _tell_of(self, report: RawReport) -> None:
         if report is not NOTHING_SAID:

@@ -12,7 +12,7 @@ from support.numbers import fresh_rng
 from tilewright.base.errors import BorrowError, ShapeError
 from tilewright.devices import registry
 from tilewright.devices.cuda.device import CudaDevice
-from tilewright.tensors.strangers import memory_on_gpu
+from tilewright.tensors.gpu_imports import memory_on_gpu
 
 
 @pytest.fixture

@@ -11,52 +11,52 @@ import weakref
 
 import pytest
 
-from tilewright.devices.dues import Dues
+from tilewright.devices.completion_callbacks import CompletionCallbacks
 
 
 def test_calls_are_made_in_order_when_due():
-    dues, seen = Dues(), []
+    callbacks, seen = CompletionCallbacks(), []
     for number in (1, 1, 2, 5):
-        dues.add(number, lambda number=number: seen.append(number))
-    dues.sweep(0)
-    assert seen == [] and dues
-    dues.sweep(2)
-    assert seen == [1, 1, 2] and dues
-    dues.sweep(9)
-    assert seen == [1, 1, 2, 5] and not dues
+        callbacks.add(number, lambda number=number: seen.append(number))
+    callbacks.sweep(0)
+    assert seen == [] and callbacks
+    callbacks.sweep(2)
+    assert seen == [1, 1, 2] and callbacks
+    callbacks.sweep(9)
+    assert seen == [1, 1, 2, 5] and not callbacks
 
 
 def test_objects_are_kept_until_then():
     class Thing:
         pass
 
-    dues, thing = Dues(), Thing()
+    callbacks, thing = CompletionCallbacks(), Thing()
     alive = weakref.ref(thing)
-    dues.add(1, None, thing)
+    callbacks.add(1, None, thing)
     del thing
     gc.collect()
     assert alive() is not None
-    dues.sweep(1)
+    callbacks.sweep(1)
     gc.collect()
     assert alive() is None
 
 
 def test_a_sweep_inside_a_call_does_nothing():
-    dues, seen = Dues(), []
+    callbacks, seen = CompletionCallbacks(), []
 
     def call():
         seen.append("in")
-        dues.sweep(1)
+        callbacks.sweep(1)
         seen.append("out")
 
-    dues.add(1, call)
-    dues.add(1, lambda: seen.append("next"))
-    dues.sweep(1)
+    callbacks.add(1, call)
+    callbacks.add(1, lambda: seen.append("next"))
+    callbacks.sweep(1)
     assert seen == ["in", "out", "next"]
 
 
 def test_a_sweep_waits_for_the_calls_of_another_thread():
-    dues, seen = Dues(), []
+    callbacks, seen = CompletionCallbacks(), []
     begun, go = threading.Event(), threading.Event()
 
     def call():
@@ -64,12 +64,12 @@ def test_a_sweep_waits_for_the_calls_of_another_thread():
         assert go.wait(60.0)
         seen.append("called")
 
-    dues.add(1, call)
-    thread = threading.Thread(target=dues.sweep, args=(1,))
+    callbacks.add(1, call)
+    thread = threading.Thread(target=callbacks.sweep, args=(1,))
     thread.start()
     assert begun.wait(60.0)
     threading.Timer(0.02, go.set).start()
-    dues.sweep(1)
+    callbacks.sweep(1)
     assert seen == ["called"]
     thread.join()
 
@@ -92,36 +92,40 @@ class Raising:
 @pytest.mark.parametrize("is_due", [False, True])
 def test_a_call_that_was_interrupted_is_made_again(times, is_due):
     """Before all others, and however often that happens."""
-    dues, call = Dues(), Raising(times, KeyboardInterrupt)
+    callbacks, call = CompletionCallbacks(), Raising(times, KeyboardInterrupt)
     if is_due:
         with pytest.raises(KeyboardInterrupt):
-            dues.make(1, call)
+            callbacks.make(1, call)
     else:
-        dues.add(1, call)
-    dues.add(1, lambda: call.seen.append("next"))
+        callbacks.add(1, call)
+    callbacks.add(1, lambda: call.seen.append("next"))
     for _ in range(times - is_due):
         with pytest.raises(KeyboardInterrupt):
-            dues.sweep(1)
-        assert dues
-    dues.sweep(1)
-    assert call.seen == ["begun"] * (times + 1) + ["made", "next"] and not dues
+            callbacks.sweep(1)
+        assert callbacks
+    callbacks.sweep(1)
+    assert call.seen == ["begun"] * (times + 1) + ["made", "next"] and not callbacks
 
 
 @pytest.mark.parametrize("is_due", [False, True])
 def test_a_call_that_raises_an_error_is_made_once_more(is_due):
     """The error may be that of the handler of a signal; or its own, and then it always raises."""
-    dues, once, always = Dues(), Raising(1, TimeoutError), Raising(9, ValueError)
+    callbacks, once, always = (
+        CompletionCallbacks(),
+        Raising(1, TimeoutError),
+        Raising(9, ValueError),
+    )
     for call in (once, always):
         if is_due:
             with pytest.raises(call.error):
-                dues.make(1, call)
+                callbacks.make(1, call)
         else:
-            dues.add(1, call)
-    dues.add(1, lambda: once.seen.append("next"))
+            callbacks.add(1, call)
+    callbacks.add(1, lambda: once.seen.append("next"))
     raised = 0
-    while dues:
+    while callbacks:
         try:
-            dues.sweep(1)
+            callbacks.sweep(1)
         except (TimeoutError, ValueError):
             raised += 1
     assert once.seen == ["begun", "begun", "made", "next"]
@@ -130,6 +134,6 @@ def test_a_call_that_raises_an_error_is_made_once_more(is_due):
 
 
 def test_a_call_that_is_due_is_made_at_once():
-    dues, call = Dues(), Raising(0, None)
-    dues.make(1, call)
-    assert call.seen == ["begun", "made"] and not dues
+    callbacks, call = CompletionCallbacks(), Raising(0, None)
+    callbacks.make(1, call)
+    assert call.seen == ["begun", "made"] and not callbacks

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from .._core import location, set_ours
 
-Spot: TypeAlias = "tuple[CodeType, int] | None"
+Location: TypeAlias = "tuple[CodeType, int] | None"
 """Where the user's program stood: code object and instruction. None: no user code on the stack."""
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + "/"
@@ -56,5 +56,5 @@ def user_frame(known: int = 0) -> FrameType | None:
 
 set_ours(OURS)
 
-here: Callable[..., Spot] = location
+here: Callable[..., Location] = location
 """`here(known=0)`: the innermost line that is not Tilewright's own; `known` as in `user_frame`."""

@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from .._core import set_process
+from .._core import note_submitted, set_process
 from ..base.errors import ContextError
 from ..base.shield import listen
-from ..devices.lane import OVER, Lane
-from ..devices.stub.calls import stub
+from ..devices.timeline import OVER, Timeline
 from ..op.nesting import THREAD
 from ..op.trace import Tracing
 from .borrow import LOCK
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from .region import Region
 
 
-class _Puts(threading.Condition):
+class _Submissions(threading.Condition):
     """Where threads wait for others to put work on a stream: rare, so one is enough for all."""
 
     __slots__ = ("waiting",)
@@ -32,25 +31,28 @@ class _Puts(threading.Condition):
         """How many; native code looks at this, too."""
 
 
-PUTS = _Puts()
+SUBMISSIONS = _Submissions()
 LOOK_AGAIN = 0.001
 """Seconds after which a thread that waits there looks by itself."""
 
 
-class Flight:
+class PendingWork:
     """One piece of work on its way. Holds no memory, only the addresses it uses."""
 
     __slots__ = (
-        "_event", "_starter", "begun", "is_over", "is_put", "lane", "number", "outcome", "stream",
+        "_event", "_starter", "begun", "is_over", "is_submitted", "number", "outcome", "stream",
+        "timeline",
     )  # fmt: skip
 
     begun: Stamp | None
     """When the device began with it; there while a trace is recorded."""
 
-    def __init__(self, stream: Stream | None, lane: Lane | None = None, number: int = 0) -> None:
+    def __init__(
+        self, stream: Stream | None, timeline: Timeline | None = None, number: int = 0
+    ) -> None:
         self.stream = stream
         """None: it is the host's own work."""
-        self.lane = lane
+        self.timeline = timeline
         self.number = number
         """Where its memory says to find it, if it is not listed there."""
         self.outcome: Outcome | None = None
@@ -58,29 +60,29 @@ class Flight:
         self.is_over = False
         """Whether it was over when last asked."""
         self._event: Event | None = None
-        self.is_put = False
+        self.is_submitted = False
         """Whether it is on its stream, or will not be: others need not wait for that any more."""
         self._starter = threading.get_ident()
 
-    def put(self, event: Event | None) -> None:
+    def mark_submitted(self, event: Event | None) -> None:
         """The work is on its stream and has passed with this event; None: it is over already.
 
         May be called again, should somebody have interrupted it.
         """
         self._event = event
         self.is_over = event is None
-        lane = self.lane
-        if lane is None:
-            self.is_put = True
+        timeline = self.timeline
+        if timeline is None:
+            self.is_submitted = True
         else:
-            note_put, address = stub().put, lane.address
+            address = timeline.address
             with LOCK:
-                if not self.is_put:
-                    self.is_put = True  # no interrupt is raised between this and the call
-                    note_put(address)
+                if not self.is_submitted:
+                    self.is_submitted = True  # no interrupt is raised between this and the call
+                    note_submitted(address)
                 if event is None:
-                    lane.end(self.number)
-        tell_put()
+                    timeline.end(self.number)
+        notify_submitted()
 
     def end(self) -> None:
         """The device has passed it, and all went well. May be called again, as may `fail`."""
@@ -89,7 +91,7 @@ class Flight:
 
     def fail(self, writes: Iterable[Region], reads: Iterable[Region]) -> None:
         """The device has passed it, and it has failed: whoever looks at its memory shall hear."""
-        if self.lane is not None:
+        if self.timeline is not None:
             with LOCK:
                 for region in writes:
                     region.storage.order.root().add((self, region.start, region.end, True))
@@ -98,13 +100,13 @@ class Flight:
             self._leave()
 
     def _leave(self) -> None:
-        if self.lane is not None:
+        if self.timeline is not None:
             with LOCK:
-                self.lane.end(self.number)
+                self.timeline.end(self.number)
 
     def over(self) -> bool:
         """Whether nothing that follows needs to know of it."""
-        if self.is_over or not self.is_put:
+        if self.is_over or not self.is_submitted:
             return self.is_over
         if self._event is None or self._event.done():
             self.is_over = self.outcome is None or self.outcome.is_known_well
@@ -112,31 +114,31 @@ class Flight:
 
     def is_passed(self) -> bool:
         """Whether the device has passed it, or will never; what became of it may not be known."""
-        return self.is_put and (self._event is None or self._event.done())
+        return self.is_submitted and (self._event is None or self._event.done())
 
     def event(self) -> Event | None:
         """The point behind it. Waits for the moment in which another thread puts it there."""
-        if not self.is_put:
+        if not self.is_submitted:
             self.refuse_own()
-            _wait_until(lambda: self.is_put)
+            _wait_until(lambda: self.is_submitted)
         return self._event
 
     def refuse_own(self) -> None:
         """Raise if this very thread is about to put it there: this is the handler of a signal."""
-        if not self.is_put and self._starter == threading.get_ident():
+        if not self.is_submitted and self._starter == threading.get_ident():
             raise ContextError(
-                "work is being started by this very thread, which a signal has interrupted",
+                "a signal interrupted this thread while it was starting work",
                 expected="work to have been started before its memory is waited for",
-                hint="in the handler of a signal note what is to be done, and do it afterwards",
+                hint="in a signal handler, set a flag and do the work afterwards",
             )
 
-    def follows(self, other: Flight) -> bool:
+    def follows(self, other: PendingWork) -> bool:
         """Whether it is passed after the other for certain: that is on its stream already."""
         return self.stream is not None and other.is_on(self.stream)
 
     def is_on(self, stream: Stream) -> bool:
         """Whether it has been put on this stream."""
-        return self.stream is stream and self.is_put
+        return self.stream is stream and self.is_submitted
 
     def wait(self) -> None:
         """Block until the device has passed it, and what became of it is known."""
@@ -145,10 +147,14 @@ class Flight:
             event.wait()
             event.stream.sweep()
 
-    def precedes(self, other: Flight) -> bool:
+    def precedes(self, other: PendingWork) -> bool:
         """Whether it is passed before the other, of which alone their memory may have a note; or
         is the same work, which was listed since."""
-        return self.lane is not None and self.lane is other.lane and self.number <= other.number
+        return (
+            self.timeline is not None
+            and self.timeline is other.timeline
+            and self.number <= other.number
+        )
 
     def check(self) -> None:
         """Raise if work that the device has passed has failed."""
@@ -156,61 +162,67 @@ class Flight:
             self.outcome.check()
 
 
-class Numbered(Flight):
-    """A plain launch that is not listed: of these no more is known than how far their lane is."""
+class NumberedWork(PendingWork):
+    """A plain launch that is not listed: all that is known is how far its timeline is."""
 
     __slots__ = ()
 
     def over(self) -> bool:
         """Whether its stream has passed it."""
-        lane = self.lane
-        assert lane is not None
+        timeline = self.timeline
+        assert timeline is not None
         if not self.is_over:
-            self.is_over = lane.words[OVER] >= self.number or (
-                lane.all_put() is not None and self.stream is not None and self.stream.idle()
+            self.is_over = timeline.words[OVER] >= self.number or (
+                timeline.all_submitted() is not None
+                and self.stream is not None
+                and self.stream.idle()
             )
         return self.is_over
 
     def event(self) -> Event | None:
         """A point behind it, made now."""
-        lane = self.lane
-        assert lane is not None
+        timeline = self.timeline
+        assert timeline is not None
         assert self.stream is not None
         if self._event is None:
-            if lane.all_put() is None:
-                for flight in tuple(lane.flights.values()):
-                    flight.refuse_own()
-                _wait_until(lambda: lane.all_put() is not None)
+            if timeline.all_submitted() is None:
+                for pending in tuple(timeline.pending.values()):
+                    pending.refuse_own()
+                _wait_until(lambda: timeline.all_submitted() is not None)
             self._event = self.stream.record()
         return self._event
 
 
 def fail_unlisted(
-    lane: Lane, number: int, outcome: Outcome, writes: Iterable[Region], reads: Iterable[Region]
+    timeline: Timeline,
+    number: int,
+    outcome: Outcome,
+    writes: Iterable[Region],
+    reads: Iterable[Region],
 ) -> None:
     """Work that was no more than numbered has failed: whoever looks at its memory shall hear."""
-    flight = Flight(lane.stream, lane, number)
-    flight.outcome, flight.is_put = outcome, True
-    flight.fail(writes, reads)
+    pending = PendingWork(timeline.stream, timeline, number)
+    pending.outcome, pending.is_submitted = outcome, True
+    pending.fail(writes, reads)
 
 
-def _wait_until(is_put: Callable[[], bool]) -> None:
+def _wait_until(is_submitted: Callable[[], bool]) -> None:
     """Wait for the moment in which another thread puts its work on a stream."""
-    with PUTS:
-        PUTS.waiting += 1
+    with SUBMISSIONS:
+        SUBMISSIONS.waiting += 1
         try:
             # Who puts work there may have looked for waiters just before there was one.
-            while not PUTS.wait_for(is_put, timeout=LOOK_AGAIN):
+            while not SUBMISSIONS.wait_for(is_submitted, timeout=LOOK_AGAIN):
                 listen()
         finally:
-            PUTS.waiting -= 1
+            SUBMISSIONS.waiting -= 1
 
 
-def tell_put() -> None:
+def notify_submitted() -> None:
     """Work was put on a stream, or will not be: who waited for that may go on."""
-    if PUTS.waiting:
-        with PUTS:
-            PUTS.notify_all()
+    if SUBMISSIONS.waiting:
+        with SUBMISSIONS:
+            SUBMISSIONS.notify_all()
 
 
-set_process(Tracing, THREAD, PUTS, tell_put)
+set_process(Tracing, THREAD, SUBMISSIONS, notify_submitted)

@@ -14,24 +14,24 @@ from ..base.dtypes import AnyDType
 from ..devices.cuda.context import Context
 from ..devices.cuda.record import Record
 from ..devices.cuda.stream import CudaStream
+from ..devices.native_records import PlanWord
 from ..devices.protocol import AnyUse
-from ..devices.stub.shots import ShotWord
-from ..op.place import Spot, place_of
-from ..tensors.flight import PUTS, tell_put
+from ..op.place import Location, place_of
 from ..tensors.order import regions_of, tidy
+from ..tensors.pending_work import SUBMISSIONS, notify_submitted
 from .arguments import Held
-from .shots import Places, PlainShot
+from .launch_plan import LaunchPlan, Places
 
 
-def label_of(kernel: str, spot: Spot) -> str:
+def label_of(kernel: str, location: Location) -> str:
     """A launch in words, should it turn out to have brought the device down."""
-    return f"`{kernel}`, launched at {place_of(spot)},"
+    return f"`{kernel}`, launched at {place_of(location)},"
 
 
-class CudaShot(PlainShot):
+class CudaPlan(LaunchPlan):
     """Launches of one kernel over one grid on CUDA."""
 
-    __slots__ = ("_fire", "_label", "context")
+    __slots__ = ("_label", "_submit", "context")
 
     starts = True
     runs_here = False
@@ -43,52 +43,52 @@ class CudaShot(PlainShot):
         places: Places,
         written: int,
         numbers: Sequence[tuple[int, int, AnyDType]],
-        label: Callable[[Spot], str],
+        label: Callable[[Location], str],
         keep: object = None,
     ) -> None:
-        """The record has the parameters that are always the same; the rest is as for all shots."""
+        """The record has the parameters that are always the same; the rest is as for all plans."""
         super().__init__(places, written, numbers, (record, keep))
         self.context, self._label = context, label
-        self._fire = context.calls.fire
+        self._submit = context.calls.submit_launch
         words = self._words
-        words[ShotWord.RECORD] = record.address
-        words[ShotWord.SLOTS] = len(record.words) - record.slots
-        words[ShotWord.DRIVER] = context.calls.native_driver
+        words[PlanWord.RECORD] = record.address
+        words[PlanWord.SLOTS] = len(record.words) - record.slots
+        words[PlanWord.DRIVER] = context.calls.native_driver
 
-    def fire(
+    def submit(
         self, held: Held, numbers: Sequence[Any], stream: CudaStream, use: AnyUse, waits: bool
     ) -> bool:
         """Put one on a stream, and wait for it if asked to; False: it needs a closer look.
 
-        `launch.quick` does the same in native code.
+        `_core` does the same in native code.
         """
-        context, lane, (uses, user, up) = self.context, stream.lane.address, use
+        context, timeline, (uses, user, up) = self.context, stream.timeline.address, use
         if not context.is_fine:
             return False
         given = self.packed(numbers) if numbers else b""
         before = stream.point() if waits else None
         try:
-            put = self._fire(
-                self.given, uses, user, up, held[-2], given, lane, stream.handle,
+            put = self._submit(
+                self.given, uses, user, up, held[-2], given, timeline, stream.handle,
                 CUDA_EAGER if waits else 0,
             )  # fmt: skip
-            if PUTS.waiting:
-                tell_put()
+            if SUBMISSIONS.waiting:
+                notify_submitted()
             if put > 0:
                 stream.seen(before, put, self, held)
         except BaseException:  # an interrupt: it may be there
             stream.keep(self, held)
             raise
         if put == 0:  # memory may have an account of work that is over
-            return tidy(regions_of(held)) and self.fire(held, numbers, stream, use, waits)
+            return tidy(regions_of(held)) and self.submit(held, numbers, stream, use, waits)
         if put < 0:
             self.refuse(held, put)
         return True
 
     def refuse(self, held: Held, put: int) -> NoReturn:
         """Raise for a launch that the driver did not take: minus why."""
-        raise self.context.failure(f"to launch {self(held)}", -put)
+        raise self.context.failure(f"the launch of {self(held)}", -put)
 
     def __call__(self, held: Held) -> str:
         """A launch in words, for its stream."""
-        return self._label(held[-3].spot)
+        return self._label(held[-3].location)

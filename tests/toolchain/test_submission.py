@@ -326,10 +326,10 @@ def test_an_op_is_used_once(warm):
 def test_a_refused_launch_leaves_all_usable(fake, warm):
     p, x, stream = warm
     fake.fail("launch", 701)
-    with pytest.raises(tw.DriverError, match=r"to launch `double`, launched at .*test_firing"):
+    with pytest.raises(tw.DriverError, match=r"launch of `double`, launched at .*test_submission"):
         double(p, x).start_on(stream)
     double(p, x).sync_on(stream)
-    assert stream.lane.all_put() is not None
+    assert stream.timeline.all_submitted() is not None
 
 
 def test_a_launch_that_brings_the_device_down_is_named(fake, warm):
@@ -338,7 +338,7 @@ def test_a_launch_that_brings_the_device_down_is_named(fake, warm):
     double(p, x).start_on(stream)
     fake.lost = 719
     for _ in range(2):
-        message = r"`double`, launched at .*test_firing.*has failed"
+        message = r"`double`, launched at .*test_submission.*has failed"
         with pytest.raises(tw.DriverError, match=message):
             double(p, x).sync_on(stream)
     with pytest.raises(tw.DriverError, match="has failed"):
