@@ -124,9 +124,10 @@ class PlainBinder(NativeBinder):
     def _runs_on_host(self, values: tuple[Any, ...]) -> bool:
         """Whether all that a call writes is memory of the CPU, and there is some."""
         for output in self._outputs(values):
+            access: Any = output
             if not isinstance(output, Partition | BorrowMut):
                 return False
-            if output.tensor.region.storage.device is not CPU:
+            if access.tensor.region.storage.device is not CPU:
                 return False
         return self._written > 0
 

@@ -303,7 +303,8 @@ class Arc(Ours, Generic[E]):
             self._refuse_others("try_partition()")
             what = f"try_partition({tiling.tile})"
             title, ticket = self._hand_over(what, PARTITION_HINT)
-        return Partition(Tensor(region, title), tiling, ticket, owned=True)
+        tensor: Tensor[E] = Tensor(region, title)
+        return Partition(tensor, tiling, ticket, owned=True)
 
     def _hand_over(self, what: str, hint: str) -> tuple[Title, Ticket]:
         """Take the tensor out, in all its forms. For who holds the lock."""

@@ -261,7 +261,7 @@ def _not_over(spans: Iterable[Span]) -> list[Span]:
 def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
     """The pending work that memory has noted, as timelines and numbers, and that are not over."""
     found: list[Span] = []
-    for address, number, *span in work:
+    for address, number, start, end, writes in work:
         timeline = Timeline.by_address[address]
         pending = timeline.pending.get(number)
         if (
@@ -271,7 +271,7 @@ def _noted(work: list[tuple[int, int, int, int, bool]]) -> list[Span]:
         ):
             pending = NumberedWork(stream, timeline, number)
         if pending is not None:
-            found.append((pending, *span))
+            found.append((pending, start, end, writes))
     return found
 
 

@@ -117,7 +117,8 @@ class Tensor(Interop, WithoutOperators, ArrayMisuseHints, Generic[E]):
             return found
         tiling = cut(self.region.layout, tile)
         title, ticket = self.take_over(f"partition({tiling.tile})", PARTITION_HINT)
-        return Partition(Tensor(self.region, title), tiling, ticket, owned=True)
+        tensor: Tensor[E] = Tensor(self.region, title)
+        return Partition(tensor, tiling, ticket, owned=True)
 
     def try_partition(self, tile: ShapeLike) -> Partition[E]:
         """As `partition`: the word that an `Arc` has for it, which may have other owners."""
