@@ -20,6 +20,7 @@ from ..marker import composed
 from ..tile import E, Tile
 from .activation import isnan
 from .arrangement import as_rows, halves, powers
+from .rounding import is_float
 
 SIGNED: dict[int, Any] = {8: i8, 16: i16, 32: i32, 64: i64}
 """Signed integers by their bits."""
@@ -51,7 +52,8 @@ def argsort(x: Tile[Any], axis: int = -1, descending: bool = False) -> Tile[i32]
 def topk(x: Tile[E], k: int, axis: int = -1, largest: bool = True) -> tuple[Tile[E], Tile[i32]]:
     """Return the k largest elements along an axis, or smallest, in order, and their indices.
 
-    `values, indices = tl.topk(x, 8)`; of equal elements the first come first, NaN is the largest.
+    `values, indices = tl.topk(x, 8)`; of equal elements the first come first, NaN is the largest,
+    and -0.0 becomes 0.0.
     k is a power of two, as every extent of a tile, and elements have at most 32 bits. Pad with
     `tl.neg_inf`.
     """
@@ -65,7 +67,8 @@ def topk(x: Tile[E], k: int, axis: int = -1, largest: bool = True) -> tuple[Tile
 def _ranked(x: Tile[E], k: int, axis: int, inverted: bool) -> tuple[Tile[E], Tile[i32]]:
     """Return the first k elements in order and their indices, sorted together as one integer."""
     n = get_shape_dim(x, axis)
-    keys = as_rows(_keys(x, inverted), axis)
+    given = where(x == 0, 0, x) if is_float(x) else x  # -0.0 is as large as 0.0
+    keys = as_rows(_keys(given, inverted), axis)
     assert keys.dtype.bits <= 32, (
         f"indices of sorted elements need elements of at most 32 bits, got {x.dtype}"
     )
