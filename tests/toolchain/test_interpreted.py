@@ -26,6 +26,8 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_layout": ("test_arrangements[cpu-i16]", "test_long_counts_wrap_in_small_types[cpu]"),
         "test_reductions": ("test_sums[cpu-i32]", "test_extrema[cpu-f32]", "test_extrema[cpu-u8]",
                             "test_scans[cpu-i32]", "test_places_of_extrema[cpu-f32]"),
+        "test_stdlib": ("test_sorting[cpu-f32]", "test_sorting[cpu-u8]",
+                        "test_arrangements[cpu-i16]", "test_indices_in_order[cpu-bf16]", "test_reductions[cpu-f16]"),
         "test_matmul": ("test_every_pair_of_bytes", "test_half_sums_round_once[cpu]",
                         "test_scaled_products"),
     },

@@ -35,7 +35,7 @@ def silu(x: N) -> N:
 
 @composed
 def relu(x: N) -> N:
-    """Compute max(x, 0), of floats and integers; NaN stays NaN."""
+    """Compute `maximum(x, 0)`, of floats and integers; NaN stays NaN."""
     given: Any = x
     return rounded(maximum(given, 0), x)
 

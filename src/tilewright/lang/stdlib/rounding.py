@@ -9,7 +9,7 @@ from ..tile import N, Tile
 
 
 def is_float(x: Any) -> bool:
-    """Tell whether a tile or a scalar has floats."""
+    """Return whether a tile or a scalar has floats."""
     return bool(x.dtype.is_float)
 
 
