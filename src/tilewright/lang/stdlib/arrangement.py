@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..control import static_range
 from ..layout import cat, expand_dims, extract, get_shape_dim, reshape
@@ -88,7 +87,7 @@ def unstack(x: Tile[E], axis: int = 0) -> tuple[Tile[E], ...]:
 
 
 @composed
-def interleave(a: Tile[E], b: Tile[Any], axis: int = -1) -> Tile[E]:
+def interleave(a: Tile[E], b: Tile[E], axis: int = -1) -> Tile[E]:
     """Alternate the elements of two tiles of one shape along an axis: a[0], b[0], a[1], b[1], ...
 
     `tl.interleave(a, b)` of two rows of n elements is a row of 2 * n.
