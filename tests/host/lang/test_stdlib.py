@@ -104,7 +104,7 @@ def test_launches_compare_only_what_the_kernel_reads(monkeypatch):
         x = tw.asarray(np.array([3, 1, 2, 0], np.float32))
         z = tw.empty((4,)).sync()
         ordered(z.partition_mut((4,)), x).sync()
-        monkeypatch.setattr("tilewright.lang.stdlib.ordering.minimum", tl.maximum)
+        monkeypatch.setattr("tilewright.lang.stdlib.ordering.reduce_min", tl.reduce_max)
         ordered(z.partition_mut((4,)), x).sync()
     got = z.to_numpy()
     assert (got == np.sort(got)).all()

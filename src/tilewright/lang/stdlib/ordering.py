@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import i8, i16, i32, i64
-from ..arithmetic import maximum, minimum
 from ..comparison import where
 from ..control import static_range
 from ..conversion import bitcast
 from ..creation import arange
 from ..enums import nan
-from ..layout import cat, get_shape_dim, reshape
+from ..layout import get_shape_dim, reshape
 from ..marker import composed
+from ..reduction import reduce_max, reduce_min
 from ..tile import E, Tile
 from .activation import isnan
-from .arrangement import as_rows, halves, powers
+from .arrangement import as_rows, powers
 from .rounding import is_float
 
 SIGNED: dict[int, Any] = {8: i8, 16: i16, 32: i32, 64: i64}
@@ -132,8 +132,8 @@ def _least(keys: Tile[Any], k: int) -> Tile[Any]:
     for step in static_range(1, steps + 1):
         keys = _sort_bitonic(keys, 1 << step)
     for step in static_range(n.bit_length() - 1 - steps):
-        first, second = halves(keys, k * inner)
-        keys = reshape(minimum(first, second), (outer, n >> (step + 1), inner))
+        pairs = reshape(keys, (-1, 2, k * inner))
+        keys = reshape(reduce_min(pairs, 1), (outer, n >> (step + 1), inner))
         keys = _sort_bitonic(keys, k)
     return keys
 
@@ -143,8 +143,10 @@ def _sort_bitonic(keys: Tile[Any], length: int) -> Tile[Any]:
     inner = keys.shape[2]
     keys = flat = _inverted(keys, length)
     for step in static_range(1, length.bit_length()):
-        first, second = halves(flat, (length >> step) * inner)
-        flat = cat(minimum(first, second), maximum(first, second), 1)
+        # Reductions of pairs stay in registers on GPUs; to join two halves takes shared memory.
+        pairs = reshape(flat, (-1, 2, (length >> step) * inner))
+        least, most = reduce_min(pairs, 1, keepdims=True), reduce_max(pairs, 1, keepdims=True)
+        flat = where(arange(2)[None, :, None] == 0, least, most)
     return _inverted(reshape(flat, keys.shape), length)
 
 
