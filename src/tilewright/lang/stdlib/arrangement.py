@@ -34,7 +34,8 @@ def powers(n: int) -> list[int]:
 def flip(x: Tile[E], axis: int) -> Tile[E]:
     """Reverse the elements along an axis: element i of the result is element n - 1 - i of `x`.
 
-    Pairs of blocks of 1, 2, 4, ... elements are swapped, so it takes log2(n) steps.
+    `tl.flip(x, -1)` reverses rows. Blocks of 1, 2, 4, ... elements are swapped in log2(n) steps,
+    each of which takes shared memory for the tile on GPUs: more than 4096 f32 do not fit there.
     """
     rows = as_rows(x, axis)
     flat = rows
