@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 from pathlib import Path
 from types import FunctionType
 
 from tilewright.ir.ops import FAMILIES
-from tilewright.lang.marker import declared_name
+from tilewright.lang import stdlib
+from tilewright.lang.marker import composed_body, declared_name
 
+STDLIB = "stdlib"
+PAGES = (*FAMILIES, STDLIB)
+"""The pages with a table: one per family of ops, and one of the functions that ops compose."""
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 BEGIN, END = "<!-- functions: written by tools/reference.py -->\n", "<!-- end of functions -->\n"
 
 
 def functions(family: str) -> list[FunctionType]:
-    """The functions a family declares, in the order in which they are written."""
-    module = importlib.import_module(f"tilewright.lang.{family}")
+    """The functions a family declares or composes, in the order in which they are written."""
+    found = pkgutil.iter_modules(stdlib.__path__, "stdlib.") if family == STDLIB else ()
+    names = [module.name for module in found] or [family]
+    modules = [importlib.import_module(f"tilewright.lang.{name}") for name in names]
     return [
         value
+        for module in modules
         for value in vars(module).values()
         if isinstance(value, FunctionType)
-        and declared_name(value) is not None
+        and (declared_name(value) is not None or composed_body(value) is not None)
         and value.__module__ == module.__name__
     ]
 
@@ -82,8 +90,8 @@ def rewritten(family: str) -> str:
 
 
 def main() -> None:
-    """Rewrite every family's page that there is."""
-    for family in FAMILIES:
+    """Rewrite every page that there is."""
+    for family in PAGES:
         if page(family).exists():
             page(family).write_text(rewritten(family), encoding="utf-8")
 

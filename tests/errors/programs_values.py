@@ -88,12 +88,6 @@ def kernel(z: tl.TensorMut) -> None:
     z.store(tl.rand(z.shape))
 launch(kernel)
 """,
-    "no-sort": """
-@tw.entry
-def kernel(z: tl.TensorMut) -> None:
-    z.store(tl.sort(z.load()))
-launch(kernel)
-""",
     "arithmetic-on-tensor": """
 @tw.entry
 def kernel(z: tl.TensorMut, x: tl.Tensor) -> None:

@@ -17,13 +17,14 @@ from errors.programs_mapped import PROGRAMS as MAPPED
 from errors.programs_meeting import PROGRAMS as MEETING
 from errors.programs_races import PROGRAMS as RACES
 from errors.programs_slices import PROGRAMS as SLICES
+from errors.programs_stdlib import PROGRAMS as STDLIB
 from errors.programs_threads import PROGRAMS as THREADS
 from errors.programs_values import PROGRAMS as VALUES
 from tilewright import simt
 from tilewright.base.errors import Code
 from tilewright.frontend.sources import execute
 
-PROGRAMS = LANGUAGE | VALUES | LAUNCH | MAPPED | THREADS | SLICES | MEETING | RACES
+PROGRAMS = LANGUAGE | VALUES | LAUNCH | MAPPED | THREADS | SLICES | MEETING | RACES | STDLIB
 GOLDENS = "errors"
 
 
@@ -61,7 +62,7 @@ def test_device_stays_usable(name: str) -> None:
 
 
 def test_at_least_sixty_programs() -> None:
-    parts = (LANGUAGE, VALUES, LAUNCH, MAPPED, THREADS, SLICES, MEETING, RACES)
+    parts = (LANGUAGE, VALUES, LAUNCH, MAPPED, THREADS, SLICES, MEETING, RACES, STDLIB)
     assert len(PROGRAMS) == sum(map(len, parts)) >= 60
 
 

@@ -13,7 +13,7 @@ from source_tree import ROOT
 
 LANGUAGE = (
     "atomics", "control_flow", "failures", "grids", "layout", "matmul", "memory",
-    "order", "parameters", "pointers", "printing", "reductions",
+    "order", "parameters", "pointers", "printing", "reductions", "stdlib",
 )  # fmt: skip
 """Tests of the language; of single ops on numbers `test_ops` has more than the others."""
 GROUPS = {

@@ -11,11 +11,12 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from .. import lang
 from ..base.dtypes import DType, f64, i64, is_dtype
 from ..base.errors import Code
 from ..ir.core import Value
 from ..ir.types import TileType
-from ..lang.marker import declared_name
+from ..lang.marker import composed_body, declared_name
 from ..lang.synonyms import SYNONYMS
 from .describe import describe
 from .frame import Closure
@@ -74,6 +75,9 @@ def call(it: Interpreter, callee: Any, args: Args, kwargs: Kwargs) -> Any:
     name = declared_name(callee)
     if name is not None:
         return it.apply(name, args, kwargs)
+    body = composed_body(callee)
+    if body is not None:
+        return call_function(it, body, args, kwargs)
     if is_dtype(callee):
         return _convert(it, callee, args, kwargs)
     if isinstance(callee, Closure):
@@ -301,7 +305,7 @@ def _instead(callee: Any, module: str | None) -> str:
         return "only the host launches kernels: put the shared code in a plain function"
     if isinstance(callee, type) and dataclasses.is_dataclass(callee):
         return "kernel values are immutable: write @dataclass(frozen=True)"
-    if name in RULES:
+    if name in RULES or composed_body(getattr(lang, name, None)) is not None:
         return f"use tl.{name}"
     if name in SYNONYMS:
         return f"use {SYNONYMS[name]}"

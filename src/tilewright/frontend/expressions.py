@@ -15,6 +15,7 @@ from ..base.dtypes import DType
 from ..base.errors import Code
 from ..ir.core import Value
 from ..lang.device_global import Global
+from ..lang.marker import composed_body
 from ..lang.synonyms import SYNONYMS
 from .assign import assign
 from .branches import eval_boolop, eval_ifexp, eval_not
@@ -173,6 +174,13 @@ def _synonym(name: str) -> str | None:
     return f"here it is {ours}" if ours else suggestion(name, dir(lang))
 
 
+def _synonym_of_method(name: str) -> str | None:
+    """What is here what other languages have as a method of arrays."""
+    if composed_body(getattr(lang, name, None)) is not None:
+        return f"here it is tl.{name}(x)"
+    return f"here it is {SYNONYMS[name]}" if name in SYNONYMS else None
+
+
 def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
     key = f"{cls}.{name}"
     if key in PROPERTIES:
@@ -181,7 +189,7 @@ def _member(it: Interpreter, cls: str, owner: Any, name: str) -> Any:
         return Method(key, owner)
     known = [k.partition(".")[2] for k in RULES if k.startswith(f"{cls}.")]
     others = [k.partition(".")[0] for k in RULES if k.partition(".")[2] == name]
-    synonym = f"here it is {SYNONYMS[name]}" if cls == "Tile" and name in SYNONYMS else None
+    synonym = _synonym_of_method(name) if cls == "Tile" else None
     hint = (suggestion(name, known) if synonym is None else synonym) or (
         f"`{name}` exists on {', '.join(sorted(set(others)))}"
         if others

@@ -17,7 +17,7 @@ from .describe import describe
 from .frame import Frame
 from .interpret import MAX_DEPTH, Exit, Flow, Interpreter, Target
 from .merge_values import Conflict, coerce, merge_type, same_structure
-from .sources import FunctionNode, FunctionSource, function_source
+from .sources import FunctionNode, FunctionSource, function_source, is_library, library_source
 from .trees import leaves, replace_leaves
 
 Args = Sequence[Any]
@@ -31,10 +31,25 @@ DEFAULTS: dict[Any, str] = {
 
 
 def call_function(it: Interpreter, function: FunctionType, args: Args, kwargs: Kwargs) -> Any:
-    """Call a function from outside, whose code and defaults may be others at a later launch."""
-    watch_part(it, function, "__code__")
-    source = function_source(function)
+    """Call a function from outside, or one of the standard library."""
     signature = inspect.signature(function, follow_wrapped=False)
+    if is_library(function):
+        source = library_source(function)
+    else:
+        _watch_function(it, function, signature, args, kwargs)
+        source = function_source(function)
+    return inline(it, source.node, source, None, args, kwargs, signature)
+
+
+def _watch_function(
+    it: Interpreter,
+    function: FunctionType,
+    signature: inspect.Signature,
+    args: Args,
+    kwargs: Kwargs,
+) -> None:
+    """Remember the code and the used defaults, which may be others at a later launch."""
+    watch_part(it, function, "__code__")
     names = list(signature.parameters)[len(args) :]
     left_out = [signature.parameters[n] for n in names if n not in kwargs]
     kinds = {p.kind for p in left_out if p.default is not inspect.Parameter.empty}
@@ -42,7 +57,6 @@ def call_function(it: Interpreter, function: FunctionType, args: Args, kwargs: K
         watch_part(it, function, part)
     if function.__kwdefaults__ and inspect.Parameter.KEYWORD_ONLY in kinds:
         it.watch_items(function.__kwdefaults__)
-    return inline(it, source.node, source, None, args, kwargs, signature)
 
 
 def watch_part(it: Interpreter, function: FunctionType, part: str) -> None:

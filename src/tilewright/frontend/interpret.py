@@ -223,6 +223,8 @@ class Interpreter:
 
     def note(self, owner: Hashable, name: str, read: Callable[[], Any], value: Any) -> None:
         """Remember that `read` gave this value; `owner` and `name` tell it from others."""
+        if self.frame.source.library:
+            return
         self.captured[owner, name] = Captured(read, value, name)
 
     def attribute(self, owner: Any, name: str) -> Any:

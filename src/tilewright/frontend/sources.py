@@ -13,7 +13,7 @@ import operator
 import textwrap
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from ..base.errors import Code, CompileError
@@ -46,13 +46,18 @@ PATIENCE = 100
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FunctionSource:
-    """A Python function as data: its tree, its file and the namespaces its names come from."""
+    """A Python function as data: its tree, its file and the namespaces its names come from.
+
+    `library` says that the standard library defines it: whatever happens in it is shown at the
+    line that calls it, and its names never change.
+    """
 
     name: str
     node: FunctionNode
     file: SourceFile
     globals: Mapping[str, Any] = field(repr=False)
     cells: Mapping[str, types.CellType] = field(repr=False)
+    library: bool = False
 
     @property
     def body(self) -> list[ast.stmt]:
@@ -61,6 +66,8 @@ class FunctionSource:
 
     def span(self, node: ast.AST, caller: Span | None = None) -> Span:
         """The place of a node of this function."""
+        if self.library and caller is not None:
+            return caller
         line = getattr(node, "lineno", 1)
         column = getattr(node, "col_offset", 0)
         end_line = getattr(node, "end_lineno", None) or line
@@ -120,6 +127,21 @@ def function_source(function: Callable[..., Any], text: str | None = None) -> Fu
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     file = SourceFile(code.co_filename, text)
     return FunctionSource(code.co_name, node, file, function.__globals__, cells)
+
+
+LIBRARY = f"{__name__.partition('.')[0]}.lang."
+"""How the names of modules begin that hold functions written in the kernel language."""
+
+
+def is_library(function: types.FunctionType) -> bool:
+    """Whether the standard library of the language defines a function."""
+    return (function.__module__ or "").startswith(LIBRARY)
+
+
+@functools.cache
+def library_source(function: types.FunctionType) -> FunctionSource:
+    """The source of a function of the standard library."""
+    return replace(function_source(function), library=True)
 
 
 _seen: dict[str, tuple[str, ...]] = {}

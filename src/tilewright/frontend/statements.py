@@ -69,12 +69,27 @@ def _expr(it: Interpreter, node: ast.Expr) -> Flow:
 def _assert(it: Interpreter, node: ast.Assert) -> Flow:
     """`assert a and b` is two of them: the launch may know one, and a block the other."""
     message = it.eval(node.msg) if node.msg is not None else None
+    if it.frame.source.library:
+        return _require(it, node, message)
     for part in _conjuncts(node.test):
         condition = it.eval(part)
         it.mark(node)
         if not isinstance(message, str | None):
             it.em.fail(Code.NOT_STATIC, "the message of an assert must be a constant text")
         assert_condition(it.em, condition, ast.unparse(part) if message is None else message)
+    return Flow.NEXT
+
+
+def _require(it: Interpreter, node: ast.Assert, message: Any) -> Flow:
+    """Refuse a call of the standard library whose static arguments do not fit."""
+    if not isinstance(message, str):
+        it.em.fail(
+            Code.NOT_STATIC,
+            f"an argument of `tl.{it.frame.source.name}` must be a compile-time constant",
+            hint="use a literal, a shape, or a keyword-only `tl.Const[int]` parameter",
+        )
+    if not it.eval(node.test):
+        it.em.fail(Code.CALL, message)
     return Flow.NEXT
 
 

@@ -1,15 +1,16 @@
-"""Turns a typed, empty function into a declaration: a name for use in kernels only."""
+"""Makes typed functions words of the kernel language: empty ones declare, others compose."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import GenericAlias
+from types import FunctionType, GenericAlias
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _KEY = "__tilewright_rule__"
+_BODY = "__tilewright_body__"
 
 
 def declared(function: Function) -> Function:
@@ -22,12 +23,26 @@ def declared_for_threads(function: Function) -> Function:
     return _declared(function, only_in_threads(f"simt.{function.__name__}"))
 
 
+def composed(function: Function) -> Function:
+    """Make `function`, written in the kernel language, a word of it: kernels inline its body.
+
+    Calling it on the host raises, as of any declaration. Diagnostics show the line that calls it.
+    """
+    return _refusing(function, only_in_kernels(f"tl.{function.__name__}"), _BODY, function)
+
+
 def _declared(function: Function, refusal: str) -> Function:
+    return _refusing(function, refusal, _KEY, function.__name__)
+
+
+def _refusing(function: Function, refusal: str, key: str, value: object) -> Function:
+    """Return what stands for `function` on the host: it raises, and keeps `value` for kernels."""
+
     @functools.wraps(function)
     def outside(*_args: object, **_keywords: object) -> NoReturn:
         raise TypeError(refusal)
 
-    setattr(outside, _KEY, function.__name__)
+    setattr(outside, key, value)
     return cast("Function", outside)
 
 
@@ -35,6 +50,12 @@ def declared_name(x: object) -> str | None:
     """The name of a declared function, under which its rule stands; None for anything else."""
     key = getattr(x, _KEY, None) if callable(x) else None
     return key if isinstance(key, str) else None
+
+
+def composed_body(x: object) -> FunctionType | None:
+    """The function that a composed word stands for; None for anything else."""
+    body = getattr(x, _BODY, None) if callable(x) else None
+    return body if isinstance(body, FunctionType) else None
 
 
 def only_in_kernels(what: str) -> str:

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from tilewright.lang.marker import declared, declared_name, only_in_kernels
+from tilewright.lang.marker import composed, composed_body, declared, declared_name, only_in_kernels
 
 
 def example(x: int, *, y: bool = False) -> int:
@@ -30,3 +30,18 @@ def test_a_call_on_the_host_raises_whatever_is_passed():
         with pytest.raises(TypeError) as caught:
             marked(*args, **keywords)
         assert str(caught.value) == only_in_kernels("tl.example")
+
+
+def test_a_composed_function_keeps_its_body_for_kernels():
+    marked = composed(example)
+    assert composed_body(marked) is example
+    assert declared_name(marked) is None
+    assert inspect.signature(marked) == inspect.signature(example)
+    for other in (example, declared(example), 3, None, len, int):
+        assert composed_body(other) is None
+
+
+def test_a_composed_function_raises_on_the_host():
+    with pytest.raises(TypeError) as caught:
+        composed(example)(1, y=True)
+    assert str(caught.value) == only_in_kernels("tl.example")

@@ -29,6 +29,9 @@ def values(z: tl.TensorMut[f32], p: tl.Ptr[f32], n: i32) -> None:
     tl.reduce_sum(z)  # error: an output is no tile
     tl.scale(z.load())  # error: no such function
     z.load().clamp_min(0)  # error: no such method
+    tl.gelu(z.load(), "erf")  # error: no such approximation
+    tl.stack(z.load(), 0)  # error: tiles are given as a tuple
+    tl.split(z.load())  # error: how many parts is missing
 
 
 def mapped(z: tl.MappedPartitionMut[f32], w: tl.TensorMut[f32]) -> None:

@@ -159,3 +159,19 @@ def persistent(
 
 def helper(z: tl.AnyMappedPartitionMut[f32], index: tl.PartitionIndex) -> None:
     z.store(tl.full(z.shape, z.rank, f32), index)
+
+
+def composed(out: tl.TensorMut[f32], x: tl.Tensor[f32], factor: f32) -> None:
+    """The standard library: element types are kept, parts are tuples, indices are i32."""
+    t = tl.load_tile_like(x, out)
+    assert_type(tl.sort(tl.softmax(t), descending=True), tl.Tile[f32])
+    assert_type(tl.gelu(t, "tanh"), tl.Tile[f32])
+    assert_type(tl.sigmoid(factor), f32)
+    assert_type(tl.isnan(t) | tl.isinf(factor), tl.Tile[bool_])
+    values, indices = tl.topk(t, 8)
+    assert_type(values, tl.Tile[f32])
+    assert_type(indices, tl.Tile[i32])
+    assert_type(tl.split(t, 2), tuple[tl.Tile[f32], ...])
+    assert_type(tl.stack((t, t), -1), tl.Tile[f32])
+    left, right = tl.split(t, 2)
+    out.store(tl.interleave(left, right) - tl.mean(t) + tl.var(t, 0, keepdims=True))

@@ -1,0 +1,158 @@
+"""Sorting along an axis, by the bitonic network of Batcher.
+
+Floats are sorted as integers of the same order, which have one instruction each for the smaller and
+the larger of two: the bits of a float are its magnitude, and of negative ones that is inverted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.dtypes import i8, i16, i32, i64
+from ..comparison import where
+from ..control import static_range
+from ..conversion import bitcast
+from ..creation import arange
+from ..enums import nan
+from ..layout import get_shape_dim, reshape
+from ..marker import composed
+from ..reduction import reduce_max, reduce_min
+from ..tile import E, Tile
+from .activation import isnan
+from .arrangement import as_rows, powers
+from .rounding import is_float
+
+SIGNED: dict[int, Any] = {8: i8, 16: i16, 32: i32, 64: i64}
+"""Signed integers by their bits."""
+
+
+@composed
+def sort(x: Tile[E], axis: int = -1, descending: bool = False) -> Tile[E]:
+    """Sort along an axis: `tl.sort(x)[i] <= tl.sort(x)[i + 1]`.
+
+    NaN counts as larger than inf, as in NumPy and PyTorch: it is last, and first if `descending`.
+    The network compares n * log2(n) * (log2(n) + 1) / 4 pairs. Pad with `tl.pos_inf`.
+    """
+    keys = as_rows(_keys(x, descending), axis)
+    return _values(reshape(_least(keys, get_shape_dim(x, axis)), x.shape), descending, x.dtype)
+
+
+@composed
+def argsort(x: Tile[Any], axis: int = -1, descending: bool = False) -> Tile[i32]:
+    """Return the indices that sort along an axis, of equal elements the first index first.
+
+    Element i of the result is the index of element i of `tl.sort(x, axis, descending)`. Elements
+    have at most 32 bits.
+    """
+    _, indices = _ranked(x, get_shape_dim(x, axis), axis, descending)
+    return indices
+
+
+@composed
+def topk(x: Tile[E], k: int, axis: int = -1, largest: bool = True) -> tuple[Tile[E], Tile[i32]]:
+    """Return the k largest elements along an axis, or smallest, in order, and their indices.
+
+    `values, indices = tl.topk(x, 8)`; of equal elements the first come first, NaN is the largest,
+    and -0.0 becomes 0.0.
+    k is a power of two, as every extent of a tile, and elements have at most 32 bits. Pad with
+    `tl.neg_inf`.
+    """
+    n = get_shape_dim(x, axis)
+    assert k in powers(n), (
+        f"tl.topk takes k of 1, 2, 4, ... up to the {n} elements along the axis, got {k}"
+    )
+    return _ranked(x, k, axis, largest)
+
+
+def _ranked(x: Tile[E], k: int, axis: int, inverted: bool) -> tuple[Tile[E], Tile[i32]]:
+    """Return the first k elements in order and their indices, sorted together as one integer."""
+    n = get_shape_dim(x, axis)
+    given = where(x == 0, 0, x) if is_float(x) else x  # -0.0 is as large as 0.0
+    keys = as_rows(_keys(given, inverted), axis)
+    assert keys.dtype.bits <= 32, (
+        f"indices of sorted elements need elements of at most 32 bits, got {x.dtype}"
+    )
+    pair = i32 if keys.dtype.bits <= 16 and n <= 1 << 16 else i64
+    low = pair.bits // 2
+    first = _least(keys.astype(pair) << low | arange(n, dtype=pair)[None, :, None], k)
+    shape = (*x.shape[: axis % x.rank], k, *x.shape[axis % x.rank + 1 :])
+    ranks = reshape((first >> low).astype(keys.dtype), shape)
+    indices = reshape((first & ((1 << low) - 1)).astype(i32), shape)
+    return _values(ranks, inverted, x.dtype), indices
+
+
+# --- keys: signed integers in the order of the elements ----------------------------------------
+
+
+def _keys(x: Tile[Any], inverted: bool) -> Tile[Any]:
+    """Return signed integers in the order of the elements, or in the inverse order."""
+    keys = _signed(x)
+    return ~keys if inverted else keys
+
+
+def _signed(x: Tile[Any]) -> Tile[Any]:
+    dtype = x.dtype
+    if dtype.is_bool:
+        return x.astype(i8)
+    if dtype.is_float:
+        return _monotonic(bitcast(where(isnan(x), nan, x), SIGNED[dtype.bits]))
+    bits = bitcast(x, SIGNED[dtype.bits])
+    return bits if dtype.is_signed else bits ^ -(1 << (dtype.bits - 1))
+
+
+def _monotonic(bits: Tile[Any]) -> Tile[Any]:
+    """Turn sign and magnitude into an integer of the same order, and back: it is an involution."""
+    return where(bits < 0, bits ^ ((1 << (bits.dtype.bits - 1)) - 1), bits)
+
+
+def _values(keys: Tile[Any], inverted: bool, dtype: type[E]) -> Tile[E]:
+    """Return the elements that have these keys."""
+    return _unsigned(~keys if inverted else keys, dtype)
+
+
+def _unsigned(keys: Tile[Any], dtype: Any) -> Tile[Any]:
+    if dtype.is_bool:
+        return keys != 0
+    if dtype.is_float:
+        return bitcast(_monotonic(keys), dtype)
+    return bitcast(keys if dtype.is_signed else keys ^ -(1 << (dtype.bits - 1)), dtype)
+
+
+# --- the network: over tiles (outer, n, inner), along the axis in the middle -------------------
+
+
+def _least(keys: Tile[Any], k: int) -> Tile[Any]:
+    """Return the k least keys in ascending order.
+
+    Blocks of 2, 4, ..., k keys are sorted, every second one in descending order, so that two
+    neighbours together are bitonic. Then of two blocks the smaller halves are kept, and sorted.
+    """
+    outer, n, inner = keys.shape
+    steps = k.bit_length() - 1
+    for step in static_range(1, steps + 1):
+        keys = _sort_bitonic(keys, 1 << step)
+    for step in static_range(n.bit_length() - 1 - steps):
+        pairs = reshape(keys, (-1, 2, k * inner))
+        keys = reshape(reduce_min(pairs, 1), (outer, n >> (step + 1), inner))
+        keys = _sort_bitonic(keys, k)
+    return keys
+
+
+def _sort_bitonic(keys: Tile[Any], length: int) -> Tile[Any]:
+    """Sort bitonic blocks of `length` keys, every second one in descending order."""
+    inner = keys.shape[2]
+    keys = flat = _inverted(keys, length)
+    for step in static_range(1, length.bit_length()):
+        # Reductions of pairs stay in registers on GPUs; to join two halves takes shared memory.
+        pairs = reshape(flat, (-1, 2, (length >> step) * inner))
+        least, most = reduce_min(pairs, 1, keepdims=True), reduce_max(pairs, 1, keepdims=True)
+        flat = where(arange(2)[None, :, None] == 0, least, most)
+    return _inverted(reshape(flat, keys.shape), length)
+
+
+def _inverted(keys: Tile[Any], length: int) -> Tile[Any]:
+    """Invert every second block of `length` keys, which turns ascending into descending order."""
+    n = keys.shape[1]
+    if n == length:
+        return keys
+    return where((arange(n)[None, :, None] & length) != 0, ~keys, keys)
