@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+import tilewright.lang as tl
 from support.expressions import assert_all, bits_of, run
+from support.numbers import fresh_rng
 from tilewright.base.dtypes import ALL, FLOATS, INTS, bool_, f4e2m1fn, f4e2m1fnx2, f32, i32, i64
 
 MATRIX = {
@@ -199,3 +201,28 @@ def test_scalars_and_tiles(device):
     lines = ["s = tl.block_id(0) + 5"]
     got = run(texts, device, {"a": a}, i32, tile=(1,), lines=lines)
     assert [int(r[0]) for r in got] == [42, 5, 42, 3, 42, 5, 8, 8, 50, 5]
+
+
+@tw.entry
+def sorted_by_exchanges(z: tl.TensorMut[tw.f32], x: tl.Tensor[tw.f32]) -> None:
+    """Sort by a bitonic network: each of 21 steps needs two elements of the step before."""
+    tile, n = tl.load_tile_like(x, z), z.shape[0]
+    for k in tl.static_range(1, n.bit_length()):
+        for s in tl.static_range(1, k + 1):
+            d = (1 << k) >> s
+            pairs = tile.reshape(-1, 2, d)
+            groups = pairs.shape[0]
+            low = tl.extract(pairs, (0, 0, 0), (groups, 1, d))
+            high = tl.extract(pairs, (0, 1, 0), (groups, 1, d))
+            first = tl.arange(2)[None, :, None] == 0
+            up = ((tl.arange(groups) * (2 * d)) & (1 << k))[:, None, None] == 0
+            tile = tl.where(first == up, tl.minimum(low, high), tl.maximum(low, high)).reshape(n)
+    z.store(tile)
+
+
+def test_long_chains_of_rearranged_tiles_compile(device):
+    x = fresh_rng().standard_normal(64).astype(np.float32)
+    z = tw.full((64,), np.nan, device=device).sync()
+    with tw.device(device):
+        sorted_by_exchanges(z.partition_mut((64,)), tw.from_numpy(x).sync()).sync()
+    np.testing.assert_array_equal(z.to_numpy(), np.sort(x))

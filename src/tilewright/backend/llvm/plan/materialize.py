@@ -1,10 +1,14 @@
 """Decides which lazy tiles of a scheduled segment are materialized.
 
 A tile that later segments need, or that several nests would compute, gets a buffer unless computing
-it again is cheaper than reading it back. What a cheap tile is made of is then asked for instead.
+it again is cheaper than reading it back. So does a tile of which one nest needs several elements
+for each of its own: fused into each other, such tiles would be computed exponentially often. What a
+cheap tile is made of is then asked for instead.
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 from ....ir.core import Op, Value
 from . import facts as kinds
@@ -12,6 +16,13 @@ from .drafts import Keep, Key, NestDraft, StepDraft, draft, sink_values
 from .effects import squeezed
 from .facts import Facts, is_read_only, is_tile
 from .schedule import Segment, is_packed
+
+
+MOST_COPIES = 4
+"""Elements of a tile that a nest computes for one of its own before the tile gets a buffer."""
+
+Reindexing: TypeAlias = tuple[Op, ...]
+"""The layout ops between an element of a nest and an element of a tile, the latter's user first."""
 
 
 def _needs_buffer(user: Op, value: Value) -> bool:
@@ -63,20 +74,26 @@ def _lazy_ops(segment: Segment) -> list[Op]:
 
 
 def _keep_what_is_shared(segment: Segment) -> None:
+    """Visit uses before definitions: all demand of a tile is known when it is decided on."""
     demand = _direct_demand(segment)
+    copies: dict[Value, set[Reindexing]] = {value: {()} for value in demand}
     drafts = {step.key: step for step in segment.steps if isinstance(step, NestDraft)}
     for op in reversed(_lazy_ops(segment)):
         value = op.result
-        keys = demand.get(value, set())
+        keys, elements = demand.get(value, set()), copies.get(value, {()})
         if value in segment.kept:
             home = segment.kept[value]
-            keys = {home, *(key for key in keys if key <= home)}
-        elif len(keys) > 1 and _is_worth_keeping(op, segment.facts):
-            home = _keep(segment, value, drafts[min(keys)], drafts)
-            keys = {home}
+            keys, elements = {home, *(key for key in keys if key <= home)}, {()}
+        elif keys and _is_worth_keeping(op, segment.facts):
+            several = len(elements) > MOST_COPIES
+            if several or len(keys) > 1:
+                home = _keep(segment, value, drafts[min(keys)], drafts, before=several)
+                keys, elements = {home}, {()}
+        through = {(op, *each) for each in elements} if op.name in kinds.LAYOUT else elements
         for operand in op.operands:
             if is_tile(operand):
                 demand.setdefault(operand, set()).update(keys)
+                copies.setdefault(operand, set()).update(through)
 
 
 def _is_worth_keeping(op: Op, facts: Facts) -> bool:
@@ -94,12 +111,17 @@ def _direct_demand(segment: Segment) -> dict[Value, set[Key]]:
     return demand
 
 
-def _keep(segment: Segment, value: Value, first: NestDraft, drafts: dict[Key, NestDraft]) -> Key:
-    """Keep a tile in the first nest that computes it, or in a new one just before."""
+def _keep(
+    segment: Segment, value: Value, first: NestDraft, drafts: dict[Key, NestDraft], *, before: bool
+) -> Key:
+    """Keep a tile in the first nest that computes it, or in a new one just before.
+
+    It must be a new one (`before`) where that nest needs other elements than the one at hand.
+    """
     op = segment.facts.definition[value]
     buffer = segment.state.buffer(value, "several loops use it", op.span)
     sink = Keep(value, buffer)
-    if not first.exclusive and first.dims == squeezed(value.tile.shape):
+    if not (before or first.exclusive) and first.dims == squeezed(value.tile.shape):
         first.sinks.append(sink)
         home = first.key
     else:

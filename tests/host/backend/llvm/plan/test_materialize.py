@@ -82,3 +82,32 @@ def test_what_a_loop_multiplies_is_packed_before_it():
     assert len(panels) == 1
     outside = [s for s in plan.body if isinstance(s, Nest)]
     assert any(e.buffer is panels[0] for s in outside for e in s.effects if hasattr(e, "buffer"))
+
+
+def exchanges(steps, size=16):
+    """Add to each element its partner, as sorting networks compare them, at other distances."""
+    k = Dense()
+    tile = k.load(k.tensor("x", f32, 1), (size,))
+    for step in range(steps):
+        distance = 1 << step % 4
+        groups = size // (2 * distance)
+        pairs = k.emit("reshape", tile, shape=(groups, 2, distance))
+        shape = (groups, 1, distance)
+        parts = [
+            k.emit("extract", pairs, [k.i32(0), k.i32(i), k.i32(0)], shape=shape) for i in (0, 1)
+        ]
+        both = k.emit("broadcast", k.emit("addf", *parts), shape=(groups, 2, distance))
+        tile = k.emit("reshape", k.emit("mulf", both, pairs), shape=(size,))
+    k.store(tile, k.output("z", f32, 1))
+    return k.finish()
+
+
+def test_code_of_tiles_that_use_several_elements_of_each_other_grows_with_their_number():
+    """Fused into each other, each step would double it."""
+    few = count(exchanges(8), "addf")
+    assert few < 8 * 3**2, "a buffer every few steps"
+    assert count(exchanges(16), "addf") <= 2 * few + 20
+
+
+def test_a_few_elements_are_computed_again_without_a_buffer():
+    assert tiles_kept(exchanges(1), 16) == []
