@@ -179,6 +179,8 @@ PyMemberDef kHandleMembers[] = {
     {"_title", T_OBJECT_EX, offsetof(HandleObject, title), 0, "Ownership; None: it has none."},
     {"_view", T_OBJECT_EX, offsetof(HandleObject, view), 0,
      "The borrow it stands for; None for a tensor that is owned."},
+    {"ticket", T_OBJECT_EX, offsetof(HandleObject, view), READONLY,
+     "The borrow that a view or a part stands for, for launchers."},
     {"_lender", T_OBJECT_EX, offsetof(HandleObject, lender), 0,
      "Whom an exclusive part was borrowed from."},
     {"_moved", T_OBJECT_EX, offsetof(HandleObject, moved), 0, "Where it went; None: it is here."},

@@ -52,7 +52,22 @@ PyObject* set_borrowing(PyObject*, PyObject* given) {
   Py_RETURN_NONE;
 }
 
+// `(cls, what, location)`: what is done to memory, by this thread.
+PyObject* make_use(PyObject*, PyObject* const* given, Py_ssize_t count) {
+  Arguments arguments("new_use", given, count, 3);
+  PyObject* cls = arguments.type();
+  PyObject* what = arguments.string();
+  PyObject* location = arguments.object();
+  if (!arguments.ok()) return nullptr;
+  if (reinterpret_cast<PyTypeObject*>(cls) != context.use_class) {
+    PyErr_SetString(PyExc_TypeError, "new_use() makes what set_borrowing() was told of");
+    return nullptr;
+  }
+  return use_at(what, location, nullptr);
+}
+
 PyMethodDef kFunctions[] = {
+    fast_method("new_use", make_use, "Note what is done to memory, where, and by which thread."),
     {"set_borrowing", set_borrowing, METH_O, "Say what borrowing takes: the lock, and uses."},
     {nullptr, nullptr, 0, nullptr},
 };

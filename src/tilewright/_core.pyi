@@ -73,6 +73,9 @@ def reap(timeline: int, /) -> int:
 def set_borrowing(how: dict[str, Any], /) -> None:
     """Say what borrowing takes: the lock of borrow state, and what a use is noted as."""
 
+def new_use(cls: type, what: str, location: Location, /) -> Any:
+    """Note what is done to memory, where, and by which thread, as an object of that class."""
+
 def set_storage_classes(classes: dict[str, Any], /) -> None:
     """Say of what classes borrow state and the order of work are."""
 
@@ -300,6 +303,8 @@ class Handle:
     """The memory behind the tensor, for launchers and drivers."""
     _title: Any
     _view: Any
+    ticket: Any
+    """The borrow that a view or a part stands for, for launchers."""
     _lender: Any
     _moved: Any
     _owners: Any

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from .._core import BorrowState as NativeState
 from .._core import Ticket as Ticket  # for all who borrow
-from .._core import set_borrowing
+from .._core import new_use, set_borrowing
 from ..base.errors import BorrowError
 from ..devices.cpu.layouts import holds_of
 from ..op.nesting import THREAD
@@ -61,11 +61,13 @@ class Use(_Use):
 
     __slots__ = ()
 
-    def __new__(cls, what: str, location: Location) -> Self:
-        """By this thread."""
-        # The name of most is known: asking for it takes longer than the rest.
-        thread = _MAIN_NAME if threading.get_ident() == _MAIN else _thread()
-        return super().__new__(cls, what, location, thread)
+    if TYPE_CHECKING:
+
+        def __new__(cls, what: str, location: Location) -> Self:
+            """Note a use by this thread."""
+            ...
+    else:
+        __new__ = new_use  # by this thread
 
     def __str__(self) -> str:
         thread = self.thread

@@ -252,6 +252,10 @@ def zeros_like(
 
 def plan_like(name: str, other: Any, dtype: DTypeLike | None, device: DeviceLike) -> Plan:
     """The plan of a tensor like another tensor, partition or array, unless told otherwise."""
+    if type(other) is Tensor:
+        region: Region = other.region
+        layout, home = region.layout, device or region.storage.device
+        return Plan(name, layout.shape, layout.dtype if dtype is None else dtype, home)
     shape, own = getattr(other, "shape", None), getattr(other, "dtype", None)
     if shape is None or own is None:
         raise TypeError(f"`{name}` takes a tensor or an array, got {type(other).__name__}")

@@ -145,14 +145,11 @@ class Handle(NativeHandle, Ours):
     region: Region
     _title: Title | None
     _view: Ticket | None
+    ticket: Ticket | None
+    """The borrow that a view or a part stands for, for launchers: `_view`."""
     _lender: Handle | None
     _moved: Moved | None
     _owners: Callable[[], int] | None
-
-    @property
-    def ticket(self) -> Ticket | None:
-        """The borrow that a view or a part stands for, for launchers."""
-        return self._view
 
     @property
     def was_handed_over(self) -> bool:

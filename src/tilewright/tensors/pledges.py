@@ -23,7 +23,7 @@ from .gpu_imports import memory_on_gpu
 from .ownership import Handle, Ours
 from .partition import Partition
 from .region import Region, region_of_array
-from .tensor import BorrowMut
+from .tensor import BorrowMut, Tensor
 
 if TYPE_CHECKING:
     from ..op.context import ExecutionContext
@@ -171,6 +171,10 @@ def pledge_of(value: Any, op: str, location: Location, *, writes: bool = False) 
 
     A tensor is borrowed for reading, unless the op `writes` it.
     """
+    tensor: Any = value
+    if type(value) is Tensor:
+        ticket, alone = _borrowed(tensor, op, location, writes=writes)
+        return Pledge(tensor, tensor.region, ticket, op, alone=alone)
     if _is_lender(value):
         with LOCK:
             value.check_usable()
@@ -192,7 +196,8 @@ def _borrowed(handle: Handle, op: str, location: Location, *, writes: bool) -> t
     region = handle.region
     state = region.storage.state
     with LOCK:
-        handle.check_usable()
+        if not handle.is_usable:
+            handle.check_usable()  # says what is wrong
         if writes:
             handle.check_writable()
             return state.exclude(_writing(op, location), region.part, handle.ticket), False

@@ -17,7 +17,6 @@ from .effects import squeezed
 from .facts import Facts, is_read_only, is_tile
 from .schedule import Segment, is_packed
 
-
 MOST_COPIES = 4
 """Elements of a tile that a nest computes for one of its own before the tile gets a buffer."""
 
