@@ -337,9 +337,19 @@ PyObject* borrow_exclusive(PyObject*, PyObject* const* given, Py_ssize_t count) 
   return use ? borrow_whole(state, use.get()).release() : nullptr;
 }
 
+// Whether a shape is an int or a tuple of ints: 2.0 equals 2 and would be found, but is no extent.
+bool is_exact_shape(PyObject* shape) {
+  if (PyLong_CheckExact(shape)) return true;
+  if (!PyTuple_CheckExact(shape)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); ++i) {
+    if (!PyLong_CheckExact(PyTuple_GET_ITEM(shape, i))) return false;
+  }
+  return true;
+}
+
 // How a layout was cut before into such tiles. Null: it was not.
 PyObject* known_tiling(const HandleObject& handle, PyObject* tile) {
-  if (!PyTuple_CheckExact(tile) && !PyLong_CheckExact(tile)) return nullptr;
+  if (!is_exact_shape(tile)) return nullptr;
   PyObject* layout = as<RegionObject>(handle.region).layout;
   PyObject* found = PyDict_GetItemWithError(as<LayoutObject>(layout).tilings, tile);
   if (found == nullptr) PyErr_Clear();  // it may have items that cannot be compared

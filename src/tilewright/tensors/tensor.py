@@ -366,7 +366,8 @@ class BorrowMut(Access, Ours, Generic[E]):
         return export_to_write(self.tensor.region, wish, self._reborrow(), self.tensor)
 
     def _part(self, region: Region) -> BorrowMut[E]:
-        ticket = self._reborrow(region.part)
+        # A part without bytes meets nothing, though it may be all of an empty tensor.
+        ticket = self._reborrow(region if region.start == region.end else region.part)
         return BorrowMut(Tensor(region, None, ticket, self.tensor), ticket)
 
     def _reborrow(self, part: Region | None = None, what: str = "borrowed for writing") -> Ticket:

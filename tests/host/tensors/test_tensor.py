@@ -305,3 +305,19 @@ def test_devices():
     t = zeros((2,), i32, device=REFERENCE).sync()
     assert t.device is REFERENCE
     assert t.to_numpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_parts_of_small_tensors_stand_side_by_side(size):
+    left, right = zeros((size,), device="cpu").sync().borrow_mut().split_at(size // 2)
+    one, other = left.partition((4,)), right.partition((4,))
+    assert one.ticket.ended is None and other.ticket.ended is None
+    assert one.shape == (size // 2,) and other.shape == (size - size // 2,)
+
+
+@pytest.mark.parametrize("how", ["partition", "partition_mut"])
+def test_a_tile_shape_of_floats_is_an_error_whatever_was_asked_for_before(how):
+    tensor = zeros((8,), device="cpu").sync()
+    tensor.partition_mut((2,))
+    with pytest.raises(TypeError, match="a sequence of ints"):
+        getattr(tensor, how)((2.0,))
